@@ -1,0 +1,38 @@
+# make demo    set up everything and run the flagship demo
+# make test    set up everything and run the tests
+# make setup   only set up;  make lint;  make bench;  make clean
+# On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes about
+# 12 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on.
+SHELL := bash
+export OMP_NUM_THREADS := 1
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+export MPLBACKEND := Agg
+PYTHON ?= python3
+VPY := .venv/bin/python
+
+.PHONY: help setup demo test lint format clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
+
+setup:
+	@PYTHON=$(PYTHON) bash .setup/setup.sh
+
+demo: setup
+	@echo "Running demos/poisson_beam (about a minute the first time); output in demos/poisson_beam/output"
+	@cd demos/poisson_beam && ../../$(VPY) -m fdgeom.demo poisson_beam.py.rst $(ARGS)
+
+test: setup
+	@echo "Running the tests (about 10 minutes the first time, while forms are compiled)"
+	@$(VPY) -m pytest $(ARGS)
+
+lint: setup
+	@$(VPY) -m ruff check . && $(VPY) -m ruff format --check .
+
+format: setup
+	@$(VPY) -m ruff check --fix . && $(VPY) -m ruff format .
+
+clean:
+	@rm -rf .venv .setup/log .pytest_cache .ruff_cache *.egg-info demos/*/output
+	@echo "Removed .venv and outputs; the shared Firedrake stays in the cache folder"

@@ -1,0 +1,15 @@
+"""so(3), se(3) and their groups: as UFL expressions, and as NumPy arrays.
+
+`so3`, `quaternion` and `se3` take and return UFL expressions; `arrays` has modules of the same
+names for NumPy arrays of any leading shape, and the prefix product of a chain of poses.
+
+Vectors of R^6 have the rotation first and the translation last, quaternions their scalar first.
+Tangent maps are left trivialised: they give velocities in the body frame. An argument of another
+shape raises ValueError, one of another kind TypeError; both name it.
+"""
+
+from __future__ import annotations
+
+from fdgeom.lie import arrays, quaternion, se3, so3
+
+__all__ = ["arrays", "quaternion", "se3", "so3"]

@@ -1,0 +1,79 @@
+"""What the NumPy functions accept, and how arrays are taken apart and put together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fdgeom.lie.coefficients import RotationCoefficients
+
+coefficients = RotationCoefficients(
+    np.sqrt, np.sin, np.cos, below=lambda s, bound: np.real(s) < bound, where=np.where
+)
+
+
+def tensor(x: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray:
+    """An array (..., *shape) of floats, or an error that names the argument.
+
+    Raises
+    ------
+    ValueError
+        If the last axes are others.
+    TypeError
+        If `x` is not numeric.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind not in "iufc":
+        raise TypeError(f"{name} must be an array of numbers; UFL's functions are in fdgeom.lie")
+    if x.shape[x.ndim - len(shape) :] != shape or x.ndim < len(shape):
+        trailing = ", ".join(map(str, shape))
+        raise ValueError(f"{name} must have shape (..., {trailing}), not {x.shape}")
+    return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+def pair(pose: tuple[ArrayLike, ArrayLike], name: str) -> tuple[NDArray, NDArray]:
+    """Positions (..., 3) and quaternions (..., 4) of poses, checked."""
+    if not isinstance(pose, list | tuple) or len(pose) != 2:
+        raise TypeError(f"{name} must be a pair (positions, unit quaternions)")
+    return tensor(pose[0], (3,), f"position of {name}"), tensor(
+        pose[1], (4,), f"quaternion of {name}"
+    )
+
+
+def halves(x: ArrayLike, name: str) -> tuple[NDArray, NDArray]:
+    """First and last three components of vectors (..., 6)."""
+    x = tensor(x, (6,), name)
+    return x[..., :3], x[..., 3:]
+
+
+def join(*vectors: NDArray) -> NDArray:
+    """Vectors with the components of several, whose leading axes broadcast."""
+    lead = np.broadcast_shapes(*(v.shape[:-1] for v in vectors))
+    return np.concatenate([np.broadcast_to(v, lead + v.shape[-1:]) for v in vectors], axis=-1)
+
+
+def dot(x: NDArray, y: NDArray) -> NDArray:
+    """Scalar products (..., 1) of vectors, ready to multiply vectors."""
+    return np.sum(x * y, axis=-1, keepdims=True)
+
+
+def outer(x: NDArray, y: NDArray) -> NDArray:
+    """Matrices (..., n, n) x yᵀ."""
+    return x[..., :, None] * y[..., None, :]
+
+
+def blocks(a: NDArray, b: NDArray, c: NDArray, d: NDArray) -> NDArray:
+    """Matrices (..., 6, 6) [[a, b], [c, d]] of (..., 3, 3) ones."""
+    lead = np.broadcast_shapes(*(m.shape[:-2] for m in (a, b, c, d)))
+    matrix = np.empty((*lead, 6, 6), np.result_type(a, b, c, d))
+    matrix[..., :3, :3], matrix[..., :3, 3:] = a, b
+    matrix[..., 3:, :3], matrix[..., 3:, 3:] = c, d
+    return matrix
+
+
+def motion(rotation: NDArray, translation: NDArray, corner: float) -> NDArray:
+    """Matrices (..., 4, 4) [[rotation, translation], [0, corner]]."""
+    lead = np.broadcast_shapes(rotation.shape[:-2], translation.shape[:-1])
+    matrix = np.zeros((*lead, 4, 4), np.result_type(rotation, translation))
+    matrix[..., :3, :3], matrix[..., :3, 3], matrix[..., 3, 3] = rotation, translation, corner
+    return matrix

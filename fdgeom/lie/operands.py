@@ -1,0 +1,68 @@
+"""What the UFL functions accept, and how vectors and matrices are taken apart and put together."""
+
+from __future__ import annotations
+
+import numpy as np
+import ufl
+from ufl.core.expr import Expr
+
+from fdgeom.lie.coefficients import RotationCoefficients
+
+coefficients = RotationCoefficients(ufl.sqrt, ufl.sin, ufl.cos, below=ufl.lt, where=ufl.conditional)
+
+
+def tensor(x: Expr, shape: tuple[int, ...], name: str) -> Expr:
+    """A UFL expression of the given shape, or an error that names the argument.
+
+    Lists, tuples and arrays become UFL tensors.
+
+    Raises
+    ------
+    TypeError
+        If `x` is neither a UFL expression nor a sequence of them.
+    ValueError
+        If its shape is another.
+    """
+    if isinstance(x, list | tuple | np.ndarray):
+        x = ufl.as_tensor(x.tolist() if isinstance(x, np.ndarray) else x)
+    if not isinstance(x, Expr):
+        raise TypeError(
+            f"{name} must be a UFL expression of shape {shape}, not {type(x).__name__}; "
+            "functions of NumPy arrays are in fdgeom.lie.arrays"
+        )
+    if x.ufl_shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, not {x.ufl_shape}")
+    return x
+
+
+def pair(pose: tuple[Expr, Expr], name: str) -> tuple[Expr, Expr]:
+    """Position (3) and quaternion (4) of a pose, checked."""
+    if not isinstance(pose, list | tuple) or len(pose) != 2:
+        raise TypeError(f"{name} must be a pair (position, unit quaternion)")
+    return tensor(pose[0], (3,), f"position of {name}"), tensor(
+        pose[1], (4,), f"quaternion of {name}"
+    )
+
+
+def halves(x: Expr, name: str) -> tuple[Expr, Expr]:
+    """First and last three components of a vector with six."""
+    x = tensor(x, (6,), name)
+    return ufl.as_vector([x[0], x[1], x[2]]), ufl.as_vector([x[3], x[4], x[5]])
+
+
+def join(*vectors: Expr) -> Expr:
+    """One vector of the components of several."""
+    return ufl.as_vector([x[i] for x in vectors for i in range(x.ufl_shape[0])])
+
+
+def blocks(a: Expr, b: Expr, c: Expr, d: Expr) -> Expr:
+    """The 6x6 matrix [[a, b], [c, d]] of 3x3 ones."""
+    upper = [[a[i, j] for j in range(3)] + [b[i, j] for j in range(3)] for i in range(3)]
+    lower = [[c[i, j] for j in range(3)] + [d[i, j] for j in range(3)] for i in range(3)]
+    return ufl.as_matrix(upper + lower)
+
+
+def motion(rotation: Expr, translation: Expr, corner: float) -> Expr:
+    """The 4x4 matrix [[rotation, translation], [0, corner]]."""
+    rows = [[rotation[i, j] for j in range(3)] + [translation[i]] for i in range(3)]
+    return ufl.as_matrix([*rows, [0, 0, 0, corner]])

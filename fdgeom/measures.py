@@ -1,0 +1,118 @@
+"""Quadratures on interval meshes: vertex, Gauss–Lobatto, midpoint and Gauss.
+
+Firedrake ignores an unknown quadrature scheme on intervals without a word; here a name or a number
+of points that does not exist is an error.
+"""
+
+from __future__ import annotations
+
+import ufl
+from firedrake import CellVolume, SpatialCoordinate, ds, dx
+
+#: Names accepted by :func:`measure`, and whether they take a number of points.
+NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": True}
+
+
+def check_interval(mesh, argument: str = "mesh"):
+    """Return ``mesh`` if its cells are intervals; raise otherwise.
+
+    Raises
+    ------
+    TypeError
+        If ``mesh`` is not a Firedrake mesh.
+    ValueError
+        If its cells are not intervals, or it is embedded in more than one dimension.
+    """
+    try:
+        cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension
+    except AttributeError:
+        raise TypeError(f"{argument} must be a Firedrake mesh, not {type(mesh).__name__}") from None
+    if cell != "interval" or dim != 1:
+        raise ValueError(
+            f"{argument} must be an interval mesh in one dimension, such as IntervalMesh(n, length); "
+            f"this one has {cell} cells in {dim} dimensions"
+        )
+    return mesh
+
+
+def _points(name: str, points, least: int) -> int:
+    if not isinstance(points, int) or isinstance(points, bool) or points < least:
+        raise ValueError(
+            f"points must be an integer of at least {least} for {name!r}, not {points!r}"
+        )
+    return points
+
+
+def vertex(mesh) -> ufl.Measure:
+    """Trapezoidal rule: the end points of each cell, each with half its length."""
+    return gauss_lobatto(mesh, 2)
+
+
+def midpoint(mesh) -> ufl.Measure:
+    """Midpoint rule: the centre of each cell with its length."""
+    return gauss(mesh, 1)
+
+
+def gauss(mesh, points: int) -> ufl.Measure:
+    """Gauss–Legendre rule of ``points`` points a cell, exact to degree ``2 points - 1``."""
+    n = _points("gauss", points, 1)
+    check_interval(mesh)
+    return dx(domain=mesh, degree=0 if n == 1 else 2 * n - 1)
+
+
+def gauss_lobatto(mesh, points: int) -> ufl.Measure:
+    """Gauss–Lobatto rule of ``points`` points a cell: the nodes of CG of degree ``points - 1``."""
+    n = _points("gauss-lobatto", points, 2)
+    check_interval(mesh)
+    return dx(domain=mesh, scheme="KMV", degree=n - 1)
+
+
+def ends(mesh) -> ufl.Measure:
+    """Measure of weight one at each of the two end points of the mesh."""
+    return ds(domain=check_interval(mesh))
+
+
+def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
+    """Measure on an interval mesh by its name.
+
+    Parameters
+    ----------
+    name : {"vertex", "midpoint", "gauss", "gauss-lobatto"}
+        Which rule.
+    mesh : firedrake.MeshGeometry
+        An interval mesh.
+    points : int, optional
+        Points a cell, for ``"gauss"`` and ``"gauss-lobatto"``.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a missing, superfluous or impossible number of points, and a mesh that
+        is not of intervals.
+    """
+    if name not in NAMES:
+        raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, not {name!r}")
+    if not NAMES[name] and points is not None:
+        raise ValueError(f"points has no meaning for {name!r}: leave it out")
+    rule = {"vertex": vertex, "midpoint": midpoint, "gauss": gauss, "gauss-lobatto": gauss_lobatto}
+    return rule[name](mesh, points) if NAMES[name] else rule[name](mesh)
+
+
+def cell_length(mesh) -> ufl.core.expr.Expr:
+    """Length of the cell (at an end point: of the cell it belongs to)."""
+    return CellVolume(check_interval(mesh))
+
+
+def end_values(f, mesh) -> tuple[ufl.core.expr.Expr, ufl.core.expr.Expr]:
+    """Values of a CG1 field at the two ends of each cell, to be used with :func:`midpoint`.
+
+    At the midpoint ``f ∓ (h/2) f'`` is exact, since ``f`` is linear in the cell. The first value is
+    the one at the smaller coordinate.
+    """
+    half = cell_length(mesh) / 2
+    return f - half * f.dx(0), f + half * f.dx(0)
+
+
+def coordinate(mesh) -> ufl.core.expr.Expr:
+    """The arc length of the reference configuration as a scalar."""
+    return SpatialCoordinate(check_interval(mesh))[0]

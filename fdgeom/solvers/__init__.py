@@ -1,0 +1,6 @@
+"""PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates."""
+
+from fdgeom.solvers.held import HeldSNES, SolveFailed
+from fdgeom.solvers.pointwise import PointwiseUpdate
+
+__all__ = ["HeldSNES", "PointwiseUpdate", "SolveFailed"]

@@ -1,0 +1,242 @@
+"""A PETSc SNES held for a whole run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import petsctools
+from firedrake import Form, Function, derivative
+from petsc4py import PETSc
+
+from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.solvers.data import fields
+from fdgeom.solvers.options import refuse_unknown
+from fdgeom.systems.algebra import is_affine
+
+#: Round-off: the invariants are to hold to the last digits, so the solves go there.
+NEWTON = {
+    "snes_type": "newtonls",
+    "snes_linesearch_type": "basic",
+    "snes_rtol": 1e-13,
+    "snes_atol": 1e-50,
+    "snes_stol": 1e-14,
+    "snes_max_it": 25,
+}
+LINEAR = {"snes_type": "ksponly"}
+#: The Jacobian is block diagonal, node by node: inverting the blocks solves exactly.
+LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
+#: One sparse LU of everything.
+COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
+
+_COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it", "snes_view",
+           "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
+
+
+class SolveFailed(RuntimeError):
+    """A solve did not converge; the message says why."""
+
+
+class HeldSNES:
+    """Solves F(u) = 0 with one SNES, one set of assemblers and one set of options for the run.
+
+    Parameters
+    ----------
+    residual : Form
+        F, with one argument.
+    unknown : Function
+        u; holds the first guess before and the solution after :meth:`solve`.
+    essential : sequence of EssentialValues
+        Degrees of freedom of u that are given.
+    options : dict
+        Flat PETSc options, defaults already merged in.
+    prefix : str
+        Options prefix ("" if the command line is not to be read).
+    given : dict
+        The part of ``options`` that the user wrote: an unknown name among them is refused.
+    name : str
+        What to call the solve in an error.
+
+    Raises
+    ------
+    ValueError
+        If PETSc does not know an option.
+    """
+
+    def __init__(
+        self,
+        residual: Form,
+        unknown: Function,
+        *,
+        essential=(),
+        options: Mapping,
+        prefix: str = "",
+        given: Mapping | None = None,
+        name: str = "",
+    ) -> None:
+        self.name = name
+        self.unknown = unknown
+        self.newton_iterations = self.krylov_iterations = self.solves = 0
+        options = dict(options)
+        self._residual = VectorAssembly(residual)
+        self._jacobian = MatrixAssembly(
+            derivative(residual, unknown), options.pop("mat_type", "aij")
+        )
+        self._fields = fields(unknown)
+        self._rows = _Rows(unknown, self._residual.tensor, self._jacobian.matrix, essential)
+        self._serial = unknown.function_space().comm.size == 1
+
+        comm = unknown.function_space().comm
+        self.snes = PETSc.SNES().create(comm=comm)
+        with unknown.dat.vec_ro as like:
+            self._x, self._f = like.duplicate(), like.duplicate()
+        self.snes.setFunction(self._form_function, self._f)
+        self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
+        petsctools.attach_options(
+            self.snes,
+            parameters=options,
+            options_prefix=prefix or None,
+            default_prefix="fdgeom",
+        )
+        petsctools.set_from_options(self.snes)
+        manager = petsctools.get_options(self.snes)
+        if given:
+            refuse_unknown(given, manager._used_options, _COMMON)
+        # Options such as snes_view are looked up while solving.
+        self._reads_options = any(
+            word in key
+            for key in manager.parameters
+            for word in ("view", "reason", "monitor", "test")
+        )
+        self._settled = False
+
+    # --- callbacks -----------------------------------------------------------------------------
+    def _form_function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
+        self._put(x)
+        tensor = self._residual.assemble()
+        if self._serial:
+            out, start = f.getArray(), 0
+            for field in self._residual._parts:
+                out[start : start + field.array.size] = field.array.reshape(-1)
+                start += field.array.size
+        else:
+            with tensor.dat.vec_ro as source:
+                source.copy(f)
+        self._rows.zero(f)
+
+    def _form_jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
+        self._put(x)
+        self._jacobian.assemble()
+        self._rows.make_identity()
+
+    def _put(self, x: PETSc.Vec) -> None:
+        """Copy a PETSc vector into the unknown."""
+        if self._serial:
+            values, start = x.getArray(readonly=True), 0
+            for field in self._fields:
+                field.array.reshape(-1)[...] = values[start : start + field.array.size]
+                start += field.array.size
+                field.written()
+        else:
+            with self.unknown.dat.vec_wo as target:
+                x.copy(target)
+
+    def _get(self) -> None:
+        """Copy the unknown into the SNES's vector."""
+        if self._serial:
+            values, start = self._x.getArray(), 0
+            for field in self._fields:
+                values[start : start + field.array.size] = field.array.reshape(-1)
+                start += field.array.size
+        else:
+            with self.unknown.dat.vec_ro as source:
+                source.copy(self._x)
+
+    # --- solving -------------------------------------------------------------------------------
+    def solve(self) -> None:
+        """Solve from the present value of the unknown.
+
+        Raises
+        ------
+        SolveFailed
+            If SNES does not converge or gives values that are not finite.
+        """
+        self._rows.set_unknown(self._fields)
+        self._get()
+        if self._reads_options or not self._settled:
+            with petsctools.inserted_options(self.snes):
+                self._run()
+            self._settled = True
+        else:
+            self._run()
+        self.solves += 1
+        self.newton_iterations += self.snes.getIterationNumber()
+        self.krylov_iterations += self.snes.getLinearSolveIterations()
+        reason = self.snes.getConvergedReason()
+        if reason < 0:
+            iterations, norm = self.snes.getIterationNumber(), self.snes.getFunctionNorm()
+            raise SolveFailed(
+                f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
+                f"{iterations} iterations (residual norm {norm:.3g})"
+            )
+        if not np.isfinite(self._x.norm()):
+            raise SolveFailed(f"{self._label()} gave values that are not finite")
+        self._put(self._x)
+
+    def _run(self) -> None:
+        try:
+            self.snes.solve(None, self._x)
+        except PETSc.Error as error:
+            raise SolveFailed(f"{self._label()} raised PETSc error {error.ierr}") from error
+
+    def _label(self) -> str:
+        return f"the SNES for {self.name}" if self.name else "SNES"
+
+
+class _Rows:
+    """The rows of essential degrees of freedom: zero in the residual, identity in the Jacobian."""
+
+    def __init__(self, unknown: Function, tensor, matrix: PETSc.Mat, essential) -> None:
+        spaces = (
+            unknown.function_space().subspaces
+            if len(unknown.function_space()) > 1
+            else (unknown.function_space(),)
+        )
+        sizes = [V.dof_dset.size * V.block_size for V in spaces]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        self._matrix = matrix
+        self._essential = [e for e in essential if len(e.dofs)]
+        local = [offsets[e.part] + e.dofs[e.dofs < sizes[e.part]] for e in self._essential]
+        self._local = np.concatenate(local) if local else np.array([], dtype=int)
+        first, _ = matrix.getOwnershipRange()
+        self._global = (first + self._local).astype(PETSc.IntType)
+        comm = unknown.function_space().comm
+        self._any = bool(comm.allreduce(len(self._global)))
+
+    def zero(self, f: PETSc.Vec) -> None:
+        if len(self._local):
+            f.getArray()[self._local] = 0.0
+
+    def make_identity(self) -> None:
+        if self._any:
+            self._matrix.zeroRows(self._global, diag=1.0)
+
+    def set_unknown(self, parts) -> None:
+        for e in self._essential:
+            parts[e.part].array.reshape(-1)[e.dofs] = e.values()
+
+
+_REASONS = {
+    value: name
+    for name, value in vars(PETSc.SNES.ConvergedReason).items()
+    if isinstance(value, int) and value < 0
+}
+
+
+def defaults(residual: Form, unknown: Function, local: bool) -> dict:
+    """Default options for a residual: linear or Newton, node by node or coupled."""
+    kind = LINEAR if is_affine(residual, unknown) else NEWTON
+    options = {**kind, **(LOCAL if local else COUPLED)}
+    if not local and unknown.function_space().comm.size > 1:
+        options["pc_factor_mat_solver_type"] = "mumps"
+    return options

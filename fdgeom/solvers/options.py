@@ -1,0 +1,87 @@
+"""PETSc options of a stepper: defaults, the user's dict, the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from petsc4py import PETSc
+from petsctools import flatten_parameters
+
+# Looked up while solving or when a nested object is made, so not used up by setFromOptions.
+_READ_LATER = (
+    "view", "reason", "test", "monitor", "sub_", "fieldsplit_", "mg_", "mat_", "pc_", "esteig_",
+    "python", "assembled_", "schur_", "npc_",
+)  # fmt: skip
+
+
+def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
+    """Validate and flatten what the user gave.
+
+    Returns
+    -------
+    dict, str
+        Flat options, and the prefix with a trailing underscore ("" if there is none).
+
+    Raises
+    ------
+    TypeError
+        If ``solver_parameters`` is no dict or ``options_prefix`` no string.
+    """
+    if solver_parameters is not None and not isinstance(solver_parameters, Mapping):
+        raise TypeError(
+            f"solver_parameters must be a dict of PETSc options, not {type(solver_parameters).__name__}"
+        )
+    if options_prefix is not None and not isinstance(options_prefix, str):
+        raise TypeError(f"options_prefix must be a string, not {type(options_prefix).__name__}")
+    prefix = options_prefix or ""
+    if prefix and not prefix.endswith("_"):
+        prefix += "_"
+    return flatten_parameters(dict(solver_parameters or {})), prefix
+
+
+def merge(
+    defaults: Mapping, given: Mapping, prefix: str, name: str, others: Iterable[str]
+) -> tuple[dict, str]:
+    """Options of one solve of a stepper, and its own prefix.
+
+    Later ones win: the defaults; the user's dict; there, entries under ``name``; the command line
+    under ``prefix``. (The command line under ``prefix + name`` wins over all: PETSc sees to it.)
+
+    Parameters
+    ----------
+    defaults, given : dict
+        Flat options.
+    prefix : str
+        The stepper's prefix, "" if it has none: then the command line is not read.
+    name : str
+        Name of the solve ("" if the stepper has only one).
+    others : iterable of str
+        Names of all solves of the stepper.
+    """
+    names = [f"{n}_" for n in others if n]
+    general = {k: v for k, v in given.items() if not k.startswith(tuple(names))} if names else given
+    result = {**defaults, **general}
+    own = f"{name}_" if name else ""
+    if own:
+        result.update({k[len(own) :]: v for k, v in given.items() if k.startswith(own)})
+    if prefix:
+        database = PETSc.Options()
+        for key, value in database.getAll().items():
+            short = key.removeprefix(prefix)
+            if not key.startswith(prefix) or (names and short.startswith(tuple(names))):
+                continue
+            result[short] = value
+            database.used(key)
+    return result, prefix + own
+
+
+def refuse_unknown(options: Mapping, used: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ``ValueError`` for options of the user's that no PETSc object has looked up."""
+    used = set(used)
+    for key in options:
+        if key in used or any(word in key for word in _READ_LATER):
+            continue
+        near = difflib.get_close_matches(key, [*used, *known], n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"solver_parameters: PETSc does not know the option {key!r}{hint}")

@@ -1,0 +1,175 @@
+"""One implicit substep of a Poisson system: some parts of the state move, the others wait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from firedrake import Constant, Form
+from ufl.algorithms import replace
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.data import Field
+from fdgeom.solvers.held import HeldSNES, defaults
+from fdgeom.solvers.options import merge
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers.structure import is_local
+from fdgeom.systems.algebra import flatten, tidy
+from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.stage import Stage
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a substep goes: its residual, and how far the new value lies beyond the stage.
+
+    Attributes
+    ----------
+    residual : callable
+        ``residual(system, stage, dt)`` gives the form.
+    reach : float
+        new = old + reach (stage - old).
+    """
+
+    residual: Callable[[PoissonSystem, Stage, Expr], Form]
+    reach: float
+
+
+def _change(system: PoissonSystem, stage: Stage) -> tuple[Expr, ...]:
+    return tuple(new - old for new, old in zip(stage.state, system.parts, strict=True))
+
+
+def defining_gradient(system: PoissonSystem, stage: Stage) -> Form:
+    """⟨b, w⟩ = dh(z)[w] for a stage whose gradient b is an unknown; nothing otherwise."""
+    if stage.gradient_test is None:
+        return Form([])
+    w = stage.gradient_test
+    return system.pairing(w, stage.gradient) - system.energy_derivative(w, stage.state)
+
+
+def _midpoint(system, stage, dt):
+    # The stage is the midpoint: ⟨w, z_m - z⁰⟩ = Δt/2 {w, h}(z_m).
+    flow = system.bracket(stage.test, stage.gradient, at=stage.state)
+    return (
+        system.pairing(stage.test, _change(system, stage))
+        - 0.5 * dt * flow
+        + defining_gradient(system, stage)
+    )
+
+
+def _trapezoidal(system, stage, dt):
+    # The stage is the new value: ⟨w, z¹ - z⁰⟩ = Δt/2 ({w, h}(z¹) + {w, h}(z⁰)).
+    if stage.gradient_test is not None:
+        raise ValueError("system: the trapezoidal rule needs a pointwise variational derivative")
+    held = [system.frozen_gradient(k) for k in range(len(system.parts))]
+    if any(b is None for b in held):
+        known = system.gradient(system.parts)
+        held = [g if b is None else b for b, g in zip(held, known, strict=True)]
+    new = system.bracket(stage.test, stage.gradient, at=stage.state)
+    old = system.bracket(stage.test, tuple(held))
+    return system.pairing(stage.test, _change(system, stage)) - 0.5 * dt * (new + old)
+
+
+#: Implicit midpoint.
+MIDPOINT = Rule(_midpoint, reach=2.0)
+#: Trapezoidal mean of the flow.
+TRAPEZOIDAL = Rule(_trapezoidal, reach=1.0)
+
+
+class Substep:
+    """Moves the parts ``active`` of a Poisson system by one implicit rule.
+
+    Parameters
+    ----------
+    system : PoissonSystem
+        What is moved.
+    active : sequence of int
+        The parts that move.
+    rule : Rule
+        How.
+    options : callable
+        ``options(defaults)`` merges the user's PETSc options: gives options and prefix.
+    given : dict
+        The user's options, whose names are checked.
+    companions : dict
+        Keyword arguments for ``system.companions`` (how the configuration follows).
+    """
+
+    def __init__(
+        self,
+        system: PoissonSystem,
+        active: Sequence[int],
+        rule: Rule,
+        *,
+        options: Callable[[dict], tuple[dict, str]],
+        given: Mapping,
+        companions: Mapping,
+    ) -> None:
+        self._system = system
+        self._dt = Constant(0.0, name="dt")
+        self._last_dt = 0.0
+        stage = system.stage(active)
+        self._guess = system.start_values(stage)
+        residual = tidy(rule.residual(system, stage, self._dt))
+        merged, prefix = options(defaults(residual, stage.unknown, self._is_local(residual, stage)))
+        self.solver = HeldSNES(
+            residual,
+            stage.unknown,
+            essential=stage.essential,
+            options=merged,
+            prefix=prefix,
+            given=given,
+            name=" and ".join(system.names[k] for k in stage.active),
+        )
+        self._updates = _updates(system, stage, rule.reach, self._dt, companions)
+
+    def _is_local(self, residual, stage) -> bool:
+        self._dt.assign(1.0)
+        return is_local(residual, stage.unknown)
+
+    def take(self, dt: float) -> None:
+        """Move by ``dt``."""
+        if dt != self._last_dt:
+            self._dt.assign(dt)
+            self._last_dt = dt
+        self._guess()
+        self.solver.solve()
+        for update in self._updates:
+            update()
+
+
+def _updates(system, stage, reach: float, dt, companions) -> list[Callable[[], None]]:
+    """What writes the new parts, and the fields that move with them, after the solve."""
+    pieces = stage.unknown.subfunctions
+    plain = {stage.unknown: flatten(pieces)} if len(pieces) > 1 else {}
+    new = {}
+    for k in stage.active:
+        old = system.parts[k]
+        new[k] = old + Constant(reach) * (replace(stage.state[k], plain) - old)
+    assignments = system.companions(stage.active, new, dt=dt, **companions)
+    updates = [
+        _extrapolate(piece, system.parts[k], reach)
+        for k, piece in zip(stage.active, pieces, strict=False)
+        if system.parts[k] not in assignments
+    ]
+    if assignments:
+        updates.append(PointwiseUpdate(assignments).apply)
+    return updates
+
+
+def _extrapolate(stage, part, reach: float) -> Callable[[], None]:
+    """part ← part + reach (stage - part), for a part that is its own unknown."""
+    source, target = Field(stage), Field(part)
+
+    def apply() -> None:
+        source.update_ghosts()
+        target.update_ghosts()
+        target.array[...] += reach * (source.array - target.array)
+        target.written(ghosts_too=True)
+
+    return apply
+
+
+def options_for(stepper, name: str, names: Sequence[str]) -> Callable[[dict], tuple[dict, str]]:
+    """The merging of a stepper's PETSc options for one of its solves."""
+    return lambda base: merge(base, stepper._given, stepper._prefix, name, names)

@@ -1,0 +1,119 @@
+"""UFL plumbing shared by the systems: states of several parts inside forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import Argument, Cofunction, Function, split
+from ufl.algorithms import expand_derivatives, replace
+from ufl.classes import Form, Zero
+from ufl.core.expr import Expr
+
+
+def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> tuple[Expr, ...]:
+    """Split an element of a (possibly mixed) space into its parts.
+
+    Parameters
+    ----------
+    value : Function, Argument, UFL expression or sequence of expressions
+        One object of the whole state, or one entry a part.
+    shapes : sequence of tuples
+        Value shapes of the parts.
+    name : str
+        What to call it in an error.
+
+    Raises
+    ------
+    ValueError
+        If the number or shapes of the parts do not fit.
+    """
+    if isinstance(value, (tuple, list)):
+        parts = tuple(ufl.as_ufl(v) for v in value)
+    elif len(shapes) == 1:
+        parts = (ufl.as_ufl(value),)
+    elif isinstance(value, (Function, Argument)):
+        parts = tuple(split(value))
+    else:
+        parts = _unflatten(ufl.as_ufl(value), shapes, name)
+    found = [p.ufl_shape for p in parts]
+    if found != [tuple(s) for s in shapes]:
+        raise ValueError(f"{name} must have parts of shapes {list(shapes)}, not {found}")
+    return parts
+
+
+def flatten(parts: Sequence[Expr]) -> Expr:
+    """The inverse of :func:`parts_of`: one vector of all components, as a mixed function has it."""
+    components = [p[i] if i else p for p in parts for i in np.ndindex(p.ufl_shape)]
+    return ufl.as_vector(components)
+
+
+def _unflatten(value: Expr, shapes, name) -> tuple[Expr, ...]:
+    total = sum(int(np.prod(s)) for s in shapes)
+    if value.ufl_shape != (total,):
+        raise ValueError(f"{name} must be a vector of {total} components, not {value.ufl_shape}")
+    parts, start = [], 0
+    for shape in shapes:
+        size = int(np.prod(shape))
+        entries = np.array([value[start + i] for i in range(size)], dtype=object).reshape(shape)
+        parts.append(ufl.as_tensor(entries.tolist()) if shape else entries.item())
+        start += size
+    return tuple(parts)
+
+
+def substitute(form: Form, mapping: dict[Expr, Expr]) -> Form:
+    """Replace terminals in a form whose derivatives have been applied, and tidy what is left."""
+    return tidy(replace(form, mapping))
+
+
+def tidy(form: Form) -> Form:
+    """Apply derivatives and drop the integrals that have become zero."""
+    form = expand_derivatives(form)
+    if not isinstance(form, Form):
+        return form
+    return Form([i for i in form.integrals() if not isinstance(i.integrand(), Zero)])
+
+
+def is_zero(form) -> bool:
+    """Whether a form has no integral left (symbolically)."""
+    return isinstance(form, ufl.ZeroBaseForm) or (isinstance(form, Form) and form.empty())
+
+
+def depends_on(form: Form, coefficient) -> bool:
+    """Whether ``coefficient`` occurs in the form."""
+    return coefficient in form.coefficients()
+
+
+def is_affine(residual: Form, unknown: Function) -> bool:
+    """Whether a residual is of first degree in ``unknown``: its Jacobian does not contain it."""
+    jacobian = tidy(ufl.derivative(residual, unknown))
+    return is_zero(jacobian) or not depends_on(jacobian, unknown)
+
+
+def polynomial_degree(functional: Form, state: Function, highest: int = 8) -> int | None:
+    """Degree of a functional as a polynomial in ``state``, or None if above ``highest`` or no polynomial."""
+    form = functional
+    direction = Function(state.function_space())
+    for degree in range(highest + 1):
+        form = tidy(ufl.derivative(form, state, direction))
+        if is_zero(form):
+            return degree
+    return None
+
+
+def check_functional(name: str, form, rank: int) -> Form:
+    """Return ``form`` if it is a UFL form with ``rank`` arguments; raise ``TypeError`` otherwise."""
+    if not isinstance(form, Form):
+        kind = {0: "a UFL functional such as 0.5*inner(u, u)*dx", 2: "a UFL form"}[rank]
+        raise TypeError(f"{name} must be {kind}, not {type(form).__name__}")
+    if len(form.arguments()) != rank:
+        raise ValueError(
+            f"{name} must have {rank} arguments, this form has {len(form.arguments())}"
+        )
+    return form
+
+
+def copy_into(target: Function | Cofunction, source: Function | Cofunction) -> None:
+    """Copy values between functions of one space, halo included."""
+    target.dat.data_wo_with_halos[...] = source.dat.data_ro_with_halos

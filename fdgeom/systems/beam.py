@@ -1,0 +1,364 @@
+"""The geometrically exact beam."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import ufl
+from firedrake import (
+    Constant,
+    FiniteElement,
+    Function,
+    FunctionSpace,
+    VectorFunctionSpace,
+    dot,
+    inner,
+    split,
+)
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.lie import quaternion, se3
+from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.beam_ends import BeamEnd, left_and_right
+from fdgeom.systems.chain import Chain
+from fdgeom.systems.fields import body_matrix, sample_shape
+from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.section import Section
+
+DEGREES = (1, 2, 3, 4)
+
+
+class Beam(PoissonSystem):
+    """Geometrically exact beam: bending, torsion, shear and extension, large rotations.
+
+    Parameters
+    ----------
+    mesh : firedrake.MeshGeometry
+        Interval mesh; its coordinate is the arc length of the straight reference.
+    section : Section
+        Stiffness D₂, inertia D₁ (6×6, rotation first, body frame) and the axis along the beam.
+    degree : {1, 2, 3, 4}
+        p: strain in DG p-1 with p Gauss points a cell, momentum in CG p with Gauss–Lobatto points.
+        p = 1 is the scheme of the paper.
+    end_weight : float, optional
+        Weight of an end node in cells, for degree 1: 0.5 (default, consistent) or 1.0 (the paper).
+    left, right : "free", "clamped", "pinned" or callable
+        What holds the end at the smaller and the larger coordinate. "pinned": its position is held,
+        its rotation free. A callable ``velocity(t)`` prescribes the motion: it takes the time (a
+        UFL constant) and gives the body velocity (angular, linear) as a vector of 6.
+    reference_strain : UFL expression, optional
+        Strain of the stress-free shape, a vector of 6 in the body frame: a beam curved or twisted
+        at rest.
+
+    Attributes
+    ----------
+    strain : Function, DG p-1, 6 components
+        γ = g⁻¹g' - e, body frame: curvature and twist, then shear and stretch.
+    momentum : Function, CG p, 6 components
+        μ = D₁ζ, body frame.
+    state : Function
+        The mixed function whose parts ``strain`` and ``momentum`` are.
+    position, orientation : Function, CG p, 3 and 4 components
+        The configuration g in space: position and unit quaternion (scalar first) of the body frame.
+    velocity : Function, CG p, 6 components
+        ζ = g⁻¹ġ, body frame.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; if a section that varies is not positive definite.
+
+    Notes
+    -----
+    {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds with (a, α) = δf/δz and
+    (b, β) = δh/δz, the terms with strain at the Gauss points, the last at the nodes: Chen & Shi
+    (2025), equations (41) and (50). Free ends are natural.
+    """
+
+    def __init__(
+        self,
+        mesh,
+        section: Section,
+        *,
+        degree: int = 1,
+        end_weight: float = 0.5,
+        left: str | Callable = "free",
+        right: str | Callable = "free",
+        reference_strain: Expr | None = None,
+    ) -> None:
+        check_interval(mesh)
+        if not isinstance(section, Section):
+            raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
+        if degree not in DEGREES or isinstance(degree, bool):
+            raise ValueError(f"degree must be one of {DEGREES}, not {degree!r}")
+        if not (np.isscalar(end_weight) and np.isfinite(end_weight) and end_weight > 0):
+            raise ValueError(f"end_weight must be a positive number, not {end_weight!r}")
+        if degree > 1 and end_weight != 0.5:
+            raise ValueError("end_weight can be chosen for degree 1 only")
+        self.mesh, self.section, self.degree = mesh, section, degree
+        self.end_weight = float(end_weight)
+
+        strain_space = _spectral(mesh, "DG", degree - 1, 6)
+        momentum_space = _spectral(mesh, "CG", degree, 6)
+        state = Function(strain_space * momentum_space, name="state")
+        self.strain, self.momentum = state.subfunctions
+        self.strain.rename("strain")
+        self.momentum.rename("momentum")
+        self.velocity = Function(momentum_space, name="velocity")
+        self.position = Function(_spectral(mesh, "CG", degree, 3), name="position")
+        self.orientation = Function(_spectral(mesh, "CG", degree, 4), name="orientation")
+        self.position.interpolate(
+            ufl.as_vector(_along(section.axis, ufl.SpatialCoordinate(mesh)[0]))
+        )
+        self.orientation.interpolate(ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
+
+        #: Time, for prescribed motions; the steppers keep it.
+        self.time = Constant(0.0, name="time")
+        self.tangent = Constant(np.array([0.0] * 3 + _along(section.axis, 1.0)), name="e")
+        scalar_strain, scalar_nodal = (
+            FunctionSpace(mesh, V.ufl_element().sub_elements[0])
+            for V in (strain_space, momentum_space)
+        )
+        self.stiffness = body_matrix("section.stiffness", section.stiffness, scalar_strain)
+        self.inertia = body_matrix("section.inertia", section.inertia, scalar_nodal)
+        self.compliance_of_inertia = body_matrix(
+            "section.inertia", section.inertia, scalar_nodal, inverse=True
+        )
+        self.reference_strain = sample_shape("reference_strain", reference_strain, strain_space)
+
+        self.ends: tuple[BeamEnd, BeamEnd] = left_and_right(self, left, right)
+        self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
+        self._inside = gauss(mesh, degree)
+        super().__init__(
+            state,
+            energy=self._kinetic(*split(state)) + self._potential(*split(state)),
+            bracket=self._beam_bracket,
+            pairing=self._beam_pairing,
+            names=("strain", "momentum"),
+        )
+        self._chain = Chain(self)
+        self._refresh = PointwiseUpdate(
+            {self.velocity: dot(self.compliance_of_inertia, self.momentum)}
+        )
+
+    # --- forms -----------------------------------------------------------------------------------
+    def at_nodes(self, integrand: Expr) -> Form:
+        """∫ over the nodes: Gauss–Lobatto, plus what ``end_weight`` adds at the ends."""
+        form = integrand * self._nodal
+        extra = self.end_weight - 0.5
+        if extra:
+            form += Constant(extra) * cell_length(self.mesh) * integrand * self._end
+        return form
+
+    def elastic_strain(self, strain: Expr | None = None) -> Expr:
+        """γ minus the strain of the stress-free shape, body frame."""
+        strain = self.strain if strain is None else strain
+        return strain if self.reference_strain is None else strain - self.reference_strain
+
+    def stress(self, strain: Expr | None = None) -> Expr:
+        """Stress resultants D₂γ: moment and force of the section, body frame."""
+        return dot(self.stiffness, self.elastic_strain(strain))
+
+    def _kinetic(self, strain, momentum) -> Form:
+        return self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))
+
+    def _potential(self, strain, momentum) -> Form:
+        return 0.5 * inner(self.elastic_strain(strain), self.stress(strain)) * self._inside
+
+    def _beam_pairing(self, a, b) -> Form:
+        (a_strain, a_momentum), (b_strain, b_momentum) = split(a), split(b)
+        return inner(a_strain, b_strain) * self._inside + self.at_nodes(
+            inner(a_momentum, b_momentum)
+        )
+
+    def _beam_bracket(self, a, b) -> Form:
+        (a, alpha), (b, beta) = split(a), split(b)
+        strain, momentum = split(self.state)
+        frame = strain + self.tangent
+        coupling = inner(a, beta.dx(0) + se3.bracket(frame, beta)) - inner(
+            b, alpha.dx(0) + se3.bracket(frame, alpha)
+        )
+        return coupling * self._inside + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
+
+    # --- how the steppers see it -------------------------------------------------------------------
+    def gradient(self, state):
+        strain, momentum = state
+        return self.stress(strain), dot(self.compliance_of_inertia, momentum)
+
+    def with_energy(self, energy):
+        raise ValueError("system: the energy of a Beam cannot be exchanged; state a PoissonSystem")
+
+    def chart(self, k: int, unknown: Expr):
+        """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
+        if k == 0:
+            return unknown, self.stress(unknown)
+        return dot(self.inertia, unknown), unknown
+
+    def frozen_gradient(self, k: int):
+        return self.stress(self.strain) if k == 0 else self.velocity
+
+    def essential_values(self, active):
+        if 1 not in active:
+            return ()
+        part = tuple(active).index(1)
+        return tuple(e for end in self.ends for e in end.essential_values(part))
+
+    def start_values(self, stage):
+        fill_state = super().start_values(stage)
+        if 1 not in stage.active:
+            return fill_state
+        target = stage.unknown.subfunctions[stage.active.index(1)]
+
+        def fill() -> None:
+            fill_state()
+            target.dat.data_wo_with_halos[...] = self.velocity.dat.data_ro_with_halos
+
+        return fill
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if a field is not finite or the start contradicts a held end."""
+        self.check_state()
+        self.prepare()
+        for end in self.ends:
+            end.check_start()
+
+    def prepare(self) -> None:
+        """Make the velocity that of the momentum."""
+        self._refresh.apply()
+
+    def set_time(self, t: float) -> None:
+        self.time.assign(t)
+        for end in self.ends:
+            end.update()
+
+    def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
+        """Momentum, velocity and configuration after a substep of the momentum.
+
+        g¹ = g⁰ cay(Δt ζ) with ζ of the old, the new or the mean momentum, equation (55).
+        """
+        if 1 not in active:
+            return {}
+        velocity = dot(self.compliance_of_inertia, new[1])
+        used = {
+            "old": self.velocity,
+            "new": velocity,
+            "mean": 0.5 * (self.velocity + velocity),
+        }[configuration]
+        pose = se3.pose_compose((self.position, self.orientation), se3.pose_cay(dt * used))
+        return {
+            self.momentum: new[1],
+            self.velocity: velocity,
+            self.position: pose[0],
+            self.orientation: quaternion.normalize(pose[1]),
+        }
+
+    # --- configuration -----------------------------------------------------------------------------
+    def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
+        """Fill position, orientation and velocity from strain and momentum.
+
+        Parameters
+        ----------
+        position, orientation : array_like of 3 and 4
+            Pose of the left end in space: position, unit quaternion (scalar first).
+
+        Notes
+        -----
+        For degree 1, g_{j+1} = g_j cay(Δs (γ+e)); for higher degrees a Magnus expansion of sixth
+        order between the nodes.
+        """
+        self._chain.reconstruct(position, orientation)
+        self.prepare()
+
+    def project(self) -> None:
+        """Fill strain and momentum from position, orientation and velocity: inverse of the above."""
+        self._chain.project()
+        self.momentum.interpolate(dot(self.inertia, self.velocity))
+
+    # --- numbers -------------------------------------------------------------------------------------
+    def kinetic_energy(self) -> float:
+        """½⟨μ, D₁⁻¹μ⟩."""
+        return self._value("kinetic", lambda: self._kinetic(*self.parts))
+
+    def potential_energy(self) -> float:
+        """½⟨D₂γ, γ⟩, the energy of the elastic strain."""
+        return self._value("potential", lambda: self._potential(*self.parts))
+
+    def linear_momentum(self) -> np.ndarray:
+        """Total linear momentum ∫ R n in space, shape (3,)."""
+        return self._vector("linear_momentum")
+
+    def angular_momentum(self) -> np.ndarray:
+        """Total angular momentum ∫ R m + x × R n about the origin, in space, shape (3,)."""
+        return self._vector("angular_momentum")
+
+    def _vector(self, name: str) -> np.ndarray:
+        forms = self.momenta()[name]
+        return np.array([self._value(f"{name}{k}", lambda k=k: forms[k]) for k in range(3)])
+
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
+        if "momenta" not in self._held:
+            spin, linear = (
+                quaternion.rotate(
+                    self.orientation, ufl.as_vector([self.momentum[i + k] for k in range(3)])
+                )
+                for i in (0, 3)
+            )
+            angular = spin + ufl.cross(self.position, linear)
+            self._held["momenta"] = {
+                "linear_momentum": tuple(self.at_nodes(linear[k]) for k in range(3)),
+                "angular_momentum": tuple(self.at_nodes(angular[k]) for k in range(3)),
+            }
+        return self._held["momenta"]
+
+    def energies(self) -> dict[str, Form]:
+        kinetic, potential = self._kinetic(*self.parts), self._potential(*self.parts)
+        return {
+            "kinetic_energy": kinetic,
+            "potential_energy": potential,
+            "energy": kinetic + potential,
+        }
+
+    # --- what the recording reads ----------------------------------------------------------------------
+    def functions(self) -> dict[str, Function]:
+        return {
+            "strain": self.strain,
+            "momentum": self.momentum,
+            "position": self.position,
+            "orientation": self.orientation,
+            "velocity": self.velocity,
+        }
+
+    def output_fields(self) -> dict[str, Expr]:
+        axes = np.eye(3)
+        directors = {
+            f"director{k + 1}": quaternion.rotate(self.orientation, ufl.as_vector(list(axes[k])))
+            for k in range(3)
+        }
+        stress = self.stress()
+        pick = lambda f, i: ufl.as_vector([f[i + k] for k in range(3)])  # noqa: E731
+        return {
+            "position": self.position,
+            **directors,
+            "curvature": pick(self.strain, 0),
+            "stretch": pick(self.strain, 3),
+            "moment": pick(stress, 0),
+            "force": pick(stress, 3),
+            "angular_momentum": pick(self.momentum, 0),
+            "linear_momentum": pick(self.momentum, 3),
+        }
+
+    def output_coordinates(self) -> Function:
+        return self.position
+
+
+def _spectral(mesh, family: str, degree: int, size: int):
+    """Vector space whose nodes are the quadrature points it is collocated with."""
+    element = FiniteElement(family, mesh.ufl_cell(), degree, variant="spectral")
+    return VectorFunctionSpace(mesh, element, dim=size) if size else FunctionSpace(mesh, element)
+
+
+def _along(axis: int, value) -> list:
+    return [value if k == axis else 0.0 for k in range(3)]

@@ -1,0 +1,107 @@
+"""How the ends of a beam are held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import Function
+from mpi4py import MPI
+
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.stage import EssentialValues
+
+if TYPE_CHECKING:
+    from fdgeom.systems.beam import Beam
+
+# Components of the body velocity (angular, linear) that are held.
+_HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
+
+
+class BeamEnd:
+    """One end of a beam: free, clamped, pinned, or moved in a prescribed way.
+
+    The body velocity ζ of a held end is given. A stage of the momentum is the mean of the old and
+    the new velocity there, so that the new velocity is met exactly.
+    """
+
+    def __init__(self, beam: Beam, name: str, boundary: int, kind: str | Callable) -> None:
+        self.name, self.kind = name, kind
+        prescribed = callable(kind)
+        if not prescribed and kind not in _HELD:
+            raise ValueError(
+                f"{name} must be one of {', '.join(map(repr, _HELD))} or a callable velocity(t), not {kind!r}"
+            )
+        components = _HELD["clamped" if prescribed else kind]
+        self.held = np.array(components, dtype=int)
+        self._beam = beam
+        self._nodes = np.array([], dtype=int)
+        self._target, self._update = None, None
+        if len(components):
+            if (
+                beam.velocity.function_space().mesh().topology.exterior_facets.unique_markers
+                is None
+            ):
+                raise ValueError(f"{name}: this mesh has no ends")
+            self._nodes = np.asarray(
+                beam.velocity.function_space().boundary_nodes(boundary), dtype=int
+            )
+        if prescribed:
+            self._target = Function(
+                beam.velocity.function_space(), name=f"velocity of the {name} end"
+            )
+            self._update = PointwiseUpdate({self._target: _velocity(name, kind, beam.time)})
+
+    def update(self) -> None:
+        """Evaluate a prescribed motion at the beam's time."""
+        if self._update is not None:
+            self._update.apply()
+
+    def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
+        """What a stage of the momentum must hold here; ``part``: its index in the unknown."""
+        if not len(self.held):
+            return ()
+        dofs = (6 * self._nodes[:, None] + self.held[None, :]).ravel()
+
+        def values() -> np.ndarray:
+            old = self._beam.velocity.dat.data_ro_with_halos.reshape(-1)[dofs]
+            if self._target is None:
+                return 0.5 * old
+            return 0.5 * (old + self._target.dat.data_ro_with_halos.reshape(-1)[dofs])
+
+        return (EssentialValues(part=part, dofs=dofs, values=values),)
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the velocity at the start is not the one that the end must have."""
+        if not len(self.held):
+            return
+        self.update()
+        velocity = self._beam.velocity.dat.data_ro_with_halos
+        wanted = 0.0 if self._target is None else self._target.dat.data_ro_with_halos[self._nodes]
+        gap = np.abs(velocity[self._nodes] - wanted)[:, self.held].max(initial=0.0)
+        scale = np.abs(velocity).max(initial=1.0)
+        worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
+        # A start set from the same formula differs by round-off only.
+        if worst > 1e-9:
+            kind = "prescribed" if callable(self.kind) else self.kind
+            raise ValueError(
+                f"momentum: the {self.name} end is {kind}, but the start has another velocity there "
+                f"(off by {worst:.2g}); set the momentum at that node accordingly"
+            )
+
+
+def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
+    try:
+        expression = ufl.as_ufl(velocity(time))
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"{name}: velocity(t) must give a UFL vector of 6: {error}") from error
+    if expression.ufl_shape != (6,):
+        raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
+    return expression
+
+
+def left_and_right(beam: Beam, left, right) -> tuple[BeamEnd, BeamEnd]:
+    """The two ends; ``IntervalMesh`` marks the left one 1 and the right one 2."""
+    return BeamEnd(beam, "left", 1, left), BeamEnd(beam, "right", 2, right)

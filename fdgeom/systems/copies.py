@@ -1,0 +1,28 @@
+"""Many copies of a small system: one cell, one copy."""
+
+from __future__ import annotations
+
+from firedrake import COMM_WORLD, IntervalMesh
+
+
+def copies(n: int, comm=COMM_WORLD):
+    """A mesh of ``n`` unit cells, for ``n`` independent copies of a small system in DG0.
+
+    Functions in ``VectorFunctionSpace(copies(n), "DG", 0, dim=d)`` hold one state a cell; an
+    energy ``e(q, p)*dx`` is then the sum of the copies' energies, since each cell has length one.
+
+    Parameters
+    ----------
+    n : int
+        How many copies.
+    comm : MPI communicator, optional
+        Who shares them.
+
+    Raises
+    ------
+    ValueError
+        If ``n`` is not a positive whole number.
+    """
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+    return IntervalMesh(n, n, comm=comm)

@@ -1,0 +1,212 @@
+"""Cross-sections of beams: stiffness and inertia as 6×6 matrices, rotation first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+
+Number = float | ufl.core.expr.Expr
+
+
+class Section:
+    """Cross-section of a beam.
+
+    Parameters
+    ----------
+    stiffness : (6, 6) array_like or UFL expression
+        Stiffness D₂: stress resultants (moment, force) from strain (curvature, stretch), in the
+        body frame, rotation first. An expression of the mesh coordinate makes it vary along the
+        beam.
+    inertia : (6, 6) array_like or UFL expression
+        Inertia D₁ per length: body momentum (angular, linear) from body velocity.
+    axis : {0, 1, 2}
+        Material axis along the beam: the unstrained tangent is ``e = (0, E_axis)``.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not 6×6, finite, symmetric and positive definite (expressions are tested
+        where the beam uses them, when it is made), or ``axis`` is none of 0, 1, 2.
+
+    Notes
+    -----
+    h = ½⟨μ, D₁⁻¹μ⟩ + ½⟨D₂γ, γ⟩, Chen & Shi (2025), equation (40).
+    """
+
+    def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
+        if axis not in (0, 1, 2) or isinstance(axis, bool):
+            raise ValueError(
+                f"axis must be 0, 1 or 2 (the material axis along the beam), not {axis!r}"
+            )
+        self.stiffness = _matrix("stiffness", stiffness)
+        self.inertia = _matrix("inertia", inertia)
+        self.axis = axis
+
+    def __repr__(self) -> str:
+        kind = "constant" if self.is_constant else "varying"
+        return f"<{kind} section along axis {self.axis}>"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether both matrices are numbers, the same all along the beam."""
+        return isinstance(self.stiffness, np.ndarray) and isinstance(self.inertia, np.ndarray)
+
+    @classmethod
+    def from_properties(
+        cls,
+        *,
+        area: Number,
+        second_moments: Sequence[Number],
+        torsion_constant: Number | None = None,
+        density: Number,
+        youngs_modulus: Number,
+        poisson_ratio: Number,
+        shear_factor: float | Sequence[float] = 1.0,
+        axis: int = 0,
+    ) -> Section:
+        """Section of a homogeneous isotropic material from the geometry of its shape.
+
+        Parameters
+        ----------
+        area : float or UFL expression
+            Area A.
+        second_moments : two floats or UFL expressions
+            Second moments of area about the two transverse axes, in increasing order of the axes.
+        torsion_constant : float or UFL expression, optional
+            Torsion constant; the polar moment (the sum of the second moments) if not given.
+        density, youngs_modulus : float or UFL expression
+            Mass per volume ρ and modulus E.
+        poisson_ratio : float
+            Poisson's ratio ν; the shear modulus is G = E/2/(1+ν).
+        shear_factor : float or two floats
+            Timoshenko's shear correction along the two transverse axes.
+        axis : {0, 1, 2}
+            Material axis along the beam.
+        """
+        if axis not in (0, 1, 2) or isinstance(axis, bool):
+            raise ValueError(
+                f"axis must be 0, 1 or 2 (the material axis along the beam), not {axis!r}"
+            )
+        for name, value in (
+            ("area", area),
+            ("density", density),
+            ("youngs_modulus", youngs_modulus),
+        ):
+            _positive(name, value)
+        for value in second_moments:
+            _positive("second_moments", value)
+        if not isinstance(poisson_ratio, ufl.core.expr.Expr) and not -1 < poisson_ratio <= 0.5:
+            raise ValueError(
+                f"poisson_ratio must lie above -1 and not above 0.5, not {poisson_ratio!r}"
+            )
+        factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
+        if len(factors) != 2:
+            raise ValueError("shear_factor must be one number or two, one for each transverse axis")
+        for factor in factors:
+            _positive("shear_factor", factor)
+        polar = second_moments[0] + second_moments[1]
+        torsion = polar if torsion_constant is None else torsion_constant
+        _positive("torsion_constant", torsion)
+
+        shear_modulus = youngs_modulus / 2 / (1 + poisson_ratio)
+        first, second = (k for k in range(3) if k != axis)
+        rotation, bending, stretch = [None] * 3, [None] * 3, [None] * 3
+        rotation[axis], rotation[first], rotation[second] = polar, *second_moments
+        bending[axis] = shear_modulus * torsion
+        bending[first], bending[second] = (youngs_modulus * m for m in second_moments)
+        stretch[axis] = youngs_modulus * area
+        stretch[first], stretch[second] = (shear_modulus * area * k for k in factors)
+        return cls(
+            _diagonal(bending + stretch),
+            _diagonal([density * m for m in rotation] + [density * area] * 3),
+            axis=axis,
+        )
+
+    @classmethod
+    def rectangle(cls, width: Number, height: Number, *, axis: int = 0, **material) -> Section:
+        """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
+
+        The transverse axes count in increasing order: for ``axis=1`` the width lies along axis 0
+        and the height along axis 2. ``material``: see :meth:`from_properties`.
+        """
+        _positive("width", width)
+        _positive("height", height)
+        area = width * height
+        moments = (area * height**2 / 12, area * width**2 / 12)
+        return cls.from_properties(area=area, second_moments=moments, axis=axis, **material)
+
+    @classmethod
+    def circle(cls, radius: Number, *, axis: int = 0, **material) -> Section:
+        """Full circle of the given radius. ``material``: see :meth:`from_properties`."""
+        _positive("radius", radius)
+        moment = math.pi / 4 * radius**4
+        return cls.from_properties(
+            area=math.pi * radius**2, second_moments=(moment, moment), axis=axis, **material
+        )
+
+    @classmethod
+    def tube(
+        cls, outer_radius: Number, inner_radius: Number, *, axis: int = 0, **material
+    ) -> Section:
+        """Circular tube. ``material``: see :meth:`from_properties`."""
+        _positive("outer_radius", outer_radius)
+        _positive("inner_radius", inner_radius)
+        numbers = not any(isinstance(r, ufl.core.expr.Expr) for r in (outer_radius, inner_radius))
+        if numbers and inner_radius >= outer_radius:
+            raise ValueError("inner_radius must be smaller than outer_radius")
+        moment = math.pi / 4 * (outer_radius**4 - inner_radius**4)
+        area = math.pi * (outer_radius**2 - inner_radius**2)
+        return cls.from_properties(
+            area=area, second_moments=(moment, moment), axis=axis, **material
+        )
+
+
+def check_positive_definite(name: str, matrices: np.ndarray) -> None:
+    """Raise ``ValueError`` unless all matrices (..., 6, 6) are symmetric positive definite."""
+    if not np.all(np.isfinite(matrices)):
+        raise ValueError(f"{name} must be finite everywhere along the beam")
+    transposed = np.swapaxes(matrices, -1, -2)
+    # Round-off of an assembled stiffness is a few units in the last place; 1e-10 is a wrong entry.
+    if np.abs(matrices - transposed).max() > 1e-10 * np.abs(matrices).max():
+        raise ValueError(f"{name} must be symmetric")
+    least = np.linalg.eigvalsh((matrices + transposed) / 2)[..., 0].min()
+    if not least > 0:
+        raise ValueError(
+            f"{name} must be positive definite: its least eigenvalue is {least:.3g} "
+            "(a negative or zero density, modulus or dimension?)"
+        )
+
+
+def _matrix(name: str, value):
+    if isinstance(value, ufl.core.expr.Expr):
+        if value.ufl_shape != (6, 6):
+            raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
+        return value
+    try:
+        matrix = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a 6×6 array of numbers or a UFL expression") from None
+    if matrix.shape != (6, 6):
+        raise ValueError(f"{name} must have shape (6, 6), not {matrix.shape}")
+    check_positive_definite(name, matrix)
+    return (matrix + matrix.T) / 2
+
+
+def _diagonal(entries: list):
+    if any(isinstance(e, ufl.core.expr.Expr) for e in entries):
+        return ufl.as_matrix([[entries[i] if i == j else 0 for j in range(6)] for i in range(6)])
+    return np.diag(np.array(entries, dtype=float))
+
+
+def _positive(name: str, value) -> None:
+    if isinstance(value, ufl.core.expr.Expr):
+        return
+    try:
+        good = math.isfinite(value) and value > 0
+    except TypeError:
+        raise TypeError(f"{name} must be a number or a UFL expression, not {value!r}") from None
+    if not good:
+        raise ValueError(f"{name} must be a positive number, not {value!r}")
