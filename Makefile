@@ -21,7 +21,7 @@ setup:
 
 demo: setup
 	@echo "Running demos/poisson_beam (about a minute the first time); output in demos/poisson_beam/output"
-	@cd demos/poisson_beam && ../../$(VPY) -m fdgeom.demo poisson_beam.py.rst $(ARGS)
+	@cd demos/poisson_beam && ../../.venv/bin/pylit poisson_beam.py.rst && ../../$(VPY) poisson_beam.py $(ARGS)
 
 test: setup
 	@echo "Running the tests (about 10 minutes the first time, while forms are compiled)"

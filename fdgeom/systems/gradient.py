@@ -54,16 +54,16 @@ def pointwise_gradient(system: PoissonSystem) -> Callable | None:
 
 
 def _density_derivative(system: PoissonSystem) -> Callable | None:
-    """∂e/∂z of the energy density e, part by part, if each part occurs in one cell integral."""
+    """∂e/∂z of the energy density e, part by part, if the energy is of cell integrals only."""
     slopes = [None] * len(system.parts)
     for integral in system.energy_form().integrals():
         for k, part in enumerate(system.parts):
             slope = expand_derivatives(ufl.diff(integral.integrand(), part))
             if isinstance(slope, Zero):
                 continue
-            if slopes[k] is not None or integral.integral_type() != "cell":
+            if integral.integral_type() != "cell":
                 return None
-            slopes[k] = slope
+            slopes[k] = slope if slopes[k] is None else slopes[k] + slope
     found = tuple(
         (ufl.zero(*s) if s else ufl.as_ufl(0.0)) if slope is None else slope
         for s, slope in zip(system.shapes, slopes, strict=True)

@@ -1,0 +1,70 @@
+"""What only rank 0 does, told to all ranks: writing text, making folders, renaming files."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+
+def on_root(comm, action: Callable[[], object], error: type[Exception], message: str):
+    """Call `action` on rank 0 and raise on every rank if it failed there.
+
+    Without this a full disk would stop rank 0 alone and leave the others waiting for it.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    action : callable without arguments
+    error : exception class raised on all ranks
+    message : str
+        Beginning of the error's text; the cause is added.
+
+    Returns
+    -------
+    object
+        What `action` returned, on all ranks (it must be picklable).
+    """
+    value = cause = None
+    if comm.rank == 0:
+        try:
+            value = action()
+        except Exception as exc:
+            cause = exc
+    value, text = comm.bcast((value, None if cause is None else f"{cause}"))
+    if text is not None:
+        raise error(f"{message}: {text}") from cause
+    return value
+
+
+def writable_file(path: str | os.PathLike, argument: str, comm) -> Path:
+    """Return `path` as a Path in a folder that exists and can be written to.
+
+    A missing folder is made.
+
+    Raises
+    ------
+    ValueError
+        On all ranks, naming `argument`, when the folder cannot be made or written to, or when
+        `path` is itself a folder.
+    """
+    path = Path(path)
+
+    def check() -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError("it is a folder; give the name of a file")
+        # Trying is the only test that also holds for the superuser and for read-only disks.
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+
+    on_root(comm, check, ValueError, f"{argument} = '{path}' cannot be written")
+    return path
+
+
+def positive_integer(value: object, argument: str) -> int:
+    """Return `value` as int; ValueError naming `argument` unless it is an integer >= 1."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
+        raise ValueError(f"{argument} must be an integer >= 1, got {value!r}")
+    return value.__index__()

@@ -1,0 +1,213 @@
+"""What is measured during a run: energies, momenta, Casimirs, any UFL functional, a point's value.
+
+A monitor has two methods: `bind(system)`, called once at the start of a run, and `sample()`, which
+returns a dict from names to floats or vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import ufl
+from firedrake import Function, PointEvaluator
+from firedrake.assemble import get_assembler
+
+
+def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
+    """Return a function that gives the present value of a 0-form, its assembler being kept.
+
+    Raises
+    ------
+    TypeError
+        When `form` is neither a number nor a form without arguments.
+    """
+    if isinstance(form, ufl.Form) and form.empty():
+        return lambda: 0.0
+    if isinstance(form, ufl.BaseForm) and not form.arguments():
+        assembler = get_assembler(form)
+        return lambda: float(assembler.assemble())
+    if isinstance(form, int | float):
+        return lambda: float(form)
+    hint = " (multiply it by a measure, say dx)" if isinstance(form, ufl.core.expr.Expr) else ""
+    raise TypeError(f"'{name}' must be a 0-form, a UFL form without arguments, got {form!r}{hint}")
+
+
+def _provided(system, method: str, monitor: str) -> dict:
+    provided = getattr(system, method, dict)()
+    if not provided:
+        raise TypeError(
+            f"{monitor} needs a system with {method}(), and {type(system).__name__} has none"
+        )
+    return provided
+
+
+class FormMonitor:
+    """Base of monitors made of 0-forms: `_forms(system)` returns them by name."""
+
+    def _forms(self, system) -> dict:
+        raise NotImplementedError
+
+    def bind(self, system) -> None:
+        """Build the assemblers for `system`; TypeError naming what the system lacks."""
+        self._held = {}
+        for name, forms in self._forms(system).items():
+            if isinstance(forms, Sequence):
+                self._held[name] = [hold(form, name) for form in forms]
+            else:
+                self._held[name] = hold(forms, name)
+
+    def sample(self) -> dict[str, float | np.ndarray]:
+        """Return the present values by name."""
+        return {
+            name: np.array([value() for value in held]) if isinstance(held, list) else held()
+            for name, held in self._held.items()
+        }
+
+
+class Energy(FormMonitor):
+    """The system's energies: "energy" is the total; a beam adds its kinetic and potential parts."""
+
+    def _forms(self, system) -> dict:
+        return _provided(system, "energies", "Energy()")
+
+
+class Momentum(FormMonitor):
+    """The system's momenta in the space frame: a beam's linear and angular momentum, (3,) each."""
+
+    def _forms(self, system) -> dict:
+        return _provided(system, "momenta", "Momentum()")
+
+
+class Casimir(FormMonitor):
+    """Casimirs, the functionals whose bracket with every other one is zero.
+
+    Parameters
+    ----------
+    name : str, optional
+        One of the system's own Casimirs, or the name under which `form` is recorded.
+        Without it all of the system's own are recorded.
+    form : ufl.Form, optional
+        A 0-form of one's own.
+    """
+
+    def __init__(self, name: str | None = None, form: ufl.BaseForm | None = None) -> None:
+        self.name = name
+        self.form = form
+        if form is not None:
+            hold(form, name or "casimir")
+
+    def _forms(self, system) -> dict:
+        if self.form is not None:
+            return {self.name or "casimir": self.form}
+        known = _provided(system, "casimirs", "Casimir()")
+        if self.name is None:
+            return known
+        if self.name not in known:
+            raise TypeError(
+                f"Casimir('{self.name}') is not among the Casimirs of {type(system).__name__}: "
+                f"{', '.join(known)}"
+            )
+        return {self.name: known[self.name]}
+
+
+class Functional(FormMonitor):
+    """Any UFL functional: a 0-form, or a sequence of them recorded as a vector.
+
+    Parameters
+    ----------
+    name : str
+    forms : ufl.Form or sequence of ufl.Form
+        0-forms, in which the system's Functions appear.
+    """
+
+    def __init__(self, name: str, forms: ufl.BaseForm | Sequence[ufl.BaseForm]) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {name!r}")
+        self.name = name
+        self.forms = forms
+        for form in forms if isinstance(forms, Sequence) else (forms,):
+            hold(form, name)
+
+    def _forms(self, system) -> dict:
+        return {self.name: self.forms}
+
+
+class Probe:
+    """Value of a Function at one point of its mesh.
+
+    Parameters
+    ----------
+    name : str
+    function : firedrake.Function
+        Scalar or vector valued, on a mesh whose coordinates do not move.
+    point : float or sequence of float
+        A point of the mesh: for a beam, the arc length.
+    """
+
+    def __init__(self, name: str, function: Function, point: float | Sequence[float]) -> None:
+        if not isinstance(function, Function):
+            raise TypeError(f"function must be a firedrake.Function, got {function!r}")
+        self.name = name
+        self.function = function
+        self.point = np.atleast_1d(np.asarray(point, dtype=float))
+
+    def bind(self, system) -> None:
+        """Find the cell that holds the point; ValueError when the point is outside the mesh."""
+        self._evaluator = PointEvaluator(
+            self.function.function_space().mesh(), self.point.reshape(1, -1)
+        )
+        try:
+            self.sample()
+        except Exception as exc:
+            raise ValueError(f"point = {self.point} of Probe('{self.name}'): {exc}") from exc
+
+    def sample(self) -> dict[str, float | np.ndarray]:
+        """Return the present value by name."""
+        return {self.name: self._evaluator.evaluate(self.function)[0]}
+
+
+class Monitors:
+    """The monitors of one run, bound to its system and sampled together.
+
+    Parameters
+    ----------
+    monitors : monitor, 0-form, (name, form) pair, or a sequence of these
+        A plain 0-form is recorded as `functional_i`, i being its place in the sequence.
+    system : the stepper's system
+    """
+
+    def __init__(self, monitors, system) -> None:
+        if not isinstance(monitors, list | tuple) or _is_pair(monitors):
+            monitors = [monitors]
+        self._monitors = [_as_monitor(monitor, i) for i, monitor in enumerate(monitors)]
+        for monitor in self._monitors:
+            monitor.bind(system)
+
+    def sample(self) -> dict[str, float | np.ndarray]:
+        """Return all values by name; ValueError when two monitors use the same name."""
+        together: dict[str, float | np.ndarray] = {}
+        for monitor in self._monitors:
+            sample = monitor.sample()
+            twice = [name for name in sample if name in together or name in ("t", "step")]
+            if twice:
+                raise ValueError(f"monitors record the name '{twice[0]}' twice; rename one")
+            together.update(sample)
+        return together
+
+
+def _is_pair(item: object) -> bool:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+
+
+def _as_monitor(item, i: int):
+    if isinstance(item, ufl.BaseForm):
+        return Functional(f"functional_{i}", item)
+    if _is_pair(item):
+        return Functional(*item)
+    if hasattr(item, "bind") and hasattr(item, "sample") and not isinstance(item, type):
+        return item
+    raise TypeError(
+        f"monitors[{i}] must be a monitor such as Energy(), a UFL 0-form or a (name, form) pair, "
+        f"got {item!r}"
+    )

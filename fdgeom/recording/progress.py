@@ -1,0 +1,73 @@
+"""How far the run is: the bar on the terminal, and the size of the pieces that it moves by."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from firedrake import ProgressBar
+
+
+class Progress:
+    """Firedrake's progress bar on rank 0, drawn at most ten times a second.
+
+    Parameters
+    ----------
+    total : int
+        Number of steps.
+    wanted : bool or "always"
+        True: only on a terminal.
+    comm : mpi4py.MPI.Intracomm
+    """
+
+    def __init__(self, total: int, wanted: bool | str, comm) -> None:
+        self.total = total
+        self._bar = None
+        self._drawn = -float("inf")
+        if comm.rank == 0 and (wanted == "always" or (wanted and sys.stderr.isatty())):
+            self._bar = ProgressBar("steps", max=total, comm=comm, file=sys.stderr)
+
+    def show(self, done: int) -> None:
+        """Move the bar to `done` steps."""
+        now = time.perf_counter()
+        if self._bar is not None and (now - self._drawn > 0.1 or done == self.total):
+            self._bar.goto(done)
+            self._drawn = now
+
+    def close(self) -> None:
+        """Leave the bar as it is and go to the next line."""
+        if self._bar is not None:
+            self._bar.finish()
+            self._bar = None
+
+
+class Pace:
+    """Size of the pieces in which a stepper advances: about a second of work, on all ranks alike.
+
+    Large pieces let a compiled stepper fuse its steps; a bound on their time keeps the progress
+    bar moving and Ctrl-C heard. Used as a context manager it times the piece.
+    """
+
+    def __init__(self, comm, seconds: float = 1.0) -> None:
+        self.comm = comm
+        self.seconds = seconds
+        self.limit = 100
+
+    def piece(self, wished: int) -> int:
+        """Number of steps to take at once, at most `wished`."""
+        self._steps = min(wished, self.limit)
+        return self._steps
+
+    def __enter__(self) -> Pace:
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, exc_type: type | None, *exc_info: object) -> None:
+        if exc_type is not None:
+            return
+        elapsed = max(time.perf_counter() - self._start, 1e-9)
+        # Grow by no more than a factor of ten: a short piece is timed badly.
+        limit = int(min(self._steps * self.seconds / elapsed, 10 * self.limit))
+        self.limit = max(1, limit)
+        if self.comm.size > 1:
+            self.limit = self.comm.bcast(self.limit)

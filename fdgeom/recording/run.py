@@ -1,0 +1,245 @@
+"""The time loop: steps, samples, output, restart files, and an orderly end."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+
+from pyadjoint import stop_annotating
+
+from .checkpoint import Checkpoint
+from .collective import positive_integer
+from .csvfile import CSVFile, header
+from .finite import require_finite_sample
+from .history import History
+from .interrupt import DelayedInterrupt
+from .monitors import Monitors
+from .progress import Pace, Progress
+
+
+def run(
+    stepper,
+    until: float | None = None,
+    *,
+    steps: int | None = None,
+    monitors=(),
+    every: int = 1,
+    output=(),
+    csv: str | os.PathLike | CSVFile | None = None,
+    checkpoint: str | os.PathLike | Checkpoint | None = None,
+    progress: bool | str = True,
+) -> History:
+    """Advance `stepper` in time while sampling monitors and writing output.
+
+    Monitors are sampled and outputs written at the start, after every `every` steps counted from
+    the start of this run, and at the end. Between these the stepper advances in one piece (of
+    about a second at most, so that Ctrl-C is heard).
+
+    Parameters
+    ----------
+    stepper : stepper
+        Has `system`, `t`, `dt`, `steps`, `advance(n)` and `solver_stats()`.
+    until : float, optional
+        Time to reach, ahead of `stepper.t`. When it is no whole number of steps away (to a
+        millionth of a step), the run ends with the first step beyond it.
+    steps : int, optional
+        Number of steps to take. Exactly one of `until` and `steps` is given.
+    monitors : monitor, 0-form, (name, form) pair, or a sequence of these
+        What to sample, see `fdgeom.recording.monitors`.
+    every : int
+        Number of steps between two samples (without monitors only the first and last times are
+        recorded).
+    output : output or sequence of outputs
+        Objects with `every`, `open(stepper)`, `write(stepper)`, `close()`: `VTKOutput`,
+        `Snapshots`, or one's own.
+    csv : path-like or CSVFile, optional
+        Table of the samples, each row on disk as soon as it is taken.
+    checkpoint : path-like or Checkpoint, optional
+        Restart file: written every `checkpoint.every` steps, at the end, and when the run stops
+        for any other reason, if the state is finite then.
+    progress : bool or "always"
+        True: a bar on a terminal; "always": also elsewhere; False: none.
+
+    Returns
+    -------
+    History
+        The samples.
+
+    Raises
+    ------
+    ValueError, TypeError
+        At the start, naming the argument.
+    StepFailed
+        When a step fails, or when a monitor is NaN or infinite.
+
+    Notes
+    -----
+    Whatever exception ends the run, files are closed, the last checkpoint is written, and the
+    samples taken so far are attached to the exception as `exc.history`. Ctrl-C stops between two
+    steps; a second one stops at once, perhaps within a step.
+    """
+    total = _number_of_steps(stepper, until, steps)
+    every = positive_integer(every, "every")
+    if progress not in (True, False, "always"):
+        raise ValueError(f"progress must be True, False or 'always', got {progress!r}")
+    outputs = _outputs(output)
+    if csv is not None and not isinstance(csv, CSVFile):
+        csv = CSVFile(csv)
+    if checkpoint is not None and not isinstance(checkpoint, Checkpoint):
+        checkpoint = Checkpoint(checkpoint)
+
+    comm = stepper.system.mesh.comm
+    with stop_annotating():
+        bound = Monitors(monitors, stepper.system)
+        sample = bound.sample()
+        closing = _open(stepper, outputs, csv, header(sample), checkpoint)
+
+    first = stepper.steps
+    last = first + total
+    # Nothing to sample: leave the stepper its large pieces.
+    sampled = Rhythm(first, last, every if sample else None)
+    written = [(Rhythm(first, last, item.every), item) for item in outputs]
+    saved = Rhythm(first, last, checkpoint.every) if checkpoint is not None else None
+    rhythms = [sampled, *(rhythm for rhythm, _ in written), *([saved] if saved else [])]
+
+    history = History()
+    start = time.perf_counter()
+    pace = Pace(comm)
+    bar = Progress(total, progress, comm)
+    try:
+        with DelayedInterrupt(comm) as interrupt:
+            while True:
+                step = stepper.steps
+                with stop_annotating():
+                    if sampled.due(step):
+                        _sample(bound, stepper, history, csv)
+                    for rhythm, item in written:
+                        if rhythm.due(step):
+                            item.write(stepper)
+                    if saved is not None and saved.due(step) and step > first:
+                        checkpoint.write(stepper)
+                bar.show(step - first)
+                interrupt.check()
+                if step == last:
+                    break
+                piece = pace.piece(min(rhythm.next(step) for rhythm in rhythms) - step)
+                with pace:
+                    stepper.advance(piece)
+                if stepper.steps != step + piece:
+                    raise RuntimeError(
+                        f"{type(stepper).__name__}.advance({piece}) led from step {step} to "
+                        f"{stepper.steps}; expected {step + piece}"
+                    )
+    except BaseException as exc:
+        exc.history = history
+        if checkpoint is not None and stepper.steps > first:
+            _last_checkpoint(checkpoint, stepper, exc)
+        _close(closing, exc)
+        raise
+    else:
+        _close(closing, None)
+    finally:
+        bar.close()
+        history.wall_time = time.perf_counter() - start
+        history.stats = dict(stepper.solver_stats())
+    return history
+
+
+class Rhythm:
+    """Steps at which something is due: the first, the last, and every so many between.
+
+    `every` None: the first and the last only.
+    """
+
+    def __init__(self, first: int, last: int, every: int | None) -> None:
+        self.first = first
+        self.last = last
+        self.every = every or last - first
+
+    def due(self, step: int) -> bool:
+        """Whether `step` is one of them."""
+        return step in (self.first, self.last) or (step - self.first) % self.every == 0
+
+    def next(self, step: int) -> int:
+        """The first of them after `step`."""
+        done = (step - self.first) // self.every
+        return min(self.last, self.first + (done + 1) * self.every)
+
+
+def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
+    if (until is None) == (steps is None):
+        raise ValueError("give exactly one of until (a time) and steps (a number)")
+    if steps is not None:
+        return positive_integer(steps, "steps")
+    number = (float(until) - stepper.t) / stepper.dt
+    if not math.isfinite(number):
+        raise ValueError(f"until must be a finite time, got {until}")
+    # The sum of many dt is off by round-off: a millionth of a step is none.
+    total = math.ceil(number - 1e-6)
+    if total < 1:
+        raise ValueError(
+            f"until = {until} must lie ahead of the stepper's time {stepper.t} (dt = {stepper.dt})"
+        )
+    return total
+
+
+def _outputs(output) -> list:
+    outputs = list(output) if isinstance(output, list | tuple) else [output]
+    for item in outputs:
+        missing = [n for n in ("every", "open", "write", "close") if not hasattr(item, n)]
+        if missing or isinstance(item, type):
+            raise TypeError(
+                f"output must be an output object or a sequence of them, such as VTKOutput(path); "
+                f"got {item!r}"
+            )
+        positive_integer(item.every, f"every of the output {type(item).__name__}")
+    return outputs
+
+
+def _open(stepper, outputs: list, csv, columns: list[str], checkpoint) -> list:
+    """Open all files; if one cannot be opened, close those that were."""
+    opened: list = []
+    try:
+        if csv is not None:
+            csv.open(stepper.system.mesh.comm, columns, stepper.steps)
+            opened.append(csv)
+        for item in [*outputs, *([checkpoint] if checkpoint is not None else [])]:
+            item.open(stepper)
+            opened.append(item)
+    except BaseException as exc:
+        _close(opened, exc)
+        raise
+    return opened
+
+
+def _close(items: list, exc: BaseException | None) -> None:
+    """Close all, whatever happens; what goes wrong comes second to `exc`."""
+    problems = []
+    for item in items:
+        try:
+            item.close()
+        except Exception as problem:
+            problems.append(problem)
+    for problem in problems:
+        if exc is None:
+            raise problem
+        exc.add_note(f"an output could not be closed: {problem}")
+
+
+def _sample(monitors: Monitors, stepper, history: History, csv: CSVFile | None) -> None:
+    sample = monitors.sample()
+    history.append(stepper.t, stepper.steps, sample)
+    if csv is not None:
+        csv.write(stepper.t, stepper.steps, sample)
+    # Recorded first, so that the history shows what happened.
+    require_finite_sample(sample, t=stepper.t, step=stepper.steps)
+
+
+def _last_checkpoint(checkpoint: Checkpoint, stepper, exc: BaseException) -> None:
+    try:
+        with stop_annotating():
+            checkpoint.write(stepper)
+    except Exception as second:
+        # The first exception is the one to report; the previous checkpoint is still there.
+        exc.add_note(f"no last checkpoint was written: {second}")

@@ -1,0 +1,199 @@
+"""Time series for ParaView: curves in space with their fields, or the system's own mesh."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import finat.ufl
+import numpy as np
+import ufl
+from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector, interpolate
+from firedrake.assemble import get_assembler
+from ufl.algorithms import extract_coefficients
+
+from .collective import on_root, positive_integer, writable_file
+
+
+class VTKOutput:
+    """Fields of the system as a .pvd time series, written with Firedrake's VTKFile.
+
+    A beam is drawn as a curve where it is in space, other systems on their own mesh. Vectors of
+    six components are split into `name_angular` and `name_linear` (rotation first, translation
+    last), other vectors of more than three into numbers `name_0`, `name_1`, ...
+
+    Parameters
+    ----------
+    path : path-like
+        Name of the .pvd file; the data go to a folder of the same name beside it.
+    every : int
+        Number of steps between two frames; the first and the last state are always written.
+    fields : sequence of str, optional
+        Names among `system.output_fields()`; all by default.
+    append : bool
+        Continue an existing series (a resumed run): frames at or after the present time are
+        replaced. A second run with the same object continues its series too.
+
+    Raises
+    ------
+    ImportError
+        When the vtk package is missing.
+    ValueError
+        Naming `path`, `every` or `fields`.
+
+    Notes
+    -----
+    All fields and the nodes are interpolated to one Lagrange space: continuous if all are,
+    of the highest degree among them. A mixture of CG1 and DG0 fields is written as DG1, in which
+    both are exact.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        every: int = 1,
+        fields: Sequence[str] | None = None,
+        append: bool = False,
+    ) -> None:
+        try:
+            import vtkmodules.vtkCommonDataModel  # noqa: F401
+        except ImportError as exc:
+            raise ImportError('VTKOutput needs vtk: pip install "fdgeom[vtk]"') from exc
+        self.path = Path(path)
+        if self.path.suffix != ".pvd":
+            raise ValueError(f"path must end in .pvd, got '{path}'")
+        if isinstance(fields, str):
+            raise ValueError(f"fields must be a sequence of names, got the string '{fields}'")
+        self.every = positive_integer(every, "every")
+        self.fields = None if fields is None else tuple(fields)
+        self.append = append
+
+    def open(self, stepper) -> None:
+        """Build the curve mesh, the output spaces and the interpolators.
+
+        Raises
+        ------
+        ValueError
+            Naming `path` when it cannot be written, or `fields` when the system lacks one.
+        """
+        system = stepper.system
+        comm = system.mesh.comm
+        writable_file(self.path, "path", comm)
+        writable_file(self.path.with_suffix("") / "part", "path", comm)
+        fields = self._chosen(system.output_fields())
+        self._system = system
+        self._updates: list[Callable[[], None]] = []
+        self._position = system.output_coordinates()
+        drawn = [*fields.values(), *([] if self._position is None else [self._position])]
+        element = _common_element(system.mesh, drawn)
+        if self._position is None:
+            self._mesh = system.mesh
+        else:
+            self._source = Function(self._position.function_space())
+            self._mesh = Mesh(self._interpolated(self._source, element))
+        self._functions = [self._carried(n, f, element) for n, f in fields.items()]
+        if self.append:
+            on_root(
+                comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
+            )
+        self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
+        if element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
+            self._file._topology = _curved_topology(FunctionSpace(self._mesh, element))
+        self.append = True
+
+    def write(self, stepper) -> None:
+        """Write one frame at the stepper's time."""
+        if self._position is not None:
+            self._source.dat.data_wo[...] = self._system.output_coordinates().dat.data_ro
+        for update in self._updates:
+            update()
+        self._file.write(*(self._functions or [self._mesh]), time=float(stepper.t))
+
+    def close(self) -> None:
+        """The series is complete after each frame; nothing is left to write."""
+
+    def _chosen(self, known: dict) -> dict:
+        if self.fields is None:
+            chosen = known
+        else:
+            unknown = [name for name in self.fields if name not in known]
+            if unknown:
+                raise ValueError(f"fields: unknown '{unknown[0]}'; known are {', '.join(known)}")
+            chosen = {name: known[name] for name in self.fields}
+        return {part: f for name, g in chosen.items() for part, f in _parts(name, g).items()}
+
+    def _interpolated(self, expression, scalar_element) -> Function:
+        """Function on the system's mesh that follows `expression` with each frame."""
+        shape = expression.ufl_shape
+        element = finat.ufl.TensorElement(scalar_element, shape=shape) if shape else scalar_element
+        if len(shape) == 1:
+            element = finat.ufl.VectorElement(scalar_element, dim=shape[0])
+        target = Function(FunctionSpace(self._system.mesh, element))
+        assembler = get_assembler(interpolate(expression, target.function_space()))
+
+        def update() -> None:
+            assembler.assemble(tensor=target)
+
+        self._updates.append(update)
+        return target
+
+    def _carried(self, name: str, expression, element) -> Function:
+        """The same values on the mesh that is drawn: both meshes have one topology and one data."""
+        values = self._interpolated(expression, element)
+        space = FunctionSpace(self._mesh, values.function_space().ufl_element())
+        return Function(space, val=values.dat, name=name)
+
+
+def _parts(name: str, f) -> dict:
+    """What VTK can hold: numbers, vectors of up to three components, 3×3 matrices."""
+    shape = f.ufl_shape
+    if len(shape) > 2 or (len(shape) == 2 and max(shape) > 3):
+        raise ValueError(f"fields: '{name}' has the shape {shape}; VTK takes at most (3, 3)")
+    if len(shape) != 1 or shape[0] <= 3:
+        return {name: f}
+    if shape[0] == 6:
+        return {
+            f"{name}_angular": as_vector([f[i] for i in range(3)]),
+            f"{name}_linear": as_vector([f[i] for i in range(3, 6)]),
+        }
+    return {f"{name}_{i}": f[i] for i in range(shape[0])}
+
+
+def _common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:
+    """Scalar Lagrange element for the coordinates and all that the expressions consist of."""
+    coefficients = [
+        c
+        for e in expressions
+        for c in extract_coefficients(ufl.as_ufl(e))
+        if c.ufl_element().family() != "Real"
+    ]
+    elements = [mesh.coordinates.ufl_element(), *(c.ufl_element() for c in coefficients)]
+    family = "CG" if all(e in ufl.H1 for e in elements) else "DG"
+    degree = max(e.embedded_superdegree for e in elements)
+    return finat.ufl.FiniteElement(family, mesh.ufl_cell(), degree, variant="equispaced")
+
+
+def _curved_topology(space) -> tuple:
+    """Cells of degree > 1 on a line: VTK wants both ends first, then the inner nodes.
+
+    Firedrake's equispaced element has that order; its VTKFile would list them from end to end.
+    """
+    from firedrake.output.vtk_output import get_topology  # needs the vtk package
+
+    connectivity, offsets, types = get_topology(Function(space))
+    nodes = space.cell_node_map().values.astype(connectivity.array.dtype)
+    return connectivity._replace(array=nodes.flatten()), offsets, types
+
+
+def _forget(path: Path, t: float) -> None:
+    """Take the frames at or after `t` out of the .pvd file."""
+    if not path.exists():
+        return
+    lines = path.read_text().splitlines(keepends=True)
+    times = [re.match(r'<DataSet timestep="([^"]*)"', line) for line in lines]
+    # Times are sums of many dt: allow for round-off.
+    limit = t - 1e-12 * max(1.0, np.abs(t))
+    kept = [li for li, m in zip(lines, times, strict=True) if not m or float(m[1]) < limit]
+    path.write_text("".join(kept))

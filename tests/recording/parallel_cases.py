@@ -1,0 +1,96 @@
+"""Run under mpiexec by test_parallel.py: `parallel_cases.py CASE FOLDER`."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from firedrake import COMM_WORLD
+from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
+
+from fdgeom.errors import StepFailed
+from fdgeom.recording import Energy, Momentum, Probe, Snapshots, VTKOutput, resume, run, save
+
+DEGREES = (1, 3)
+
+
+def rod(degree):
+    return RodStepper(Rod(cells=9, degree=degree))
+
+
+def dump(stepper, path):
+    """Values of all nodes, in the order of their first digits, to one file."""
+    everything = {}
+    for name, f in stepper.system.functions().items():
+        values = COMM_WORLD.gather(f.dat.data_ro.copy())
+        if COMM_WORLD.rank == 0:
+            values = np.concatenate(values)
+            everything[name] = values[np.lexsort(values.T)]
+    if COMM_WORLD.rank == 0:
+        np.savez(path, **everything)
+
+
+def write(folder):
+    """All that a run writes, to a folder for this number of ranks."""
+    folder = folder / str(COMM_WORLD.size)
+    stepper = rod(1)
+    snapshots = Snapshots(every=5)
+    system = stepper.system
+    history = run(
+        stepper,
+        steps=10,
+        every=5,
+        monitors=[Energy(), Momentum(), Probe("tip", system.position, 2.0)],
+        output=[snapshots, VTKOutput(folder / "rod.pvd", every=5)],
+        csv=folder / "a.csv",
+    )
+    history.to_csv(folder / "b.csv")
+    assert len(snapshots.positions) == (3 if COMM_WORLD.rank == 0 else 0)
+    if COMM_WORLD.rank == 0:
+        np.save(folder / "shapes.npy", snapshots.positions)
+    for degree in DEGREES:
+        stepper = rod(degree)
+        stepper.advance(3)
+        save(stepper, folder / f"rod{degree}.h5")
+        stepper.advance(2)
+        dump(stepper, folder / f"whole{degree}.npz")
+
+
+def resume_all(folder):
+    """Continue what one rank and what two ranks have saved."""
+    for degree in DEGREES:
+        for written in (1, 2):
+            stepper = rod(degree)
+            resume(stepper, folder / str(written) / f"rod{degree}.h5")
+            stepper.advance(2)
+            dump(stepper, folder / str(written) / f"resumed{degree}_{COMM_WORLD.size}.npz")
+
+
+def fail(folder):
+    """Errors must be met by all ranks, also those that rank 0 alone can see."""
+    seen = []
+    for arguments in (
+        {"csv": "/dev/null/a.csv"},
+        {"checkpoint": "/dev/null/a.h5"},
+        {"output": VTKOutput("/dev/null/a.pvd")},
+    ):
+        try:
+            run(OscillatorStepper(Oscillators()), steps=1, **arguments)
+        except ValueError as exc:
+            seen.append(str(exc))
+    try:
+        resume(rod(1), folder / "missing.h5")
+    except ValueError as exc:
+        seen.append(str(exc))
+    stepper = OscillatorStepper(Oscillators(), poison_at=2)
+    try:
+        run(stepper, steps=4, monitors=Energy(), checkpoint=folder / "poisoned.h5")
+    except StepFailed as exc:
+        seen.append(str(exc))
+    assert len(seen) == 5, seen
+    assert len(set(COMM_WORLD.allgather(tuple(seen)))) == 1
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[2])
+    for case in sys.argv[1].split(","):
+        globals()[case](target)

@@ -1,0 +1,218 @@
+"""A resumed run equals the uninterrupted one; what does not fit is refused with its name."""
+
+import os
+import warnings
+
+import h5py
+import numpy as np
+import pytest
+from firedrake import (
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    Mesh,
+    PeriodicIntervalMesh,
+    SpatialCoordinate,
+    UnitSquareMesh,
+    VectorFunctionSpace,
+)
+from firedrake.mesh import plex_from_cell_list
+from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper, state_of
+
+from fdgeom.errors import StepFailed
+from fdgeom.recording import Checkpoint, resume, run, save
+from fdgeom.recording.transfer import Transfer
+
+
+def assert_equal_states(one, two):
+    for name, values in state_of(one).items():
+        assert np.array_equal(values, state_of(two)[name]), name
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"degree": 1},
+        {"degree": 3},
+        {"degree": 2, "variant": "spectral"},
+        {"degree": 2, "variant": "equispaced"},
+        {"mesh": lambda: PeriodicIntervalMesh(5, 2.0)},
+        {"mesh": lambda: PeriodicIntervalMesh(5, 2.0), "degree": 3},
+    ],
+)
+def test_resumed_run_equals_the_uninterrupted_one_bit_for_bit(tmp_path, options):
+    def make():
+        return RodStepper(Rod(**{k: v() if callable(v) else v for k, v in options.items()}))
+
+    whole, stopped, resumed = make(), make(), make()
+    whole.advance(7)
+    stopped.advance(4)
+    save(stopped, tmp_path / "a.h5")
+    resume(resumed, tmp_path / "a.h5")
+    assert (resumed.t, resumed.steps) == (stopped.t, 4)
+    assert_equal_states(resumed.system, stopped.system)
+    resumed.advance(3)
+    assert resumed.t == whole.t
+    assert_equal_states(resumed.system, whole.system)
+
+
+def test_a_mesh_with_another_numbering_gets_the_same_values(tmp_path):
+    """The same cells listed backwards and with random node numbers."""
+    cells, n = 6, 7
+    there = IntervalMesh(cells, 2.0)
+    number = np.random.default_rng(0).permutation(n)
+    x = np.empty((n, 1))
+    x[number, 0] = np.linspace(0, 2, n)
+    edges = np.stack([number[1:], number[:-1]], axis=1)[::-1]
+    here = Mesh(plex_from_cell_list(1, edges, x, there.comm), reorder=False)
+    one, two = RodStepper(Rod(mesh=there, degree=3)), RodStepper(Rod(mesh=here, degree=3))
+    one.advance(2)
+    save(one, tmp_path / "a.h5")
+    transfer = Transfer(there, here)
+    assert not transfer.same  # else this tests nothing
+    two.advance(1)
+    resume(two, tmp_path / "a.h5")
+    for name, f in one.system.functions().items():
+        assert np.array_equal(along(f), along(two.system.functions()[name])), name
+
+
+def along(f):
+    """Values cell by cell and node by node in the order of the coordinate."""
+    V = f.function_space()
+    x = SpatialCoordinate(V.mesh())[0]
+    at = Function(FunctionSpace(V.mesh(), V.ufl_element().sub_elements[0])).interpolate(x)
+    cells = V.cell_node_map().values
+    at = at.dat.data_ro[cells]
+    cells = np.take_along_axis(cells, at.argsort(axis=1), axis=1)
+    return f.dat.data_ro[cells[at.mean(axis=1).argsort()]]
+
+
+def test_other_meshes_and_spaces_of_numbers(tmp_path):
+    """Triangles, scalars, vectors and a single real number."""
+
+    class Other(Oscillators):
+        def __init__(self):
+            self.mesh = UnitSquareMesh(3, 2)
+            rng = np.random.default_rng()
+            self.a = Function(FunctionSpace(self.mesh, "CG", 3))
+            self.b = Function(VectorFunctionSpace(self.mesh, "DG", 1))
+            self.c = Function(FunctionSpace(self.mesh, "R", 0))
+            for f in (self.a, self.b, self.c):
+                f.dat.data[...] = rng.normal(size=f.dat.data.shape)
+
+        def functions(self):
+            return {"a": self.a, "b": self.b, "c": self.c}
+
+    one, two = OscillatorStepper(Other()), OscillatorStepper(Other())
+    save(one, tmp_path / "a.h5")
+    resume(two, tmp_path / "a.h5")
+    assert_equal_states(one.system, two.system)
+
+
+def test_a_mixed_function_and_what_the_stepper_keeps_are_saved_too(tmp_path):
+    class Mixed(Rod):
+        def functions(self):
+            return {"state": self.state}
+
+    class WithMemory(RodStepper):
+        def __init__(self, system):
+            super().__init__(system)
+            self.memory = Function(system.position.function_space())
+
+        def functions(self):
+            return {"memory": self.memory}
+
+    one, two = WithMemory(Mixed()), WithMemory(Mixed())
+    one.memory.assign(3.0)
+    one.advance(2)
+    save(one, tmp_path / "a.h5")
+    resume(two, tmp_path / "a.h5")
+    assert np.array_equal(one.system.strain.dat.data_ro, two.system.strain.dat.data_ro)
+    assert np.array_equal(one.system.momentum.dat.data_ro, two.system.momentum.dat.data_ro)
+    assert np.all(two.memory.dat.data_ro == 3.0)
+
+
+def test_checkpoints_are_written_in_time_and_at_the_end(tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(
+        "fdgeom.recording.checkpoint.save", lambda stepper, path: written.append(stepper.steps)
+    )
+    run(RodStepper(Rod()), steps=10, every=7, checkpoint=Checkpoint(tmp_path / "a.h5", every=4))
+    run(RodStepper(Rod()), steps=10, checkpoint=tmp_path / "a.h5")
+    assert written == [4, 8, 10, 10]
+
+
+def test_a_write_that_fails_leaves_the_previous_file(tmp_path, monkeypatch):
+    stepper = RodStepper(Rod())
+    stepper.advance(2)
+    save(stepper, tmp_path / "a.h5")
+    before = (tmp_path / "a.h5").read_bytes()
+    stepper.advance(1)
+
+    def killed(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        save(stepper, tmp_path / "a.h5")
+    assert (tmp_path / "a.h5").read_bytes() == before
+    stepper.system.position.dat.data[0] = np.inf
+    with pytest.raises(StepFailed, match="'position'"):
+        save(stepper, tmp_path / "a.h5")
+
+
+def test_another_dt_is_warned_of(tmp_path):
+    stepper = RodStepper(Rod(), dt=0.1)
+    stepper.advance(1)
+    save(stepper, tmp_path / "a.h5")
+    other = RodStepper(Rod(), dt=0.05)
+    with pytest.warns(UserWarning, match="dt = 0.1.*0.05"):
+        resume(other, tmp_path / "a.h5")
+    assert (other.dt, other.t, other.steps) == (0.05, 0.1, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resume(RodStepper(Rod(), dt=0.1), tmp_path / "a.h5")
+
+
+def test_what_does_not_fit_is_refused_and_changes_nothing(tmp_path):
+    path = tmp_path / "a.h5"
+    save(RodStepper(Rod(cells=4)), path)
+    for other, difference in [
+        (OscillatorStepper(Oscillators()), "holds strain, momentum.*the stepper q, p"),
+        (RodStepper(Rod(cells=5)), "degrees of freedom of 'strain'"),
+        (RodStepper(Rod(cells=2, degree=2)), "element of 'strain'"),
+        (RodStepper(Rod(mesh=IntervalMesh(4, 3.0))), "midpoints"),
+    ]:
+        before = state_of(other.system)
+        with pytest.raises(ValueError, match=f"path = '.*a.h5'.*{difference}"):
+            resume(other, path)
+        assert all(np.array_equal(before[n], v) for n, v in state_of(other.system).items())
+        assert other.steps == 0
+
+
+def test_missing_and_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "a.h5"
+    stepper = RodStepper(Rod())
+    with pytest.raises(ValueError, match="path = .*no such file"):
+        resume(stepper, path)
+    save(stepper, path)
+    good = path.read_bytes()
+    path.write_bytes(good[: len(good) // 2])
+    with pytest.raises(ValueError, match="path = .*damaged"):
+        resume(stepper, path)
+    path.write_text("not HDF5")
+    with pytest.raises(ValueError, match="path = .*damaged"):
+        resume(stepper, path)
+    with h5py.File(path, "w") as file:
+        file["other"] = 1.0
+    with pytest.raises(ValueError, match="path = .*not written by fdgeom"):
+        resume(stepper, path)
+    # One number changed, as a bad disk would.
+    changed = bytearray(good)
+    at = good.index(stepper.system.position.dat.data_ro[1].tobytes())
+    changed[at + 3] ^= 1
+    path.write_bytes(changed)
+    before = state_of(stepper.system)
+    with pytest.raises(ValueError, match="path = .*values of 'position'"):
+        resume(stepper, path)
+    assert all(np.array_equal(before[n], v) for n, v in state_of(stepper.system).items())

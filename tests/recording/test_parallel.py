@@ -1,0 +1,53 @@
+"""What two ranks record is what one records."""
+
+import numpy as np
+import pytest
+from recording_fakes import mpiexec, read_vtu
+
+pytestmark = pytest.mark.parallel
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("ranks")
+    mpiexec(2, "write", path)
+    mpiexec(1, "write,resume_all", path)
+    mpiexec(2, "resume_all,fail", path)
+    return path
+
+
+@pytest.mark.parametrize("degree", [1, 3])
+@pytest.mark.parametrize("written", [1, 2])
+@pytest.mark.parametrize("read", [1, 2])
+def test_a_file_can_be_resumed_on_another_number_of_ranks(folder, degree, written, read):
+    whole = np.load(folder / str(written) / f"whole{degree}.npz")
+    resumed = np.load(folder / str(written) / f"resumed{degree}_{read}.npz")
+    for name in whole:
+        # Each node is stepped by itself, so no sum depends on the ranks: equal bit for bit.
+        assert np.array_equal(whole[name], resumed[name]), name
+
+
+def test_tables_and_shapes(folder):
+    shapes = [np.load(folder / ranks / "shapes.npy") for ranks in "12"]
+    # Round-off of numbers of size 1 in ten steps
+    assert np.allclose(*shapes, rtol=0, atol=1e-14)
+    tables = [np.loadtxt(folder / ranks / "a.csv", delimiter=",", skiprows=1) for ranks in "12"]
+    # Sums over cells in another order: round-off of numbers of size 3
+    assert np.allclose(*tables, rtol=0, atol=2e-14)
+    for ranks in "12":
+        assert (folder / ranks / "a.csv").read_text() == (folder / ranks / "b.csv").read_text()
+
+
+def test_curves(folder):
+    pytest.importorskip("vtkmodules")
+    values = []
+    for file in ("1/rod/rod_2.vtu", "2/rod/rod_2.pvtu"):
+        points, fields, cells = read_vtu(folder / file)
+        corners = np.concatenate([points[:, :1], points, *(np.c_[f] for f in fields.values())], 1)
+        corners = corners[cells]
+        # Cells and their ends in the order of x, which grows along the rod.
+        flip = corners[:, 0, 0] > corners[:, 1, 0]
+        corners[flip] = corners[flip][:, ::-1]
+        values.append(corners[np.argsort(corners[:, 0, 0])])
+    assert values[0].shape == (9, 2, 20)
+    assert np.allclose(*values, rtol=0, atol=1e-14)

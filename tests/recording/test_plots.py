@@ -1,0 +1,121 @@
+"""Pictures show the numbers that were recorded."""
+
+import builtins
+import re
+
+import numpy as np
+import pytest
+from firedrake import PeriodicIntervalMesh
+from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
+
+from fdgeom.recording import (
+    Energy,
+    Momentum,
+    Snapshots,
+    animate,
+    plot_energy,
+    plot_momentum,
+    plot_shapes,
+    run,
+)
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    snapshots = Snapshots(every=4)
+    history = run(
+        RodStepper(Rod(cells=8, degree=2)),
+        steps=30,
+        monitors=[Energy(), Momentum()],
+        output=snapshots,
+    )
+    return history, snapshots
+
+
+def test_energy(recorded):
+    history, _ = recorded
+    ax = plot_energy(history, title="a title")
+    assert np.array_equal(ax.lines[0].get_ydata(), history["energy"])
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("time t", "energy", "a title")
+    ax = plot_energy(history, ax, deviation=True)
+    energy = history["energy"]
+    assert np.array_equal(ax.lines[1].get_ydata(), (energy - energy[0]) / abs(energy[0]))
+    parts = run(OscillatorStepper(Oscillators()), steps=3, monitors=Energy())
+    ax = plot_energy(parts)
+    assert {line.get_label() for line in ax.lines} == {
+        "total energy", "kinetic energy", "potential energy",
+    }  # fmt: skip
+    # Told apart without colour
+    assert len({line.get_linestyle() for line in ax.lines}) == 3
+
+
+def test_momentum(recorded):
+    history, _ = recorded
+    ax = plot_momentum(history, names=["linear_momentum"], deviation=True)
+    drawn = np.array([line.get_ydata() for line in ax.lines]).T
+    values = history["linear_momentum"]
+    assert np.array_equal(drawn, values - values[0])
+    assert len(plot_momentum(history).lines) == 6
+
+
+def test_snapshots_are_in_order_along_the_rod(recorded):
+    _, snapshots = recorded
+    assert snapshots.times == pytest.approx(0.1 * np.array([*range(0, 30, 4), 30]), rel=1e-14)
+    # 8 cells with three nodes each, at Gauss-Lobatto points: the middle is one
+    assert np.allclose(snapshots.s, np.linspace(0, 2, 17), rtol=0, atol=1e-14)
+    x = snapshots.positions[0]
+    s = snapshots.s
+    assert np.allclose(x, np.stack([s, 0.1 * s**2, np.sin(s)], axis=1), rtol=0, atol=1e-14)
+
+
+def test_shapes(recorded):
+    _, snapshots = recorded
+    ax = plot_shapes(snapshots, count=3, title="shapes")
+    curves = [line for line in ax.lines if len(line.get_data_3d()[0]) > 1]
+    assert len(curves) == 3
+    assert np.array_equal(np.array(curves[0].get_data_3d()).T, snapshots.positions[0])
+    assert np.array_equal(np.array(curves[2].get_data_3d()).T, snapshots.positions[-1])
+
+
+def test_a_ring_is_drawn_closed():
+    snapshots = Snapshots(every=2)
+    run(RodStepper(Rod(mesh=PeriodicIntervalMesh(5, 2.0))), steps=2, output=snapshots)
+    assert snapshots.positions[0].shape == (5, 3)
+    curve = np.array(plot_shapes(snapshots, count=1).lines[0].get_data_3d()).T
+    assert curve.shape == (6, 3)
+    assert np.array_equal(curve[0], curve[-1])
+
+
+def test_animation_has_a_frame_for_each_snapshot(recorded, tmp_path):
+    from PIL import Image
+
+    _, snapshots = recorded
+    animate(snapshots, tmp_path / "motion.gif", fps=10, dpi=40)
+    with Image.open(tmp_path / "motion.gif") as picture:
+        assert picture.n_frames == len(snapshots)
+        assert picture.info["duration"] == 100  # milliseconds
+
+
+def test_what_is_missing_is_named(recorded, monkeypatch):
+    history, _ = recorded
+    with pytest.raises(ValueError, match=r"Energy\(\)"):
+        plot_energy(run(RodStepper(Rod()), steps=1))
+    with pytest.raises(ValueError, match="no mass"):
+        plot_momentum(history, names=["mass"])
+    with pytest.raises(ValueError, match="empty"):
+        plot_shapes(Snapshots())
+    with pytest.raises(TypeError, match="output_coordinates"):
+        run(OscillatorStepper(Oscillators()), steps=1, output=Snapshots())
+    real = builtins.__import__
+
+    def without_matplotlib(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+    with pytest.raises(ImportError, match=re.escape("fdgeom[plots]")):
+        plot_energy(history)

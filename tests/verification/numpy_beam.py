@@ -1,0 +1,216 @@
+"""The beam of degree 1 in plain NumPy: an independent program to compare with.
+
+Nothing here comes from the package. Poses are 4×4 matrices, Newton's Jacobians are written out by
+hand, and the finite differences are those of the paper's equations (50)-(55), a row for each node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def cross_matrix(a):
+    """â with âb = a × b, shape (..., 3, 3)."""
+    out = np.zeros((*a.shape[:-1], 3, 3))
+    out[..., 0, 1], out[..., 0, 2] = -a[..., 2], a[..., 1]
+    out[..., 1, 0], out[..., 1, 2] = a[..., 2], -a[..., 0]
+    out[..., 2, 0], out[..., 2, 1] = -a[..., 1], a[..., 0]
+    return out
+
+
+def ad(xi):
+    """The matrix of η ↦ [ξ, η] = (ω×ω', ω×v' - ω'×v)."""
+    out = np.zeros((*xi.shape[:-1], 6, 6))
+    out[..., :3, :3] = out[..., 3:, 3:] = cross_matrix(xi[..., :3])
+    out[..., 3:, :3] = cross_matrix(xi[..., 3:])
+    return out
+
+
+def apply(matrices, vectors):
+    return np.einsum("...ij,...j->...i", matrices, vectors)
+
+
+def dual(xi, mu):
+    """[ξ, μ]* = (m×ω + n×v, n×ω)."""
+    w, v, m, n = xi[..., :3], xi[..., 3:], mu[..., :3], mu[..., 3:]
+    return np.concatenate([np.cross(m, w) + np.cross(n, v), np.cross(n, w)], axis=-1)
+
+
+def dual_in_second(mu):
+    """The matrix of ξ ↦ [ξ, μ]*."""
+    out = np.zeros((*mu.shape[:-1], 6, 6))
+    out[..., :3, :3] = cross_matrix(mu[..., :3])
+    out[..., :3, 3:] = out[..., 3:, :3] = cross_matrix(mu[..., 3:])
+    return out
+
+
+def hat(xi):
+    """The 4×4 matrix of ξ."""
+    out = np.zeros((*xi.shape[:-1], 4, 4))
+    out[..., :3, :3] = cross_matrix(xi[..., :3])
+    out[..., :3, 3] = xi[..., 3:]
+    return out
+
+
+def cay(xi):
+    """(I - ξ̂/2)⁻¹ (I + ξ̂/2)."""
+    half = 0.5 * hat(xi)
+    return np.linalg.solve(np.eye(4) - half, np.eye(4) + half)
+
+
+def rotation(q):
+    """Rotation matrices of unit quaternions (scalar first)."""
+    a, u = q[..., 0, None, None], q[..., 1:]
+    hat_u = cross_matrix(u)
+    return np.eye(3) + 2 * a * hat_u + 2 * hat_u @ hat_u
+
+
+class NumpyBeam:
+    """State and steps of a beam of degree 1.
+
+    Parameters
+    ----------
+    nodes : (n+1,) array
+        Arc length of the nodes.
+    stiffness, inertia : (6, 6), or (n, 6, 6) and (n+1, 6, 6)
+        D₂ in the cells, D₁ at the nodes.
+    axis : int
+        Material axis along the beam.
+    end_weight : float
+        Weight of an end node in cells.
+    held_left : sequence of int
+        Components of the velocity of the left end that stay zero.
+    """
+
+    def __init__(self, nodes, stiffness, inertia, axis=0, end_weight=0.5, held_left=()):
+        self.nodes, self.h = np.asarray(nodes), np.diff(nodes)
+        n = len(self.h)
+        self.D2 = np.broadcast_to(stiffness, (n, 6, 6))
+        self.D1 = np.broadcast_to(inertia, (n + 1, 6, 6))
+        self.inverse = np.linalg.inv(self.D1)
+        self.e = np.eye(6)[3 + axis]
+        self.weights = np.zeros(n + 1)
+        self.weights[:-1] += self.h / 2
+        self.weights[1:] += self.h / 2
+        self.weights[0] = end_weight * self.h[0]
+        self.weights[-1] = end_weight * self.h[-1]
+        self.held = list(held_left)
+        self.strain = np.zeros((n, 6))
+        self.momentum = np.zeros((n + 1, 6))
+        self.pose = np.tile(np.eye(4), (n + 1, 1, 1))
+
+    def reconstruct(self):
+        """g_{j+1} = g_j cay(Δs (γ+e))."""
+        self.pose[0] = np.eye(4)
+        for j, step in enumerate(cay(self.h[:, None] * (self.strain + self.e))):
+            self.pose[j + 1] = self.pose[j] @ step
+
+    # --- right-hand sides ------------------------------------------------------------------------
+    def velocity(self, momentum):
+        return apply(self.inverse, momentum)
+
+    def force(self, strain):
+        """(D₂γ)' - [γ+e, D₂γ]* at each node."""
+        b = apply(self.D2, strain)
+        turned = 0.5 * self.h[:, None] * dual(strain + self.e, b)
+        out = np.zeros((len(self.nodes), 6))
+        out[:-1] += b - turned
+        out[1:] += -b - turned
+        return out / self.weights[:, None]
+
+    def strain_rate(self, strain, velocity):
+        mean = 0.5 * (velocity[1:] + velocity[:-1])
+        return (velocity[1:] - velocity[:-1]) / self.h[:, None] + apply(
+            ad(strain + self.e), mean
+        )
+
+    def rates(self, strain, momentum, pose):
+        """Time derivatives of the semi-discrete beam (free ends)."""
+        velocity = self.velocity(momentum)
+        return (
+            self.strain_rate(strain, velocity),
+            self.force(strain) + dual(velocity, momentum),
+            pose @ hat(velocity),
+        )
+
+    # --- steps -----------------------------------------------------------------------------------
+    def step(self, dt, method="poisson", configuration="old"):
+        """One step of the Poisson or the Hamel field integrator."""
+        old = self.momentum
+        new = self._new_momentum(dt, method)
+        velocity = self.velocity(new)
+        before = self.velocity(old)
+        # Strain: linear in γ¹. The paper's (54) takes the mean strain, Hamel's the mean of the flows.
+        mean = 0.5 * (velocity[1:] + velocity[:-1])
+        difference = (velocity[1:] - velocity[:-1]) / self.h[:, None]
+        A = 0.5 * dt * ad(mean)
+        right = self.strain + dt * (difference - apply(ad(mean), self.e)) - apply(A, self.strain)
+        self.strain = np.linalg.solve(np.eye(6) + A, right[..., None])[..., 0]
+        self.momentum = new
+        used = {"old": before, "new": velocity, "mean": 0.5 * (before + velocity)}[configuration]
+        self.pose = self.pose @ cay(dt * used)
+
+    def _new_momentum(self, dt, method):
+        old, force = self.momentum, self.force(self.strain)
+        new = old.copy()
+        before = self.velocity(old)
+        for _ in range(20):
+            if method == "poisson":
+                m = 0.5 * (old + new)
+                z = self.velocity(m)
+                flow, slope = dual(z, m), 0.5 * self._slope(z, m)
+            else:
+                z = self.velocity(new)
+                flow = 0.5 * (dual(z, new) + dual(before, old))
+                slope = 0.5 * self._slope(z, new)
+            residual = new - old - dt * (force + flow)
+            jacobian = np.eye(6) - dt * slope
+            if self.held:
+                # Held components of the velocity: equations for ζ, those rows replaced by ζ = 0.
+                jacobian[0] = jacobian[0] @ self.D1[0]
+                jacobian[0, self.held] = np.eye(6)[self.held]
+                residual[0, self.held] = self.velocity(new)[0, self.held]
+            change = np.linalg.solve(jacobian, residual[..., None])[..., 0]
+            if self.held:
+                change[0] = self.D1[0] @ change[0]
+            new = new - change
+            if np.abs(change).max() <= 1e-15 * np.abs(new).max():
+                return new
+        return new
+
+    def _slope(self, z, m):
+        """Derivative of [D₁⁻¹μ, μ]* with respect to μ; [ξ, ·]* is minus the transpose of... ad."""
+        return dual_in_second(m) @ self.inverse + np.swapaxes(ad(z), -1, -2)
+
+    # --- numbers ---------------------------------------------------------------------------------
+    def kinetic_energy(self):
+        density = 0.5 * np.einsum("ni,ni->n", self.momentum, self.velocity(self.momentum))
+        return float(self.weights @ density)
+
+    def potential_energy(self):
+        density = 0.5 * np.einsum("ni,nij,nj->n", self.strain, self.D2, self.strain)
+        return float(self.h @ density)
+
+    def energy(self):
+        return self.kinetic_energy() + self.potential_energy()
+
+    def linear_momentum(self):
+        return self.weights @ apply(self.pose[:, :3, :3], self.momentum[:, 3:])
+
+    def angular_momentum(self):
+        R, x = self.pose[:, :3, :3], self.pose[:, :3, 3]
+        n = apply(R, self.momentum[:, 3:])
+        return self.weights @ (apply(R, self.momentum[:, :3]) + np.cross(x, n))
+
+    def bracket(self, f, g):
+        """The paper's {f, g}, (50), for δf/δz = f = (a, α), δg/δz = g = (b, β): arrays."""
+        (a, alpha), (b, beta) = f, g
+        total = 0.0
+        for j, h in enumerate(self.h):
+            frame = ad(self.strain[j] + self.e)
+            d_beta = (beta[j + 1] - beta[j]) / h + frame @ (beta[j + 1] + beta[j]) / 2
+            d_alpha = (alpha[j + 1] - alpha[j]) / h + frame @ (alpha[j + 1] + alpha[j]) / 2
+            total += h * (a[j] @ d_beta - b[j] @ d_alpha)
+        for j, w in enumerate(self.weights):
+            total += w * self.momentum[j] @ (ad(beta[j]) @ alpha[j])
+        return total
