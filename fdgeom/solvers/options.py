@@ -40,6 +40,32 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     return flatten_parameters(dict(solver_parameters or {})), prefix
 
 
+# Tolerances mean the same to the compiled path; anything else asks for a SNES.
+_SAME = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
+_COMPILED = "fdgeom_compiled"
+
+
+def wants_compiled(given: dict, prefix: str, argument: bool | None) -> bool:
+    """Whether the steps may run in compiled code; takes ``fdgeom_compiled`` out of ``given``.
+
+    The command line wins over the dict, which wins over the argument.
+    """
+    if argument is not None and not isinstance(argument, bool):
+        raise TypeError(f"compiled must be True, False or None, not {argument!r}")
+    database = PETSc.Options()
+    choice = argument
+    if _COMPILED in given:
+        choice = str(given.pop(_COMPILED)).lower() not in ("0", "false", "no", "off")
+    if prefix and database.hasName(prefix + _COMPILED):
+        choice = database.getBool(prefix + _COMPILED)
+    if choice is not None:
+        return choice
+    keys = list(given)
+    if prefix:
+        keys += [k for k in database.getAll() if k.startswith(prefix)]
+    return all(k.endswith(_SAME) for k in keys)
+
+
 def merge(
     defaults: Mapping, given: Mapping, prefix: str, name: str, others: Iterable[str]
 ) -> tuple[dict, str]:
@@ -69,6 +95,8 @@ def merge(
         database = PETSc.Options()
         for key, value in database.getAll().items():
             short = key.removeprefix(prefix)
+            if short == _COMPILED:
+                continue
             if not key.startswith(prefix) or (names and short.startswith(tuple(names))):
                 continue
             result[short] = value

@@ -89,11 +89,15 @@ class _Composed(Stepper):
     _stepper_class: type[Stepper]
 
     def __init__(
-        self, system, dt, *, solver_parameters=None, options_prefix=None, **method_options
+        self, system, dt, *, solver_parameters=None, options_prefix=None, compiled=None, **options
     ) -> None:
-        self._method_options = method_options
+        self._method_options = options
         super().__init__(
-            system, dt, solver_parameters=solver_parameters, options_prefix=options_prefix
+            system,
+            dt,
+            solver_parameters=solver_parameters,
+            options_prefix=options_prefix,
+            compiled=compiled,
         )
 
     def _setup(self) -> None:
@@ -111,5 +115,8 @@ class _Composed(Stepper):
             self._inner._step(t, weight * dt)
             t += weight * dt
 
-    def _count(self) -> dict[str, int]:
-        return self._inner._count()
+    def substeps(self):
+        return [(s, w * f) for w in self._weights for s, f in self._inner.substeps()]
+
+    def _solvers(self):
+        return self._inner._solvers()

@@ -15,7 +15,8 @@ class Splitting(Sweep):
     Strang's symmetric order: half a step with h₁ ... h_{n-1}, a step with h_n, and back. Where the
     midpoint rule solves each flow by a Poisson map, so does the splitting: for the free rigid body
     with h_i = y_i²/(2I_i) each flow turns about a fixed axis, and the method is a Poisson map on
-    so(3)* that keeps the Casimir (McLachlan, Phys. Rev. Lett. 71, 1993; Reich 1994).
+    so(3)* that keeps the Casimir (McLachlan, Phys. Rev. Lett. 71, 1993; Reich 1994). Where the
+    bracket is constant it is symplectic.
 
     Parameters
     ----------
@@ -31,6 +32,7 @@ class Splitting(Sweep):
 
     order = 2
     symmetric = True
+    symplectic = True
     conserves = ("quadratic Casimirs",)
 
     def __init__(self, system, dt, *, energies: Sequence, **options) -> None:

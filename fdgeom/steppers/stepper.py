@@ -7,9 +7,11 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from fdgeom.errors import StepFailed
+from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
-from fdgeom.solvers.options import check_parameters
+from fdgeom.solvers.options import check_parameters, wants_compiled
+from fdgeom.steppers.fused import FusedSteps, tolerances_of
 
 
 class Stepper(ABC):
@@ -25,6 +27,10 @@ class Stepper(ABC):
         PETSc options of the solves, as everywhere in Firedrake.
     options_prefix : str, optional
         Prefix under which the command line is read; it wins over ``solver_parameters``.
+    compiled : bool, optional
+        Whether to run the steps in compiled code where all solves of the method are local (the
+        default, where no option asks for more than other tolerances). False, like the option
+        ``fdgeom_compiled 0``, goes through PETSc SNES; True raises if it is not possible.
 
     Raises
     ------
@@ -48,11 +54,14 @@ class Stepper(ABC):
         *,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
+        compiled: bool | None = None,
     ) -> None:
         self.system = system
         self._dt = _positive("dt", dt)
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
+        wanted = wants_compiled(self._given, self._prefix, compiled)
         self._setup()
+        self._fused = self._fuse(required=bool(compiled)) if wanted else None
         self._snapshot = Snapshot(system.functions().values())
         #: Time, and number of steps taken.
         self.t: float = 0.0
@@ -88,6 +97,9 @@ class Stepper(ABC):
         if not steps:
             return
         self.system.prepare()
+        if self._fused is not None:
+            self._advance_fused(steps)
+            return
         for _ in range(steps):
             self._snapshot.take()
             try:
@@ -105,11 +117,55 @@ class Stepper(ABC):
         return run(self, until, **options)
 
     def solver_stats(self) -> dict[str, int]:
-        """Steps, solves, Newton and Krylov iterations since the stepper was made."""
-        return {"steps": self.steps, **self._count()}
+        """Steps, solves, Newton and Krylov iterations since the stepper was made.
 
-    def _count(self) -> dict[str, int]:
-        return {}
+        A local solve counts once for all nodes, with the iterations of the node that took most.
+        """
+        solvers = self._solvers()
+        fused = self._fused.stats() if self._fused else {"solves": 0, "newton_iterations": 0}
+        return {
+            "steps": self.steps,
+            "solves": fused["solves"] + sum(s.solves for s in solvers),
+            "newton_iterations": fused["newton_iterations"]
+            + sum(s.newton_iterations for s in solvers),
+            "krylov_iterations": sum(s.krylov_iterations for s in solvers),
+        }
+
+    def substeps(self) -> list[tuple]:
+        """The implicit substeps of one step with their fractions of it; empty if not made of such."""
+        return []
+
+    def _solvers(self) -> list:
+        """The SNES that have been used."""
+        return []
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the steps run in compiled code."""
+        return self._fused is not None
+
+    def _fuse(self, required: bool) -> FusedSteps | None:
+        substeps = self.substeps()
+        try:
+            if not substeps:
+                raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
+            return FusedSteps(substeps, self.system.functions().values(), self._tolerances)
+        except CannotCompile as reason:
+            if required:
+                raise ValueError(f"compiled: this stepper cannot be compiled: {reason}") from reason
+            return None
+
+    def _tolerances(self, substep) -> tuple[float, float, float, int]:
+        return tolerances_of(substep.options({})[0])
+
+    def _advance_fused(self, steps: int) -> None:
+        done, why = self._fused.advance(steps, self._dt)
+        for _ in range(done):  # as single steps would add it up
+            self.t += self._dt
+        self.steps += done
+        self.system.set_time(self.t)
+        if why is not None:
+            raise StepFailed(why, t=self.t, step=self.steps)
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from firedrake import Constant, Form
+from firedrake import Constant, Form, Function
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
@@ -105,69 +106,68 @@ class Substep:
         given: Mapping,
         companions: Mapping,
     ) -> None:
-        self._system = system
-        self._dt = Constant(0.0, name="dt")
-        self._last_dt = 0.0
-        stage = system.stage(active)
-        self._guess = system.start_values(stage)
-        residual = tidy(rule.residual(system, stage, self._dt))
-        merged, prefix = options(defaults(residual, stage.unknown, self._is_local(residual, stage)))
-        self.solver = HeldSNES(
-            residual,
-            stage.unknown,
-            essential=stage.essential,
-            options=merged,
-            prefix=prefix,
-            given=given,
-            name=" and ".join(system.names[k] for k in stage.active),
-        )
-        self._updates = _updates(system, stage, rule.reach, self._dt, companions)
+        self.name = " and ".join(system.names[k] for k in active)
+        self.dt = Constant(0.0, name="dt")
+        self.stage = system.stage(active)
+        self.residual = tidy(rule.residual(system, self.stage, self.dt))
+        #: First guess of the unknown's parts: copies of these functions.
+        self.guess: dict[Function, Function] = system.start_values(self.stage)
+        #: What the solve is followed by: groups of pointwise assignments.
+        self.assignments = _assignments(system, self.stage, rule.reach, self.dt, companions)
+        self.options, self._given = options, given
+        if given:
+            _ = self.solver  # so that an unknown option is refused now
 
-    def _is_local(self, residual, stage) -> bool:
-        self._dt.assign(1.0)
-        return is_local(residual, stage.unknown)
+    @cached_property
+    def solver(self) -> HeldSNES:
+        """The SNES, made when it is first needed."""
+        unknown = self.stage.unknown
+        self.dt.assign(1.0)
+        base = defaults(self.residual, unknown, is_local(self.residual, unknown))
+        options, prefix = self.options(base)
+        return HeldSNES(
+            self.residual,
+            unknown,
+            essential=self.stage.essential,
+            options=options,
+            prefix=prefix,
+            given=self._given,
+            name=self.name,
+        )
+
+    @cached_property
+    def _copies(self) -> list[tuple[Field, Field]]:
+        return [(Field(target), Field(source)) for target, source in self.guess.items()]
+
+    @cached_property
+    def _updates(self) -> list[PointwiseUpdate]:
+        return [PointwiseUpdate(group) for group in self.assignments]
 
     def take(self, dt: float) -> None:
-        """Move by ``dt``."""
-        if dt != self._last_dt:
-            self._dt.assign(dt)
-            self._last_dt = dt
-        self._guess()
-        self.solver.solve()
+        """Move by ``dt`` through PETSc SNES."""
+        solver = self.solver
+        self.dt.assign(dt)
+        for target, source in self._copies:
+            target.array[...] = source.array
+            target.written()
+        solver.solve()
         for update in self._updates:
-            update()
+            update.apply()
 
 
-def _updates(system, stage, reach: float, dt, companions) -> list[Callable[[], None]]:
+def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:
     """What writes the new parts, and the fields that move with them, after the solve."""
-    pieces = stage.unknown.subfunctions
-    plain = {stage.unknown: flatten(pieces)} if len(pieces) > 1 else {}
+    pieces = stage.unknown.subfunctions if len(stage.active) > 1 or stage.gradient_test else ()
+    plain = {stage.unknown: flatten(pieces)} if pieces else {}
     new = {}
     for k in stage.active:
         old = system.parts[k]
-        new[k] = old + Constant(reach) * (replace(stage.state[k], plain) - old)
-    assignments = system.companions(stage.active, new, dt=dt, **companions)
-    updates = [
-        _extrapolate(piece, system.parts[k], reach)
-        for k, piece in zip(stage.active, pieces, strict=False)
-        if system.parts[k] not in assignments
+        new[k] = old + reach * (replace(stage.state[k], plain) - old)
+    followers = system.companions(stage.active, new, dt=dt, **companions)
+    groups = [
+        {system.parts[k]: value} for k, value in new.items() if system.parts[k] not in followers
     ]
-    if assignments:
-        updates.append(PointwiseUpdate(assignments).apply)
-    return updates
-
-
-def _extrapolate(stage, part, reach: float) -> Callable[[], None]:
-    """part ← part + reach (stage - part), for a part that is its own unknown."""
-    source, target = Field(stage), Field(part)
-
-    def apply() -> None:
-        source.update_ghosts()
-        target.update_ghosts()
-        target.array[...] += reach * (source.array - target.array)
-        target.written(ghosts_too=True)
-
-    return apply
+    return [*groups, followers] if followers else groups
 
 
 def options_for(stepper, name: str, names: Sequence[str]) -> Callable[[dict], tuple[dict, str]]:

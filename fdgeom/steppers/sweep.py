@@ -52,6 +52,7 @@ class Sweep(Stepper):
         configuration: str | None = None,
         solver_parameters=None,
         options_prefix=None,
+        compiled: bool | None = None,
     ) -> None:
         chosen = self.default_configuration if configuration is None else configuration
         if chosen not in CONFIGURATIONS:
@@ -60,7 +61,11 @@ class Sweep(Stepper):
             )
         self.configuration = chosen
         super().__init__(
-            system, dt, solver_parameters=solver_parameters, options_prefix=options_prefix
+            system,
+            dt,
+            solver_parameters=solver_parameters,
+            options_prefix=options_prefix,
+            compiled=compiled,
         )
 
     @abstractmethod
@@ -91,7 +96,7 @@ class Sweep(Stepper):
                     companions=self._companions(),
                 )
             self._substeps.append((held[key], move.fraction))
-        self._solvers = [substep.solver for substep in held.values()]
+        self._held = list(held.values())
 
     def _companions(self) -> dict:
         return {"configuration": self.configuration} if hasattr(self.system, "position") else {}
@@ -101,12 +106,11 @@ class Sweep(Stepper):
         for substep, fraction in self._substeps:
             substep.take(fraction * dt)
 
-    def _count(self) -> dict[str, int]:
-        return {
-            "solves": sum(s.solves for s in self._solvers),
-            "newton_iterations": sum(s.newton_iterations for s in self._solvers),
-            "krylov_iterations": sum(s.krylov_iterations for s in self._solvers),
-        }
+    def substeps(self):
+        return self._substeps
+
+    def _solvers(self):
+        return [s.__dict__["solver"] for s in self._held if "solver" in s.__dict__]
 
 
 def everything(system: PoissonSystem) -> tuple[int, ...]:

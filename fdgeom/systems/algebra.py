@@ -116,4 +116,5 @@ def check_functional(name: str, form, rank: int) -> Form:
 
 def copy_into(target: Function | Cofunction, source: Function | Cofunction) -> None:
     """Copy values between functions of one space, halo included."""
-    target.dat.data_wo_with_halos[...] = source.dat.data_ro_with_halos
+    for to, origin in zip(target.subfunctions, source.subfunctions, strict=True):
+        to.dat.data_wo_with_halos[...] = origin.dat.data_ro_with_halos

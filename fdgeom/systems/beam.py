@@ -150,7 +150,7 @@ class Beam(PoissonSystem):
         form = integrand * self._nodal
         extra = self.end_weight - 0.5
         if extra:
-            form += Constant(extra) * cell_length(self.mesh) * integrand * self._end
+            form += extra * cell_length(self.mesh) * integrand * self._end
         return form
 
     def elastic_strain(self, strain: Expr | None = None) -> Expr:
@@ -207,16 +207,10 @@ class Beam(PoissonSystem):
         return tuple(e for end in self.ends for e in end.essential_values(part))
 
     def start_values(self, stage):
-        fill_state = super().start_values(stage)
-        if 1 not in stage.active:
-            return fill_state
-        target = stage.unknown.subfunctions[stage.active.index(1)]
-
-        def fill() -> None:
-            fill_state()
-            target.dat.data_wo_with_halos[...] = self.velocity.dat.data_ro_with_halos
-
-        return fill
+        return {
+            piece: self.velocity if source is self.momentum else source
+            for piece, source in super().start_values(stage).items()
+        }
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if a field is not finite or the start contradicts a held end."""

@@ -64,14 +64,8 @@ class BeamEnd:
         if not len(self.held):
             return ()
         dofs = (6 * self._nodes[:, None] + self.held[None, :]).ravel()
-
-        def values() -> np.ndarray:
-            old = self._beam.velocity.dat.data_ro_with_halos.reshape(-1)[dofs]
-            if self._target is None:
-                return 0.5 * old
-            return 0.5 * (old + self._target.dat.data_ro_with_halos.reshape(-1)[dofs])
-
-        return (EssentialValues(part=part, dofs=dofs, values=values),)
+        made = EssentialValues(part, dofs, old=self._beam.velocity, target=self._target)
+        return (made,)
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the velocity at the start is not the one that the end must have."""

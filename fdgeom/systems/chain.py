@@ -102,9 +102,10 @@ class _SubintervalRule:
         a1 = h * middle
         a2 = np.sqrt(15.0) / 3 * h * (last - first)
         a3 = 10.0 / 3 * h * (last - 2 * middle + first)
-        c1 = se3.bracket(a1, a2)
-        c2 = -se3.bracket(a1, 2 * a3 + c1) / 60
-        return a1 + a3 / 12 + se3.bracket(-20 * a1 - a3 + c1, a2 + c2) / 240
+        # g' = g (γ+e)^: the algebra acts from the right, so all commutators are turned round.
+        c1 = se3.bracket(a2, a1)
+        c2 = -se3.bracket(2 * a3 + c1, a1) / 60
+        return a1 + a3 / 12 + se3.bracket(a2 + c2, -20 * a1 - a3 + c1) / 240
 
     def solve(self, wanted: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """The γ+e at the Gauss points whose Magnus exponents are ``wanted``: fixed-point sweeps."""

@@ -21,7 +21,6 @@ from ufl.core.expr import Expr
 
 from fdgeom.systems.algebra import (
     check_functional,
-    copy_into,
     flatten,
     parts_of,
     polynomial_degree,
@@ -79,7 +78,8 @@ class PoissonSystem:
         if not isinstance(state, Function):
             raise TypeError(f"state must be a firedrake Function, not {type(state).__name__}")
         for name, form in (("bracket", bracket), ("pairing", pairing)):
-            if not callable(form):
+            # A UFL form can be called too.
+            if not callable(form) or isinstance(form, Form):
                 raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
         self.state = state
         self.space = state.function_space()
@@ -311,16 +311,11 @@ class PoissonSystem:
             probe[k] = self.chart(k, self.parts[k])[1]
         return all(b is not None for b in probe)
 
-    def start_values(self, stage: Stage) -> Callable[[], None]:
-        """What fills the unknown of a stage with a first guess: the present values."""
-        targets = stage.unknown.subfunctions[: len(stage.active)]
-        sources = [self.parts[k] for k in stage.active]
-
-        def fill() -> None:
-            for target, source in zip(targets, sources, strict=True):
-                copy_into(target, source)
-
-        return fill
+    def start_values(self, stage: Stage) -> dict[Function, Function]:
+        """A first guess of a stage's unknown: for each of its parts the function to copy."""
+        mixed = len(stage.unknown.function_space()) > 1
+        pieces = stage.unknown.subfunctions if mixed else (stage.unknown,)
+        return {piece: self.parts[k] for k, piece in zip(stage.active, pieces, strict=False)}
 
 
 def _check_names(names, number: int) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 import ufl
@@ -96,12 +97,17 @@ class Section:
             ("youngs_modulus", youngs_modulus),
         ):
             _positive(name, value)
+        if np.ndim(second_moments) == 0 or len(second_moments) != 2:
+            raise ValueError("second_moments must be two, one for each transverse axis")
         for value in second_moments:
             _positive("second_moments", value)
-        if not isinstance(poisson_ratio, ufl.core.expr.Expr) and not -1 < poisson_ratio <= 0.5:
-            raise ValueError(
-                f"poisson_ratio must lie above -1 and not above 0.5, not {poisson_ratio!r}"
-            )
+        if not isinstance(poisson_ratio, ufl.core.expr.Expr):
+            if not isinstance(poisson_ratio, Real):
+                raise TypeError(f"poisson_ratio must be a number, not {poisson_ratio!r}")
+            if not -1 < poisson_ratio <= 0.5:
+                raise ValueError(
+                    f"poisson_ratio must lie above -1 and not above 0.5, not {poisson_ratio!r}"
+                )
         factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
         if len(factors) != 2:
             raise ValueError("shear_factor must be one number or two, one for each transverse axis")

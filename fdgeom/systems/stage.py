@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,13 +19,23 @@ class EssentialValues:
         Index of the subspace of the unknown (0 if it is not mixed).
     dofs : numpy.ndarray of int
         Local scalar degrees of freedom, owned and ghosts.
-    values : callable
-        ``values()`` gives their values now, in the order of ``dofs``.
+    old : Function
+        The field whose values the unknown replaces.
+    target : Function or None
+        What that field is to become there (None: zero). The unknown is given as the mean.
     """
 
     part: int
     dofs: np.ndarray
-    values: Callable[[], np.ndarray]
+    old: Function
+    target: Function | None = None
+
+    def values(self) -> np.ndarray:
+        """The given values now, in the order of ``dofs``."""
+        old = self.old.dat.data_ro_with_halos.reshape(-1)[self.dofs]
+        if self.target is None:
+            return 0.5 * old
+        return 0.5 * (old + self.target.dat.data_ro_with_halos.reshape(-1)[self.dofs])
 
 
 @dataclass(frozen=True)

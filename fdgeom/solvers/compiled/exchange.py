@@ -1,0 +1,86 @@
+"""What a compiled unit needs to exchange ghosts and to agree on failure, from PETSc and MPI."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING
+
+import numpy as np
+from firedrake.halo import _get_mtype
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from fdgeom.solvers.compiled.structs import Exchange, ExchangedField, FieldPointer
+
+if TYPE_CHECKING:
+    from fdgeom.solvers.compiled.unit import Unit
+
+
+def make_exchange(unit: Unit) -> tuple[Exchange | None, dict[int, int]]:
+    """The exchange of a unit (None on one rank), and which of its entries each phase needs.
+
+    Only functions that are solved for on owned nodes have stale ghosts afterwards.
+    """
+    program, comm = unit.program, unit.comm
+    if comm.size == 1:
+        return None, {}
+    entries, numbers = [], {}
+    for phase, description in enumerate(program.phases):
+        solved = description.solved
+        if solved is None or not _has_ghosts_to_fetch(solved):
+            continue
+        numbers[phase] = len(entries)
+        entries.append(_entry(unit, solved))
+    fields = (ExchangedField * max(len(entries), 1))(*entries)
+    library = ctypes.CDLL(PETSc.__file__)  # its dependencies are PETSc's and MPI's libraries
+
+    def address(name: str) -> int:
+        return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+
+    made = Exchange(
+        begin=address("PetscSFBcastBegin"),
+        end=address("PetscSFBcastEnd"),
+        allreduce=address("MPI_Allreduce"),
+        replace=MPI._handleof(MPI.REPLACE),
+        integer=MPI._handleof(MPI.INT),
+        minimum=MPI._handleof(MPI.MIN),
+        comm=MPI._handleof(comm),
+        fields=ctypes.cast(fields, ctypes.c_void_p),
+    )
+    unit._keep.append(fields)
+    return made, numbers
+
+
+def _has_ghosts_to_fetch(function) -> bool:
+    """Cells are solved ghosts and all; nodes shared by cells are solved by their owner."""
+    dofs = function.function_space().finat_element.entity_dofs()
+    return any(len(d) for dim in dofs if dim != max(dofs) for d in dofs[dim].values()) or any(
+        len(d) for d in dofs[max(dofs)].values()
+    )
+
+
+def _entry(unit: Unit, function) -> ExchangedField:
+    space = function.function_space()
+    forest = space.dof_dset.halo.sf
+    kind, _ = _get_mtype(function.dat)
+    values = unit.layout.fields[unit.program.tables.field(function)].array
+    unit._keep += [forest, kind]
+    made = ExchangedField(
+        sf=forest.handle,
+        unit=MPI._handleof(kind),
+        values=values.ctypes.data,
+        size=space.block_size,
+    )
+    if unit.is_chain:
+        number = unit.program.tables.space(function)
+        total, owned = space.node_set.total_size, space.node_set.size
+        wanted = np.flatnonzero(forest.computeDegree()[:total] > 0)
+        ghosts = np.arange(owned, total)
+        lists = [np.ascontiguousarray(a, dtype=np.int32) for a in (
+            wanted, unit.layout.number(number, wanted), ghosts, unit.layout.number(number, ghosts),
+        )]  # fmt: skip
+        unit._keep += lists
+        made.sends, made.ghosts = len(wanted), len(ghosts)
+        made.send_at, made.send_from, made.ghost_at, made.ghost_to = (a.ctypes.data for a in lists)
+        made.chain = FieldPointer(*unit.layout.pointer(unit.program.tables.field(function)))
+    return made

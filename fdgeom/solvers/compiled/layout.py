@@ -1,0 +1,157 @@
+"""Where a compiled unit finds the values: as Firedrake keeps them, or in the order of a chain."""
+
+from __future__ import annotations
+
+import numpy as np
+from firedrake import Function, FunctionSpace, SpatialCoordinate
+
+from fdgeom.solvers.compiled.tables import Tables
+from fdgeom.solvers.data import Field
+
+# Vector loads may reach that far beyond the last node.
+_PADDING = 16
+
+
+class DirectLayout:
+    """Values where Firedrake keeps them, found through the maps from cells to nodes."""
+
+    flags: tuple[str, ...] = ()
+
+    def __init__(self, tables: Tables) -> None:
+        self.fields = [Field(f) for f in tables.functions]
+        self.maps = [
+            np.ascontiguousarray(f.function_space().cell_node_map().values_with_halo)
+            for f in tables.representatives
+        ]
+        sets = [f.function_space().node_set for f in tables.representatives]
+        self.ranges = [(0, s.size, s.total_size) for s in sets]
+
+    def pointer(self, k: int) -> tuple[int, int]:
+        """Address and stride of function ``k``."""
+        return self.fields[k].array.ctypes.data, 0
+
+    def workspace(self, space: int, block: int) -> tuple[np.ndarray, int]:
+        """Memory for one more field on a node set."""
+        return np.zeros((self.ranges[space][2], block)), 0
+
+    def number(self, space: int, nodes: np.ndarray) -> np.ndarray:
+        """Numbers of nodes in this layout."""
+        return nodes
+
+    def original(self, space: int, index: int) -> int:
+        """Firedrake's local number of a node."""
+        return index
+
+    def copy_in(self, which) -> None:
+        """Nothing to do: the values are used in place."""
+
+    def copy_out(self, which) -> None:
+        """Nothing to do: the values are used in place."""
+
+
+class ChainLayout:
+    """One array for each component, nodes and cells in the order of the chain."""
+
+    flags = ("-DFDGEOM_CHAIN",)
+
+    def __init__(self, tables: Tables, order: list[np.ndarray]) -> None:
+        self.fields = [Field(f) for f in tables.functions]
+        self.maps = [np.zeros(1, dtype=np.int32) for _ in tables.representatives]
+        self._order = order
+        self._space = [tables.space(f) for f in tables.functions]
+        self._plain = [bool(np.array_equal(o, np.arange(len(o)))) for o in order]
+        self._place = [np.argsort(o).astype(np.int32) for o in order]
+        self.ranges = []
+        for f, o in zip(tables.representatives, order, strict=True):
+            owned = np.flatnonzero(o < f.function_space().node_set.size)
+            self.ranges.append((int(owned[0]), int(owned[-1]) + 1, len(o)))
+        self._arrays = [np.zeros((f.block, len(order[s]) + _PADDING)) for f, s in zip(
+            self.fields, self._space, strict=True)]  # fmt: skip
+        self.copy_in(range(len(self.fields)))
+        # The cells beyond the last one have a length too, so that vectors of cells stay finite.
+        x, n = self._arrays[tables.field(tables.coordinates)], self.ranges[0][2]
+        x[:, n:] = x[:, n - 1 : n] + (x[:, n - 1] - x[:, n - 2]) * np.arange(1, _PADDING + 1)
+
+    def pointer(self, k: int) -> tuple[int, int]:
+        return self._arrays[k].ctypes.data, self._arrays[k].shape[1]
+
+    def workspace(self, space: int, block: int) -> tuple[np.ndarray, int]:
+        array = np.zeros((block, self.ranges[space][2] + _PADDING))
+        return array, array.shape[1]
+
+    def number(self, space: int, nodes: np.ndarray) -> np.ndarray:
+        return self._place[space][nodes]
+
+    def original(self, space: int, index: int) -> int:
+        return int(self._order[space][index])
+
+    def copy_in(self, which) -> None:
+        """Bring functions into the order of the chain."""
+        for k in which:
+            values, s, array = self.fields[k].array, self._space[k], self._arrays[k]
+            values = values.reshape(len(values), -1)
+            n = len(values)
+            array[:, :n] = (values if self._plain[s] else values[self._order[s]]).T
+            array[:, n:] = array[:, n - 1 : n]
+
+    def copy_out(self, which) -> None:
+        """Bring functions back."""
+        for k in which:
+            values, s, array = self.fields[k].array, self._space[k], self._arrays[k]
+            values = values.reshape(len(values), -1)
+            if self._plain[s]:
+                values[...] = array[:, : len(values)].T
+            else:
+                values[self._order[s]] = array[:, : len(values)].T
+
+
+def chain_order(tables: Tables) -> list[np.ndarray] | None:
+    """The nodes of each set in the order of the chain, if the local mesh is one; else None.
+
+    Each set must have one node a cell (DG0), or the two ends of each cell (CG1), and in the order
+    of the coordinate cell j must lie between the nodes j and j+1.
+    """
+    mesh = tables.mesh
+    if mesh.geometric_dimension != 1 or tables.arity(mesh.coordinates) != 2:
+        return None
+    orders = []
+    for f in tables.representatives:
+        space = f.function_space()
+        arity = tables.arity(f)
+        if arity > 2 or (arity == 2 and not _is_cg1(space)):
+            return None
+        x = _node_coordinates(space)
+        order = np.argsort(x)
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        cells = np.sort(place[space.cell_node_map().values_with_halo], axis=1)
+        cells = cells[np.argsort(cells[:, 0])]
+        wanted = np.arange(len(cells))[:, None] + np.arange(arity)
+        if len(order) != len(cells) + arity - 1 or not np.array_equal(cells, wanted):
+            return None
+        owned = np.flatnonzero(order < space.node_set.size)
+        if not len(owned) or owned[-1] - owned[0] + 1 != len(owned):
+            return None
+        orders.append(order)
+    return orders
+
+
+def describe(function: Function, index: int) -> str:
+    """The place of a node (of a cell, for a problem of cells), for a message."""
+    space = function.function_space()
+    if space.mesh().geometric_dimension != 1:
+        return f"local node {index}"
+    x = _node_coordinates(space)
+    return f"the node at {x[min(index, len(x) - 1)]:.6g}"
+
+
+def _is_cg1(space) -> bool:
+    dofs = space.finat_element.entity_dofs()
+    return [len(v) for v in dofs[0].values()] == [1, 1]
+
+
+def _node_coordinates(space) -> np.ndarray:
+    element = space.ufl_element()
+    scalar = FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
+    arc = Function(scalar).interpolate(SpatialCoordinate(space.mesh())[0])
+    return np.array(arc.dat.data_ro_with_halos)

@@ -1,0 +1,254 @@
+"""Local problems: residuals whose unknowns couple at one node, or in one cell, only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import ufl
+from firedrake import (
+    Form,
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    TestFunction,
+    VectorFunctionSpace,
+    assemble,
+    derivative,
+    dx,
+)
+from ufl.algorithms import extract_coefficients
+from ufl.algorithms import replace as put
+
+from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.terms import Term, terms_of
+from fdgeom.solvers.one_node import one_node_mesh, one_node_space
+from fdgeom.systems.algebra import is_affine, is_zero, tidy
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A part of a nodal residual: weight at the node times a function of the nodal values."""
+
+    weight: Function
+    residual: Kernel
+    jacobian: Kernel | None
+
+
+@dataclass(frozen=True)
+class NodeProblem:
+    """At each node Σ_k W_k f_k(u) + b = 0, with b assembled from the cells.
+
+    Attributes
+    ----------
+    unknown : Function
+        u.
+    affine : bool
+        Whether the f_k are of first degree in u.
+    parts : tuple of Weighted
+        The W_k and f_k.
+    explicit : Kernel or None
+        The cell kernel of b, which does not contain u.
+    """
+
+    unknown: Function
+    affine: bool
+    parts: tuple[Weighted, ...]
+    explicit: Kernel | None
+
+    @property
+    def size(self) -> int:
+        return self.unknown.function_space().block_size
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        nodal = [k for p in self.parts for k in (p.residual, p.jacobian) if k is not None]
+        return (*nodal, *([self.explicit] if self.explicit else []))
+
+
+@dataclass(frozen=True)
+class CellProblem:
+    """In each cell R(u) = 0 for all the cell's values of u.
+
+    Attributes
+    ----------
+    unknown : Function
+        u, of a discontinuous space.
+    affine : bool
+        Whether R is of first degree in u.
+    residual, jacobian : Kernel
+        R and its derivative.
+    """
+
+    unknown: Function
+    affine: bool
+    residual: Kernel
+    jacobian: Kernel
+
+    @property
+    def size(self) -> int:
+        space = self.unknown.function_space()
+        return space.block_size * space.cell_node_map().arity
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return (self.residual, self.jacobian)
+
+
+def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem | CellProblem:
+    """Find out whether a residual is local, and make the kernels of its local problems.
+
+    Parameters
+    ----------
+    residual : Form
+        F(u; w), with one argument w.
+    unknown : Function
+        u; not in a mixed space.
+    name : str
+        Prefix of the kernels' names, unique in the unit that they become part of.
+
+    Raises
+    ------
+    CannotCompile
+        If it is not local, or holds a term that the compiled path does not treat; says which.
+    """
+    space = unknown.function_space()
+    if len(space) > 1:
+        raise CannotCompile("the unknown is of a mixed space: its equations couple all of a cell")
+    residual = tidy(residual)
+    terms = terms_of(residual)
+    nodal = [t for t in terms if _is_nodal(t, unknown)]
+    others = [t for t in terms if t not in nodal]
+    implicit = [t for t in others if t.contains(unknown)]
+    if not implicit:
+        return _node_problem(residual, unknown, nodal, others, name)
+    if any(len(dofs) for dim, entities in _entity_dofs(space).items() if dim != _top(space)
+           for dofs in entities.values()):  # fmt: skip
+        raise CannotCompile(f"this term couples the unknowns of neighbouring nodes: {implicit[0]}")
+    for term in terms:
+        if term.integral.integral_type() != "cell":
+            raise CannotCompile(f"this term is not inside the cells: {term}")
+    return CellProblem(
+        unknown=unknown,
+        affine=is_affine(residual, unknown),
+        residual=cell_kernel(residual, f"{name}r"),
+        jacobian=cell_kernel(derivative(residual, unknown), f"{name}j"),
+    )
+
+
+def _entity_dofs(space):
+    return space.finat_element.entity_dofs()
+
+
+def _top(space) -> int:
+    return max(_entity_dofs(space))
+
+
+def _is_nodal(term: Term, unknown: Function) -> bool:
+    """Whether a term, with a quadrature at the nodes, is a function of the values at each node."""
+    nodes = unknown.function_space().node_set
+    return (
+        not term.has_derivatives()
+        and not term.is_geometric()
+        and all(f.function_space().node_set is nodes for f in extract_coefficients(term.rest))
+    )
+
+
+def _node_problem(residual, unknown, nodal, others, name) -> NodeProblem:
+    explicit = None
+    if others:
+        form = sum((t.form() for t in others), Form([]))
+        for term in others:
+            if term.integral.integral_type() != "cell":
+                raise CannotCompile(f"this term is neither nodal nor inside the cells: {term}")
+        explicit = cell_kernel(form, f"{name}e")
+    problem = NodeProblem(
+        unknown=unknown,
+        affine=is_affine(residual, unknown),
+        parts=tuple(_weighted(unknown, nodal, name)),
+        explicit=explicit,
+    )
+    return problem
+
+
+def _weighted(unknown: Function, terms: Sequence[Term], name: str):
+    """Collect terms of the same measure and weight; then weights of the same function."""
+    groups: dict[tuple, list[Term]] = {}
+    for term in terms:
+        integral = term.integral
+        key = (
+            integral.integral_type(),
+            str(integral.subdomain_id()),
+            str(sorted(map(str, integral.metadata().items()))),
+            term.geometry,
+        )
+        groups.setdefault(key, []).append(term)
+    functions: dict[str, tuple[Form, dict, list[Term]]] = {}
+    here = _Substitution(unknown)
+    for group in groups.values():
+        # Scaled to its first term, so that equal functions under other measures look alike.
+        form = here.form(sum((t.number / group[0].number) * t.rest for t in group))
+        functions.setdefault(form.signature(), (form, []))[1].append(group[0])
+    for number, (form, measured) in enumerate(functions.values()):
+        jacobian = tidy(derivative(form, here.unknown))
+        yield Weighted(
+            weight=_weight(unknown, measured),
+            residual=here.kernel(form, f"{name}f{number}"),
+            jacobian=None if is_zero(jacobian) else here.kernel(jacobian, f"{name}g{number}"),
+        )
+
+
+class _Substitution:
+    """Functions of a space's nodes put on a mesh of one cell, where DG0 stands for one node."""
+
+    def __init__(self, unknown: Function) -> None:
+        self._space = unknown.function_space()
+        self._originals: dict[Function, Function] = {}
+        self._stand_ins: dict[Function, Function] = {}
+        self._coordinate: Function | None = None
+        self.unknown = self._stand_in(unknown)
+
+    def _stand_in(self, function: Function) -> Function:
+        if function not in self._stand_ins:
+            there = Function(one_node_space(function.ufl_shape))
+            self._stand_ins[function], self._originals[there] = there, function
+        return self._stand_ins[function]
+
+    def form(self, rest) -> Form:
+        test = TestFunction(one_node_space(self._space.value_shape))
+        mapping = {f: self._stand_in(f) for f in extract_coefficients(rest)}
+        mapping |= dict.fromkeys(ufl.algorithms.extract_arguments(rest), test)
+        x = SpatialCoordinate(self._space.mesh())
+        if x in set(ufl.corealg.traversal.unique_pre_traversal(rest)):
+            mapping[x] = self._stand_in(self._coordinates())
+        return tidy(put(rest, mapping) * dx(degree=0, domain=one_node_mesh()))
+
+    def kernel(self, form: Form, name: str) -> Kernel:
+        kernel = cell_kernel(form, name)
+        return replace(kernel, coefficients=tuple(self._originals[c] for c in kernel.coefficients))
+
+    def _coordinates(self) -> Function:
+        if self._coordinate is None:
+            mesh, element = self._space.mesh(), _scalar(self._space).ufl_element()
+            space = VectorFunctionSpace(mesh, element, dim=mesh.geometric_dimension)
+            self._coordinate = Function(space).interpolate(SpatialCoordinate(mesh))
+        return self._coordinate
+
+
+def _scalar(space):
+    element = space.ufl_element()
+    return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
+
+
+def _weight(unknown: Function, terms: Sequence[Term]) -> Function:
+    """Σ ∫ weight φ_i over the terms' measures, as a field of the nodes, ghosts included."""
+    space = _scalar(unknown.function_space())
+    test = TestFunction(space)
+    form = Form([t.integral.reconstruct(integrand=t.number * t.geometry * test) for t in terms])
+    weight = Function(space, name="weight")
+    with assemble(form).dat.vec_ro as source, weight.dat.vec_wo as target:
+        source.copy(target)
+    np.asarray(weight.dat.data_ro_with_halos)  # fetches the ghosts
+    return weight

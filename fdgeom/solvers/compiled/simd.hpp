@@ -1,0 +1,197 @@
+// Vectors of W doubles, and dense solves for one block or for W blocks at once.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+
+#ifndef FDGEOM_WIDTH
+#if defined(__AVX512F__) || defined(__AVX__)
+#define FDGEOM_WIDTH 8
+#else
+#define FDGEOM_WIDTH 4
+#endif
+#endif
+
+namespace {
+
+constexpr int W = FDGEOM_WIDTH;
+
+#if FDGEOM_WIDTH > 1
+typedef double raw __attribute__((vector_size(8 * FDGEOM_WIDTH)));
+typedef double raw_unaligned __attribute__((vector_size(8 * FDGEOM_WIDTH), aligned(8), may_alias));
+
+struct vec {
+  raw v;
+  vec() = default;
+  vec(double s) : v(raw{} + s) {}
+  vec(raw r) : v(r) {}
+  double operator[](int l) const { return v[l]; }
+};
+inline vec operator+(vec a, vec b) { return a.v + b.v; }
+inline vec operator-(vec a, vec b) { return a.v - b.v; }
+inline vec operator*(vec a, vec b) { return a.v * b.v; }
+inline vec operator/(vec a, vec b) { return a.v / b.v; }
+inline vec operator-(vec a) { return -a.v; }
+inline vec &operator+=(vec &a, vec b) { a.v += b.v; return a; }
+inline vec &operator-=(vec &a, vec b) { a.v -= b.v; return a; }
+inline vec &operator*=(vec &a, vec b) { a.v *= b.v; return a; }
+inline vec fabs(vec a) { return a.v < 0 ? -a.v : a.v; }
+
+#define FDGEOM_LANES1(f) \
+  inline vec f(vec a) { vec r; for (int l = 0; l < W; ++l) r.v[l] = std::f(a.v[l]); return r; }
+FDGEOM_LANES1(sqrt) FDGEOM_LANES1(sin) FDGEOM_LANES1(cos) FDGEOM_LANES1(tan)
+FDGEOM_LANES1(asin) FDGEOM_LANES1(acos) FDGEOM_LANES1(atan) FDGEOM_LANES1(exp)
+FDGEOM_LANES1(log) FDGEOM_LANES1(sinh) FDGEOM_LANES1(cosh) FDGEOM_LANES1(tanh)
+FDGEOM_LANES1(erf)
+#define FDGEOM_LANES2(f) \
+  inline vec f(vec a, vec b) { vec r; for (int l = 0; l < W; ++l) r.v[l] = std::f(a.v[l], b.v[l]); return r; }
+FDGEOM_LANES2(pow) FDGEOM_LANES2(atan2) FDGEOM_LANES2(fmin) FDGEOM_LANES2(fmax)
+
+inline vec load(const double *p, vec *) { return vec(*(const raw_unaligned *)p); }
+inline void store(double *p, vec a) { *(raw_unaligned *)p = a.v; }
+// Whether a ≤ b in every lane; a NaN is in no order.
+inline bool all_le(vec a, vec b) {
+  auto m = a.v <= b.v;
+  int64_t every = -1;
+  for (int l = 0; l < W; ++l) every &= m[l];
+  return every != 0;
+}
+inline double get(vec a, int l) { return a.v[l]; }
+inline void put(vec &a, int l, double x) { a.v[l] = x; }
+template <class T> struct lanes { static constexpr int count = 1; };
+template <> struct lanes<vec> { static constexpr int count = W; };
+#else
+typedef double vec;
+template <class T> struct lanes { static constexpr int count = 1; };
+#endif
+
+using std::fabs; using std::sqrt; using std::sin; using std::cos; using std::tan; using std::asin;
+using std::acos; using std::atan; using std::exp; using std::log; using std::sinh; using std::cosh;
+using std::tanh; using std::erf; using std::pow; using std::atan2; using std::fmin; using std::fmax;
+
+inline double load(const double *p, double *) { return *p; }
+inline void store(double *p, double a) { *p = a; }
+inline bool all_le(double a, double b) { return a <= b; }
+inline double get(double a, int) { return a; }
+inline void put(double &a, int, double x) { a = x; }
+
+// x := A⁻¹ x without pivoting, every loop unrolled. A is overwritten.
+template <int N, class T> inline void solve_plain(T *A, T *x) {
+#pragma GCC unroll 64
+  for (int k = 0; k < N; ++k) {
+    const T inverse = 1.0 / A[k * N + k];
+#pragma GCC unroll 64
+    for (int i = k + 1; i < N; ++i) {
+      const T factor = A[i * N + k] * inverse;
+#pragma GCC unroll 64
+      for (int j = k + 1; j < N; ++j) A[i * N + j] -= factor * A[k * N + j];
+      x[i] -= factor * x[k];
+    }
+    A[k * N + k] = inverse;
+  }
+#pragma GCC unroll 64
+  for (int k = N - 1; k >= 0; --k) {
+    T sum = x[k];
+#pragma GCC unroll 64
+    for (int j = k + 1; j < N; ++j) sum -= A[k * N + j] * x[j];
+    x[k] = sum * A[k * N + k];
+  }
+}
+
+// The same for one block, rows exchanged; false if the block is singular or not finite.
+template <int N> bool solve_pivoting(double *A, double *x) {
+  double largest = 0.0;
+  for (int k = 0; k < N * N; ++k) largest = std::fmax(largest, std::fabs(A[k]));
+  for (int k = 0; k < N; ++k) {
+    int p = k;
+    for (int i = k + 1; i < N; ++i)
+      if (std::fabs(A[i * N + k]) > std::fabs(A[p * N + k])) p = i;
+    if (!(std::fabs(A[p * N + k]) > 1e-15 * largest)) return false;
+    if (p != k) {
+      for (int j = 0; j < N; ++j) { double t = A[k * N + j]; A[k * N + j] = A[p * N + j]; A[p * N + j] = t; }
+      double t = x[k]; x[k] = x[p]; x[p] = t;
+    }
+    for (int i = k + 1; i < N; ++i) {
+      const double factor = A[i * N + k] / A[k * N + k];
+      for (int j = k; j < N; ++j) A[i * N + j] -= factor * A[k * N + j];
+      x[i] -= factor * x[k];
+    }
+  }
+  for (int k = N - 1; k >= 0; --k) {
+    for (int j = k + 1; j < N; ++j) x[k] -= A[k * N + j] * x[j];
+    x[k] /= A[k * N + k];
+  }
+  return true;
+}
+
+template <int N, class T> inline T square(const T *x) {
+  T sum = x[0] * x[0];
+#pragma GCC unroll 64
+  for (int k = 1; k < N; ++k) sum += x[k] * x[k];
+  return sum;
+}
+
+struct Tolerances { double rtol, atol, stol; int max_it; };
+struct Report { long solves, iterations, most, worst, failed; double norm; int reason; };
+
+// Newton for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
+// of iterations, or -1 if some block has not converged: then it is to be done again, pivoting.
+template <class P, class T>
+inline int newton(const typename P::template Data<T> &data, T *u, const Tolerances &tol) {
+  constexpr int N = P::size;
+  T R[N], J[N * N], first = 0.0;
+  for (int it = 0;; ++it) {
+    P::residual(data, u, R);
+    const T norm = square<N>(R);
+    if (it == 0) first = norm;
+    const T a = norm - (tol.rtol * tol.rtol) * first;
+    if (all_le(a, T(tol.atol * tol.atol))) return it;
+    if (it == tol.max_it) return -1;
+    P::jacobian(data, u, J);
+    if (P::affine) {
+      // One update solves it; its residual tells whether pivots were too small.
+      T K[N * N], dx[N], check[N];
+      for (int k = 0; k < N * N; ++k) K[k] = J[k];
+      for (int k = 0; k < N; ++k) dx[k] = R[k];
+      solve_plain<N>(K, dx);
+      for (int i = 0; i < N; ++i) {
+        check[i] = -R[i];
+        for (int j = 0; j < N; ++j) check[i] += J[i * N + j] * dx[j];
+      }
+      for (int k = 0; k < N; ++k) u[k] -= dx[k];
+      return all_le(square<N>(check), 1e-22 * norm) ? 1 : -1;
+    }
+    solve_plain<N>(J, R);
+    for (int k = 0; k < N; ++k) u[k] -= R[k];
+    if (all_le(square<N>(R), (tol.stol * tol.stol) * square<N>(u))) return it + 1;
+  }
+}
+
+// Newton for one block with pivoting; masked components are given. Returns the iterations, or
+// -1: too many, -2: a singular block, -3: not finite.
+template <class P>
+int newton_pivoting(const typename P::template Data<double> &data, double *u, const Tolerances &tol,
+                    const double *mask, double *norm_out) {
+  constexpr int N = P::size;
+  double R[N], J[N * N], first = 0.0;
+  for (int it = 0;; ++it) {
+    P::residual(data, u, R);
+    if (mask) for (int k = 0; k < N; ++k) R[k] *= mask[k];
+    const double norm = square<N>(R);
+    *norm_out = std::sqrt(norm);
+    if (!(norm <= 1e300)) return -3;
+    if (it == 0) first = norm;
+    if (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol) return it;
+    if (it == tol.max_it) return -1;
+    P::jacobian(data, u, J);
+    if (mask)
+      for (int i = 0; i < N; ++i)
+        for (int j = 0; j < N; ++j) J[i * N + j] = mask[i] * J[i * N + j] + (i == j ? 1.0 - mask[i] : 0.0);
+    if (!solve_pivoting<N>(J, R)) return -2;
+    for (int k = 0; k < N; ++k) u[k] -= R[k];
+    const double step = square<N>(R), size = square<N>(u);
+    if (!(step <= 1e300)) return -3;
+    if (P::affine || step <= tol.stol * tol.stol * size) return it + 1;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,87 @@
+"""The structs that compiled units share with Python; loops.hpp and exchange.hpp say what they are."""
+
+from __future__ import annotations
+
+from ctypes import Structure, c_double, c_int, c_long, c_void_p
+
+
+class FieldPointer(Structure):
+    _fields_ = [("p", c_void_p), ("stride", c_long)]
+
+
+class Range(Structure):
+    _fields_ = [("first", c_long), ("last", c_long), ("total", c_long)]
+
+
+class Tolerances(Structure):
+    _fields_ = [("rtol", c_double), ("atol", c_double), ("stol", c_double), ("max_it", c_int)]
+
+
+class Report(Structure):
+    _fields_ = [
+        ("solves", c_long),
+        ("iterations", c_long),
+        ("most", c_long),
+        ("worst", c_long),
+        ("failed", c_long),
+        ("norm", c_double),
+        ("reason", c_int),
+    ]
+
+
+class Essential(Structure):
+    _fields_ = [
+        ("count", c_long),
+        ("node", c_void_p),
+        ("mask", c_void_p),
+        ("old", FieldPointer),
+        ("target", FieldPointer),
+    ]
+
+
+class Context(Structure):
+    _fields_ = [
+        ("F", c_void_p),
+        ("M", c_void_p),
+        ("C", c_void_p),
+        ("B", c_void_p),
+        ("nodes", c_void_p),
+        ("cells", c_long),
+        ("tol", c_void_p),
+        ("report", c_void_p),
+        ("essential", c_void_p),
+        ("exchange", c_void_p),
+    ]
+
+
+class Move(Structure):
+    _fields_ = [("phase", c_int), ("dt", c_void_p), ("value", c_double), ("exchange", c_int)]
+
+
+class ExchangedField(Structure):
+    _fields_ = [
+        ("sf", c_void_p),
+        ("unit", c_void_p),
+        ("values", c_void_p),
+        ("size", c_int),
+        ("sends", c_long),
+        ("ghosts", c_long),
+        ("send_at", c_void_p),
+        ("send_from", c_void_p),
+        ("ghost_at", c_void_p),
+        ("ghost_to", c_void_p),
+        ("chain", FieldPointer),
+    ]
+
+
+class Exchange(Structure):
+    _fields_ = [
+        ("begin", c_void_p),
+        ("end", c_void_p),
+        ("allreduce", c_void_p),
+        ("replace", c_void_p),
+        ("integer", c_void_p),
+        ("minimum", c_void_p),
+        ("comm", c_void_p),
+        ("fields", c_void_p),
+    ]

@@ -1,0 +1,117 @@
+"""Forms taken apart into terms, and each term into a weight and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import ufl
+from firedrake import Function
+from ufl.algorithms import extract_coefficients, extract_type
+from ufl.classes import (
+    Division,
+    Form,
+    GeometricQuantity,
+    Grad,
+    Integral,
+    Product,
+    ReferenceGrad,
+    ScalarValue,
+    SpatialCoordinate,
+    Sum,
+)
+from ufl.core.expr import Expr
+from ufl.corealg.traversal import unique_pre_traversal
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a form: ∫ number · geometry · rest over an integral's measure.
+
+    Attributes
+    ----------
+    integral : Integral
+        Where it comes from: measure, subdomain, quadrature.
+    number : float
+        The product of its factors that are numbers.
+    geometry : Expr
+        The product of its factors that are geometry (the coordinate excepted).
+    rest : Expr
+        The others.
+    """
+
+    integral: Integral
+    number: float
+    geometry: Expr
+    rest: Expr
+
+    @property
+    def integrand(self) -> Expr:
+        return self.number * self.geometry * self.rest
+
+    def form(self) -> Form:
+        """The term as a form of its own."""
+        return Form([self.integral.reconstruct(integrand=self.integrand)])
+
+    def contains(self, function: Function) -> bool:
+        return function in extract_coefficients(self.rest)
+
+    def has_derivatives(self) -> bool:
+        return any(isinstance(e, (Grad, ReferenceGrad)) for e in unique_pre_traversal(self.rest))
+
+    def is_geometric(self) -> bool:
+        """Whether the rest still holds geometry (the coordinate excepted)."""
+        found = extract_type(self.rest, GeometricQuantity)
+        return any(not isinstance(e, SpatialCoordinate) for e in found)
+
+    def __str__(self) -> str:
+        text = str(self.integrand)
+        return f"{text[:200]}{'...' if len(text) > 200 else ''} * {self.integral.integral_type()}"
+
+
+def terms_of(form: Form) -> list[Term]:
+    """All terms of a form whose derivatives have been applied."""
+    return [
+        Term(integral, *_weighed(list(factors)))
+        for integral in form.integrals()
+        for factors in _summands(integral.integrand())
+    ]
+
+
+def _summands(e: Expr) -> Iterator[tuple[Expr, ...]]:
+    """The summands of an integrand, each as its factors; sums inside products are multiplied out."""
+    if isinstance(e, Sum):
+        for operand in e.ufl_operands:
+            yield from _summands(operand)
+    elif isinstance(e, Product):
+        a, b = e.ufl_operands
+        right = list(_summands(b))
+        for left in _summands(a):
+            for other in right:
+                yield left + other
+    elif isinstance(e, Division):
+        a, b = e.ufl_operands
+        for left in _summands(a):
+            yield (*left, 1 / b)
+    else:
+        yield (e,)
+
+
+def _weighed(factors: list[Expr]) -> tuple[float, Expr, Expr]:
+    number, geometry, rest = 1.0, ufl.as_ufl(1.0), None
+    for factor in factors:
+        if isinstance(factor, ScalarValue):
+            number *= float(factor)
+        elif _is_geometry(factor):
+            geometry = geometry * factor
+        else:
+            rest = factor if rest is None else rest * factor
+    return number, geometry, ufl.as_ufl(1.0) if rest is None else rest
+
+
+def _is_geometry(e: Expr) -> bool:
+    """Geometry and numbers: nothing that changes in time."""
+    terminals = [x for x in unique_pre_traversal(e) if not x.ufl_operands]
+    return all(isinstance(x, (ScalarValue, GeometricQuantity)) for x in terminals) and not any(
+        isinstance(x, SpatialCoordinate) for x in terminals
+    )

@@ -1,0 +1,284 @@
+"""Programs of local solves and updates, compiled to one unit that runs many steps at once."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from firedrake import Form, Function
+from mpi4py import MPI
+from pyop2 import compilation
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.compiled import source
+from fdgeom.solvers.compiled.exchange import make_exchange
+from fdgeom.solvers.compiled.expressions import expression_kernel
+from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout, chain_order, describe
+from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem
+from fdgeom.solvers.compiled.structs import (
+    Context,
+    Essential,
+    FieldPointer,
+    Move,
+    Range,
+    Report,
+    Tolerances,
+)
+from fdgeom.solvers.compiled.tables import Tables
+from fdgeom.systems.stage import EssentialValues
+
+# A NaN must stay one in spite of the other liberties that fast arithmetic takes.
+_FLAGS = ("-fno-finite-math-only", "-fno-math-errno", "-Wno-unknown-pragmas")
+
+#: Why a local solve failed, by the unit's code.
+REASONS = {
+    -1: "too many iterations",
+    -2: "a singular Jacobian block",
+    -3: "values that are not finite",
+}
+
+
+@dataclass
+class Phase:
+    """One solve or one update of a program."""
+
+    text: str
+    written: tuple[Function, ...]
+    solved: Function | None = None
+    guess: Function | None = None
+    block: int = 0
+    explicit: bool = False
+    tolerances: tuple[float, float, float, int] = (1e-13, 1e-50, 1e-14, 25)
+    essential: tuple[EssentialValues, ...] = ()
+
+
+@dataclass
+class Program:
+    """What is to be compiled: phases in the order in which they were added."""
+
+    mesh: object
+    phases: list[Phase] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.tables = Tables(self.mesh)
+        self.tables.field(self.tables.coordinates)
+        self.kernels = []
+
+    def add_solve(
+        self,
+        residual: Form,
+        unknown: Function,
+        *,
+        guess: Function | None = None,
+        essential: Sequence[EssentialValues] = (),
+        tolerances=(1e-13, 1e-50, 1e-14, 25),
+    ) -> int:
+        """Add the solve of a local residual; returns the number of the phase.
+
+        Raises
+        ------
+        CannotCompile
+            If the residual is not local; says which term.
+        """
+        number = len(self.phases)
+        problem: NodeProblem | CellProblem = local_problem(residual, unknown, f"k{number}")
+        write = source.node_solve if isinstance(problem, NodeProblem) else source.cell_solve
+        start = unknown if guess is None else guess
+        self.kernels += problem.kernels
+        self.phases.append(
+            Phase(
+                text=write(number, problem, start, self.tables),
+                written=(unknown,),
+                solved=unknown,
+                guess=start,
+                block=unknown.function_space().block_size,
+                explicit=getattr(problem, "explicit", None) is not None,
+                tolerances=tolerances,
+                essential=tuple(essential),
+            )
+        )
+        return number
+
+    def add_update(self, assignments: Mapping[Function, Expr]) -> int:
+        """Add a pointwise update; returns the number of the phase."""
+        number = len(self.phases)
+        kernel = expression_kernel(assignments, f"k{number}u")
+        self.kernels.append(kernel)
+        targets = list(assignments)
+        text = source.update(number, targets, kernel, self.tables)
+        self.phases.append(Phase(text=text, written=tuple(targets)))
+        return number
+
+    def code(self) -> str:
+        """The C++ text."""
+        return source.program(self.kernels, [p.text for p in self.phases])
+
+
+class Unit:
+    """A compiled program with its data.
+
+    Parameters
+    ----------
+    program : Program
+        What to run.
+    chain : bool
+        Whether to use the layout of a chain, if the mesh is one.
+    live : sequence of Function
+        Functions that change between two calls, beside those that the program writes.
+    """
+
+    def __init__(self, program: Program, *, chain: bool = False, live=()) -> None:
+        self.program = program
+        tables = program.tables
+        self.comm = program.mesh.comm
+        order = chain_order(tables) if chain else None
+        if chain and self.comm.allreduce(int(order is None)):
+            order = None
+        self.is_chain = order is not None
+        self.layout = ChainLayout(tables, order) if self.is_chain else DirectLayout(tables)
+        self._library = load(program.code(), self.layout.flags, self.comm)
+        written = {f for p in program.phases for f in p.written}
+        self._written = [k for k, f in enumerate(tables.functions) if f in written]
+        moving = written | set(live)
+        self._moving = [k for k, f in enumerate(tables.functions) if f in moving]
+        self._context = self._make_context()
+
+    def _make_context(self) -> Context:
+        tables, layout, phases = self.program.tables, self.layout, self.program.phases
+        keep = self._keep = []
+
+        def array(kind, items):
+            items = list(items)
+            made = (kind * max(len(items), 1))(*items)
+            keep.append(made)
+            return made
+
+        functions = array(FieldPointer, (layout.pointer(k) for k in range(len(tables.functions))))
+        maps = array(ctypes.c_void_p, (m.ctypes.data for m in layout.maps))
+        constants = array(ctypes.c_void_p, (c.dat._data.ctypes.data for c in tables.constants))
+        sides, essential = [], []
+        for phase in phases:
+            if phase.explicit:
+                memory, stride = layout.workspace(tables.space(phase.solved), phase.block)
+                keep.append(memory)
+                sides.append((memory.ctypes.data, stride))
+            else:
+                sides.append((None, 0))
+            essential.append(self._essential(phase, keep))
+        self.reports = array(Report, (Report() for _ in phases))
+        self._exchange, self._exchanged = make_exchange(self)
+        context = Context(
+            F=ctypes.cast(functions, ctypes.c_void_p),
+            M=ctypes.cast(maps, ctypes.c_void_p),
+            C=ctypes.cast(constants, ctypes.c_void_p),
+            B=ctypes.cast(array(FieldPointer, sides), ctypes.c_void_p),
+            nodes=ctypes.cast(array(Range, layout.ranges), ctypes.c_void_p),
+            cells=self.program.mesh.cell_set.total_size,
+            tol=ctypes.cast(array(Tolerances, (p.tolerances for p in phases)), ctypes.c_void_p),
+            report=ctypes.cast(self.reports, ctypes.c_void_p),
+            essential=ctypes.cast(array(Essential, essential), ctypes.c_void_p),
+            exchange=ctypes.cast(ctypes.pointer(self._exchange), ctypes.c_void_p)
+            if self._exchange is not None
+            else None,
+        )
+        return context
+
+    def _essential(self, phase: Phase, keep: list) -> Essential:
+        """Nodes with given components, in the numbering of the layout."""
+        if not phase.essential:
+            return Essential()
+        tables, block = self.program.tables, phase.block
+        owned = phase.solved.function_space().node_set.size
+        dofs = np.concatenate([e.dofs for e in phase.essential])
+        nodes, inverse = np.unique(dofs // block, return_inverse=True)
+        mask = np.ones((len(nodes), block))
+        mask[inverse, dofs % block] = 0.0
+        mine = nodes < owned
+        space = tables.space(phase.solved)
+        nodes = np.ascontiguousarray(self.layout.number(space, nodes[mine]), dtype=np.int32)
+        mask = np.ascontiguousarray(mask[mine])
+        keep += [nodes, mask]
+        made = Essential(count=len(nodes), node=nodes.ctypes.data, mask=mask.ctypes.data)
+        if phase.guess is not phase.solved:
+            made.old = FieldPointer(*self.layout.pointer(tables.field(phase.essential[0].old)))
+        return made
+
+    # --- running -------------------------------------------------------------------------------
+    def moves(self, sequence: Sequence[tuple[int, object, float]]):
+        """Moves for :meth:`advance`: (phase, Constant for its Δt or None, fraction of the step)."""
+        made = (Move * len(sequence))()
+        for move, (phase, constant, fraction) in zip(made, sequence, strict=True):
+            address = None if constant is None else constant.dat._data.ctypes.data
+            made_exchange = self._exchanged.get(phase, -1)
+            move.phase, move.dt, move.value, move.exchange = (
+                phase, address, fraction, made_exchange,
+            )  # fmt: skip
+        return made
+
+    def begin(self) -> None:
+        """Make the functions' present values known to the unit."""
+        for f in self.layout.fields:
+            f.update_ghosts()
+        self.layout.copy_in(self._moving)
+
+    def end(self) -> None:
+        """Give the values that the unit has written back to the functions."""
+        self.layout.copy_out(self._written)
+        for k in self._written:
+            self.layout.fields[k].written(ghosts_too=True)
+
+    def advance(self, steps: int, moves, dt: float) -> tuple[int, int, int]:
+        """Run steps between :meth:`begin` and :meth:`end`.
+
+        Returns
+        -------
+        tuple of int
+            Code of the reason (0: all went well), steps done, number of the move that failed.
+        """
+        done, failed = ctypes.c_long(0), ctypes.c_int(-1)
+        reason = self._library.fdgeom_advance(
+            ctypes.byref(self._context), steps, len(moves), moves,
+            ctypes.byref(ctypes.c_double(dt)), ctypes.byref(done), ctypes.byref(failed),
+        )  # fmt: skip
+        return reason, done.value, failed.value
+
+    def solve(self, phase: int) -> int:
+        """Run one phase; returns the code of the reason, 0 if it went well."""
+        return self._library.fdgeom_phase(ctypes.byref(self._context), phase)
+
+    def place_of_failure(self, phase: int) -> str | None:
+        """Where the last failure of a phase was on this rank, in words; None if there was none."""
+        report = self.reports[phase]
+        if report.reason >= 0:
+            return None
+        function = self.program.phases[phase].solved
+        index = self.layout.original(self.program.tables.space(function), int(report.failed))
+        report.reason = 0
+        return describe(function, index)
+
+
+def load(code: str, flags: Sequence[str], comm: MPI.Comm):
+    """Compile C++ text, or find it compiled in PyOP2's cache on disk.
+
+    Raises
+    ------
+    RuntimeError
+        If there is no working C++ compiler; says what to do without.
+    """
+    try:
+        library = compilation.load(code, "cpp", cppargs=(*_FLAGS, *flags), comm=comm)
+    except (RuntimeError, OSError, compilation.CompilationError) as error:
+        raise RuntimeError(
+            "the compiled steps need a C++ compiler that works (PETSc's, usually mpicxx): install "
+            "one, or pass compiled=False to step through PETSc SNES instead"
+        ) from error
+    library.fdgeom_advance.restype = ctypes.c_int
+    library.fdgeom_advance.argtypes = [
+        ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+    ]  # fmt: skip
+    library.fdgeom_phase.restype = ctypes.c_int
+    library.fdgeom_phase.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    return library

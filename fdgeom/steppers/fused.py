@@ -1,0 +1,125 @@
+"""Whole steps in compiled code, where every solve of a method is local."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
+from fdgeom.solvers.data import Snapshot
+
+# From so many steps at once, copying into the order of a chain pays.
+_CHAIN_FROM = 8
+# So many steps at the most are repeated to come back to the last good state after a failure.
+_CHUNK = 256
+
+
+class FusedSteps:
+    """The steps of a method compiled to one unit: solves, updates, and the exchange of ghosts.
+
+    Parameters
+    ----------
+    substeps : sequence of (Substep, float)
+        The substeps of one step and their fractions of it.
+    live : sequence of Function
+        Functions that the user may change between two calls.
+    tolerances : callable
+        ``tolerances(substep)`` gives rtol, atol, stol and the limit of iterations.
+
+    Raises
+    ------
+    CannotCompile
+        If a substep is not local, or a condition changes in time; says which.
+    """
+
+    def __init__(self, substeps: Sequence, live, tolerances) -> None:
+        mesh = substeps[0][0].stage.unknown.subfunctions[0].function_space().mesh()
+        self._program = Program(mesh)
+        self._live = tuple(live)
+        self._snapshot = Snapshot(self._live)
+        phases: dict[int, list[tuple]] = {}
+        self._sequence, self._names = [], []
+        for substep, fraction in substeps:
+            if id(substep) not in phases:
+                phases[id(substep)] = self._add(substep, tolerances(substep))
+            for phase, constant in phases[id(substep)]:
+                self._sequence.append((phase, constant, fraction))
+                self._names.append(substep.name)
+        self._units: dict[bool, tuple[Unit, object]] = {}
+
+    def _add(self, substep, tolerances) -> list[tuple]:
+        if any(e.target is not None for e in substep.stage.essential):
+            raise CannotCompile(f"{substep.name}: a motion is prescribed as a function of time")
+        if len(substep.guess) != 1:
+            raise CannotCompile(f"{substep.name}: parts of the state are solved for together")
+        ((unknown, guess),) = substep.guess.items()
+        solve = self._program.add_solve(
+            substep.residual,
+            unknown,
+            guess=guess,
+            essential=substep.stage.essential,
+            tolerances=tolerances,
+        )
+        updates = [self._program.add_update(group) for group in substep.assignments]
+        return [(phase, substep.dt) for phase in (solve, *updates)]
+
+    def _unit(self, steps: int):
+        chain = steps >= _CHAIN_FROM
+        if chain not in self._units:
+            unit = Unit(self._program, chain=chain, live=self._live)
+            self._units[chain] = unit, unit.moves(self._sequence)
+        return self._units[chain]
+
+    def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
+        """Take up to ``steps`` steps.
+
+        Returns
+        -------
+        int, str or None
+            Steps taken, and why no more: then the state is that after the last good step.
+        """
+        taken = 0
+        unit, moves = self._unit(steps)
+        while taken < steps:
+            chunk = min(steps - taken, _CHUNK)
+            self._snapshot.take()
+            unit.begin()
+            reason, done, move = unit.advance(chunk, moves, dt)
+            if reason:
+                # The unit does the same again to the last digit, so these steps go well.
+                self._snapshot.restore()
+                why = self._reason(unit, reason, move)
+                if done:
+                    unit.begin()
+                    unit.advance(done, moves, dt)
+                    unit.end()
+                return taken + done, why
+            unit.end()
+            taken += chunk
+        return taken, None
+
+    def _reason(self, unit: Unit, reason: int, move: int) -> str:
+        phase = self._sequence[move][0] if move >= 0 else -1
+        words = REASONS.get(reason, f"code {reason}")
+        where = unit.place_of_failure(phase) if phase >= 0 else None
+        found = [w for w in unit.comm.allgather(where) if w]
+        name = f"the local solve for {self._names[move]}" if move >= 0 else "a local solve"
+        return f"{name} stopped with {words}" + (f" at {found[0]}" if found else "")
+
+    def stats(self) -> dict[str, int]:
+        """Solves and Newton iterations (of the node that took most) so far."""
+        reports = [r for unit, _ in self._units.values() for r in unit.reports]
+        return {
+            "solves": sum(r.solves for r in reports),
+            "newton_iterations": sum(r.iterations for r in reports),
+        }
+
+
+def tolerances_of(options) -> tuple[float, float, float, int]:
+    """The tolerances among PETSc options."""
+    return (
+        float(options.get("snes_rtol", 1e-13)),
+        float(options.get("snes_atol", 1e-50)),
+        float(options.get("snes_stol", 1e-14)),
+        int(options.get("snes_max_it", 25)),
+    )
