@@ -36,6 +36,8 @@ class Splitting(Sweep):
     conserves = ("quadratic Casimirs",)
 
     def __init__(self, system, dt, *, energies: Sequence, **options) -> None:
+        if not isinstance(energies, (tuple, list)):
+            raise TypeError(f"energies must be a list of functionals, not {type(energies).__name__}")
         self.energies = tuple(energies)
         super().__init__(system, dt, **options)
 

@@ -10,7 +10,7 @@ from fdgeom.systems.section import check_positive_definite
 
 
 def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
-    """A 6×6 matrix (or its inverse) for use in forms: a Constant, or a field where it varies.
+    """A 6×6 matrix (or its inverse) for use in forms: of a Constant, or a field where it varies.
 
     Parameters
     ----------
@@ -29,7 +29,12 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
         If it is not symmetric positive definite at every node.
     """
     if isinstance(value, np.ndarray):
-        return Constant(np.linalg.inv(value) if inverse else value)
+        numbers = np.linalg.inv(value) if inverse else value
+        constant = Constant(numbers)
+        # Zeros are left out of the forms: most sections are diagonal.
+        return ufl.as_matrix(
+            [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
+        )
     space = TensorFunctionSpace(scalar_space.mesh(), scalar_space.ufl_element(), shape=(6, 6))
     field = Function(space, name=name).interpolate(value)
     _collectively(space.comm, lambda: check_positive_definite(name, field.dat.data_ro))

@@ -138,7 +138,7 @@ struct Report { long solves, iterations, most, worst, failed; double norm; int r
 template <class P, class T>
 inline int newton(const typename P::template Data<T> &data, T *u, const Tolerances &tol) {
   constexpr int N = P::size;
-  T R[N], J[N * N], first = 0.0;
+  T R[N], J[N * N], first = 0.0, before = 0.0;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     const T norm = square<N>(R);
@@ -162,7 +162,10 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     }
     solve_plain<N>(J, R);
     for (int k = 0; k < N; ++k) u[k] -= R[k];
-    if (all_le(square<N>(R), (tol.stol * tol.stol) * square<N>(u))) return it + 1;
+    // What is left is about the update times the rate at which updates shrink.
+    const T step = square<N>(R), bound = (tol.stol * tol.stol) * square<N>(u);
+    if (all_le(step, bound) || (it > 0 && all_le(step * step, bound * before))) return it + 1;
+    before = step;
   }
 }
 
@@ -172,7 +175,7 @@ template <class P>
 int newton_pivoting(const typename P::template Data<double> &data, double *u, const Tolerances &tol,
                     const double *mask, double *norm_out) {
   constexpr int N = P::size;
-  double R[N], J[N * N], first = 0.0;
+  double R[N], J[N * N], first = 0.0, before = 0.0;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     if (mask) for (int k = 0; k < N; ++k) R[k] *= mask[k];
@@ -188,9 +191,10 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
         for (int j = 0; j < N; ++j) J[i * N + j] = mask[i] * J[i * N + j] + (i == j ? 1.0 - mask[i] : 0.0);
     if (!solve_pivoting<N>(J, R)) return -2;
     for (int k = 0; k < N; ++k) u[k] -= R[k];
-    const double step = square<N>(R), size = square<N>(u);
+    const double step = square<N>(R), bound = tol.stol * tol.stol * square<N>(u);
     if (!(step <= 1e300)) return -3;
-    if (P::affine || step <= tol.stol * tol.stol * size) return it + 1;
+    if (P::affine || step <= bound || (it > 0 && step * step <= bound * before)) return it + 1;
+    before = step;
   }
 }
 

@@ -29,8 +29,14 @@ from fdgeom.solvers.compiled.structs import (
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.systems.stage import EssentialValues
 
-# A NaN must stay one in spite of the other liberties that fast arithmetic takes.
-_FLAGS = ("-fno-finite-math-only", "-fno-math-errno", "-Wno-unknown-pragmas")
+# A NaN must stay one in spite of the other liberties that fast arithmetic takes. Blocks of small
+# matrices belong in registers, so their loops are unrolled whole.
+_FLAGS = (
+    "-fno-finite-math-only",
+    "-fno-math-errno",
+    "--param=max-completely-peeled-insns=8000",
+    "--param=max-completely-peel-times=64",
+)
 
 #: Why a local solve failed, by the unit's code.
 REASONS = {
