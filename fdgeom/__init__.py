@@ -21,6 +21,7 @@ from fdgeom.recording import (
     run,
     save,
 )
+from fdgeom.solvers import LocalNewton
 from fdgeom.steppers import (
     Composition,
     DiscreteGradient,
@@ -46,6 +47,7 @@ __all__ = [
     "HamelFieldIntegrator",
     "History",
     "ImplicitMidpoint",
+    "LocalNewton",
     "Momentum",
     "PoissonIntegrator",
     "PoissonSystem",

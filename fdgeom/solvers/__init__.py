@@ -1,6 +1,7 @@
 """PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates."""
 
 from fdgeom.solvers.held import HeldSNES, SolveFailed
+from fdgeom.solvers.local_newton import LocalNewton
 from fdgeom.solvers.pointwise import PointwiseUpdate
 
-__all__ = ["HeldSNES", "PointwiseUpdate", "SolveFailed"]
+__all__ = ["HeldSNES", "LocalNewton", "PointwiseUpdate", "SolveFailed"]

@@ -9,10 +9,11 @@ import petsctools
 from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 
+from fdgeom.forms import is_affine
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.data import fields
+from fdgeom.solvers.local_newton import attach_problem
 from fdgeom.solvers.options import refuse_unknown
-from fdgeom.systems.algebra import is_affine
 
 #: Round-off: the invariants are to hold to the last digits, so the solves go there.
 NEWTON = {
@@ -79,11 +80,11 @@ class HeldSNES:
         self.newton_iterations = self.krylov_iterations = self.solves = 0
         options = dict(options)
         self._residual = VectorAssembly(residual)
-        self._jacobian = MatrixAssembly(
-            derivative(residual, unknown), options.pop("mat_type", "aij")
-        )
+        local = str(options.get("snes_type")) == "python"
+        mat_type = options.pop("mat_type", "aij")
+        self._jacobian = None if local else MatrixAssembly(derivative(residual, unknown), mat_type)
         self._fields = fields(unknown)
-        self._rows = _Rows(unknown, self._residual.tensor, self._jacobian.matrix, essential)
+        self._rows = _Rows(unknown, self._jacobian and self._jacobian.matrix, essential)
         self._serial = unknown.function_space().comm.size == 1
 
         comm = unknown.function_space().comm
@@ -91,7 +92,9 @@ class HeldSNES:
         with unknown.dat.vec_ro as like:
             self._x, self._f = like.duplicate(), like.duplicate()
         self.snes.setFunction(self._form_function, self._f)
-        self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
+        if self._jacobian is not None:
+            self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
+        attach_problem(self.snes, residual, unknown, essential)
         petsctools.attach_options(
             self.snes,
             parameters=options,
@@ -175,13 +178,17 @@ class HeldSNES:
         reason = self.snes.getConvergedReason()
         if reason < 0:
             iterations, norm = self.snes.getIterationNumber(), self.snes.getFunctionNorm()
+            detail = getattr(self._python_context(), "failure", None) or f"residual norm {norm:.3g}"
             raise SolveFailed(
                 f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
-                f"{iterations} iterations (residual norm {norm:.3g})"
+                f"{iterations} iterations ({detail})"
             )
         if not np.isfinite(self._x.norm()):
             raise SolveFailed(f"{self._label()} gave values that are not finite")
         self._put(self._x)
+
+    def _python_context(self):
+        return self.snes.getPythonContext() if self.snes.getType() == "python" else None
 
     def _run(self) -> None:
         try:
@@ -196,7 +203,7 @@ class HeldSNES:
 class _Rows:
     """The rows of essential degrees of freedom: zero in the residual, identity in the Jacobian."""
 
-    def __init__(self, unknown: Function, tensor, matrix: PETSc.Mat, essential) -> None:
+    def __init__(self, unknown: Function, matrix: PETSc.Mat | None, essential) -> None:
         spaces = (
             unknown.function_space().subspaces
             if len(unknown.function_space()) > 1
@@ -205,10 +212,11 @@ class _Rows:
         sizes = [V.dof_dset.size * V.block_size for V in spaces]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self._matrix = matrix
-        self._essential = [e for e in essential if len(e.dofs)]
+        # Also where there are none: reading their values exchanges ghosts, on all ranks.
+        self._essential = list(essential)
         local = [offsets[e.part] + e.dofs[e.dofs < sizes[e.part]] for e in self._essential]
         self._local = np.concatenate(local) if local else np.array([], dtype=int)
-        first, _ = matrix.getOwnershipRange()
+        first, _ = matrix.getOwnershipRange() if matrix is not None else (0, 0)
         self._global = (first + self._local).astype(PETSc.IntType)
         comm = unknown.function_space().comm
         self._any = bool(comm.allreduce(len(self._global)))

@@ -66,6 +66,16 @@ def wants_compiled(given: dict, prefix: str, argument: bool | None) -> bool:
     return all(k.endswith(_SAME) for k in keys)
 
 
+def options_of(given: Mapping, name: str, others: Iterable[str]) -> dict:
+    """What a user's options say to one solve: those for all, and over them those under its name."""
+    names = tuple(f"{n}_" for n in others if n)
+    result = {k: v for k, v in given.items() if not (names and k.startswith(names))}
+    own = f"{name}_" if name else ""
+    if own:
+        result.update({k[len(own) :]: v for k, v in given.items() if k.startswith(own)})
+    return result
+
+
 def merge(
     defaults: Mapping, given: Mapping, prefix: str, name: str, others: Iterable[str]
 ) -> tuple[dict, str]:
@@ -85,19 +95,16 @@ def merge(
     others : iterable of str
         Names of all solves of the stepper.
     """
-    names = [f"{n}_" for n in others if n]
-    general = {k: v for k, v in given.items() if not k.startswith(tuple(names))} if names else given
-    result = {**defaults, **general}
+    names = tuple(f"{n}_" for n in others if n)
+    result = {**defaults, **options_of(given, name, others)}
     own = f"{name}_" if name else ""
-    if own:
-        result.update({k[len(own) :]: v for k, v in given.items() if k.startswith(own)})
     if prefix:
         database = PETSc.Options()
         for key, value in database.getAll().items():
             short = key.removeprefix(prefix)
             if short == _COMPILED:
                 continue
-            if not key.startswith(prefix) or (names and short.startswith(tuple(names))):
+            if not key.startswith(prefix) or (names and short.startswith(names)):
                 continue
             result[short] = value
             database.used(key)

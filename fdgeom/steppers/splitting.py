@@ -37,7 +37,9 @@ class Splitting(Sweep):
 
     def __init__(self, system, dt, *, energies: Sequence, **options) -> None:
         if not isinstance(energies, (tuple, list)):
-            raise TypeError(f"energies must be a list of functionals, not {type(energies).__name__}")
+            raise TypeError(
+                f"energies must be a list of functionals, not {type(energies).__name__}"
+            )
         self.energies = tuple(energies)
         super().__init__(system, dt, **options)
 

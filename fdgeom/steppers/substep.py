@@ -10,12 +10,12 @@ from firedrake import Constant, Form, Function
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
+from fdgeom.forms import flatten, tidy
 from fdgeom.solvers.data import Field
 from fdgeom.solvers.held import HeldSNES, defaults
 from fdgeom.solvers.options import merge
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.structure import is_local
-from fdgeom.systems.algebra import flatten, tidy
 from fdgeom.systems.poisson import PoissonSystem
 from fdgeom.systems.stage import Stage
 

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fdgeom.solvers.options import options_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep, options_for
 from fdgeom.systems.poisson import PoissonSystem
@@ -87,12 +88,13 @@ class Sweep(Stepper):
         for name, move in zip(names, moves, strict=True):
             key = (move.active, move.rule, id(move.system))
             if key not in held:
+                which = ("", ()) if single else (name, names)
                 held[key] = Substep(
                     move.system or self.system,
                     move.active,
                     move.rule,
-                    options=options_for(self, "" if single else name, () if single else names),
-                    given=self._given,
+                    options=options_for(self, *which),
+                    given=options_of(self._given, *which),
                     companions=self._companions(),
                 )
             self._substeps.append((held[key], move.fraction))

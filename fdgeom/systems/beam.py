@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 import ufl
@@ -94,7 +95,7 @@ class Beam(PoissonSystem):
             raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
         if degree not in DEGREES or isinstance(degree, bool):
             raise ValueError(f"degree must be one of {DEGREES}, not {degree!r}")
-        if not (np.isscalar(end_weight) and np.isfinite(end_weight) and end_weight > 0):
+        if not (isinstance(end_weight, Real) and np.isfinite(end_weight) and end_weight > 0):
             raise ValueError(f"end_weight must be a positive number, not {end_weight!r}")
         if degree > 1 and end_weight != 0.5:
             raise ValueError("end_weight can be chosen for degree 1 only")

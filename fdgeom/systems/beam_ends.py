@@ -10,8 +10,8 @@ import ufl
 from firedrake import Function
 from mpi4py import MPI
 
+from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.systems.stage import EssentialValues
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -40,14 +40,10 @@ class BeamEnd:
         self._nodes = np.array([], dtype=int)
         self._target, self._update = None, None
         if len(components):
-            if (
-                beam.velocity.function_space().mesh().topology.exterior_facets.unique_markers
-                is None
-            ):
+            space = beam.velocity.function_space()
+            self._nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
+            if not space.comm.allreduce(len(self._nodes)):
                 raise ValueError(f"{name}: this mesh has no ends")
-            self._nodes = np.asarray(
-                beam.velocity.function_space().boundary_nodes(boundary), dtype=int
-            )
         if prescribed:
             self._target = Function(
                 beam.velocity.function_space(), name=f"velocity of the {name} end"

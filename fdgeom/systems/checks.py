@@ -15,7 +15,7 @@ from firedrake import (
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from fdgeom.systems.algebra import substitute
+from fdgeom.forms import substitute
 
 if TYPE_CHECKING:
     from fdgeom.systems.poisson import PoissonSystem

@@ -47,7 +47,12 @@ def sample_shape(name: str, value, space) -> Function | None:
     """A vector of 6 given as an expression or numbers, as a field of ``space``; None stays None."""
     if value is None:
         return None
-    expression = value if isinstance(value, ufl.core.expr.Expr) else ufl.as_vector(list(value))
+    if isinstance(value, ufl.core.expr.Expr):
+        expression = value
+    elif np.ndim(value) == 1:
+        expression = ufl.as_vector(list(value))
+    else:
+        raise ValueError(f"{name} must be a vector of 6, not {value!r}")
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name} must be a vector of 6, not of shape {expression.ufl_shape}")
     field = Function(space, name=name).interpolate(expression)

@@ -11,7 +11,7 @@ from firedrake import Function, LinearVariationalProblem, LinearVariationalSolve
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Zero
 
-from fdgeom.systems.algebra import copy_into, parts_of
+from fdgeom.forms import copy_into, parts_of
 
 if TYPE_CHECKING:
     from fdgeom.systems.poisson import PoissonSystem

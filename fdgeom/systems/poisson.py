@@ -19,7 +19,7 @@ from firedrake.assemble import get_assembler
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.systems.algebra import (
+from fdgeom.forms import (
     check_functional,
     flatten,
     parts_of,

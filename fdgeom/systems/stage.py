@@ -4,38 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
 from firedrake import Function
 from ufl.core.expr import Expr
 
-
-@dataclass(frozen=True)
-class EssentialValues:
-    """Degrees of freedom of an unknown that are given, not solved for.
-
-    Attributes
-    ----------
-    part : int
-        Index of the subspace of the unknown (0 if it is not mixed).
-    dofs : numpy.ndarray of int
-        Local scalar degrees of freedom, owned and ghosts.
-    old : Function
-        The field whose values the unknown replaces.
-    target : Function or None
-        What that field is to become there (None: zero). The unknown is given as the mean.
-    """
-
-    part: int
-    dofs: np.ndarray
-    old: Function
-    target: Function | None = None
-
-    def values(self) -> np.ndarray:
-        """The given values now, in the order of ``dofs``."""
-        old = self.old.dat.data_ro_with_halos.reshape(-1)[self.dofs]
-        if self.target is None:
-            return 0.5 * old
-        return 0.5 * (old + self.target.dat.data_ro_with_halos.reshape(-1)[self.dofs])
+from fdgeom.solvers.essential import EssentialValues
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,9 @@ int fdgeom_width() { return W; }
 // One phase; for a single solve.
 int fdgeom_phase(const Context *X, int k) { return phase(k, *X); }
 
+// Square of the norm of a solve's residual over this rank's nodes.
+double fdgeom_norm(const Context *X, int k) { return norm(k, *X); }
+
 // `steps` steps of `count` moves each. Returns 0, or the reason why a phase failed; `done` tells
 // how many steps were taken, `moves_done` which move failed.
 int fdgeom_advance(const Context *X, long steps, int count, const Move *moves, const double *dt,

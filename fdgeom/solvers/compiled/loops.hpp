@@ -12,6 +12,7 @@ struct Essential {  // nodes with given components: mask 0 where given, 1 where 
   const int *node;
   const double *mask;
   Field old, target;   // given value: mean of old and target (zero if null); old null: as in u
+  double *saved;       // for the latter: u there before the solve
 };
 
 struct Context {
@@ -132,6 +133,31 @@ template <class P> int solve_range(const Context &X, long first, long last, long
   return 0;
 }
 
+// Sum of squares of the residual over nodes (or cells) first..last, given components left out.
+template <class P> double residual_square(const Context &X, long first, long last, long total, const Essential *e) {
+  typename P::template Data<double> data;
+  double u[P::size], R[P::size], sum = 0.0;
+  for (long i = first; i < last; ++i) {
+    P::load(X, i, total, data, u);
+    P::residual(data, u, R);
+    sum += square<P::size>(R);
+  }
+  if (e)
+    for (long s = 0; s < e->count; ++s) {
+      P::load(X, e->node[s], total, data, u);
+      P::residual(data, u, R);
+      for (int k = 0; k < P::size; ++k)
+        if (e->mask[P::size * s + k] == 0.0) sum -= R[k] * R[k];
+    }
+  return sum > 0.0 || sum != sum ? sum : 0.0;
+}
+
+template <class P> void save_essential(const Context &X, const Essential &e, long total) {
+  typename P::template Data<double> data;
+  if (!e.old.p)
+    for (long s = 0; s < e.count; ++s) P::load(X, e.node[s], total, data, e.saved + P::size * s);
+}
+
 // Once more the nodes that have given components.
 template <class P> int solve_essential(const Context &X, const Essential &e, long total, const Tolerances &tol, Report &report) {
   constexpr int N = P::size;
@@ -141,7 +167,9 @@ template <class P> int solve_essential(const Context &X, const Essential &e, lon
     typename P::template Data<double> data;
     double u[N], old[N], target[N], norm = 0.0;
     P::load(X, i, total, data, u);
-    if (e.old.p) {
+    if (!e.old.p) {
+      for (int k = 0; k < N; ++k) u[k] = e.saved[N * s + k];
+    } else {
       node_load<N>(old, e.old, i, total);
       for (int k = 0; k < N; ++k) target[k] = 0.0;
       if (e.target.p) node_load<N>(target, e.target, i, total);

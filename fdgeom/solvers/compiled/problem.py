@@ -21,11 +21,11 @@ from firedrake import (
 from ufl.algorithms import extract_coefficients
 from ufl.algorithms import replace as put
 
+from fdgeom.forms import is_affine, is_zero, tidy
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.terms import Term, terms_of
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
-from fdgeom.systems.algebra import is_affine, is_zero, tidy
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ template <int N, class T> inline T square(const T *x) {
   return sum;
 }
 
-struct Tolerances { double rtol, atol, stol; int max_it; };
+// single: one update, whatever comes out.
+struct Tolerances { double rtol, atol, stol; int max_it, single; };
 struct Report { long solves, iterations, most, worst, failed; double norm; int reason; };
 
 // Newton for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
@@ -162,6 +163,7 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     }
     solve_plain<N>(J, R);
     for (int k = 0; k < N; ++k) u[k] -= R[k];
+    if (tol.single) return 1;
     // What is left is about the update times the rate at which updates shrink.
     const T step = square<N>(R), bound = (tol.stol * tol.stol) * square<N>(u);
     if (all_le(step, bound) || (it > 0 && all_le(step * step, bound * before))) return it + 1;
@@ -193,6 +195,7 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
     for (int k = 0; k < N; ++k) u[k] -= R[k];
     const double step = square<N>(R), bound = tol.stol * tol.stol * square<N>(u);
     if (!(step <= 1e300)) return -3;
+    if (tol.single) return 1;
     if (P::affine || step <= bound || (it > 0 && step * step <= bound * before)) return it + 1;
     before = step;
   }

@@ -54,12 +54,17 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
             f"for (long c = 0; c < X.cells; c += lanes<E{number}>::count) explicit{number}<E{number}>(X, c);",
         ]
     total, where = f"X.nodes[{space}].total", f"X.tol[{number}], X.report[{number}]"
-    body += [
-        f"const int bad = solve_range<P{number}>(X, X.nodes[{space}].first, X.nodes[{space}].last,"
-        f" {total}, {where});",
+    reach = f"X.nodes[{space}].first, X.nodes[{space}].last, {total}"
+    solve = [
+        f"save_essential<P{number}>(X, X.essential[{number}], {total});",
+        f"const int bad = solve_range<P{number}>(X, {reach}, {where});",
         f"return bad ? bad : solve_essential<P{number}>(X, X.essential[{number}], {total}, {where});",
     ]
-    return text.replace("@STORE@", store) + _phase(number, body)
+    norm = [f"return residual_square<P{number}>(X, {reach}, X.essential + {number});"]
+    text = text.replace("@STORE@", store) + _function(f"int solve{number}", solve)
+    text += _function(f"int explicit_terms{number}", [*body, "return 0;"])
+    text += _function(f"double norm{number}", [f"explicit_terms{number}(X);", *norm])
+    return text + _phase(number, [f"explicit_terms{number}(X);", f"return solve{number}(X);"])
 
 
 def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
@@ -88,7 +93,8 @@ def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
     body = [
         f"return solve_range<P{number}>(X, 0, X.cells, X.cells, X.tol[{number}], X.report[{number}]);"
     ]
-    return text + _phase(number, body)
+    norm = f"return residual_square<P{number}>(X, 0, X.cells, X.cells, nullptr);"
+    return text + _function(f"double norm{number}", [norm]) + _phase(number, body)
 
 
 def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
@@ -114,12 +120,13 @@ def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
         f"for (long i = 0; i < n; i += lanes<T>::count) {{\n      {lines}\n    }}",
         "return 0;",
     ]
-    return _phase(number, body)
+    return _function(f"double norm{number}", ["return 0.0;"]) + _phase(number, body)
 
 
 def program(kernels, phases: list[str]) -> str:
     """The whole unit: kernels, phases, and the loop over steps."""
     cases = "\n".join(f"    case {k}: return phase{k}(X);" for k in range(len(phases)))
+    norms = "\n".join(f"    case {k}: return norm{k}(X);" for k in range(len(phases)))
     seen = {k.name: k.code for k in kernels}
     return "\n".join(
         [
@@ -132,6 +139,9 @@ def program(kernels, phases: list[str]) -> str:
             "int phase(int k, const Context &X) {\n  switch (k) {\n"
             + cases
             + "\n  }\n  return -9;\n}",
+            "double norm(int k, const Context &X) {\n  switch (k) {\n"
+            + norms
+            + "\n  }\n  return 0;\n}",
             "}  // namespace",
             header("advance.hpp"),
         ]
@@ -215,11 +225,16 @@ typedef {"vec" if kernel.vectorises else "double"} E{number};
 template <class T> inline void explicit{number}(const Context &X, long c) {{
       const long n = X.cells;
       {lines}
-      cell_add<{tables.arity(unknown)}, {_block(unknown)}>(X.B[{number}], X.M[{tables.space(unknown)}], c, n, A);
+      const int *map = X.M[{tables.space(unknown)}];
+      cell_add<{tables.arity(unknown)}, {_block(unknown)}>(X.B[{number}], map, c, n, A);
 }}
 """
 
 
 def _phase(number: int, body: list[str]) -> str:
+    return _function(f"int phase{number}", body)
+
+
+def _function(name: str, body: list[str]) -> str:
     lines = "\n    ".join(body)
-    return f"\nint phase{number}(const Context &X) {{\n    {lines}\n}}\n"
+    return f"\n{name}(const Context &X) {{\n    {lines}\n}}\n"

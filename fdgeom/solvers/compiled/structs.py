@@ -14,7 +14,13 @@ class Range(Structure):
 
 
 class Tolerances(Structure):
-    _fields_ = [("rtol", c_double), ("atol", c_double), ("stol", c_double), ("max_it", c_int)]
+    _fields_ = [
+        ("rtol", c_double),
+        ("atol", c_double),
+        ("stol", c_double),
+        ("max_it", c_int),
+        ("single", c_int),
+    ]
 
 
 class Report(Structure):
@@ -36,6 +42,7 @@ class Essential(Structure):
         ("mask", c_void_p),
         ("old", FieldPointer),
         ("target", FieldPointer),
+        ("saved", c_void_p),
     ]
 
 

@@ -27,7 +27,7 @@ from fdgeom.solvers.compiled.structs import (
     Tolerances,
 )
 from fdgeom.solvers.compiled.tables import Tables
-from fdgeom.systems.stage import EssentialValues
+from fdgeom.solvers.essential import EssentialValues
 
 # A NaN must stay one in spite of the other liberties that fast arithmetic takes. Blocks of small
 # matrices belong in registers, so their loops are unrolled whole.
@@ -175,6 +175,7 @@ class Unit:
             essential.append(self._essential(phase, keep))
         self.reports = array(Report, (Report() for _ in phases))
         self._exchange, self._exchanged = make_exchange(self)
+        self.tolerances = array(Tolerances, (p.tolerances for p in phases))
         context = Context(
             F=ctypes.cast(functions, ctypes.c_void_p),
             M=ctypes.cast(maps, ctypes.c_void_p),
@@ -182,7 +183,7 @@ class Unit:
             B=ctypes.cast(array(FieldPointer, sides), ctypes.c_void_p),
             nodes=ctypes.cast(array(Range, layout.ranges), ctypes.c_void_p),
             cells=self.program.mesh.cell_set.total_size,
-            tol=ctypes.cast(array(Tolerances, (p.tolerances for p in phases)), ctypes.c_void_p),
+            tol=ctypes.cast(self.tolerances, ctypes.c_void_p),
             report=ctypes.cast(self.reports, ctypes.c_void_p),
             essential=ctypes.cast(array(Essential, essential), ctypes.c_void_p),
             exchange=ctypes.cast(ctypes.pointer(self._exchange), ctypes.c_void_p)
@@ -205,11 +206,22 @@ class Unit:
         space = tables.space(phase.solved)
         nodes = np.ascontiguousarray(self.layout.number(space, nodes[mine]), dtype=np.int32)
         mask = np.ascontiguousarray(mask[mine])
-        keep += [nodes, mask]
-        made = Essential(count=len(nodes), node=nodes.ctypes.data, mask=mask.ctypes.data)
+        saved = np.zeros_like(mask)
+        keep += [nodes, mask, saved]
+        made = Essential(
+            count=len(nodes),
+            node=nodes.ctypes.data,
+            mask=mask.ctypes.data,
+            saved=saved.ctypes.data,
+        )
         if phase.guess is not phase.solved:
             made.old = FieldPointer(*self.layout.pointer(tables.field(phase.essential[0].old)))
         return made
+
+    @property
+    def lanes(self) -> int:
+        """How many nodes are solved at a time."""
+        return self._library.fdgeom_width()
 
     # --- running -------------------------------------------------------------------------------
     def moves(self, sequence: Sequence[tuple[int, object, float]]):
@@ -254,6 +266,11 @@ class Unit:
         """Run one phase; returns the code of the reason, 0 if it went well."""
         return self._library.fdgeom_phase(ctypes.byref(self._context), phase)
 
+    def norm(self, phase: int) -> float:
+        """Norm of a solve's residual over all ranks."""
+        square = self._library.fdgeom_norm(ctypes.byref(self._context), phase)
+        return float(np.sqrt(self.comm.allreduce(square) if self.comm.size > 1 else square))
+
     def place_of_failure(self, phase: int) -> str | None:
         """Where the last failure of a phase was on this rank, in words; None if there was none."""
         report = self.reports[phase]
@@ -287,4 +304,6 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
     ]  # fmt: skip
     library.fdgeom_phase.restype = ctypes.c_int
     library.fdgeom_phase.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    library.fdgeom_norm.restype = ctypes.c_double
+    library.fdgeom_norm.argtypes = [ctypes.c_void_p, ctypes.c_int]
     return library

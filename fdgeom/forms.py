@@ -1,4 +1,4 @@
-"""UFL plumbing shared by the systems: states of several parts inside forms."""
+"""UFL plumbing: states of several parts inside forms, and questions to forms."""
 
 from __future__ import annotations
 

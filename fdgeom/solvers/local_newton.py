@@ -1,0 +1,172 @@
+"""Newton's method at each node (or in each cell) by itself, as a PETSc SNES type."""
+
+from __future__ import annotations
+
+import numpy as np
+from firedrake import Function, dmhooks
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
+from fdgeom.solvers.data import Field
+from fdgeom.solvers.essential import EssentialValues
+
+_DIVERGED = {
+    -1: PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT,
+    -2: PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE,
+    -3: PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_NANORINF,
+}
+_CONVERGED = PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE
+_ATTRIBUTE = "fdgeom_local_problem"
+
+
+def attach_problem(snes: PETSc.SNES, residual, unknown: Function, essential=()) -> None:
+    """Tell a raw SNES what it solves, for the case that its type becomes LocalNewton."""
+    snes.setAttr(_ATTRIBUTE, (residual, unknown, tuple(essential)))
+
+
+class LocalNewton:
+    """SNES type for residuals that couple the unknowns of one node, or of one cell, only.
+
+    Chosen by the options ``snes_type: python``, ``snes_python_type: fdgeom.LocalNewton``, for the
+    steppers of fdgeom and for any :class:`firedrake.NonlinearVariationalProblem`. Kernels for the
+    residual and the Jacobian of one node are generated from the form and Newton's iteration runs at
+    each node until that node has converged, several nodes at a time.
+
+    ``snes_rtol``, ``snes_atol`` and ``snes_stol`` are meant for each node; ``snes_max_it``, monitors
+    (with one, all nodes iterate together and the norm of the whole residual is shown), ``snes_view``
+    and ``snes_converged_reason`` work as for any SNES. If a node fails, the unknown is left as it
+    was; the reason names the place.
+
+    Raises
+    ------
+    CannotCompile
+        At set-up, if the residual is not local; says which term.
+    """
+
+    def __init__(self) -> None:
+        self.iterations = 0
+        self.failure: str | None = None
+        self._unit: Unit | None = None
+        self._watched = False
+
+    # --- PETSc's interface -----------------------------------------------------------------------
+    def create(self, snes: PETSc.SNES) -> None:
+        """Nothing to make before the problem is known."""
+
+    def setFromOptions(self, snes: PETSc.SNES) -> None:
+        """Find out whether a monitor is asked for."""
+        prefix = snes.getOptionsPrefix() or ""
+        keys = PETSc.Options().getAll()
+        self._watched = any(k.startswith(f"{prefix}snes_monitor") for k in keys)
+
+    def setUp(self, snes: PETSc.SNES) -> None:
+        """Generate and compile the local solves."""
+        if self._unit is not None:
+            return
+        residual, unknown, essential = _problem(snes)
+        program = Program(unknown.function_space().mesh())
+        program.add_solve(residual, unknown, essential=essential)
+        self._unit = Unit(program)
+        self._field = Field(unknown)
+        self._space = unknown.function_space()
+        self._serial = self._space.comm.size == 1
+
+    def solve(self, snes: PETSc.SNES, b: PETSc.Vec | None, x: PETSc.Vec) -> None:
+        """Solve from ``x``; leaves ``x`` as it is if a node fails."""
+        if b is not None and b.handle and b.norm() != 0.0:
+            raise CannotCompile("LocalNewton solves F(u) = 0 only, without a right-hand side")
+        unit, field = self._unit, self._field
+        tolerances = unit.tolerances[0]
+        tolerances.rtol, tolerances.atol, tolerances.stol, tolerances.max_it = snes.getTolerances()
+        field.owned.reshape(-1)[...] = x.getArray(readonly=True)
+        field.written()
+        unit.begin()
+        self.failure = None
+        report = unit.reports[0]
+        before = report.iterations
+        if self._watched or snes.getMonitor():
+            reason = self._together(snes, tolerances)
+        else:
+            reason = self._agree(unit.solve(0))
+            self.iterations = report.iterations - before
+        unit.end()
+        snes.setIterationNumber(self.iterations)
+        if reason:
+            place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
+            self.failure = REASONS[reason] + (f" at {place[0]}" if place else "")
+            field.owned.reshape(-1)[...] = x.getArray(readonly=True)
+            field.written()
+            snes.setConvergedReason(_DIVERGED[reason])
+            return
+        x.getArray()[...] = field.owned.reshape(-1)
+        if not self._serial:
+            field.written()
+        snes.setConvergedReason(_CONVERGED)
+
+    def _together(self, snes, tolerances) -> int:
+        """Newton for all nodes in step, with the norm of the whole residual for the monitors."""
+        unit, limit = self._unit, tolerances.max_it
+        first = norm = unit.norm(0)
+        self._show(snes, 0, norm)
+        self.iterations = 0
+        while not (norm <= tolerances.rtol * first or norm <= tolerances.atol):
+            if self.iterations == limit:
+                return -1
+            tolerances.single = 1
+            reason = self._agree(unit.solve(0))
+            tolerances.single = 0
+            if reason:
+                return reason
+            before, norm = norm, unit.norm(0)
+            self.iterations += 1
+            self._show(snes, self.iterations, norm)
+            if not np.isfinite(norm):
+                return -3
+            if norm >= before and norm <= 1e-8 * first:
+                break  # round-off
+        return 0
+
+    @staticmethod
+    def _show(snes, iteration: int, norm: float) -> None:
+        snes.setIterationNumber(iteration)
+        snes.setFunctionNorm(norm)
+        snes.logConvergenceHistory(norm)
+        snes.monitor(iteration, norm)
+
+    def _agree(self, reason: int) -> int:
+        return reason if self._serial else self._space.comm.allreduce(reason, op=MPI.MIN)
+
+    def view(self, snes: PETSc.SNES, viewer: PETSc.Viewer | None = None) -> None:
+        """Say what is solved."""
+        text = "  fdgeom.LocalNewton: Newton's method at each node by itself\n"
+        if self._unit is not None:
+            (phase,) = self._unit.program.phases
+            text += (
+                f"    blocks of {phase.block}, {self._unit.lanes} at a time; "
+                f"most iterations so far: {self._unit.reports[0].most}\n"
+            )
+        viewer = viewer or PETSc.Viewer.STDOUT(snes.comm)
+        viewer.printfASCII(text)
+
+
+def _problem(snes: PETSc.SNES):
+    """Residual, unknown and essential values: of fdgeom's own solves, or of a Firedrake problem."""
+    if _ATTRIBUTE in snes.getDict():
+        return snes.getAttr(_ATTRIBUTE)
+    context = dmhooks.get_appctx(snes.getDM())
+    if context is None:
+        raise CannotCompile("LocalNewton found no variational problem on this SNES")
+    problem = context._problem
+    return problem.F, problem.u, tuple(_essential(bc, problem.u) for bc in problem.dirichlet_bcs())
+
+
+def _essential(bc, unknown: Function) -> EssentialValues:
+    """The degrees of freedom of a DirichletBC; Firedrake has put their values into the unknown."""
+    block = unknown.function_space().block_size
+    space = bc.function_space()
+    component = space.component
+    held = np.arange(block) if component is None else np.array([component])
+    dofs = (block * np.asarray(bc.nodes)[:, None] + held[None, :]).ravel()
+    return EssentialValues(part=0, dofs=dofs, old=unknown)
