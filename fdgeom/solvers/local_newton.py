@@ -7,9 +7,10 @@ from firedrake import Function, dmhooks
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
-from fdgeom.solvers.data import Field
+from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import EssentialValues
 
 _DIVERGED = {
@@ -66,10 +67,10 @@ class LocalNewton:
         if self._unit is not None:
             return
         residual, unknown, essential = _problem(snes)
-        program = Program(unknown.function_space().mesh())
+        program = Program(pieces(unknown)[0].function_space().mesh())
         program.add_solve(residual, unknown, essential=essential)
         self._unit = Unit(program)
-        self._field = Field(unknown)
+        self._fields = fields(unknown)
         self._space = unknown.function_space()
         self._serial = self._space.comm.size == 1
 
@@ -77,11 +78,10 @@ class LocalNewton:
         """Solve from ``x``; leaves ``x`` as it is if a node fails."""
         if b is not None and b.handle and b.norm() != 0.0:
             raise CannotCompile("LocalNewton solves F(u) = 0 only, without a right-hand side")
-        unit, field = self._unit, self._field
+        unit = self._unit
         tolerances = unit.tolerances[0]
         tolerances.rtol, tolerances.atol, tolerances.stol, tolerances.max_it = snes.getTolerances()
-        field.owned.reshape(-1)[...] = x.getArray(readonly=True)
-        field.written()
+        self._put(x)
         unit.begin()
         self.failure = None
         report = unit.reports[0]
@@ -96,14 +96,25 @@ class LocalNewton:
         if reason:
             place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
             self.failure = REASONS[reason] + (f" at {place[0]}" if place else "")
-            field.owned.reshape(-1)[...] = x.getArray(readonly=True)
-            field.written()
+            self._put(x)
             snes.setConvergedReason(_DIVERGED[reason])
             return
-        x.getArray()[...] = field.owned.reshape(-1)
-        if not self._serial:
-            field.written()
+        self._get(x)
         snes.setConvergedReason(_CONVERGED)
+
+    def _put(self, x: PETSc.Vec) -> None:
+        values, start = x.getArray(readonly=True), 0
+        for field in self._fields:
+            field.owned.reshape(-1)[...] = values[start : start + field.owned.size]
+            start += field.owned.size
+            field.written()
+
+    def _get(self, x: PETSc.Vec) -> None:
+        values, start = x.getArray(), 0
+        for field in self._fields:
+            values[start : start + field.owned.size] = field.owned.reshape(-1)
+            start += field.owned.size
+            field.written()
 
     def _together(self, snes, tolerances) -> int:
         """Newton for all nodes in step, with the norm of the whole residual for the monitors."""

@@ -50,13 +50,12 @@ class FusedSteps:
     def _add(self, substep, tolerances) -> list[tuple]:
         if any(e.target is not None for e in substep.stage.essential):
             raise CannotCompile(f"{substep.name}: a motion is prescribed as a function of time")
-        if len(substep.guess) != 1:
-            raise CannotCompile(f"{substep.name}: parts of the state are solved for together")
-        ((unknown, guess),) = substep.guess.items()
+        if substep.stage.gradient_test is not None:
+            raise CannotCompile(f"{substep.name}: the variational derivative is an unknown")
         solve = self._program.add_solve(
             substep.residual,
-            unknown,
-            guess=guess,
+            substep.stage.unknown,
+            guess=tuple(substep.guess.values()),
             essential=substep.stage.essential,
             tolerances=tolerances,
         )

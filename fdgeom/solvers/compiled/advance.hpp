@@ -1,6 +1,6 @@
 // Steps: phases one after another, each with its own fraction of the step.
 
-struct Move { int phase; double *dt; double value; int exchange; };
+struct Move { int phase; double *dt; double value; int exchange, exchanges; };
 
 extern "C" {
 
@@ -23,7 +23,7 @@ int fdgeom_advance(const Context *X, long steps, int count, const Move *moves, c
       const int reason = phase(moves[m].phase, *X);
       if (reason && !bad) { bad = reason; *failed_move = m; }
       if (bad && !X->exchange) return bad;
-      if (moves[m].exchange >= 0) fdgeom_exchange(X->exchange, moves[m].exchange);
+      for (int e = 0; e < moves[m].exchanges; ++e) fdgeom_exchange(X->exchange, moves[m].exchange + e);
     }
     if (X->exchange) bad = fdgeom_agree(X->exchange, bad);
     if (bad) return bad;

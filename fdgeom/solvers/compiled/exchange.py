@@ -16,21 +16,22 @@ if TYPE_CHECKING:
     from fdgeom.solvers.compiled.unit import Unit
 
 
-def make_exchange(unit: Unit) -> tuple[Exchange | None, dict[int, int]]:
-    """The exchange of a unit (None on one rank), and which of its entries each phase needs.
+def make_exchange(unit: Unit) -> tuple[Exchange | None, dict[int, tuple[int, int]]]:
+    """The exchange of a unit (None on one rank), and the first and number of its
+    entries that each phase needs.
 
-    Only functions that are solved for on owned nodes have stale ghosts afterwards.
+    Nodes are solved by their owners, so their ghosts are stale afterwards; cells by every rank that
+    sees them.
     """
     program, comm = unit.program, unit.comm
     if comm.size == 1:
         return None, {}
     entries, numbers = [], {}
     for phase, description in enumerate(program.phases):
-        solved = description.solved
-        if solved is None or not _has_ghosts_to_fetch(solved):
-            continue
-        numbers[phase] = len(entries)
-        entries.append(_entry(unit, solved))
+        shared = [f for f in description.solved if description.nodal]
+        if shared:
+            numbers[phase] = len(entries), len(shared)
+            entries += [_entry(unit, f) for f in shared]
     fields = (ExchangedField * max(len(entries), 1))(*entries)
     library = ctypes.CDLL(PETSc.__file__)  # its dependencies are PETSc's and MPI's libraries
 
@@ -49,14 +50,6 @@ def make_exchange(unit: Unit) -> tuple[Exchange | None, dict[int, int]]:
     )
     unit._keep.append(fields)
     return made, numbers
-
-
-def _has_ghosts_to_fetch(function) -> bool:
-    """Cells are solved ghosts and all; nodes shared by cells are solved by their owner."""
-    dofs = function.function_space().finat_element.entity_dofs()
-    return any(len(d) for dim in dofs if dim != max(dofs) for d in dofs[dim].values()) or any(
-        len(d) for d in dofs[max(dofs)].values()
-    )
 
 
 def _entry(unit: Unit, function) -> ExchangedField:

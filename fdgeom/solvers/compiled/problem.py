@@ -60,7 +60,7 @@ class NodeProblem:
 
     @property
     def size(self) -> int:
-        return self.unknown.function_space().block_size
+        return sum(piece.function_space().block_size for piece in pieces(self.unknown))
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -97,6 +97,11 @@ class CellProblem:
         return (self.residual, self.jacobian)
 
 
+def pieces(function: Function) -> tuple[Function, ...]:
+    """The parts of a mixed function, or the function itself."""
+    return function.subfunctions if len(function.function_space()) > 1 else (function,)
+
+
 def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem | CellProblem:
     """Find out whether a residual is local, and make the kernels of its local problems.
 
@@ -105,7 +110,7 @@ def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem |
     residual : Form
         F(u; w), with one argument w.
     unknown : Function
-        u; not in a mixed space.
+        u; if of a mixed space, one whose parts have the same nodes.
     name : str
         Prefix of the kernels' names, unique in the unit that they become part of.
 
@@ -115,15 +120,17 @@ def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem |
         If it is not local, or holds a term that the compiled path does not treat; says which.
     """
     space = unknown.function_space()
-    if len(space) > 1:
-        raise CannotCompile("the unknown is of a mixed space: its equations couple all of a cell")
     residual = tidy(residual)
     terms = terms_of(residual)
     nodal = [t for t in terms if _is_nodal(t, unknown)]
     others = [t for t in terms if t not in nodal]
     implicit = [t for t in others if t.contains(unknown)]
     if not implicit:
+        if others and len(space) > 1:
+            raise CannotCompile(f"this term, of a mixed space, is not nodal: {others[0]}")
         return _node_problem(residual, unknown, nodal, others, name)
+    if len(space) > 1:
+        raise CannotCompile(f"this term couples more than one node's unknowns: {implicit[0]}")
     if any(len(dofs) for dim, entities in _entity_dofs(space).items() if dim != _top(space)
            for dofs in entities.values()):  # fmt: skip
         raise CannotCompile(f"this term couples the unknowns of neighbouring nodes: {implicit[0]}")
@@ -148,11 +155,12 @@ def _top(space) -> int:
 
 def _is_nodal(term: Term, unknown: Function) -> bool:
     """Whether a term, with a quadrature at the nodes, is a function of the values at each node."""
-    nodes = unknown.function_space().node_set
+    nodes = pieces(unknown)[0].function_space().node_set
+    functions = [p for f in extract_coefficients(term.rest) for p in pieces(f)]
     return (
         not term.has_derivatives()
         and not term.is_geometric()
-        and all(f.function_space().node_set is nodes for f in extract_coefficients(term.rest))
+        and all(p.function_space().node_set is nodes for p in functions)
     )
 
 
@@ -204,7 +212,8 @@ class _Substitution:
     """Functions of a space's nodes put on a mesh of one cell, where DG0 stands for one node."""
 
     def __init__(self, unknown: Function) -> None:
-        self._space = unknown.function_space()
+        self._space = pieces(unknown)[0].function_space()
+        self._shape = unknown.ufl_shape
         self._originals: dict[Function, Function] = {}
         self._stand_ins: dict[Function, Function] = {}
         self._coordinate: Function | None = None
@@ -217,7 +226,7 @@ class _Substitution:
         return self._stand_ins[function]
 
     def form(self, rest) -> Form:
-        test = TestFunction(one_node_space(self._space.value_shape))
+        test = TestFunction(one_node_space(self._shape))
         mapping = {f: self._stand_in(f) for f in extract_coefficients(rest)}
         mapping |= dict.fromkeys(ufl.algorithms.extract_arguments(rest), test)
         x = SpatialCoordinate(self._space.mesh())
@@ -244,7 +253,7 @@ def _scalar(space):
 
 def _weight(unknown: Function, terms: Sequence[Term]) -> Function:
     """Σ ∫ weight φ_i over the terms' measures, as a field of the nodes, ghosts included."""
-    space = _scalar(unknown.function_space())
+    space = _scalar(pieces(unknown)[0].function_space())
     test = TestFunction(space)
     form = Form([t.integral.reconstruct(integrand=t.number * t.geometry * test) for t in terms])
     weight = Function(space, name="weight")

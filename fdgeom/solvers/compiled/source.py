@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from fdgeom.solvers.compiled.kernel import Kernel
-from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem
+from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, pieces
 from fdgeom.solvers.compiled.tables import Tables
 
 _NODE_COORDINATES = "const T xy[2] = {0.0, 1.0};"
@@ -19,6 +19,7 @@ def header(name: str) -> str:
 def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
     """The problem's struct and the phase that solves it at all nodes."""
     n, unknown = problem.size, problem.unknown
+    solved = pieces(unknown)
     nodal = [k for part in problem.parts for k in (part.residual, part.jacobian) if k]
     fields = _unique(f for k in nodal for f in k.coefficients if f is not unknown)
     weights = [part.weight for part in problem.parts]
@@ -26,7 +27,14 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
     members += [f"T f{tables.field(f)}[{_block(f)}];" for f in (*fields, *weights)]
     loads = [f"node_load<{n}>(d.b, X.B[{number}], i, n);"] if problem.explicit else []
     loads += [_node_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, *weights)]
-    loads.append(_node_load("u", guess, tables))
+    stores, start = [], 0
+    for first, piece in zip(guess, solved, strict=True):
+        loads.append(_node_load(f"u + {start}", first, tables))
+        stores.append(
+            f"node_store<{_block(piece)}>(X.F[{tables.field(piece)}], i, last, u + {start});"
+        )
+        start += _block(piece)
+    store = " ".join(stores)
 
     start = "d.b[k]" if problem.explicit else "T(0.0)"
     residual = [f"for (int k = 0; k < {n}; ++k) R[k] = {start};", _NODE_COORDINATES]
@@ -44,8 +52,7 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
                     f" for (int k = 0; k < {size}; ++k) {out}[k] += {w} * r[k]; }}"
                 )
     text = _struct(number, problem, members, loads, residual, jacobian)
-    space = tables.space(unknown)
-    store = f"node_store<{n}>(X.F[{tables.field(unknown)}], i, last, u);"
+    space = tables.space(solved[0])
     body = []
     if problem.explicit:
         text += _explicit(number, problem, tables)
@@ -74,7 +81,7 @@ def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
     x = tables.coordinates
     members = [f"T f{tables.field(f)}[{_width(f, tables)}];" for f in (*fields, x)]
     loads = [_cell_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, x)]
-    loads.append(_cell_load("u", guess, tables))
+    loads.append(_cell_load("u", guess[0], tables))
 
     def call(out, kernel):
         return _call(

@@ -62,7 +62,13 @@ class Context(Structure):
 
 
 class Move(Structure):
-    _fields_ = [("phase", c_int), ("dt", c_void_p), ("value", c_double), ("exchange", c_int)]
+    _fields_ = [
+        ("phase", c_int),
+        ("dt", c_void_p),
+        ("value", c_double),
+        ("exchange", c_int),
+        ("exchanges", c_int),
+    ]
 
 
 class ExchangedField(Structure):

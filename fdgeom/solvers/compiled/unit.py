@@ -16,7 +16,7 @@ from fdgeom.solvers.compiled import source
 from fdgeom.solvers.compiled.exchange import make_exchange
 from fdgeom.solvers.compiled.expressions import expression_kernel
 from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout, chain_order, describe
-from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem
+from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem, pieces
 from fdgeom.solvers.compiled.structs import (
     Context,
     Essential,
@@ -52,9 +52,10 @@ class Phase:
 
     text: str
     written: tuple[Function, ...]
-    solved: Function | None = None
-    guess: Function | None = None
+    solved: tuple[Function, ...] = ()
+    guess: tuple[Function, ...] = ()
     block: int = 0
+    nodal: bool = False
     explicit: bool = False
     tolerances: tuple[float, float, float, int] = (1e-13, 1e-50, 1e-14, 25)
     essential: tuple[EssentialValues, ...] = ()
@@ -77,7 +78,7 @@ class Program:
         residual: Form,
         unknown: Function,
         *,
-        guess: Function | None = None,
+        guess: Sequence[Function] | None = None,
         essential: Sequence[EssentialValues] = (),
         tolerances=(1e-13, 1e-50, 1e-14, 25),
     ) -> int:
@@ -91,15 +92,17 @@ class Program:
         number = len(self.phases)
         problem: NodeProblem | CellProblem = local_problem(residual, unknown, f"k{number}")
         write = source.node_solve if isinstance(problem, NodeProblem) else source.cell_solve
-        start = unknown if guess is None else guess
+        solved = pieces(unknown)
+        start = solved if guess is None else tuple(guess)
         self.kernels += problem.kernels
         self.phases.append(
             Phase(
                 text=write(number, problem, start, self.tables),
-                written=(unknown,),
-                solved=unknown,
+                written=solved,
+                solved=solved,
                 guess=start,
-                block=unknown.function_space().block_size,
+                block=sum(f.function_space().block_size for f in solved),
+                nodal=isinstance(problem, NodeProblem),
                 explicit=getattr(problem, "explicit", None) is not None,
                 tolerances=tolerances,
                 essential=tuple(essential),
@@ -167,7 +170,7 @@ class Unit:
         sides, essential = [], []
         for phase in phases:
             if phase.explicit:
-                memory, stride = layout.workspace(tables.space(phase.solved), phase.block)
+                memory, stride = layout.workspace(tables.space(phase.solved[0]), phase.block)
                 keep.append(memory)
                 sides.append((memory.ctypes.data, stride))
             else:
@@ -197,13 +200,13 @@ class Unit:
         if not phase.essential:
             return Essential()
         tables, block = self.program.tables, phase.block
-        owned = phase.solved.function_space().node_set.size
+        owned = phase.solved[0].function_space().node_set.size
         dofs = np.concatenate([e.dofs for e in phase.essential])
         nodes, inverse = np.unique(dofs // block, return_inverse=True)
         mask = np.ones((len(nodes), block))
         mask[inverse, dofs % block] = 0.0
         mine = nodes < owned
-        space = tables.space(phase.solved)
+        space = tables.space(phase.solved[0])
         nodes = np.ascontiguousarray(self.layout.number(space, nodes[mine]), dtype=np.int32)
         mask = np.ascontiguousarray(mask[mine])
         saved = np.zeros_like(mask)
@@ -214,7 +217,7 @@ class Unit:
             mask=mask.ctypes.data,
             saved=saved.ctypes.data,
         )
-        if phase.guess is not phase.solved:
+        if phase.guess != phase.solved:
             made.old = FieldPointer(*self.layout.pointer(tables.field(phase.essential[0].old)))
         return made
 
@@ -229,10 +232,8 @@ class Unit:
         made = (Move * len(sequence))()
         for move, (phase, constant, fraction) in zip(made, sequence, strict=True):
             address = None if constant is None else constant.dat._data.ctypes.data
-            made_exchange = self._exchanged.get(phase, -1)
-            move.phase, move.dt, move.value, move.exchange = (
-                phase, address, fraction, made_exchange,
-            )  # fmt: skip
+            move.phase, move.dt, move.value = phase, address, fraction
+            move.exchange, move.exchanges = self._exchanged.get(phase, (0, 0))
         return made
 
     def begin(self) -> None:
@@ -276,7 +277,7 @@ class Unit:
         report = self.reports[phase]
         if report.reason >= 0:
             return None
-        function = self.program.phases[phase].solved
+        function = self.program.phases[phase].solved[0]
         index = self.layout.original(self.program.tables.space(function), int(report.failed))
         report.reason = 0
         return describe(function, index)
