@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from firedrake import Function, FunctionSpace, SpatialCoordinate
+from firedrake import Function, SpatialCoordinate
 
+from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 
@@ -151,7 +152,5 @@ def _is_cg1(space) -> bool:
 
 
 def _node_coordinates(space) -> np.ndarray:
-    element = space.ufl_element()
-    scalar = FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
-    arc = Function(scalar).interpolate(SpatialCoordinate(space.mesh())[0])
+    arc = Function(scalar_space(space)).interpolate(SpatialCoordinate(space.mesh())[0])
     return np.array(arc.dat.data_ro_with_halos)

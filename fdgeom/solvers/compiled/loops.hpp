@@ -137,19 +137,17 @@ template <class P> int solve_range(const Context &X, long first, long last, long
 template <class P> double residual_square(const Context &X, long first, long last, long total, const Essential *e) {
   typename P::template Data<double> data;
   double u[P::size], R[P::size], sum = 0.0;
+  long next = 0;  // the essential nodes are in increasing order
   for (long i = first; i < last; ++i) {
     P::load(X, i, total, data, u);
     P::residual(data, u, R);
+    if (e && next < e->count && e->node[next] == i) {
+      for (int k = 0; k < P::size; ++k) R[k] *= e->mask[P::size * next + k];
+      ++next;
+    }
     sum += square<P::size>(R);
   }
-  if (e)
-    for (long s = 0; s < e->count; ++s) {
-      P::load(X, e->node[s], total, data, u);
-      P::residual(data, u, R);
-      for (int k = 0; k < P::size; ++k)
-        if (e->mask[P::size * s + k] == 0.0) sum -= R[k] * R[k];
-    }
-  return sum > 0.0 || sum != sum ? sum : 0.0;
+  return sum;
 }
 
 template <class P> void save_essential(const Context &X, const Essential &e, long total) {

@@ -10,7 +10,6 @@ import ufl
 from firedrake import (
     Form,
     Function,
-    FunctionSpace,
     SpatialCoordinate,
     TestFunction,
     VectorFunctionSpace,
@@ -22,6 +21,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.algorithms import replace as put
 
 from fdgeom.forms import is_affine, is_zero, tidy
+from fdgeom.solvers.compiled.collocation import is_collocated, scalar_space
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.terms import Term, terms_of
@@ -161,6 +161,7 @@ def _is_nodal(term: Term, unknown: Function) -> bool:
         not term.has_derivatives()
         and not term.is_geometric()
         and all(p.function_space().node_set is nodes for p in functions)
+        and is_collocated(pieces(unknown)[0].function_space(), term.integral)
     )
 
 
@@ -240,20 +241,15 @@ class _Substitution:
 
     def _coordinates(self) -> Function:
         if self._coordinate is None:
-            mesh, element = self._space.mesh(), _scalar(self._space).ufl_element()
+            mesh, element = self._space.mesh(), scalar_space(self._space).ufl_element()
             space = VectorFunctionSpace(mesh, element, dim=mesh.geometric_dimension)
             self._coordinate = Function(space).interpolate(SpatialCoordinate(mesh))
         return self._coordinate
 
 
-def _scalar(space):
-    element = space.ufl_element()
-    return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
-
-
 def _weight(unknown: Function, terms: Sequence[Term]) -> Function:
     """Σ ∫ weight φ_i over the terms' measures, as a field of the nodes, ghosts included."""
-    space = _scalar(pieces(unknown)[0].function_space())
+    space = scalar_space(pieces(unknown)[0].function_space())
     test = TestFunction(space)
     form = Form([t.integral.reconstruct(integrand=t.number * t.geometry * test) for t in terms])
     weight = Function(space, name="weight")

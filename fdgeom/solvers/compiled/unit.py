@@ -207,8 +207,10 @@ class Unit:
         mask[inverse, dofs % block] = 0.0
         mine = nodes < owned
         space = tables.space(phase.solved[0])
-        nodes = np.ascontiguousarray(self.layout.number(space, nodes[mine]), dtype=np.int32)
-        mask = np.ascontiguousarray(mask[mine])
+        numbers = self.layout.number(space, nodes[mine])
+        increasing = np.argsort(numbers)
+        nodes = np.ascontiguousarray(numbers[increasing], dtype=np.int32)
+        mask = np.ascontiguousarray(mask[mine][increasing])
         saved = np.zeros_like(mask)
         keep += [nodes, mask, saved]
         made = Essential(

@@ -1,0 +1,57 @@
+"""Does a quadrature rule look at the nodes of a space, one by one?"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from firedrake import (
+    COMM_SELF,
+    FunctionSpace,
+    Measure,
+    TestFunction,
+    TrialFunction,
+    UnitIntervalMesh,
+    assemble,
+)
+from ufl.classes import Form, Integral
+
+# Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.
+_ROUND_OFF = 1e-14
+
+
+def scalar_space(space) -> FunctionSpace:
+    """The space of one component, with the same nodes."""
+    element = space.ufl_element()
+    return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
+
+
+def is_collocated(space, integral: Integral) -> bool:
+    """Whether the mass matrix of a space is diagonal under the measure of an integral."""
+    if integral.integral_type() not in ("cell", "exterior_facet"):
+        return False
+    if space.mesh().ufl_cell().cellname == "interval":
+        metadata = tuple(sorted(integral.metadata().items()))
+        return _on_two_cells(scalar_space(space).ufl_element(), integral.integral_type(), metadata)
+    u, v = TrialFunction(scalar_space(space)), TestFunction(scalar_space(space))
+    return _is_diagonal(Form([integral.reconstruct(integrand=u * v)]))
+
+
+@cache
+def _on_two_cells(element, integral_type: str, metadata: tuple) -> bool:
+    """The same on a mesh of two intervals, which shows what all interval meshes have."""
+    mesh = UnitIntervalMesh(2, comm=COMM_SELF)
+    space = FunctionSpace(mesh, element)
+    measure = Measure(
+        "dx" if integral_type == "cell" else "ds", domain=mesh, metadata=dict(metadata)
+    )
+    return _is_diagonal(TrialFunction(space) * TestFunction(space) * measure)
+
+
+def _is_diagonal(form) -> bool:
+    matrix = assemble(form, mat_type="aij").petscmat
+    starts, columns, values = matrix.getValuesCSR()
+    first, last = matrix.getOwnershipRange()
+    off = np.repeat(np.arange(first, last), np.diff(starts)) != columns
+    scale = np.abs(values).max(initial=0.0)
+    return bool(np.all(np.abs(values[off]) <= _ROUND_OFF * scale))
