@@ -34,5 +34,5 @@ format: setup
 	@$(VPY) -m ruff check --fix . && $(VPY) -m ruff format .
 
 clean:
-	@rm -rf .venv .setup/log .pytest_cache .ruff_cache *.egg-info demos/*/output
+	@rm -rf .venv .setup/log .pytest_cache .ruff_cache *.egg-info demos/*/output demos/*/*.py tests/benchmarks/output
 	@echo "Removed .venv and outputs; the shared Firedrake stays in the cache folder"

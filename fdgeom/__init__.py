@@ -31,7 +31,7 @@ from fdgeom.steppers import (
     Splitting,
     SymmetricPoissonIntegrator,
 )
-from fdgeom.systems import Beam, PoissonSystem, Section, copies
+from fdgeom.systems import Beam, HamiltonianSystem, PoissonSystem, Section, copies
 
 __version__ = "0.1.0"
 
@@ -45,6 +45,7 @@ __all__ = [
     "Energy",
     "Functional",
     "HamelFieldIntegrator",
+    "HamiltonianSystem",
     "History",
     "ImplicitMidpoint",
     "LocalNewton",

@@ -78,11 +78,11 @@ def options_of(given: Mapping, name: str, others: Iterable[str]) -> dict:
 
 def merge(
     defaults: Mapping, given: Mapping, prefix: str, name: str, others: Iterable[str]
-) -> tuple[dict, str]:
-    """Options of one solve of a stepper, and its own prefix.
+) -> tuple[dict, str, dict]:
+    """Options of one solve of a stepper, its own prefix, and what of the options the dict gave.
 
     Later ones win: the defaults; the user's dict; there, entries under ``name``; the command line
-    under ``prefix``. (The command line under ``prefix + name`` wins over all: PETSc sees to it.)
+    under ``prefix``; there, under ``prefix + name``.
 
     Parameters
     ----------
@@ -96,19 +96,28 @@ def merge(
         Names of all solves of the stepper.
     """
     names = tuple(f"{n}_" for n in others if n)
-    result = {**defaults, **options_of(given, name, others)}
     own = f"{name}_" if name else ""
+    mine = _of_one_solve(given, names, own)
+    result = {**defaults, **mine}
     if prefix:
         database = PETSc.Options()
-        for key, value in database.getAll().items():
-            short = key.removeprefix(prefix)
-            if short == _COMPILED:
-                continue
-            if not key.startswith(prefix) or (names and short.startswith(names)):
-                continue
-            result[short] = value
-            database.used(key)
-    return result, prefix + own
+        line = {k: v for k, v in database.getAll().items() if k.startswith(prefix)}
+        for key in line:
+            database.getString(key)  # looked up, so PETSc does not call it unused
+        line = {k.removeprefix(prefix): v for k, v in line.items()}
+        line.pop(_COMPILED, None)
+        result.update(_of_one_solve(line, names, own))
+    return result, prefix + own, mine
+
+
+def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:
+    """Those for all solves, then those under the name of this one."""
+    result = (
+        {k: v for k, v in options.items() if not k.startswith(names)} if names else dict(options)
+    )
+    if own:
+        result.update({k[len(own) :]: v for k, v in options.items() if k.startswith(own)})
+    return result
 
 
 def refuse_unknown(options: Mapping, used: Iterable[str], known: Iterable[str]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 from firedrake import Function
 from ufl.core.expr import Expr
 
+from fdgeom.forms import copy_into
 from fdgeom.solvers.compiled.unit import Program, Unit
 
 
@@ -29,17 +31,30 @@ class PointwiseUpdate:
     -----
     The expressions are compiled once (TSFC's kernel for one node in a loop over all nodes, ghosts
     included), so :meth:`apply` costs microseconds and nothing needs to be communicated after it.
+    Without a C++ compiler Firedrake interpolates them, in milliseconds.
     """
 
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
         if not assignments:
             raise ValueError("assignments must not be empty")
+        self._assignments = dict(assignments)
+        self._unit: Unit | None = None
         program = Program(next(iter(assignments)).function_space().mesh())
         self._phase = program.add_update(assignments)
-        self._unit = Unit(program)
+        try:
+            self._unit = Unit(program)
+        except RuntimeError as error:
+            warnings.warn(f"interpolating instead: {error}", stacklevel=2)
+            self._values = {t: Function(t.function_space()) for t in self._assignments}
 
     def apply(self) -> None:
         """Do the assignments."""
+        if self._unit is None:
+            for target, value in self._values.items():
+                value.interpolate(self._assignments[target])
+            for target, value in self._values.items():
+                copy_into(target, value)
+            return
         self._unit.begin()
         self._unit.solve(self._phase)
         self._unit.end()

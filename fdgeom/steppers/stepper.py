@@ -119,7 +119,8 @@ class Stepper(ABC):
     def solver_stats(self) -> dict[str, int]:
         """Steps, solves, Newton and Krylov iterations since the stepper was made.
 
-        A local solve counts once for all nodes, with the iterations of the node that took most.
+        A local solve counts once for all nodes, with the iterations of the node that took most
+        (which may differ a little with how many nodes are solved at a time).
         """
         solvers = self._solvers()
         fused = self._fused.stats() if self._fused else {"solves": 0, "newton_iterations": 0}

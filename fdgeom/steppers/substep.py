@@ -89,7 +89,8 @@ class Substep:
     rule : Rule
         How.
     options : callable
-        ``options(defaults)`` merges the user's PETSc options: gives options and prefix.
+        ``options(defaults)`` merges the user's PETSc options: gives options, prefix, and what of
+        them the user's dict said.
     given : dict
         The user's options, whose names are checked.
     companions : dict
@@ -102,7 +103,7 @@ class Substep:
         active: Sequence[int],
         rule: Rule,
         *,
-        options: Callable[[dict], tuple[dict, str]],
+        options: Callable[[dict], tuple[dict, str, dict]],
         given: Mapping,
         companions: Mapping,
     ) -> None:
@@ -114,7 +115,7 @@ class Substep:
         self.guess: dict[Function, Function] = system.start_values(self.stage)
         #: What the solve is followed by: groups of pointwise assignments.
         self.assignments = _assignments(system, self.stage, rule.reach, self.dt, companions)
-        self.options, self._given = options, given
+        self.options = options
         if given:
             _ = self.solver  # so that an unknown option is refused now
 
@@ -124,14 +125,14 @@ class Substep:
         unknown = self.stage.unknown
         self.dt.assign(1.0)
         base = defaults(self.residual, unknown, is_local(self.residual, unknown))
-        options, prefix = self.options(base)
+        options, prefix, given = self.options(base)
         return HeldSNES(
             self.residual,
             unknown,
             essential=self.stage.essential,
             options=options,
             prefix=prefix,
-            given=self._given,
+            given=given,
             name=self.name,
         )
 
@@ -170,6 +171,8 @@ def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Funct
     return [*groups, followers] if followers else groups
 
 
-def options_for(stepper, name: str, names: Sequence[str]) -> Callable[[dict], tuple[dict, str]]:
+def options_for(
+    stepper, name: str, names: Sequence[str]
+) -> Callable[[dict], tuple[dict, str, dict]]:
     """The merging of a stepper's PETSc options for one of its solves."""
     return lambda base: merge(base, stepper._given, stepper._prefix, name, names)

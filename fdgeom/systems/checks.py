@@ -40,6 +40,7 @@ def jacobi_defect(system: PoissonSystem, samples: int, seed: int) -> float:
     """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
+    system.gather_state()
     rng = np.random.default_rng(seed)
     a, b, c, inner = (Function(system.space) for _ in range(4))
     w, u = system._test, system._trial

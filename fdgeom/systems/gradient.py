@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,8 @@ from firedrake import Function, LinearVariationalProblem, LinearVariationalSolve
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Zero
 
-from fdgeom.forms import copy_into, parts_of
+from fdgeom.forms import parts_of
+from fdgeom.solvers.data import Snapshot
 
 if TYPE_CHECKING:
     from fdgeom.systems.poisson import PoissonSystem
@@ -41,15 +42,16 @@ def pointwise_gradient(system: PoissonSystem) -> Callable | None:
     candidate = _density_derivative(system)
     if candidate is None:
         return None
-    keep = Function(system.space)
-    copy_into(keep, system.state)
+    keep = Snapshot(system.parts)
+    keep.take()
     try:
         for seed in (1, 2):
-            _disturb(system.state, keep, seed)
+            keep.restore()
+            _disturb(system.parts, seed)
             if not _holds(system, candidate):
                 return None
     finally:
-        copy_into(system.state, keep)
+        keep.restore()
     return candidate
 
 
@@ -78,13 +80,13 @@ def _density_derivative(system: PoissonSystem) -> Callable | None:
     return gradient
 
 
-def _disturb(state: Function, start: Function, seed: int) -> None:
-    """Move a little from ``start``, so that a positive quantity stays positive."""
+def _disturb(parts: Sequence[Function], seed: int) -> None:
+    """Move a little from the present state, so that a positive quantity stays positive."""
     rng = np.random.default_rng(seed)
-    for part, origin in zip(state.subfunctions, start.subfunctions, strict=True):
-        values = origin.dat.data_ro
+    for part in parts:
+        values = part.dat.data
         noise = rng.uniform(-0.1, 0.1, values.shape)
-        part.dat.data_wo[...] = values * (1 + noise) + np.where(values == 0, noise, 0)
+        values[...] = values * (1 + noise) + np.where(values == 0, noise, 0)
 
 
 def _holds(system: PoissonSystem, candidate: Callable) -> bool:

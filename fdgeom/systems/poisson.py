@@ -21,6 +21,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import (
     check_functional,
+    copy_into,
     flatten,
     parts_of,
     polynomial_degree,
@@ -55,6 +56,9 @@ class PoissonSystem:
         verifies it; where there is none, δh/δz becomes an unknown of the solves.
     casimirs : dict of str to UFL functional, optional
         Casimirs of the bracket, for monitors.
+    parts : sequence of Function, optional
+        Functions that hold the parts of a mixed state, if not its own; ``state`` is then only a
+        symbol in the forms, which may be written with either.
 
     Raises
     ------
@@ -74,6 +78,7 @@ class PoissonSystem:
         names: Sequence[str] | None = None,
         gradient: Callable | None = None,
         casimirs: Mapping[str, Form] | None = None,
+        parts: Sequence[Function] | None = None,
     ) -> None:
         if not isinstance(state, Function):
             raise TypeError(f"state must be a firedrake Function, not {type(state).__name__}")
@@ -85,7 +90,8 @@ class PoissonSystem:
         self.space = state.function_space()
         self.mesh = state.subfunctions[0].function_space().mesh()
         self.comm = self.space.comm
-        self.parts = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
+        own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
+        self.parts = own if parts is None else tuple(parts)
         self.names = _check_names(names, len(self.parts))
         self._test, self._trial = TestFunction(self.space), TrialFunction(self.space)
         self._energy = self._in_terms_of_state(check_functional("energy", energy, 0))
@@ -187,6 +193,12 @@ class PoissonSystem:
         if key not in self._held:
             self._held[key] = get_assembler(form())
         return float(self._held[key].assemble())
+
+    def gather_state(self) -> None:
+        """Copy the parts into ``state``, where it does not hold them itself."""
+        for own, part in zip(self.state.subfunctions, self.parts, strict=True):
+            if own.dat is not part.dat:
+                copy_into(own, part)
 
     def antisymmetry_defect(self) -> float:
         """Largest entry of B + Bᵀ over the largest of B, for the bracket's matrix at the state."""

@@ -297,8 +297,8 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
         library = compilation.load(code, "cpp", cppargs=(*_FLAGS, *flags), comm=comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:
         raise RuntimeError(
-            "the compiled steps need a C++ compiler that works (PETSc's, usually mpicxx): install "
-            "one, or pass compiled=False to step through PETSc SNES instead"
+            "compiled steps need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "
+            "install one, or pass compiled=False to step through PETSc SNES instead"
         ) from error
     library.fdgeom_advance.restype = ctypes.c_int
     library.fdgeom_advance.argtypes = [

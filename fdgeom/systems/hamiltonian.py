@@ -1,0 +1,63 @@
+"""Canonical Hamiltonian systems."""
+
+from __future__ import annotations
+
+from firedrake import Function, dx, inner, split
+from ufl.classes import Form, Measure
+
+from fdgeom.systems.poisson import PoissonSystem
+
+
+class HamiltonianSystem(PoissonSystem):
+    """A canonical Hamiltonian system: q̇ = δh/δp, ṗ = -δh/δq.
+
+    Parameters
+    ----------
+    q, p : Function
+        Configuration and momentum, of one space: DG0 on :func:`copies` for many small systems, or
+        any other space for a field theory.
+    energy : UFL functional
+        The Hamiltonian h(q, p).
+    measure : Measure, optional
+        The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δh/δq and δh/δp, ``dx`` if not given.
+        With a quadrature at the nodes (mass lumping) the derivatives are pointwise and explicit
+        methods are explicit.
+    names : pair of str, optional
+        What the parts are called in output and solver prefixes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+
+    def __init__(
+        self,
+        q: Function,
+        p: Function,
+        energy: Form,
+        *,
+        measure: Measure | None = None,
+        names: tuple[str, str] = ("q", "p"),
+    ) -> None:
+        for name, value in (("q", q), ("p", p)):
+            if not isinstance(value, Function):
+                raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
+        if q.function_space() != p.function_space():
+            raise ValueError("p must be in the function space of q")
+        if q is p:
+            raise ValueError("q and p must be two functions")
+        self.q, self.p = q, p
+        mu = dx if measure is None else measure
+
+        def bracket(a, b):
+            (a_q, a_p), (b_q, b_p) = split(a), split(b)
+            return (inner(a_q, b_p) - inner(a_p, b_q)) * mu
+
+        def pairing(a, b):
+            (a_q, a_p), (b_q, b_p) = split(a), split(b)
+            return (inner(a_q, b_q) + inner(a_p, b_p)) * mu
+
+        space = q.function_space()
+        state = Function(space * space, name="state")
+        super().__init__(state, energy, bracket, pairing, names=names, parts=(q, p))

@@ -1,0 +1,65 @@
+"""Every demo runs as its reader would run it, only shorter, and leaves what it promises."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DEMOS = Path(__file__).parents[2] / "demos"
+
+# Arguments of a short run, and the files it leaves.
+SHORT = {
+    "poisson_beam": (
+        ["--steps", "20", "--cells", "20", "--repeats", "1"],
+        [
+            "angular_momentum.png",
+            "energy.png",
+            "flight.pvd",
+            "linear_momentum.png",
+            "motion.gif",
+            "poisson.csv",
+            "shapes.png",
+        ],
+    ),
+    "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
+}
+
+
+def test_no_demo_is_missing():
+    found = {path.parent.name for path in DEMOS.glob("*/*.py.rst")}
+    assert found == set(SHORT)
+    listed = re.findall(r"<(\w+)/(\w+)\.py\.rst>", (DEMOS / "index.rst").read_text())
+    assert sorted(listed) == sorted((name, name) for name in SHORT)
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_pictures_are_there(name):
+    text = (DEMOS / name / f"{name}.py.rst").read_text()
+    pictures = re.findall(r"^\.\. figure:: (\S+)", text, flags=re.MULTILINE)
+    assert pictures
+    for picture in pictures:
+        # Small enough to be kept beside the text.
+        assert (DEMOS / name / picture).stat().st_size < 150_000
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_demo(name, tmp_path):
+    arguments, files = SHORT[name]
+    script = tmp_path / f"{name}.py"
+    source = DEMOS / name / f"{name}.py.rst"
+    subprocess.run([sys.executable, "-m", "pylit", source, script], check=True)
+    run = subprocess.run(
+        [sys.executable, script.name, *arguments],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "WARNING" not in run.stdout + run.stderr
+    made = {path.name for path in (tmp_path / "output").iterdir() if path.is_file()}
+    assert made == set(files)
+    assert all((tmp_path / "output" / file).stat().st_size > 0 for file in files)

@@ -1,0 +1,71 @@
+"""The README: its code runs, its tables say what the classes say, its links lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fdgeom as fg
+from fdgeom import steppers, systems
+
+TOP = Path(__file__).parents[1]
+README = (TOP / "README.md").read_text()
+BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+
+
+def described_steppers():
+    """Names in the first column of the table of steppers, and the classes."""
+    for name in sorted(set(steppers.__all__) - {"Stepper", "Composition"}):
+        yield name, getattr(steppers, name)
+    for order in (4, 6):
+        method = steppers.SymmetricPoissonIntegrator
+        name = f"Composition({method.__name__}, order={order})"
+        yield name, steppers.Composition(method, order=order)
+
+
+def row(name, method):
+    yes = {True: "yes", False: "no"}
+    kept = ", ".join(method.conserves) or "-"
+    traits = f"{method.order} | {yes[method.symmetric]} | {yes[method.symplectic]} | {kept}"
+    return f"| `{name}` | {traits} |"
+
+
+def section(title):
+    return re.search(rf"^## {title}\n(.*?)(?=^##)", README, flags=re.DOTALL | re.MULTILINE)[1]
+
+
+def test_table_of_steppers():
+    rows = {line for line in section("Steppers").splitlines() if line.startswith("| `")}
+    assert rows == {row(name, method) for name, method in described_steppers()}
+
+
+def test_table_of_systems():
+    named = re.findall(r"^\| `(\w+)\(", section("Systems"), flags=re.MULTILINE)
+    assert sorted(named) == sorted(systems.__all__)
+
+
+def test_names_and_links_exist():
+    for name in re.findall(r"\bfg\.(\w+)", README):
+        assert hasattr(fg, name), name
+    for link in re.findall(r"\]\(([^):]+)\)", README):
+        assert (TOP / link).exists(), link
+    for path in re.findall(r"`((?:fdgeom|tests|demos|\.ci)/[\w./]*)`", README):
+        assert (TOP / path).exists(), path
+    targets = re.findall(r"^(\w+):", (TOP / "Makefile").read_text(), flags=re.MULTILINE)
+    assert set(re.findall(r"`make (\w+)", README)) <= set(targets)
+
+
+def test_code(tmp_path, monkeypatch, capsys):
+    """The blocks, one after another as a reader would paste them, with ends 500 times nearer."""
+    matplotlib = pytest.importorskip("matplotlib")
+    pytest.importorskip("vtk")
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(BLOCKS)
+    short, count = re.subn(r"until=([\d.]+)", lambda m: f"until={float(m[1]) / 500}", code)
+    assert count == 3
+    names = {}
+    exec(compile(short, "README.md", "exec"), names)
+    assert names["history"]["energy"].shape == (3,)
+    assert {p.name for p in tmp_path.iterdir()} >= {"beam.pvd", "beam.h5", "beam.csv", "shapes.png"}
+    assert "failed" in capsys.readouterr().out
