@@ -11,6 +11,10 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Form, Zero
 from ufl.core.expr import Expr
 
+#: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
+#: for them was seen to crash with gcc 12 on AVX-512 (stack arrays not aligned as the compiler assumes).
+MATRIX_COMPILER = {"mode": "vanilla"}
+
 
 def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> tuple[Expr, ...]:
     """Split an element of a (possibly mixed) space into its parts.

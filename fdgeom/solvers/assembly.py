@@ -7,6 +7,7 @@ from firedrake.assemble import get_assembler
 from petsc4py import PETSc
 from pyop2.global_kernel import compile_global_kernel
 
+from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.solvers.data import fields
 
 
@@ -64,7 +65,9 @@ class MatrixAssembly:
     """
 
     def __init__(self, form: Form, mat_type: str) -> None:
-        self._assembler = get_assembler(form, mat_type=mat_type)
+        self._assembler = get_assembler(
+            form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER
+        )
         self._tensor = self._assembler.assemble()
         self.matrix = self._tensor.petscmat
         self.matrix.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from firedrake import Form, Function, assemble, derivative
 
+from fdgeom.forms import MATRIX_COMPILER
+
 
 def is_local(residual: Form, unknown: Function) -> bool:
     """Whether the equations of a residual couple only unknowns of one node.
@@ -20,7 +22,11 @@ def is_local(residual: Form, unknown: Function) -> bool:
     rng = np.random.default_rng(0)
     unknown.dat.data_wo_with_halos[...] = rng.uniform(0.5, 1.5, keep.shape)
     try:
-        matrix = assemble(derivative(residual, unknown), mat_type="aij").petscmat
+        matrix = assemble(
+            derivative(residual, unknown),
+            mat_type="aij",
+            form_compiler_parameters=MATRIX_COMPILER,
+        ).petscmat
         starts, columns, values = matrix.getValuesCSR()
     finally:
         unknown.dat.data_wo_with_halos[...] = keep

@@ -77,45 +77,53 @@ MIDPOINT = Rule(_midpoint, reach=2.0)
 TRAPEZOIDAL = Rule(_trapezoidal, reach=1.0)
 
 
-class Substep:
-    """Moves the parts ``active`` of a Poisson system by one implicit rule.
+class Solve:
+    """One solve of a step in an unknown of its own, and the pointwise assignments that follow it.
 
     Parameters
     ----------
-    system : PoissonSystem
-        What is moved.
-    active : sequence of int
-        The parts that move.
-    rule : Rule
-        How.
+    name : str
+        What to call it in an error.
+    stage : Stage
+        The unknown (and whether its gradient is an unknown too).
+    dt : Constant
+        The symbol in the residual and the assignments for how far the solve moves.
+    residual : Form
+        What is to vanish.
+    guess : dict
+        First guess of the unknown's parts: for each the function to copy.
+    assignments : list of dict
+        Groups of functions and the expressions that they get after the solve.
     options : callable
         ``options(defaults)`` merges the user's PETSc options: gives options, prefix, and what of
         them the user's dict said.
     given : dict
         The user's options, whose names are checked.
-    companions : dict
-        Keyword arguments for ``system.companions`` (how the configuration follows).
+    exact : bool
+        Whether two such solves, one after another, are the same as one for the sum of the times.
     """
 
     def __init__(
         self,
-        system: PoissonSystem,
-        active: Sequence[int],
-        rule: Rule,
+        name: str,
+        stage: Stage,
+        dt: Constant,
+        residual: Form,
+        guess: Mapping[Function, Function],
+        assignments: Sequence[Mapping[Function, Expr]],
         *,
         options: Callable[[dict], tuple[dict, str, dict]],
         given: Mapping,
-        companions: Mapping,
+        exact: bool = False,
     ) -> None:
-        self.name = " and ".join(system.names[k] for k in active)
-        self.dt = Constant(0.0, name="dt")
-        self.stage = system.stage(active)
-        self.residual = tidy(rule.residual(system, self.stage, self.dt))
-        #: First guess of the unknown's parts: copies of these functions.
-        self.guess: dict[Function, Function] = system.start_values(self.stage)
-        #: What the solve is followed by: groups of pointwise assignments.
-        self.assignments = _assignments(system, self.stage, rule.reach, self.dt, companions)
+        self.name = name
+        self.stage = stage
+        self.dt = dt
+        self.residual = residual
+        self.guess = dict(guess)
+        self.assignments = list(assignments)
         self.options = options
+        self.exact = exact
         if given:
             _ = self.solver  # so that an unknown option is refused now
 
@@ -154,6 +162,47 @@ class Substep:
         solver.solve()
         for update in self._updates:
             update.apply()
+
+
+class Substep(Solve):
+    """Moves the parts ``active`` of a Poisson system by one implicit rule.
+
+    Parameters
+    ----------
+    system : PoissonSystem
+        What is moved.
+    active : sequence of int
+        The parts that move.
+    rule : Rule
+        How.
+    options, given
+        As for a :class:`Solve`.
+    companions : dict
+        Keyword arguments for ``system.companions`` (how the configuration follows).
+    """
+
+    def __init__(
+        self,
+        system: PoissonSystem,
+        active: Sequence[int],
+        rule: Rule,
+        *,
+        options: Callable[[dict], tuple[dict, str, dict]],
+        given: Mapping,
+        companions: Mapping,
+    ) -> None:
+        dt = Constant(0.0, name="dt")
+        stage = system.stage(active)
+        super().__init__(
+            " and ".join(system.names[k] for k in active),
+            stage,
+            dt,
+            tidy(rule.residual(system, stage, dt)),
+            system.start_values(stage),
+            _assignments(system, stage, rule.reach, dt, companions),
+            options=options,
+            given=given,
+        )
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:

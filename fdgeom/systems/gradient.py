@@ -11,7 +11,7 @@ from firedrake import Function, LinearVariationalProblem, LinearVariationalSolve
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Zero
 
-from fdgeom.forms import parts_of
+from fdgeom.forms import MATRIX_COMPILER, parts_of
 from fdgeom.solvers.data import Snapshot
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ def variational_derivative(system: PoissonSystem) -> Function:
     """δh/δz at the present state as a function of its space: the solution b of ⟨b, w⟩ = dh(z)[w]."""
     riesz = Function(system.space)
     problem = LinearVariationalProblem(
-        system.pairing(system._trial, system._test), system.energy_derivative(system._test), riesz
+        system.pairing(system._trial, system._test),
+        system.energy_derivative(system._test),
+        riesz,
+        form_compiler_parameters=MATRIX_COMPILER,
     )
     LinearVariationalSolver(problem, solver_parameters=_DIRECT).solve()
     return riesz

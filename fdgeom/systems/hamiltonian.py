@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from firedrake import Function, dx, inner, split
+from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
+from fdgeom.forms import is_zero, parts_of, tidy
 from fdgeom.systems.poisson import PoissonSystem
 
 
@@ -48,6 +49,7 @@ class HamiltonianSystem(PoissonSystem):
         if q is p:
             raise ValueError("q and p must be two functions")
         self.q, self.p = q, p
+        self._measure = measure
         mu = dx if measure is None else measure
 
         def bracket(a, b):
@@ -61,3 +63,29 @@ class HamiltonianSystem(PoissonSystem):
         space = q.function_space()
         state = Function(space * space, name="state")
         super().__init__(state, energy, bracket, pairing, names=names, parts=(q, p))
+
+    def motion(self, test, at=None) -> Form:
+        """The form {w, h}(z) = dh(z)[(-w_p, w_q)] of the canonical bracket, without δh/δz.
+
+        Parameters
+        ----------
+        test : pair of expressions
+            w = (w_q, w_p).
+        at : pair of expressions, optional
+            z = (q, p); the present state if not given.
+        """
+        w_q, w_p = parts_of(test, self.shapes, "test")
+        return self.energy_derivative((-w_p, w_q), at)
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether h(q, p) = T(p) + V(q), seen from the form: δ²h/δqδp vanishes term by term."""
+        if "separable" not in self._held:
+            one, other = Function(self.q.function_space()), Function(self.q.function_space())
+            slope = derivative(self.energy_form(), self.q, one)
+            self._held["separable"] = is_zero(tidy(derivative(slope, self.p, other)))
+        return self._held["separable"]
+
+    def with_energy(self, energy: Form) -> HamiltonianSystem:
+        """The system with the same q, p and pairing and another energy."""
+        return HamiltonianSystem(self.q, self.p, energy, measure=self._measure, names=self.names)

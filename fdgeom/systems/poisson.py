@@ -175,6 +175,7 @@ class PoissonSystem:
             lambda a, b: self.bracket(a, b),
             lambda a, b: self.pairing(a, b),
             names=self.names,
+            parts=self.parts,
         )
 
     @property
@@ -201,7 +202,7 @@ class PoissonSystem:
                 copy_into(own, part)
 
     def antisymmetry_defect(self) -> float:
-        """Largest entry of B + Bᵀ over the largest of B, for the bracket's matrix at the state."""
+        """Relative size of {·, b} + {b, ·} for random fields b, at the state; 0 to round-off if right."""
         return antisymmetry_defect(self)
 
     def jacobi_defect(self, samples: int = 3, seed: int = 0) -> float:

@@ -79,7 +79,7 @@ class NumpyBeam:
     end_weight : float
         Weight of an end node in cells.
     held_left : sequence of int
-        Components of the velocity of the left end that stay zero.
+        Components of the velocity of the left end that are given: ``given_left``, zero at first.
     """
 
     def __init__(self, nodes, stiffness, inertia, axis=0, end_weight=0.5, held_left=()):
@@ -95,6 +95,7 @@ class NumpyBeam:
         self.weights[0] = end_weight * self.h[0]
         self.weights[-1] = end_weight * self.h[-1]
         self.held = list(held_left)
+        self.given_left = np.zeros(6)
         self.strain = np.zeros((n, 6))
         self.momentum = np.zeros((n + 1, 6))
         self.pose = np.tile(np.eye(4), (n + 1, 1, 1))
@@ -120,9 +121,7 @@ class NumpyBeam:
 
     def strain_rate(self, strain, velocity):
         mean = 0.5 * (velocity[1:] + velocity[:-1])
-        return (velocity[1:] - velocity[:-1]) / self.h[:, None] + apply(
-            ad(strain + self.e), mean
-        )
+        return (velocity[1:] - velocity[:-1]) / self.h[:, None] + apply(ad(strain + self.e), mean)
 
     def rates(self, strain, momentum, pose):
         """Time derivatives of the semi-discrete beam (free ends)."""
@@ -169,7 +168,8 @@ class NumpyBeam:
                 # Held components of the velocity: equations for ζ, those rows replaced by ζ = 0.
                 jacobian[0] = jacobian[0] @ self.D1[0]
                 jacobian[0, self.held] = np.eye(6)[self.held]
-                residual[0, self.held] = self.velocity(new)[0, self.held]
+                off = self.velocity(new)[0] - self.given_left
+                residual[0, self.held] = off[self.held]
             change = np.linalg.solve(jacobian, residual[..., None])[..., 0]
             if self.held:
                 change[0] = self.D1[0] @ change[0]
@@ -201,6 +201,20 @@ class NumpyBeam:
         R, x = self.pose[:, :3, :3], self.pose[:, :3, 3]
         n = apply(R, self.momentum[:, 3:])
         return self.weights @ (apply(R, self.momentum[:, :3]) + np.cross(x, n))
+
+    def derivative_of_bracket(self, f, g):
+        """δ{f, g}/δz for linear functionals f and g: the bracket is linear in the state."""
+        (a, alpha), (b, beta) = f, g
+        turn = [np.swapaxes(ad(0.5 * (x[1:] + x[:-1])), 1, 2) for x in (alpha, beta)]
+        return apply(turn[0], b) - apply(turn[1], a), apply(ad(beta), alpha)
+
+    def jacobi(self, functionals):
+        """The three terms {{f, g}, k} whose sum is zero for a Poisson bracket."""
+        f, g, k = functionals
+        return [
+            self.bracket(self.derivative_of_bracket(x, y), z)
+            for x, y, z in ((f, g, k), (g, k, f), (k, f, g))
+        ]
 
     def bracket(self, f, g):
         """The paper's {f, g}, (50), for δf/δz = f = (a, α), δg/δz = g = (b, β): arrays."""

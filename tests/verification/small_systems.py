@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from firedrake import (
     Function,
+    FunctionSpace,
+    PeriodicIntervalMesh,
+    SpatialCoordinate,
     VectorFunctionSpace,
     as_vector,
     cos,
@@ -13,6 +16,9 @@ from firedrake import (
     dx,
     inner,
     ln,
+    sin,
+    split,
+    sqrt,
 )
 
 import fdgeom as fg
@@ -40,7 +46,10 @@ def states(values):
     return z
 
 
-def rigid_body(values=(np.cos(1.1), 0.0, np.sin(1.1)), inertia=INERTIA):
+START = (np.cos(1.1), 0.0, np.sin(1.1))
+
+
+def rigid_body(values=START, inertia=INERTIA):
     """Free rigid body on so(3)*, and the three pieces of its energy."""
     y = states(values)
     pieces = [0.5 / moment * y[i] ** 2 * dx for i, moment in enumerate(inertia)]
@@ -78,3 +87,81 @@ def henon_heiles(values=(0.2, 0.2, 0.3, 0.3)):
     q, p = as_vector([z[0], z[1]]), as_vector([z[2], z[3]])
     energy = 0.5 * dot(p, p) + 0.5 * dot(q, q) + q[0] ** 2 * q[1] - q[1] ** 3 / 3
     return fg.PoissonSystem(z, energy * dx, canonical, pairing)
+
+
+def periodic_state(cells, parts, profiles, length=2 * np.pi):
+    """A CG1 state on a circle; ``profiles(x)`` gives an expression for each part."""
+    mesh = PeriodicIntervalMesh(cells, length)
+    V = FunctionSpace(mesh, "CG", 1)
+    z = Function(V * V if parts == 2 else V, name="z")
+    (x,) = SpatialCoordinate(mesh)
+    for part, expression in zip(z.subfunctions, profiles(x), strict=True):
+        part.interpolate(expression)
+    return z
+
+
+def wave(cells=8):
+    """u_tt = u_xx: h = ∫ ½p² + ½u_x², whose derivative by u is no pointwise expression."""
+    z = periodic_state(cells, 2, lambda x: (sin(x), cos(2 * x)))
+    u, p = split(z)
+
+    def bracket(a, b):
+        (a_u, a_p), (b_u, b_p) = split(a), split(b)
+        return (a_u * b_p - a_p * b_u) * dx
+
+    return fg.PoissonSystem(z, (0.5 * p**2 + 0.5 * u.dx(0) ** 2) * dx, bracket, pairing)
+
+
+def korteweg_de_vries(cells=16):
+    """u_t = ∂_x δh/δu with h = ∫ u³/6 - ½u_x²."""
+    u = periodic_state(cells, 1, lambda x: (1 + 0.5 * cos(x),))
+    return fg.PoissonSystem(
+        u,
+        (u**3 / 6 - 0.5 * u.dx(0) ** 2) * dx,
+        lambda a, b: 0.5 * (a * b.dx(0) - b * a.dx(0)) * dx,
+        pairing,
+        casimirs={"mass": u * dx},
+    )
+
+
+def blow_up(values=(1.0, 1.0)):
+    """h = q²p: q' = q² has no midpoint step once 2 dt q > 1."""
+    z = states(values)
+    return fg.PoissonSystem(z, z[0] ** 2 * z[1] * dx, canonical, pairing)
+
+
+def nonseparable(values=((0.4, -0.3), (0.2, 0.5))):
+    """Canonical (q, p) in R²×R², as two parts, whose energy mixes q and p; two pieces of it."""
+    values = np.asarray(values, dtype=float).reshape(2, -1, 2)
+    space = VectorFunctionSpace(fg.copies(values.shape[1]), "DG", 0, dim=2)
+    z = Function(space * space, name="z")
+    for part, start in zip(z.subfunctions, values, strict=True):
+        part.dat.data_wo[...] = start
+    q, p = split(z)
+    pieces = [
+        0.5 * (1 + q[0] ** 2) * dot(p, p) * dx,
+        (0.5 * dot(q, q) + 0.25 * q[1] ** 4 + q[0] * p[1] ** 3) * dx,
+    ]
+
+    def bracket(a, b):
+        (a_q, a_p), (b_q, b_p) = split(a), split(b)
+        return (dot(a_q, b_p) - dot(a_p, b_q)) * dx
+
+    return fg.PoissonSystem(z, pieces[0] + pieces[1], bracket, pairing, names=("q", "p")), pieces
+
+
+def kepler(eccentricity=0.6):
+    """h = ½|p|² - 1/|q| as the parts p and q, at the pericentre; the period is 2π."""
+    space = VectorFunctionSpace(fg.copies(1), "DG", 0, dim=2)
+    z = Function(space * space, name="z")
+    momentum, position = z.subfunctions
+    position.dat.data_wo[...] = (1 - eccentricity, 0.0)
+    momentum.dat.data_wo[...] = (0.0, np.sqrt((1 + eccentricity) / (1 - eccentricity)))
+    p, q = split(z)
+
+    def bracket(a, b):
+        (a_p, a_q), (b_p, b_q) = split(a), split(b)
+        return (dot(a_q, b_p) - dot(a_p, b_q)) * dx
+
+    energy = (0.5 * dot(p, p) - 1 / sqrt(dot(q, q))) * dx
+    return fg.PoissonSystem(z, energy, bracket, pairing, names=("p", "q"))

@@ -1,0 +1,174 @@
+"""Methods that move q and p of a canonical system in turn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import ufl
+from firedrake import Constant, Function, TestFunction
+
+from fdgeom.forms import tidy
+from fdgeom.solvers.options import options_of
+from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.substep import Solve, options_for
+from fdgeom.systems.hamiltonian import HamiltonianSystem
+from fdgeom.systems.stage import Stage
+
+PARTS = ("q", "p")
+
+
+class Partitioned(Stepper):
+    """Base of the methods that move q and p in turn by first-order steps.
+
+    A subclass names its moves. Each is ⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of one part, with the
+    other part as it is; in z* the moving part is the old one (explicit) or the new one (implicit).
+
+    Parameters
+    ----------
+    system : HamiltonianSystem
+        What is moved.
+    dt : float
+        Time step.
+    first : {"p", "q"}, optional
+        Which part moves first.
+    solver_parameters, options_prefix, compiled
+        As for every :class:`Stepper`. Options of a single part go under its name:
+        ``-<prefix>_p_snes_rtol``.
+
+    Raises
+    ------
+    TypeError
+        If the system is not a :class:`HamiltonianSystem`.
+    ValueError
+        If ``first`` is neither, or the method is explicit and the energy not separable.
+    """
+
+    #: Whether the method is explicit, for h = T(p) + V(q) only.
+    explicit: ClassVar[bool] = True
+
+    def __init__(self, system, dt, *, first: str = "p", **options) -> None:
+        if first not in PARTS:
+            raise ValueError(f"first must be one of {PARTS}, not {first!r}")
+        self.first = first
+        super().__init__(system, dt, **options)
+
+    @abstractmethod
+    def moves(self) -> list[tuple[str, bool, float]]:
+        """The moves of a step: which part, whether implicit, for which fraction of the step."""
+
+    def _setup(self) -> None:
+        check_hamiltonian(self)
+        self.system.check_start()
+        if self.explicit and not self.system.is_separable:
+            raise ValueError(
+                f"system: {type(self).__name__} is explicit and needs a separable energy T(p) + V(q),"
+                " but this one has terms that hold both q and p; use ImplicitMidpoint,"
+                " GaussLegendre(stages) or SymplecticEuler instead"
+            )
+        names = self.system.names
+        held: dict[tuple[str, bool], Solve] = {}
+        self._solves = []
+        for part, implicit, fraction in self.moves():
+            key = part, implicit and not self.system.is_separable
+            if key not in held:
+                held[key] = self._move(PARTS.index(part), key[1], names)
+            self._solves.append((held[key], fraction))
+        self._held = list(held.values())
+
+    def _move(self, k: int, implicit: bool, names) -> Solve:
+        system = self.system
+        space, old = system.parts[k].function_space(), system.parts[k]
+        unknown, w = Function(space, name=names[k]), TestFunction(space)
+        zero = ufl.zero(*w.ufl_shape) if w.ufl_shape else ufl.as_ufl(0)
+        test = [zero, zero]
+        test[k] = w
+        state = list(system.parts)
+        state[k] = unknown
+        at = tuple(state) if implicit else system.parts
+        dt = Constant(0.0, name="dt")
+        change = [zero, zero]
+        change[k] = unknown - old
+        residual = system.pairing(tuple(test), tuple(change)) - dt * system.motion(tuple(test), at)
+        return Solve(
+            names[k],
+            Stage(unknown, (k,), tuple(state), (), tuple(test)),
+            dt,
+            tidy(residual),
+            {unknown: old},
+            [{old: unknown}],
+            options=options_for(self, names[k], names),
+            given=options_of(self._given, names[k], names),
+            exact=system.is_separable,
+        )
+
+    def _step(self, t: float, dt: float) -> None:
+        for solve, fraction in self._solves:
+            solve.take(fraction * dt)
+
+    def substeps(self):
+        return self._solves
+
+    def _solvers(self):
+        return [s.__dict__["solver"] for s in self._held if "solver" in s.__dict__]
+
+
+def check_hamiltonian(stepper: Stepper) -> None:
+    """Raise ``TypeError`` if the system of a stepper is no canonical one."""
+    if not isinstance(stepper.system, HamiltonianSystem):
+        raise TypeError(
+            f"system: {type(stepper).__name__} needs a HamiltonianSystem(q, p, energy), "
+            f"not {type(stepper.system).__name__}"
+        )
+
+
+def other(part: str) -> str:
+    """The part that is not this one."""
+    return PARTS[1 - PARTS.index(part)]
+
+
+class SymplecticEuler(Partitioned):
+    """Symplectic Euler: one part with the other's old value, then that with the new one.
+
+    With p first (the default)
+
+        p¹ = p⁰ - Δt h_q(q⁰, p¹),    q¹ = q⁰ + Δt h_p(q⁰, p¹),
+
+    with q first
+
+        q¹ = q⁰ + Δt h_p(q¹, p⁰),    p¹ = p⁰ - Δt h_q(q¹, p⁰);
+
+    each is the adjoint of the other (Hairer, Lubich & Wanner, Geometric Numerical Integration,
+    section VI.3). Explicit where the energy is separable; otherwise one part is implicit. Its
+    energy error stays bounded, of the order of Δt. Parameters: see :class:`Partitioned`.
+    """
+
+    order = 1
+    symplectic = True
+    explicit = False
+
+    def moves(self):
+        return [(self.first, True, 1.0), (other(self.first), False, 1.0)]
+
+
+class StormerVerlet(Partitioned):
+    """Störmer–Verlet: half a step of one part, a step of the other, half a step of the first.
+
+    With p first (the default; "velocity Verlet", or leapfrog)
+
+        p½ = p⁰ - Δt/2 V_q(q⁰),    q¹ = q⁰ + Δt T_p(p½),    p¹ = p½ - Δt/2 V_q(q¹)
+
+    for a separable energy h = T(p) + V(q) (Hairer, Lubich & Wanner, Acta Numerica 12, 2003).
+    Explicit, so that Δt is bounded: Δt ω < 2 for the highest frequency ω. The energy error stays
+    bounded, of the order of Δt²; angular momentum is conserved where T and V are invariant under
+    rotations. A field in a finite element space costs a solve with the mass matrix for each part;
+    with a lumped ``measure`` of the system that is diagonal. Parameters: see :class:`Partitioned`.
+    """
+
+    order = 2
+    symmetric = True
+    symplectic = True
+
+    def moves(self):
+        half = (self.first, False, 0.5)
+        return [half, (other(self.first), False, 1.0), half]

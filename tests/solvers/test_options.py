@@ -1,0 +1,166 @@
+"""PETSc options of the steppers: dict, parts, misspelled ones, and what asks for a SNES."""
+
+import pytest
+from firedrake.petsc import PETSc
+from verification.beams import SOFT, set_smooth, uneven_mesh
+from verification.small_systems import rigid_body
+
+import fdgeom as fg
+
+LOOSE = {"snes_rtol": 1e-3, "snes_stol": 0.0}
+
+
+@pytest.fixture(scope="module")
+def body():
+    return rigid_body()[0]
+
+
+@pytest.fixture(scope="module")
+def beam():
+    return set_smooth(fg.Beam(uneven_mesh(8), SOFT))
+
+
+@pytest.fixture
+def command_line():
+    """Sets options as the command line would, and takes them back."""
+    database, names = PETSc.Options(), []
+
+    def set_options(**options):
+        for name, value in options.items():
+            database[name] = value
+            names.append(name)
+
+    yield set_options
+    for name in names:
+        if database.hasName(name):
+            database.delValue(name)
+
+
+def iterations(stepper, steps=3):
+    stepper.advance(steps)
+    stats = stepper.solver_stats()
+    return stats["newton_iterations"] / stats["solves"]
+
+
+def solvers(stepper):
+    return {s.name: s.solver.snes for s, _ in stepper.substeps()}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_tolerances(body, compiled):
+    tight = iterations(fg.ImplicitMidpoint(body, 0.3, compiled=compiled))
+    loose = iterations(fg.ImplicitMidpoint(body, 0.3, solver_parameters=LOOSE, compiled=compiled))
+    assert loose < tight
+
+
+def test_dict_reaches_the_snes(body):
+    stepper = fg.ImplicitMidpoint(
+        body,
+        0.1,
+        solver_parameters={"snes": {"rtol": 1e-5, "max_it": 7}, "ksp_type": "gmres", "pc_type": "jacobi"},
+    )  # fmt: skip
+    assert not stepper.is_compiled
+    (snes,) = solvers(stepper).values()
+    assert snes.getTolerances()[0] == 1e-5
+    assert snes.getTolerances()[3] == 7
+    assert snes.ksp.getType() == "gmres"
+    assert snes.ksp.pc.getType() == "jacobi"
+    stepper.advance(2)
+    assert stepper.solver_stats()["krylov_iterations"] > stepper.solver_stats()["newton_iterations"]
+
+
+def test_parts_have_their_own_options(beam):
+    stepper = fg.PoissonIntegrator(
+        beam,
+        0.01,
+        solver_parameters={"snes_max_it": 9, "momentum_snes_max_it": 4, "ksp_type": "gmres"},
+    )
+    found = solvers(stepper)
+    assert found["momentum"].getTolerances()[3] == 4
+    assert found["strain"].getTolerances()[3] == 9
+    assert {s.ksp.getType() for s in found.values()} == {"gmres"}
+
+
+def test_command_line_wins(beam, command_line):
+    command_line(beam_snes_max_it=5, beam_momentum_snes_max_it=3, beam_strain_ksp_type="gmres")
+    stepper = fg.PoissonIntegrator(
+        beam,
+        0.01,
+        options_prefix="beam",
+        solver_parameters={"snes_max_it": 9, "momentum_snes_max_it": 8},
+    )
+    assert not stepper.is_compiled
+    found = solvers(stepper)
+    assert found["momentum"].getOptionsPrefix() == "beam_momentum_"
+    assert found["momentum"].getTolerances()[3] == 3
+    assert found["strain"].getTolerances()[3] == 5
+    assert found["strain"].ksp.getType() == "gmres"
+    assert found["momentum"].ksp.getType() == "preonly"
+    stepper.advance(2)
+
+
+def test_without_a_prefix_the_command_line_is_not_read(body, command_line):
+    command_line(snes_max_it=1, ksp_type="gmres")
+    stepper = fg.ImplicitMidpoint(body, 0.3, compiled=False)
+    stepper.advance()
+    (snes,) = solvers(stepper).values()
+    assert snes.getTolerances()[3] == 25
+    assert snes.ksp.getType() == "preonly"
+
+
+def test_compiled_steps_read_tolerances_from_the_command_line(body, command_line):
+    command_line(body_snes_max_it=1)
+    stepper = fg.ImplicitMidpoint(body, 0.3, options_prefix="body")
+    assert stepper.is_compiled
+    with pytest.raises(fg.StepFailed, match="too many iterations"):
+        stepper.advance()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line", "compiled"),
+    [
+        ({}, {}, True),
+        ({"compiled": False}, {}, False),
+        ({"solver_parameters": {"snes_rtol": 1e-10}}, {}, True),
+        ({"solver_parameters": {"snes_type": "newtontr"}}, {}, False),
+        ({"solver_parameters": {"fdgeom_compiled": 0}}, {}, False),
+        ({"solver_parameters": {"fdgeom_compiled": False}}, {}, False),
+        ({"options_prefix": "way"}, {"way_fdgeom_compiled": 0}, False),
+        ({"options_prefix": "way"}, {"way_snes_monitor": ":/dev/null"}, False),
+        ({"options_prefix": "way", "compiled": False}, {"way_fdgeom_compiled": 1}, True),
+        ({"options_prefix": "way"}, {"other_snes_monitor": ":/dev/null"}, True),
+    ],
+)
+def test_which_way_the_steps_go(body, command_line, arguments, line, compiled):
+    command_line(**line)
+    stepper = fg.ImplicitMidpoint(body, 0.1, **arguments)
+    assert stepper.is_compiled is compiled
+    stepper.advance(2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"snes_rtoll": 1e-8}, "'snes_rtoll'; did you mean 'snes_rtol'"),
+        ({"snes_maxit": 8}, "'snes_maxit'; did you mean 'snes_max_it'"),
+        ({"kps_type": "gmres"}, "'kps_type'; did you mean 'ksp_type'"),
+        ({"rubbish": 1}, "'rubbish'"),
+    ],
+)
+def test_unknown_option(body, options, message):
+    with pytest.raises(ValueError, match=r"^solver_parameters: PETSc does not know") as caught:
+        fg.ImplicitMidpoint(body, 0.1, solver_parameters=options)
+    assert message in str(caught.value)
+
+
+def test_unknown_option_of_a_part(beam):
+    with pytest.raises(ValueError, match="momentun_snes_rtol"):
+        fg.PoissonIntegrator(beam, 0.01, solver_parameters={"momentun_snes_rtol": 1e-8})
+    with pytest.raises(ValueError, match="snes_rtoll"):
+        fg.PoissonIntegrator(beam, 0.01, solver_parameters={"momentum_snes_rtoll": 1e-8})
+
+
+def test_bad_value_of_an_option(body):
+    """PETSc's own complaint comes through as an error, not as a crash."""
+    with pytest.raises((ValueError, PETSc.Error)):
+        fg.ImplicitMidpoint(body, 0.1, solver_parameters={"ksp_type": "no_such_method"})
