@@ -24,6 +24,7 @@ from fdgeom.lie import quaternion, se3
 from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.beam_ends import BeamEnd, left_and_right
+from fdgeom.systems.beam_output import momentum_forms, output_fields
 from fdgeom.systems.chain import Chain
 from fdgeom.systems.fields import body_matrix, sample_shape
 from fdgeom.systems.poisson import PoissonSystem
@@ -295,17 +296,7 @@ class Beam(PoissonSystem):
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         if "momenta" not in self._held:
-            spin, linear = (
-                quaternion.rotate(
-                    self.orientation, ufl.as_vector([self.momentum[i + k] for k in range(3)])
-                )
-                for i in (0, 3)
-            )
-            angular = spin + ufl.cross(self.position, linear)
-            self._held["momenta"] = {
-                "linear_momentum": tuple(self.at_nodes(linear[k]) for k in range(3)),
-                "angular_momentum": tuple(self.at_nodes(angular[k]) for k in range(3)),
-            }
+            self._held["momenta"] = momentum_forms(self)
         return self._held["momenta"]
 
     def energies(self) -> dict[str, Form]:
@@ -327,23 +318,7 @@ class Beam(PoissonSystem):
         }
 
     def output_fields(self) -> dict[str, Expr]:
-        axes = np.eye(3)
-        directors = {
-            f"director{k + 1}": quaternion.rotate(self.orientation, ufl.as_vector(list(axes[k])))
-            for k in range(3)
-        }
-        stress = self.stress()
-        pick = lambda f, i: ufl.as_vector([f[i + k] for k in range(3)])  # noqa: E731
-        return {
-            "position": self.position,
-            **directors,
-            "curvature": pick(self.strain, 0),
-            "stretch": pick(self.strain, 3),
-            "moment": pick(stress, 0),
-            "force": pick(stress, 3),
-            "angular_momentum": pick(self.momentum, 0),
-            "linear_momentum": pick(self.momentum, 3),
-        }
+        return output_fields(self)
 
     def output_coordinates(self) -> Function:
         return self.position
