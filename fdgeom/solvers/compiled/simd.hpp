@@ -139,13 +139,16 @@ struct Report { long solves, iterations, most, worst, failed; double norm; int r
 template <class P, class T>
 inline int newton(const typename P::template Data<T> &data, T *u, const Tolerances &tol) {
   constexpr int N = P::size;
-  T R[N], J[N * N], first = 0.0, before = 0.0;
+  T R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     const T norm = square<N>(R);
     if (it == 0) first = norm;
     const T a = norm - (tol.rtol * tol.rtol) * first;
     if (all_le(a, T(tol.atol * tol.atol))) return it;
+    // The next update is about the last one times the last reduction of the residual.
+    if (it > 0 && all_le(norm * before, (tol.stol * tol.stol) * square<N>(u) * last)) return it;
+    last = norm;
     if (it == tol.max_it) return -1;
     P::jacobian(data, u, J);
     if (P::affine) {
@@ -177,7 +180,7 @@ template <class P>
 int newton_pivoting(const typename P::template Data<double> &data, double *u, const Tolerances &tol,
                     const double *mask, double *norm_out) {
   constexpr int N = P::size;
-  double R[N], J[N * N], first = 0.0, before = 0.0;
+  double R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     if (mask) for (int k = 0; k < N; ++k) R[k] *= mask[k];
@@ -186,6 +189,8 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
     if (!(norm <= 1e300)) return -3;
     if (it == 0) first = norm;
     if (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol) return it;
+    if (it > 0 && norm * before <= tol.stol * tol.stol * square<N>(u) * last) return it;
+    last = norm;
     if (it == tol.max_it) return -1;
     P::jacobian(data, u, J);
     if (mask)
