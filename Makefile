@@ -11,7 +11,7 @@ export MPLBACKEND := Agg
 PYTHON ?= python3
 VPY := .venv/bin/python
 
-.PHONY: help setup demo test lint format clean
+.PHONY: help setup demo test bench lint format clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
@@ -26,6 +26,10 @@ demo: setup
 test: setup
 	@echo "Running the tests (about 10 minutes the first time, while forms are compiled)"
 	@$(VPY) -m pytest $(ARGS)
+
+bench: setup
+	@echo "Measuring fdgeom beside C, NumPy and (where installed) PyElastica: about 6 minutes, ARGS=--quick 1 minute"
+	@$(VPY) tests/benchmarks/bench.py $(ARGS)
 
 lint: setup
 	@$(VPY) -m ruff check . && $(VPY) -m ruff format --check .

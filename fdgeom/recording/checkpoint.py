@@ -152,6 +152,7 @@ def resume(stepper, path: str | os.PathLike) -> None:
         _ = f.dat.data_ro_with_halos
     stepper.t = found["t"]
     stepper.steps = found["steps"]
+    getattr(system, "settle", lambda: None)()
 
 
 def _functions(stepper) -> dict[str, Function]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from firedrake import Cofunction, Function
+from mpi4py import MPI
 from pyop2 import op2
 
 
@@ -58,6 +59,15 @@ class Snapshot:
         for field, copy in zip(self._fields, self._copies, strict=True):
             field.update_ghosts()
             copy[...] = field.array
+
+    def holds(self) -> bool:
+        """Whether all values are the remembered ones, to the last bit and on all ranks."""
+        same = all(
+            np.array_equal(field.owned, copy[: len(field.owned)])
+            for field, copy in zip(self._fields, self._copies, strict=True)
+        )
+        comm = self._fields[0].function.function_space().comm
+        return same if comm.size == 1 else bool(comm.allreduce(int(same), op=MPI.MIN))
 
     def restore(self) -> None:
         """Put the remembered values back."""

@@ -8,8 +8,6 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
 from fdgeom.solvers.data import Snapshot
 
-# From so many steps at once, copying into the order of a chain pays.
-_CHAIN_FROM = 8
 # So many steps at the most are repeated to come back to the last good state after a failure.
 _CHUNK = 256
 
@@ -62,8 +60,8 @@ class FusedSteps:
         updates = [self._program.add_update(group) for group in substep.assignments]
         return [(phase, substep.dt) for phase in (solve, *updates)]
 
-    def _unit(self, steps: int):
-        chain = steps >= _CHAIN_FROM
+    def _unit(self, chain: bool = True):
+        """The unit and its moves; one layout for all runs, so that results do not depend on pieces."""
         if chain not in self._units:
             unit = Unit(self._program, chain=chain, live=self._live)
             self._units[chain] = unit, unit.moves(self._sequence)
@@ -78,7 +76,7 @@ class FusedSteps:
             Steps taken, and why no more: then the state is that after the last good step.
         """
         taken = 0
-        unit, moves = self._unit(steps)
+        unit, moves = self._unit()
         while taken < steps:
             chunk = min(steps - taken, _CHUNK)
             self._snapshot.take()

@@ -97,6 +97,12 @@ class Stepper(ABC):
         if not steps:
             return
         self.system.prepare()
+        try:
+            self._advance(steps)
+        finally:
+            self.system.settle()
+
+    def _advance(self, steps: int) -> None:
         if self._fused is not None:
             self._advance_fused(steps)
             return

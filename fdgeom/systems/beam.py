@@ -22,6 +22,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion, se3
 from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
+from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.beam_ends import BeamEnd, left_and_right
 from fdgeom.systems.beam_output import momentum_forms, output_fields
@@ -142,6 +143,7 @@ class Beam(PoissonSystem):
             names=("strain", "momentum"),
         )
         self._chain = Chain(self)
+        self._settled = Snapshot((self.momentum, self.velocity))
         self._refresh = PointwiseUpdate(
             {self.velocity: dot(self.compliance_of_inertia, self.momentum)}
         )
@@ -222,8 +224,12 @@ class Beam(PoissonSystem):
             end.check_start()
 
     def prepare(self) -> None:
-        """Make the velocity that of the momentum."""
-        self._refresh.apply()
+        """Make the velocity that of the momentum, if either has been changed since the last step."""
+        if not self._settled.holds():
+            self._refresh.apply()
+
+    def settle(self) -> None:
+        self._settled.take()
 
     def set_time(self, t: float) -> None:
         self.time.assign(t)

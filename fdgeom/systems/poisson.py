@@ -253,6 +253,9 @@ class PoissonSystem:
     def prepare(self) -> None:
         """Bring what depends on the state up to date before a step (nothing in general)."""
 
+    def settle(self) -> None:
+        """Note that all fields belong together: after steps, or when a checkpoint has been read."""
+
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming substep (autonomous in general)."""
 

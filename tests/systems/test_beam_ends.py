@@ -101,7 +101,7 @@ def test_prescribed_motion_in_compositions():
     assert along(beam.velocity)[0] == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("degree", [1, 2])
 def test_curved_at_rest_stays_at_rest(degree):
     def shape(s, sin=sin, cos=cos):
         return [0.5 * cos(s), 0.3 + s, 1.0, 0.1 * sin(s), -0.1, 0.2 * s]

@@ -82,7 +82,7 @@ def test_bracket_and_pairing(beam, rng):
         assert by_hand == pytest.approx(expected, rel=ROUND_OFF)
 
 
-def test_energies_and_momenta(beam):
+def test_energies(beam):
     p = beam.degree
     inside, at_nodes, _, _, _ = quadratures(beam)
     strain, momentum = along(beam.strain).reshape(CELLS, p, 6), along(beam.momentum)
@@ -92,10 +92,17 @@ def test_energies_and_momenta(beam):
     assert beam.potential_energy() == pytest.approx(potential, rel=ROUND_OFF)
     assert beam.energy() == pytest.approx(kinetic + potential, rel=ROUND_OFF)
 
+    velocity = np.linalg.solve(INERTIA, momentum.T).T
+    assert along(beam.velocity) == pytest.approx(velocity, rel=ROUND_OFF, abs=ROUND_OFF)
+
+
+@pytest.mark.parametrize(("degree", "weight"), [(1, 0.5), (1, 1.0), (3, 0.5)])
+def test_momenta(degree, weight):
+    beam = set_random(fg.Beam(uneven_mesh(CELLS), SOFT, degree=degree, end_weight=weight))
+    _, at_nodes, _, _, _ = quadratures(beam)
+    momentum = along(beam.momentum)
     R, x = rotation(along(beam.orientation)), along(beam.position)
     linear = apply(R, momentum[:, 3:])
     angular = apply(R, momentum[:, :3]) + np.cross(x, linear)
     assert beam.linear_momentum() == pytest.approx(at_nodes @ linear, rel=1e-12, abs=ROUND_OFF)
     assert beam.angular_momentum() == pytest.approx(at_nodes @ angular, rel=1e-12, abs=ROUND_OFF)
-    velocity = np.linalg.solve(INERTIA, momentum.T).T
-    assert along(beam.velocity) == pytest.approx(velocity, rel=ROUND_OFF, abs=ROUND_OFF)

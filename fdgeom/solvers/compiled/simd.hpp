@@ -132,6 +132,9 @@ template <int N, class T> inline T square(const T *x) {
 
 // single: one update, whatever comes out.
 struct Tolerances { double rtol, atol, stol; int max_it, single; };
+// An update relative to the unknown that changes its last digits only; squared.
+constexpr double round_off = 4e-30;
+
 struct Report { long solves, iterations, most, worst, failed; double norm; int reason; };
 
 // Newton for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
@@ -146,8 +149,8 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     if (it == 0) first = norm;
     const T a = norm - (tol.rtol * tol.rtol) * first;
     if (all_le(a, T(tol.atol * tol.atol))) return it;
-    // The next update is about the last one times the last reduction of the residual.
-    if (it > 0 && all_le(norm * before, (tol.stol * tol.stol) * square<N>(u) * last)) return it;
+    // The next update would be about the last one times the last reduction of the residual.
+    if (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)) return it;
     last = norm;
     if (it == tol.max_it) return -1;
     P::jacobian(data, u, J);
@@ -167,9 +170,10 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     solve_plain<N>(J, R);
     for (int k = 0; k < N; ++k) u[k] -= R[k];
     if (tol.single) return 1;
-    // What is left is about the update times the rate at which updates shrink.
-    const T step = square<N>(R), bound = (tol.stol * tol.stol) * square<N>(u);
-    if (all_le(step, bound) || (it > 0 && all_le(step * step, bound * before))) return it + 1;
+    // The next update would be about this one times the rate at which updates shrink.
+    const T step = square<N>(R), size = square<N>(u);
+    if (all_le(step, (tol.stol * tol.stol) * size)) return it + 1;
+    if (it > 0 && all_le(step * step, round_off * size * before)) return it + 1;
     before = step;
   }
 }
@@ -189,7 +193,7 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
     if (!(norm <= 1e300)) return -3;
     if (it == 0) first = norm;
     if (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol) return it;
-    if (it > 0 && norm * before <= tol.stol * tol.stol * square<N>(u) * last) return it;
+    if (it > 0 && norm * before <= round_off * square<N>(u) * last) return it;
     last = norm;
     if (it == tol.max_it) return -1;
     P::jacobian(data, u, J);
@@ -198,10 +202,11 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
         for (int j = 0; j < N; ++j) J[i * N + j] = mask[i] * J[i * N + j] + (i == j ? 1.0 - mask[i] : 0.0);
     if (!solve_pivoting<N>(J, R)) return -2;
     for (int k = 0; k < N; ++k) u[k] -= R[k];
-    const double step = square<N>(R), bound = tol.stol * tol.stol * square<N>(u);
+    const double step = square<N>(R), size = square<N>(u);
     if (!(step <= 1e300)) return -3;
     if (tol.single) return 1;
-    if (P::affine || step <= bound || (it > 0 && step * step <= bound * before)) return it + 1;
+    if (P::affine || step <= tol.stol * tol.stol * size) return it + 1;
+    if (it > 0 && step * step <= round_off * size * before) return it + 1;
     before = step;
   }
 }

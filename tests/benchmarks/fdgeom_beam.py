@@ -1,0 +1,136 @@
+"""The ways in which fdgeom takes the same step, on one beam that they share."""
+
+from __future__ import annotations
+
+import numpy as np
+from case import (
+    DENSITY,
+    END_WEIGHT,
+    FIELDS,
+    LENGTH,
+    POISSON_RATIO,
+    SIDE,
+    YOUNGS_MODULUS,
+    State,
+    start,
+    step,
+)
+from firedrake import COMM_WORLD, Function, FunctionSpace, IntervalMesh, SpatialCoordinate
+
+import fdgeom as fg
+
+LOCAL_NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.LocalNewton"}
+# Numbers of steps for which FusedSteps chooses the values in place, and the order of a chain.
+
+
+def make_beam(cells: int, comm=COMM_WORLD) -> fg.Beam:
+    """The beam of the paper, unstrained and at rest."""
+    section = fg.Section.rectangle(
+        SIDE,
+        SIDE,
+        density=DENSITY,
+        youngs_modulus=YOUNGS_MODULUS,
+        poisson_ratio=POISSON_RATIO,
+        axis=1,
+    )
+    return fg.Beam(IntervalMesh(cells, LENGTH, comm=comm), section, end_weight=END_WEIGHT)
+
+
+class Values:
+    """Puts a state into a beam and takes it out, along the beam whatever the numbering."""
+
+    def __init__(self, beam: fg.Beam, cells: int) -> None:
+        self._beam, self._cells = beam, cells
+        self._places = {name: self._place(getattr(beam, name), cells) for name in FIELDS}
+
+    @staticmethod
+    def _place(function: Function, cells: int) -> np.ndarray:
+        """Number along the beam of each local node or cell of a function."""
+        space = function.function_space()
+        element = space.ufl_element().sub_elements[0]
+        scalar = FunctionSpace(space.mesh(), element)
+        x = Function(scalar).interpolate(SpatialCoordinate(space.mesh())[0])
+        return np.rint(np.floor(x.dat.data_ro * cells / LENGTH + 0.25)).astype(int)
+
+    def put(self, state: State) -> None:
+        for name, place in self._places.items():
+            getattr(self._beam, name).dat.data_wo[...] = getattr(state, name)[place]
+        self._beam.prepare()
+
+    def take(self) -> State:
+        """The state; on more than one rank only this rank's part, NaN elsewhere."""
+        out = {}
+        for name, place in self._places.items():
+            length = self._cells if name == "strain" else self._cells + 1
+            out[name] = np.full((length, FIELDS[name]), np.nan)
+            out[name][place] = getattr(self._beam, name).dat.data_ro
+        return State(**out)
+
+
+class SharedBeam:
+    """One beam with its steppers, and where the run has got to."""
+
+    def __init__(self, cells: int, comm=COMM_WORLD) -> None:
+        self.cells, self.dt = cells, step(cells)
+        self.beam = make_beam(cells, comm)
+        self.values = Values(self.beam, cells)
+        self._steppers: dict[str, fg.PoissonIntegrator] = {}
+        self.values.put(start(cells))
+
+    def stepper(self, kind: str) -> fg.PoissonIntegrator:
+        """The stepper of a kind: "compiled", "local" (SNES LocalNewton) or "snes"."""
+        if kind not in self._steppers:
+            options = {
+                "compiled": {"compiled": True},
+                "local": {"compiled": False, "solver_parameters": LOCAL_NEWTON},
+                "snes": {"compiled": False},
+            }[kind]
+            self._steppers[kind] = fg.PoissonIntegrator(self.beam, self.dt, **options)
+        return self._steppers[kind]
+
+
+class _OnSharedBeam:
+    """A way to step the shared beam."""
+
+    def __init__(self, shared: SharedBeam, kind: str) -> None:
+        self._shared, self._stepper = shared, shared.stepper(kind)
+
+    def restart(self, state: State) -> None:
+        self._shared.values.put(state)
+
+    def state(self) -> State:
+        return self._shared.values.take()
+
+
+class FusedBeam(_OnSharedBeam):
+    """Many steps in one compiled call: values in place through the maps, or in a chain's order.
+
+    What is timed is the steps; ``begin`` and ``end`` are what a call of ``advance`` adds, for a
+    chain the copying into its order and back.
+    """
+
+    def __init__(self, shared: SharedBeam, *, chain: bool) -> None:
+        super().__init__(shared, "compiled")
+        self._unit, self._moves = self._stepper._fused._unit(chain)
+        if self._unit.is_chain != chain:
+            raise RuntimeError("the mesh is not a chain")
+
+    def begin(self) -> None:
+        self._unit.begin()
+
+    def end(self) -> None:
+        self._unit.end()
+
+    def advance(self, steps: int) -> None:
+        reason, _, _ = self._unit.advance(steps, self._moves, self._shared.dt)
+        if reason:
+            raise RuntimeError("a fused step failed")
+
+
+class SingleSteps(_OnSharedBeam):
+    """One call of ``advance`` a step."""
+
+    def advance(self, steps: int) -> None:
+        one = self._stepper.advance
+        for _ in range(steps):
+            one()

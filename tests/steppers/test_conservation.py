@@ -1,0 +1,134 @@
+"""What is conserved to round-off over a thousand steps, and what is not."""
+
+import numpy as np
+import pytest
+from claims import CLAIMS, SMALL, make
+from firedrake.assemble import get_assembler
+from verification.beams import SOFT, set_smooth, uneven_mesh
+from verification.small_systems import korteweg_de_vries, wave
+
+import fdgeom as fg
+
+STEPS, DT = 1000, 0.05
+
+
+def band(stepper, quantity, steps=STEPS):
+    """Largest relative change of a quantity over some steps."""
+    start = quantity()
+    worst = 0.0
+    for _ in range(steps):
+        stepper.advance()
+        worst = max(worst, abs(quantity() - start))
+    return worst / abs(start)
+
+
+def energy_of(system):
+    return system.energy
+
+
+def casimir_of(system):
+    held = get_assembler(system.casimirs()["norm"])
+    return held.assemble
+
+
+# Claim: the systems to show it on, and the quantity.
+SHOWN_ON = {
+    "energy": (("lotka_volterra", "pendulum", "henon_heiles"), energy_of),
+    "quadratic energy": (("rigid_body",), energy_of),
+    "quadratic Casimirs": (("rigid_body",), casimir_of),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "conserved", "system"),
+    [
+        (name, conserved, system)
+        for name, claim in CLAIMS.items()
+        for conserved in claim.conserves
+        for system in SHOWN_ON[conserved][0]
+    ],
+)
+def test_conserved(name, conserved, system):
+    built = SMALL[system]()
+    steps = STEPS if CLAIMS[name].order == 2 else 200
+    stepper = make(CLAIMS[name], built, DT)
+    # A thousand steps of round-off in solves that go to some 1e-15.
+    assert band(stepper, SHOWN_ON[conserved][1](built[0]), steps) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "system"),
+    [
+        ("ImplicitMidpoint", "lotka_volterra"),
+        ("ImplicitMidpoint", "pendulum"),
+        ("ImplicitMidpoint", "nonseparable"),
+        ("Splitting", "nonseparable"),
+    ],
+)
+def test_not_conserved(name, system):
+    """The energy of a general system: not by symplectic methods, though its error is bounded."""
+    built = SMALL[system]()
+    stepper = make(CLAIMS[name], built, DT)
+    first = band(stepper, built[0].energy, 400)
+    assert 1e-7 < first < 1e-2
+    assert band(stepper, built[0].energy, 400) < 3 * first
+
+
+def test_splitting_keeps_the_casimir_but_not_the_energy():
+    built = SMALL["rigid_body"]()
+    assert band(make(CLAIMS["Splitting"], built, DT), built[0].energy, 100) > 1e-7
+
+
+@pytest.mark.parametrize("name", [n for n, c in CLAIMS.items() if n != "Splitting"])
+def test_energy_of_a_beam(name):
+    """Quadratic in the state, so kept by the midpoint rule and what reduces to it, only."""
+    claim = CLAIMS[name]
+    beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
+    steps = STEPS if name in ("DiscreteGradient", "ImplicitMidpoint") else 50
+    defect = band(claim.stepper(beam, 0.01), beam.energy, steps)
+    kept = {"energy", "quadratic energy"} & set(claim.conserves)
+    assert defect < 1e-12 if kept else defect > 1e-10
+
+
+@pytest.mark.parametrize("build", [wave, korteweg_de_vries])
+def test_discrete_gradient_of_a_field(build):
+    """The variational derivative is an unknown of the solve; the energy is kept all the same."""
+    system = build()
+    stepper = fg.DiscreteGradient(system, 0.02)
+    # Two coupled solves of one block each go to some 1e-14.
+    assert band(stepper, system.energy, 200) < 1e-12
+
+
+def test_wave_against_matrices():
+    """One step of the midpoint rule with the mass and stiffness matrices of a ring."""
+    system = wave(8)
+    u, p = (np.array(part.dat.data_ro) for part in system.parts)
+    x = np.argsort(_ring_coordinates(system))
+    h, dt, n = 2 * np.pi / 8, 0.1, 8
+    ring = np.roll(np.eye(n), 1, axis=0) + np.roll(np.eye(n), -1, axis=0)
+    mass, stiffness = h / 6 * (4 * np.eye(n) + ring), (2 * np.eye(n) - ring) / h
+    A = np.block([[np.zeros((n, n)), mass], [-stiffness, np.zeros((n, n))]])
+    M = np.kron(np.eye(2), mass)
+    z = np.concatenate([u[x], p[x]])
+    expected = np.linalg.solve(M - dt / 2 * A, (M + dt / 2 * A) @ z)
+    fg.ImplicitMidpoint(system, dt).advance()
+    got = np.concatenate([part.dat.data_ro[x] for part in system.parts])
+    assert got == pytest.approx(expected, abs=1e-12)
+
+
+def _ring_coordinates(system):
+    """Angle of each node, found from a function that is one to one on the ring."""
+    from firedrake import Function, SpatialCoordinate, cos, sin
+
+    (x,) = SpatialCoordinate(system.mesh)
+    V = system.parts[0].function_space()
+    c, s = (Function(V).interpolate(f(x)).dat.data_ro for f in (cos, sin))
+    return np.arctan2(s, c)
+
+
+def test_mass_of_korteweg_de_vries():
+    system = korteweg_de_vries()
+    mass = get_assembler(system.casimirs()["mass"])
+    start = mass.assemble()
+    fg.ImplicitMidpoint(system, 0.02).advance(20)
+    assert mass.assemble() == pytest.approx(start, rel=1e-13)
