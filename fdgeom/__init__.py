@@ -25,13 +25,24 @@ from fdgeom.solvers import LocalNewton
 from fdgeom.steppers import (
     Composition,
     DiscreteGradient,
+    GaussLegendre,
+    GeneratingFunction4,
     HamelFieldIntegrator,
     ImplicitMidpoint,
     PoissonIntegrator,
+    RungeKutta4,
     Splitting,
+    StormerVerlet,
     SymmetricPoissonIntegrator,
+    SymplecticEuler,
 )
-from fdgeom.systems import Beam, HamiltonianSystem, PoissonSystem, Section, copies
+from fdgeom.systems import (
+    Beam,
+    HamiltonianSystem,
+    PoissonSystem,
+    Section,
+    copies,
+)
 
 __version__ = "0.1.0"
 
@@ -44,6 +55,8 @@ __all__ = [
     "DiscreteGradient",
     "Energy",
     "Functional",
+    "GaussLegendre",
+    "GeneratingFunction4",
     "HamelFieldIntegrator",
     "HamiltonianSystem",
     "History",
@@ -53,11 +66,14 @@ __all__ = [
     "PoissonIntegrator",
     "PoissonSystem",
     "Probe",
+    "RungeKutta4",
     "Section",
     "Snapshots",
     "Splitting",
     "StepFailed",
+    "StormerVerlet",
     "SymmetricPoissonIntegrator",
+    "SymplecticEuler",
     "VTKOutput",
     "animate",
     "copies",

@@ -40,7 +40,7 @@ def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> t
     elif isinstance(value, (Function, Argument)):
         parts = tuple(split(value))
     else:
-        parts = _unflatten(ufl.as_ufl(value), shapes, name)
+        parts = unflatten(ufl.as_ufl(value), shapes, name)
     found = [p.ufl_shape for p in parts]
     if found != [tuple(s) for s in shapes]:
         raise ValueError(f"{name} must have parts of shapes {list(shapes)}, not {found}")
@@ -53,7 +53,8 @@ def flatten(parts: Sequence[Expr]) -> Expr:
     return ufl.as_vector(components)
 
 
-def _unflatten(value: Expr, shapes, name) -> tuple[Expr, ...]:
+def unflatten(value: Expr, shapes, name: str) -> tuple[Expr, ...]:
+    """The inverse of :func:`flatten`: the parts of one vector of all components."""
     total = sum(int(np.prod(s)) for s in shapes)
     if value.ufl_shape != (total,):
         raise ValueError(f"{name} must be a vector of {total} components, not {value.ufl_shape}")

@@ -15,12 +15,18 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTI
 
 def described_steppers():
     """Names in the first column of the table of steppers, and the classes."""
-    for name in sorted(set(steppers.__all__) - {"Stepper", "Composition"}):
+    for name in sorted(set(steppers.__all__) - {"Stepper", "Composition", "GaussLegendre"}):
         yield name, getattr(steppers, name)
     for order in (4, 6):
         method = steppers.SymmetricPoissonIntegrator
         name = f"Composition({method.__name__}, order={order})"
         yield name, steppers.Composition(method, order=order)
+    yield (
+        "Composition(StormerVerlet, order=8)",
+        steppers.Composition(steppers.StormerVerlet, order=8),
+    )
+    for stages in (1, 2, 3, 4):
+        yield f"GaussLegendre({stages})", steppers.GaussLegendre(stages)
 
 
 def row(name, method):

@@ -2,6 +2,10 @@
 
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
+from fdgeom.steppers.gauss_legendre import GaussLegendre
+from fdgeom.steppers.generating_function import GeneratingFunction4
+from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
+from fdgeom.steppers.runge_kutta import RungeKutta4
 from fdgeom.steppers.splitting import Splitting
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.sweep import (
@@ -14,10 +18,15 @@ from fdgeom.steppers.sweep import (
 __all__ = [
     "Composition",
     "DiscreteGradient",
+    "GaussLegendre",
+    "GeneratingFunction4",
     "HamelFieldIntegrator",
     "ImplicitMidpoint",
     "PoissonIntegrator",
+    "RungeKutta4",
     "Splitting",
     "Stepper",
+    "StormerVerlet",
     "SymmetricPoissonIntegrator",
+    "SymplecticEuler",
 ]

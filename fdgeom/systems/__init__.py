@@ -6,4 +6,10 @@ from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.poisson import PoissonSystem
 from fdgeom.systems.section import Section
 
-__all__ = ["Beam", "HamiltonianSystem", "PoissonSystem", "Section", "copies"]
+__all__ = [
+    "Beam",
+    "HamiltonianSystem",
+    "PoissonSystem",
+    "Section",
+    "copies",
+]

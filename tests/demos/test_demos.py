@@ -24,6 +24,7 @@ SHORT = {
             "shapes.png",
         ],
     ),
+    "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
     "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
 }
 

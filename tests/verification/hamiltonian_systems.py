@@ -69,9 +69,7 @@ def pendulum(values=(2.0, 0.0)):
 def henon_heiles(values=HENON_HEILES):
     return canonical(
         values,
-        lambda q, p: (
-            0.5 * dot(p, p) + 0.5 * dot(q, q) + q[0] ** 2 * q[1] - q[1] ** 3 / 3
-        ),
+        lambda q, p: 0.5 * dot(p, p) + 0.5 * dot(q, q) + q[0] ** 2 * q[1] - q[1] ** 3 / 3,
     )
 
 

@@ -1,0 +1,71 @@
+"""The classical Runge–Kutta method, a baseline without structure."""
+
+from __future__ import annotations
+
+from firedrake import Constant
+
+from fdgeom.forms import tidy
+from fdgeom.steppers.stages import check_plain, defining_gradients, flow, stages
+from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.substep import Solve, options_for
+
+
+class RungeKutta4(Stepper):
+    """The classical Runge–Kutta method of order four: explicit, and a baseline to compare with.
+
+        Z₂ = z⁰ + Δt/2 f(z⁰),   Z₃ = z⁰ + Δt/2 f(Z₂),   Z₄ = z⁰ + Δt f(Z₃),
+        z¹ = z⁰ + Δt/6 (f(z⁰) + 2f(Z₂) + 2f(Z₃) + f(Z₄)),        ⟨w, f(Z)⟩ = {w, h}(Z).
+
+    It keeps no structure: not symplectic, and the energy drifts with time. Linear invariants only
+    are conserved. The step is bounded by stability, Δt ω < 2.8.
+
+    Parameters
+    ----------
+    system : PoissonSystem
+        What is moved; without a configuration beside its state.
+    dt : float
+        Time step.
+    solver_parameters, options_prefix, compiled
+        As for every :class:`Stepper`. Each stage is a solve with the matrix of the pairing.
+    """
+
+    order = 4
+
+    def _setup(self) -> None:
+        check_plain(self)
+        system = self.system
+        self._solves, changes, at = [], [], system.parts
+        for fraction in (1 / 2, 1 / 2, 1.0, 1 / 6):
+            unknown, dt = stages(system, 1), Constant(0.0, name="dt")
+            (change,), (w,) = unknown.changes, unknown.tests
+            b = None if unknown.gradients is None else unknown.gradients[0]
+            residual = system.pairing(w, change) - dt * flow(system, w, at, b)
+            solve = Solve(
+                " and ".join(system.names),
+                unknown.stage,
+                dt,
+                tidy(residual + defining_gradients(system, unknown, [at])),
+                unknown.guess,
+                [],
+                options=options_for(self, "", ()),
+                given=self._given,
+            )
+            self._solves.append((solve, fraction))
+            changes += unknown.nodal_changes
+            (at,) = unknown.nodal_states
+        # The changes are Δt/2 f(z⁰), Δt/2 f(Z₂), Δt f(Z₃) and Δt/6 f(Z₄).
+        solve.assignments = [
+            {z: z + (c2 + 2 * c3 + c4) / 3 + last}
+            for z, c2, c3, c4, last in zip(system.parts, *changes, strict=True)
+        ]
+
+    def _step(self, t: float, dt: float) -> None:
+        self.system.set_time(t + dt)
+        for solve, fraction in self._solves:
+            solve.take(fraction * dt)
+
+    def substeps(self):
+        return self._solves
+
+    def _solvers(self):
+        return [s.__dict__["solver"] for s, _ in self._solves if "solver" in s.__dict__]
