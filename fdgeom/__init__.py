@@ -5,6 +5,7 @@ from fdgeom.errors import StepFailed
 from fdgeom.recording import (
     Casimir,
     Checkpoint,
+    ConstraintDefect,
     CSVFile,
     Energy,
     Functional,
@@ -23,12 +24,16 @@ from fdgeom.recording import (
 )
 from fdgeom.solvers import LocalNewton
 from fdgeom.steppers import (
+    RATTLE,
+    SHAKE,
     Composition,
     DiscreteGradient,
+    DiscreteLagrangian,
     GaussLegendre,
     GeneratingFunction4,
     HamelFieldIntegrator,
     ImplicitMidpoint,
+    NonholonomicMidpoint,
     PoissonIntegrator,
     RungeKutta4,
     Splitting,
@@ -38,7 +43,11 @@ from fdgeom.steppers import (
 )
 from fdgeom.systems import (
     Beam,
+    ChaplyginSystem,
+    ConstrainedSystem,
     HamiltonianSystem,
+    LagrangianSystem,
+    NonholonomicSystem,
     PoissonSystem,
     Section,
     copies,
@@ -47,12 +56,18 @@ from fdgeom.systems import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "RATTLE",
+    "SHAKE",
     "Beam",
     "CSVFile",
     "Casimir",
+    "ChaplyginSystem",
     "Checkpoint",
     "Composition",
+    "ConstrainedSystem",
+    "ConstraintDefect",
     "DiscreteGradient",
+    "DiscreteLagrangian",
     "Energy",
     "Functional",
     "GaussLegendre",
@@ -61,8 +76,11 @@ __all__ = [
     "HamiltonianSystem",
     "History",
     "ImplicitMidpoint",
+    "LagrangianSystem",
     "LocalNewton",
     "Momentum",
+    "NonholonomicMidpoint",
+    "NonholonomicSystem",
     "PoissonIntegrator",
     "PoissonSystem",
     "Probe",

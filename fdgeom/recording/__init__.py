@@ -1,7 +1,7 @@
 """Recording: the time loop, what is measured in it, and what is written.
 
 - `run`: advance a stepper while sampling and writing; returns a `History`
-- monitors: `Energy`, `Momentum`, `Casimir`, `Functional`, `Probe`
+- monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`
 - output: `VTKOutput` (ParaView), `Snapshots` (shapes in memory), `CSVFile` (table of samples)
 - restart: `Checkpoint` (during a run), `save`, `resume`
 - pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`
@@ -10,7 +10,7 @@
 from .checkpoint import Checkpoint, resume, save
 from .csvfile import CSVFile
 from .history import History
-from .monitors import Casimir, Energy, Functional, Momentum, Probe
+from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run
 from .snapshots import Snapshots
@@ -20,6 +20,7 @@ __all__ = [
     "CSVFile",
     "Casimir",
     "Checkpoint",
+    "ConstraintDefect",
     "Energy",
     "Functional",
     "History",

@@ -111,6 +111,28 @@ class Casimir(FormMonitor):
         return {self.name: known[self.name]}
 
 
+class ConstraintDefect:
+    """How far a system is off its constraints: "constraint" is the largest |g(q)|, "velocity
+    constraint" the largest |Dg(q) q̇|, of a system with `constraint_defect()` and `velocity_defect()`.
+    """
+
+    def bind(self, system) -> None:
+        """TypeError if the system has no constraints."""
+        if getattr(system, "constraint", None) is None:
+            raise TypeError(
+                "ConstraintDefect() needs a system with constraints, and "
+                f"{type(system).__name__} has none"
+            )
+        self._system = system
+
+    def sample(self) -> dict[str, float]:
+        """Return the present values by name."""
+        return {
+            "constraint": self._system.constraint_defect(),
+            "velocity constraint": self._system.velocity_defect(),
+        }
+
+
 class Functional(FormMonitor):
     """Any UFL functional: a 0-form, or a sequence of them recorded as a vector.
 

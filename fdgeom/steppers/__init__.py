@@ -2,9 +2,12 @@
 
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
+from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
 from fdgeom.steppers.gauss_legendre import GaussLegendre
 from fdgeom.steppers.generating_function import GeneratingFunction4
+from fdgeom.steppers.nonholonomic import NonholonomicMidpoint
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
+from fdgeom.steppers.rattle import RATTLE, SHAKE
 from fdgeom.steppers.runge_kutta import RungeKutta4
 from fdgeom.steppers.splitting import Splitting
 from fdgeom.steppers.stepper import Stepper
@@ -16,12 +19,16 @@ from fdgeom.steppers.sweep import (
 )
 
 __all__ = [
+    "RATTLE",
+    "SHAKE",
     "Composition",
     "DiscreteGradient",
+    "DiscreteLagrangian",
     "GaussLegendre",
     "GeneratingFunction4",
     "HamelFieldIntegrator",
     "ImplicitMidpoint",
+    "NonholonomicMidpoint",
     "PoissonIntegrator",
     "RungeKutta4",
     "Splitting",

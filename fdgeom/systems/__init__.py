@@ -1,14 +1,22 @@
 """What is moved: Poisson systems, beams and their parts."""
 
 from fdgeom.systems.beam import Beam
+from fdgeom.systems.chaplygin import ChaplyginSystem
+from fdgeom.systems.constrained import ConstrainedSystem
 from fdgeom.systems.copies import copies
 from fdgeom.systems.hamiltonian import HamiltonianSystem
+from fdgeom.systems.lagrangian import LagrangianSystem
+from fdgeom.systems.nonholonomic import NonholonomicSystem
 from fdgeom.systems.poisson import PoissonSystem
 from fdgeom.systems.section import Section
 
 __all__ = [
     "Beam",
+    "ChaplyginSystem",
+    "ConstrainedSystem",
     "HamiltonianSystem",
+    "LagrangianSystem",
+    "NonholonomicSystem",
     "PoissonSystem",
     "Section",
     "copies",

@@ -29,8 +29,8 @@ def arguments() -> argparse.Namespace:
     args.cells = args.cells or (
         [10**2, 10**4, 10**5] if args.quick else [10**k for k in range(2, 7)]
     )
-    args.rounds = args.rounds or (5 if args.quick else 9)
-    args.seconds = args.seconds or (0.05 if args.quick else 0.2)
+    args.rounds = args.rounds or (5 if args.quick else 7)
+    args.seconds = args.seconds or (0.03 if args.quick else 0.15)
     return args
 
 

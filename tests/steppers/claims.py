@@ -51,6 +51,10 @@ CLAIMS = {
 #: Exported names that are no methods, or whose claims other files back.
 TESTED_ELSEWHERE = {
     "Stepper": "tests/steppers/test_bad_calls.py",
+    "DiscreteLagrangian": "tests/steppers/test_discrete_lagrangian.py",
+    "NonholonomicMidpoint": "tests/steppers/test_nonholonomic.py",
+    "RATTLE": "tests/steppers/test_rattle.py",
+    "SHAKE": "tests/steppers/test_rattle.py",
     "GaussLegendre": "tests/steppers/test_hamiltonian_steppers.py",
     "GeneratingFunction4": "tests/steppers/test_hamiltonian_steppers.py",
     "RungeKutta4": "tests/steppers/test_hamiltonian_steppers.py",

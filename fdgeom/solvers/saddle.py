@@ -1,0 +1,161 @@
+"""Saddle points: solves for a motion and the multiplier of its constraint at once."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from firedrake import Form, Function, assemble, derivative
+from petsc4py import PETSc
+
+from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.held import HeldSNES, defaults
+
+_REASON = PETSc.SNES.ConvergedReason
+# With so many unknowns a Schur complement takes longer than its fill does in a plain LU.
+_SMALL = 1000
+_MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
+_SCHUR = {
+    "pc_type": "fieldsplit",
+    "pc_fieldsplit_type": "schur",
+    "pc_fieldsplit_schur_fact_type": "full",
+    "pc_fieldsplit_schur_precondition": "selfp",
+    "pc_fieldsplit_detect_saddle_point": True,
+    "fieldsplit_0_ksp_type": "preonly",
+    "fieldsplit_0_pc_type": "jacobi",
+    "fieldsplit_1_ksp_type": "preonly",
+    "fieldsplit_1_pc_type": "lu",
+}
+# Relative size of a pivot that counts as none, of a matrix with ones on its diagonal.
+_NULL_PIVOT = 1e-10
+
+
+def saddle_defaults(residual: Form, unknown: Function) -> dict:
+    """Default options for F(x, λ) = 0, linear or Newton.
+
+    Where the matrix of x is diagonal (mass lumping), x is eliminated exactly: by PETSc's own LU in
+    the natural order if the problem is small, else by a Schur complement (``fieldsplit``) whose
+    matrix selfp assembles. Elsewhere MUMPS factorises everything at once.
+    """
+    options = defaults(residual, unknown, local=False)
+    if options["snes_type"] != "ksponly":
+        # The constraints are to hold to the last digit: see RoundOff for the end.
+        options["snes_rtol"] = 1e-15
+    space = unknown.function_space()
+    parallel = space.comm.size > 1
+    if not _first_block_is_diagonal(residual, unknown):
+        return options | _MUMPS
+    if space.dim() <= _SMALL and not parallel:
+        return options | {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
+    options |= _SCHUR
+    if parallel:
+        options |= {f"fieldsplit_1_{key}": value for key, value in _MUMPS.items()}
+    return options
+
+
+def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
+    """Whether the equations of the first part couple none of its values."""
+    keep = Snapshot(unknown.subfunctions)
+    keep.take()
+    rng = np.random.default_rng(0)
+    for f in unknown.subfunctions:
+        f.dat.data_wo[...] = rng.uniform(0.5, 1.5, f.dat.data_ro.shape)
+    try:
+        # The whole Jacobian, whose kernels are needed anyway.
+        matrix = assemble(derivative(residual, unknown), mat_type="aij").petscmat
+    finally:
+        keep.restore()
+    starts, columns, values = matrix.getValuesCSR()
+    first, last = matrix.getOwnershipRange()
+    rows = np.repeat(np.arange(first, last), np.diff(starts))
+    # Each rank's rows and columns are those of the first part, then those of the second.
+    comm, part = unknown.function_space().comm, unknown.function_space()[0]
+    sizes = np.array(comm.allgather(part.dof_dset.size * part.block_size))
+    owners = matrix.getOwnershipRanges()
+
+    def in_first(index):
+        rank = np.searchsorted(owners, index, side="right") - 1
+        return index - owners[rank] < sizes[rank]
+
+    block = in_first(rows) & in_first(columns)
+    scale = np.abs(values[block]).max(initial=0.0)
+    coupled = np.any(np.abs(values[block & (rows != columns)]) > 1e-14 * scale)
+    return not comm.allreduce(int(coupled))
+
+
+class SaddleSNES(HeldSNES):
+    """A :class:`HeldSNES` whose Newton iteration also ends where round-off stops it.
+
+    Arguments are those of :class:`HeldSNES`.
+    """
+
+    def __init__(self, residual, unknown, **arguments) -> None:
+        super().__init__(residual, unknown, **arguments)
+        if self.snes.getType() not in ("ksponly", "python"):
+            self.snes.setConvergenceTest(RoundOff())
+
+
+class RoundOff:
+    """PETSc's default test of convergence, and one more: small, and no longer halved by an update."""
+
+    def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
+        x, step, f = norms
+        rtol, atol, stol, _ = snes.getTolerances()
+        if not math.isfinite(f):
+            return _REASON.DIVERGED_FUNCTION_NANORINF
+        if iteration == 0:
+            self.first = f
+        if f <= atol:
+            return _REASON.CONVERGED_FNORM_ABS
+        if iteration == 0:
+            self.before = f
+            return _REASON.ITERATING
+        if f <= rtol * self.first:
+            return _REASON.CONVERGED_FNORM_RELATIVE
+        small = f <= 1e-6 * self.first or step <= 1e-8 * x
+        if step <= stol * x or (small and f >= 0.5 * self.before):
+            return _REASON.CONVERGED_SNORM_RELATIVE
+        self.before = f
+        return _REASON.ITERATING
+
+
+class SaddleSolver:
+    """Mixin for a :class:`fdgeom.steppers.substep.Solve` that goes through :class:`SaddleSNES`."""
+
+    @cached_property
+    def solver(self) -> SaddleSNES:
+        """The SNES, made when it is first needed."""
+        self.dt.assign(1.0)
+        unknown = self.stage.unknown
+        options, prefix, given = self.options(saddle_defaults(self.residual, unknown))
+        return SaddleSNES(
+            self.residual,
+            unknown,
+            essential=self.stage.essential,
+            options=options,
+            prefix=prefix,
+            given=given,
+            name=self.name,
+        )
+
+
+def deficiency(matrix: PETSc.Mat) -> int:
+    """Size of a symmetric matrix of positive diagonal less its rank, by MUMPS."""
+    root = matrix.getDiagonal()
+    root.sqrtabs()
+    root.reciprocal()
+    matrix = matrix.copy()
+    matrix.diagonalScale(root, root)
+    pc = PETSc.PC().create(comm=matrix.comm)
+    pc.setOperators(matrix)
+    pc.setType("lu")
+    pc.setFactorSolverType("mumps")
+    pc.setFactorSetUpSolverType()
+    factor = pc.getFactorMatrix()
+    factor.setMumpsIcntl(24, 1)
+    factor.setMumpsCntl(3, _NULL_PIVOT)
+    pc.setUp()
+    missing = factor.getMumpsInfog(28)
+    pc.destroy()
+    return missing

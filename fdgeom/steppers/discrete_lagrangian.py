@@ -1,0 +1,127 @@
+"""Variational integrators from a discrete Lagrangian, without and with constraints."""
+
+from __future__ import annotations
+
+from firedrake import Constant, Function, TestFunction, TestFunctions, split
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.steppers.holonomic import HolonomicStepper, SaddleSolve
+from fdgeom.steppers.substep import Solve
+from fdgeom.systems.lagrangian import LagrangianSystem
+
+QUADRATURES = ("midpoint", "trapezoidal")
+
+
+class DiscreteLagrangian(HolonomicStepper):
+    """Discrete Euler–Lagrange equations of a discrete Lagrangian, in position and momentum:
+
+        p⁰ = -D₁L_d(q⁰, q¹) - Δt/2 Dg(q⁰)ᵀγ,   g(q¹) = 0,
+        p¹ =  D₂L_d(q⁰, q¹) + Δt/2 Dg(q¹)ᵀλ,   Dg(q¹) q̇¹ = 0,   p = ∂L/∂q̇(q, q̇),
+
+    equations (24) and (27)-(29) of Bai & Ge, J. Dynamics and Control (2013), from Marsden & West,
+    Acta Numerica 10 (2001), with the constraint on the velocity as in RATTLE. The quadrature is
+
+    - midpoint: L_d = Δt L((q⁰+q¹)/2, (q¹-q⁰)/Δt), without constraints the implicit midpoint rule
+      where L = T(q̇) - V(q);
+    - trapezoidal: L_d = Δt/2 [L(q⁰, u) + L(q¹, u)], u = (q¹-q⁰)/Δt; for L = T(q̇) - V(q) this is
+      Störmer–Verlet, and with constraints RATTLE.
+
+    Symplectic, symmetric, and momenta of linear symmetries are kept to round-off (discrete Noether
+    theorem), for any Lagrangian whose mass matrix is regular, one that depends on q included.
+
+    Parameters
+    ----------
+    system : LagrangianSystem
+        What is moved. It must start on both constraints (``system.project()`` goes there).
+    dt : float
+        Time step.
+    quadrature : {"midpoint", "trapezoidal"}, optional
+        Which discrete Lagrangian.
+    solver_parameters, options_prefix, compiled
+        As for every stepper; the two solves are called ``position`` and ``velocity``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is no LagrangianSystem, its mass matrix is singular, it starts off its
+        constraints, or these are redundant.
+    """
+
+    order = 2
+    symmetric = True
+    symplectic = True
+    conserves = ("constraint", "velocity constraint", "momenta of linear symmetries")
+    moves = LagrangianSystem
+    solves = ("position", "velocity")
+
+    def __init__(self, system, dt, *, quadrature: str = "midpoint", **options) -> None:
+        if quadrature not in QUADRATURES:
+            raise ValueError(f"quadrature must be one of {QUADRATURES}, not {quadrature!r}")
+        self.quadrature = quadrature
+        super().__init__(system, dt, **options)
+
+    def _sequence(self) -> list[Solve]:
+        position = self._position()
+        mean = pieces(position.stage.unknown)[0]
+        return [position, self._velocity(mean)]
+
+    def _slopes(self, w: Expr, mean: Expr, dt: Constant) -> tuple[Form, Form]:
+        """D₁L_d[w] and D₂L_d[w] for q¹ = q⁰ + Δt u, u the mean velocity of the step."""
+        system, q = self.system, self.system.q
+        if self.quadrature == "midpoint":
+            middle = q + 0.5 * dt * mean
+            force = 0.5 * dt * system.force(w, middle, mean)
+            momentum = system.momentum(w, middle, mean)
+            return force - momentum, force + momentum
+        new = q + dt * mean
+        momentum = 0.5 * (system.momentum(w, q, mean) + system.momentum(w, new, mean))
+        first, second = (0.5 * dt * system.force(w, at, mean) for at in (q, new))
+        return first - momentum, second + momentum
+
+    def _unknown(self, name: str):
+        """An unknown like (q̇, λ), its parts, and the tests that go with them."""
+        system = self.system
+        if system.constraint is None:
+            unknown = Function(system.space, name=name)
+            return unknown, (unknown, None), (TestFunction(system.space), None)
+        space = system.space * system.constraint.space
+        unknown = Function(space, name=name)
+        return unknown, split(unknown), TestFunctions(space)
+
+    def _position(self) -> Solve:
+        # The unknown is u, not q¹: a difference of positions over Δt would lose digits.
+        system, dt = self.system, Constant(0.0, name="dt")
+        unknown, (mean, gamma), (w, test) = self._unknown("stage")
+        v = system.velocity()
+        residual = -system.momentum(w, system.q, v) - self._slopes(w, mean, dt)[0]
+        start = [v]
+        if system.constraint is not None:
+            new = system.q + dt * mean
+            residual -= 0.5 * dt * system.constraint.slope(gamma, w)
+            residual += system.constraint.value(test / dt, at=new)
+            start.append(system.multiplier)
+        guess = dict(zip(pieces(unknown), start, strict=True))
+        return self._make("position", unknown, dt, residual, guess, [])
+
+    def _velocity(self, mean: Function) -> Solve:
+        system, dt = self.system, Constant(0.0, name="dt")
+        unknown, (v, multiplier), (w, test) = self._unknown("velocity")
+        new = system.q + dt * mean
+        residual = system.momentum(w, new, v) - self._slopes(w, mean, dt)[1]
+        start, old = [mean], [system.velocity()]
+        if system.constraint is not None:
+            residual -= 0.5 * dt * system.constraint.slope(multiplier, w, at=new)
+            residual += system.constraint.slope(test, v, at=new)
+            start.append(system.multiplier)
+            old.append(system.multiplier)
+        parts = pieces(unknown)
+        writes = [{target: part} for target, part in zip(old, parts, strict=True)]
+        guess = dict(zip(parts, start, strict=True))
+        return self._make("velocity", unknown, dt, residual, guess, [{system.q: new}, *writes])
+
+    def _make(self, name, unknown, dt, residual, guess, assignments) -> Solve:
+        kind = Solve if self.system.constraint is None else SaddleSolve
+        fixed = self.system.fixed
+        return self._solve(name, unknown, dt, residual, guess, assignments, fixed, kind)

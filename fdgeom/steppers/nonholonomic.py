@@ -1,0 +1,114 @@
+"""The discrete Lagrange–d'Alembert method for constraints on velocities."""
+
+from __future__ import annotations
+
+from firedrake import Constant, Function, TestFunctions, split
+
+from fdgeom.steppers.holonomic import HolonomicStepper
+from fdgeom.steppers.substep import Solve
+from fdgeom.systems.nonholonomic import NonholonomicSystem
+
+
+class NonholonomicMidpoint(HolonomicStepper):
+    """Discrete Lagrange–d'Alembert method with the midpoint rule, for constraints A(q) v = 0.
+
+        ∂L/∂v(q̄, v̄) - Δt/2 ∂L/∂q(q̄, v̄) = ∂L/∂v(q⁰, v⁰) + Δt/2 A(q⁰)ᵀλ⁺,   A(q̄) v̄ = 0,
+        q¹ = q⁰ + Δt v̄,   q̄ = (q⁰ + q¹)/2,
+        ∂L/∂v(q¹, v¹) = ∂L/∂v(q̄, v̄) + Δt/2 ∂L/∂q(q̄, v̄) + Δt/2 A(q¹)ᵀλ⁻,   A(q¹) v¹ = 0.
+
+    The positions are those of the discrete Lagrange–d'Alembert principle of Cortés & Martínez
+    (Nonlinearity 14, 2001) with L_d(q⁰, q¹) = Δt L(q̄, v̄) and the discrete constraint
+    A(q̄)(q¹ - q⁰) = 0; each node's reaction is split in two, so that the velocity at the node is on
+    the constraint too, as in :class:`RATTLE`. Two solves a step: for (v̄, λ⁺), then for (v¹, λ⁻).
+
+    What holds: order two in q and v, symmetric; A(q̄) v̄ = 0 and A(q¹) v¹ = 0 to round-off. The
+    multiplier that the system holds is (λ⁺ + λ⁻)/2, the reaction in the middle of the step to order
+    two (either alone is of order one).
+
+    What does not: motion under constraints on velocities is no Hamiltonian flow, the method is not
+    symplectic, and nothing bounds its energy error. The energy, kept by the motion, is kept to order
+    two over a fixed time; over long times it may wander or drift. Nor are momenta of symmetries kept
+    where the reaction works against them. A system of Chaplygin's type that has a Hamiltonian (see
+    :class:`ChaplyginSystem`) is better moved by a symplectic method.
+
+    Parameters
+    ----------
+    system : NonholonomicSystem
+        What is moved. It must start on the constraint (``system.project()`` goes there).
+    dt : float
+        Time step.
+    solver_parameters, options_prefix, compiled
+        As for every stepper; the two solves are called ``midpoint`` and ``velocity``:
+        ``-<prefix>_midpoint_snes_monitor``. Where the equations couple one node (copies in DG0) the
+        steps are compiled. Else the default is one LU of everything.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is no NonholonomicSystem, starts off its constraints, or these are redundant.
+    """
+
+    order = 2
+    symmetric = True
+    conserves = ("velocity constraint",)
+    moves = NonholonomicSystem
+    solves = ("midpoint", "velocity")
+
+    def _sequence(self) -> list[Solve]:
+        system = self.system
+        space = system.space * system.constraint.space
+        #: v̄ and λ⁺, which the second solve needs.
+        self._middle = Function(space, name="middle")
+        return [self._to_middle(), self._to_end()]
+
+    def _to_middle(self) -> Solve:
+        system, dt = self.system, Constant(0.0, name="dt")
+        slope = system.constraint.slope
+        w, test = TestFunctions(self._middle.function_space())
+        v, reaction = split(self._middle)
+        q = system.q + 0.5 * dt * v
+        residual = (
+            system.momentum(w, q, v)
+            - 0.5 * dt * system.force(w, q, v)
+            - system.momentum(w)
+            - 0.5 * dt * slope(reaction, w)
+            + slope(test, v, at=q)
+        )
+        velocity, _ = self._middle.subfunctions
+        return self._solve(
+            "midpoint",
+            self._middle,
+            dt,
+            residual,
+            dict(
+                zip(self._middle.subfunctions, (system.velocity(), system.multiplier), strict=True)
+            ),
+            [{system.q: system.q + dt * velocity}],
+            system.fixed,
+        )
+
+    def _to_end(self) -> Solve:
+        system, dt = self.system, Constant(0.0, name="dt")
+        slope = system.constraint.slope
+        space = self._middle.function_space()
+        unknown, (w, test) = Function(space, name="end"), TestFunctions(space)
+        v, reaction = split(unknown)
+        velocity, before = self._middle.subfunctions
+        q = system.q - 0.5 * dt * velocity
+        residual = (
+            system.momentum(w, v=v)
+            - system.momentum(w, q, velocity)
+            - 0.5 * dt * system.force(w, q, velocity)
+            - 0.5 * dt * slope(reaction, w)
+            + slope(test, v)
+        )
+        end, after = unknown.subfunctions
+        return self._solve(
+            "velocity",
+            unknown,
+            dt,
+            residual,
+            {end: velocity, after: before},
+            [{system.velocity(): end}, {system.multiplier: 0.5 * (before + after)}],
+            system.fixed,
+        )

@@ -1,0 +1,109 @@
+"""Coordinates with their velocities and accelerations as plain symbols, and the calculus on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+
+class Jets:
+    """Symbols for q, q̇, q̈, q⃛ of some coordinates q(t), and expressions written with them.
+
+    A user writes with functions of time, such as SymPy's ``dynamicsymbols("psi theta")``; inside,
+    differentiation by q and q̇ is easier with symbols.
+
+    Parameters
+    ----------
+    coordinates : sequence of SymPy functions of time
+        The coordinates.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are not different functions of one time.
+    """
+
+    def __init__(self, coordinates: Sequence) -> None:
+        self.coordinates = tuple(check_coordinate("coordinates", c) for c in coordinates)
+        if not self.coordinates:
+            raise ValueError("coordinates must not be empty")
+        if len(set(self.coordinates)) != len(self.coordinates):
+            raise ValueError("coordinates must be different from one another")
+        times = {c.args[0] for c in self.coordinates}
+        if len(times) > 1:
+            raise ValueError(f"coordinates must be functions of one time, not of {times}")
+        (self.t,) = times
+        #: What the coordinates are called.
+        self.names = tuple(c.func.__name__ for c in self.coordinates)
+        # Not zero: integrals over a ray then need no case for its direction.
+        self.q, self.v, self.a, self.j = (
+            tuple(sp.Symbol(f"{name}{dots}", real=True, nonzero=True) for name in self.names)
+            for dots in ("", "'", "''", "'''")
+        )
+
+    def plain(self, name: str, expression, others: Mapping | None = None) -> sp.Expr:
+        """An expression in functions of time, in symbols instead.
+
+        Parameters
+        ----------
+        name : str
+            What to call it in an error.
+        expression : SymPy expression
+            Made of the coordinates, their derivatives, the time and parameters.
+        others : dict, optional
+            What else to put for what.
+
+        Raises
+        ------
+        ValueError
+            If it contains another function of time.
+        """
+        try:
+            expression = sp.sympify(expression).doit()
+        except (sp.SympifyError, AttributeError) as error:
+            raise TypeError(f"{name} must be a SymPy expression, not {expression!r}") from error
+        if not isinstance(expression, sp.Expr) or expression.is_Matrix:
+            raise TypeError(f"{name} must be a scalar SymPy expression, not {expression!r}")
+        symbols = dict(others or {})
+        for k, q in enumerate(self.coordinates):
+            jet = (self.q[k], self.v[k], self.a[k], self.j[k])
+            symbols |= {(q.diff(self.t, n) if n else q): s for n, s in enumerate(jet)}
+        result = expression.xreplace(symbols)
+        left = result.atoms(AppliedUndef) | result.atoms(sp.Derivative)
+        if left:
+            unknown = ", ".join(sorted(map(str, left)))
+            raise ValueError(f"{name} must not contain {unknown}")
+        return result
+
+    def dynamic(self, expression: sp.Expr) -> sp.Expr:
+        """An expression in symbols, in functions of time instead."""
+        functions = {}
+        for k, q in enumerate(self.coordinates):
+            jet = (self.q[k], self.v[k], self.a[k], self.j[k])
+            functions |= {s: (q.diff(self.t, n) if n else q) for n, s in enumerate(jet)}
+        return expression.xreplace(functions)
+
+    def total_derivative(self, expression: sp.Expr) -> sp.Expr:
+        """d/dt along a motion."""
+        result = sp.diff(expression, self.t)
+        for low, high in ((self.q, self.v), (self.v, self.a), (self.a, self.j)):
+            for x, slope in zip(low, high, strict=True):
+                result += sp.diff(expression, x) * slope
+        return result
+
+    def euler(self, expression: sp.Expr, k: int) -> sp.Expr:
+        """Euler's operator E_k = d/dt ∂/∂q̇_k - ∂/∂q_k."""
+        momentum = sp.diff(expression, self.v[k])
+        return self.total_derivative(momentum) - sp.diff(expression, self.q[k])
+
+
+def check_coordinate(name: str, coordinate):
+    """Return a function of time; raise ``TypeError`` for anything else."""
+    if not (isinstance(coordinate, AppliedUndef) and len(coordinate.args) == 1):
+        raise TypeError(
+            f"{name} must be functions of time, such as sympy.physics.mechanics.dynamicsymbols "
+            f"gives, not {coordinate!r}"
+        )
+    return coordinate

@@ -1,0 +1,94 @@
+"""What mechanical systems share that are stated by their energies: numbers, output, checks."""
+
+from __future__ import annotations
+
+import numpy as np
+from firedrake import Function
+from firedrake.assemble import get_assembler
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.essential import EssentialValues
+from fdgeom.systems.constraint import Constraint
+
+
+class MechanicalSystem:
+    """Base of systems of a configuration q, a momentum or velocity, and perhaps a constraint."""
+
+    q: Function
+    multiplier: Function | None
+    constraint: Constraint | None
+    fixed: tuple[EssentialValues, ...]
+
+    def __init__(self, q: Function, coordinates: Function | None = None) -> None:
+        self.q = q
+        self.space = q.function_space()
+        self.mesh, self.comm = self.space.mesh(), self.space.comm
+        if not (coordinates is None or isinstance(coordinates, Function)):
+            raise TypeError(
+                f"coordinates must be a firedrake Function, not {type(coordinates).__name__}"
+            )
+        self._coordinates = coordinates
+        self._held: dict[str, object] = {}
+
+    def functions(self) -> dict[str, Function]:
+        """Everything that a step changes, by name."""
+        raise NotImplementedError
+
+    def energies(self) -> dict[str, Form]:
+        """Energy functionals by name; ``"energy"`` is the total."""
+        raise NotImplementedError
+
+    def velocity(self) -> Expr:
+        """q̇ at the present state."""
+        raise NotImplementedError
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if no step can start from the present state."""
+        raise NotImplementedError
+
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
+        """Momentum functionals by name (none in general)."""
+        return {}
+
+    # --- numbers -------------------------------------------------------------------------------
+    def energy(self) -> float:
+        """The total energy."""
+        return self._value("energy")
+
+    def _value(self, name: str) -> float:
+        if name not in self._held:
+            self._held[name] = get_assembler(self.energies()[name])
+        return float(self._held[name].assemble())
+
+    def constraint_defect(self) -> float:
+        """Largest \\|g(q)\\|, averaged with each test function of the multiplier's space."""
+        return self.constraint.defect() if self.constraint else 0.0
+
+    def velocity_defect(self) -> float:
+        """Largest \\|Dg(q) q̇\\|, averaged in the same way."""
+        return self.constraint.rate(self.velocity()) if self.constraint else 0.0
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def output_fields(self) -> dict[str, Expr]:
+        """Fields worth drawing, by name."""
+        return self.functions()
+
+    def output_coordinates(self) -> Function | None:
+        """Where in space the nodes are, if elsewhere than on the mesh."""
+        return self._coordinates
+
+    # --- what the steppers ask -------------------------------------------------------------------
+    def prepare(self) -> None:
+        """Bring what depends on the state up to date before a step (nothing)."""
+
+    def settle(self) -> None:
+        """Note that all fields belong together, after steps (nothing to do)."""
+
+    def set_time(self, t: float) -> None:
+        """Tell the system the time at the end of the coming step (it is autonomous)."""
+
+    def _check_finite(self) -> None:
+        for name, f in self.functions().items():
+            if self.comm.allreduce(int(not np.all(np.isfinite(f.dat.data_ro)))):
+                raise ValueError(f"{name} holds values that are not finite: set a finite start")
