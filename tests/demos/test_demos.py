@@ -25,6 +25,18 @@ SHORT = {
         ],
     ),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
+    "chaplygin_ball": (
+        ["--until", "2", "--long", "10", "--balls", "2"],
+        ["centre.png", "convergence.png", "invariants.png"],
+    ),
+    "hanging_chain": (
+        ["--cells", "10", "--until", "0.2", "--largest", "100"],
+        ["chain.gif", "chain.png"],
+    ),
+    "spherical_pendulum": (
+        ["--until", "1", "--long", "20", "--copies", "10"],
+        ["energy.png", "motion.png"],
+    ),
     "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
 }
 
