@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mpi4py import MPI
+
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
 from fdgeom.solvers.data import Snapshot
@@ -48,6 +50,8 @@ class FusedSteps:
     def _add(self, substep, tolerances) -> list[tuple]:
         if any(e.target is not None for e in substep.stage.essential):
             raise CannotCompile(f"{substep.name}: a motion is prescribed as a function of time")
+        if substep.stage.essential and len(substep.stage.unknown.function_space()) > 1:
+            raise CannotCompile(f"{substep.name}: an unknown of several parts has given values")
         if substep.stage.gradient_test is not None:
             raise CannotCompile(f"{substep.name}: the variational derivative is an unknown")
         solve = self._program.add_solve(
@@ -96,6 +100,8 @@ class FusedSteps:
         return taken, None
 
     def _reason(self, unit: Unit, reason: int, move: int) -> str:
+        # Ranks on which all went well name no move.
+        move = unit.comm.allreduce(move, op=MPI.MAX)
         phase = self._sequence[move][0] if move >= 0 else -1
         words = REASONS.get(reason, f"code {reason}")
         where = unit.place_of_failure(phase) if phase >= 0 else None

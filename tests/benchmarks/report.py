@@ -145,7 +145,7 @@ def picture(results: dict, path: Path) -> None:
         "fused, maps": ("#2166ac", "--", "P"),
         "fused, chain": ("#053061", "-", "X"),
     }
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
     for name, (color, line, marker) in styles.items():
         points = [(n, results["steps"][str(n)].get(name)) for n in cells]
         points = [(n, t) for n, t in points if t is not None]
@@ -159,7 +159,7 @@ def picture(results: dict, path: Path) -> None:
     right.set(xlabel="cells", ylabel="time / time of scalar C [1]", title="Ratio to hand-written C")
     for axes in (left, right):
         axes.grid(True, which="major", alpha=0.3)
-    right.legend(fontsize=8)
+    figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize=8)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 

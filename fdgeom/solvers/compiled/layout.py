@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from firedrake import Function, SpatialCoordinate
 
@@ -115,13 +117,14 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
     mesh = tables.mesh
     if mesh.geometric_dimension != 1 or tables.arity(mesh.coordinates) != 2:
         return None
+    spaces = [f.function_space() for f in tables.representatives]
+    arities = [tables.arity(f) for f in tables.representatives]
+    if any(n > 2 or (n == 2 and not _is_cg1(V)) for V, n in zip(spaces, arities, strict=True)):
+        return None
+    # All ranks take part in these, also one whose part of the mesh is no chain.
+    places = [_node_coordinates(space) for space in spaces]
     orders = []
-    for f in tables.representatives:
-        space = f.function_space()
-        arity = tables.arity(f)
-        if arity > 2 or (arity == 2 and not _is_cg1(space)):
-            return None
-        x = _node_coordinates(space)
+    for space, arity, x in zip(spaces, arities, places, strict=True):
         order = np.argsort(x)
         place = np.empty(len(order), dtype=np.int64)
         place[order] = np.arange(len(order))
@@ -137,13 +140,13 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
     return orders
 
 
-def describe(function: Function, index: int) -> str:
-    """The place of a node (of a cell, for a problem of cells), for a message."""
+def describe(function: Function) -> Callable[[int], str]:
+    """What puts the place of a node (of a cell, for a problem of cells) into words."""
     space = function.function_space()
     if space.mesh().geometric_dimension != 1:
-        return f"local node {index}"
+        return lambda index: f"local node {index}"
     x = _node_coordinates(space)
-    return f"the node at {x[min(index, len(x) - 1)]:.6g}"
+    return lambda index: f"the node at {x[min(index, len(x) - 1)]:.6g}"
 
 
 def _is_cg1(space) -> bool:

@@ -275,14 +275,17 @@ class Unit:
         return float(np.sqrt(self.comm.allreduce(square) if self.comm.size > 1 else square))
 
     def place_of_failure(self, phase: int) -> str | None:
-        """Where the last failure of a phase was on this rank, in words; None if there was none."""
+        """Where the last failure of a phase was on this rank, in words; None if there was none.
+
+        To be called on all ranks.
+        """
         report = self.reports[phase]
+        function = self.program.phases[phase].solved[0]
+        words = describe(function)  # on all ranks: it interpolates the coordinate
         if report.reason >= 0:
             return None
-        function = self.program.phases[phase].solved[0]
-        index = self.layout.original(self.program.tables.space(function), int(report.failed))
         report.reason = 0
-        return describe(function, index)
+        return words(self.layout.original(self.program.tables.space(function), int(report.failed)))
 
 
 def load(code: str, flags: Sequence[str], comm: MPI.Comm):
