@@ -1,5 +1,16 @@
 """Maps from one state to the next, a file for each family."""
 
+from fdgeom.steppers.alpha_scheme import (
+    AlphaScheme,
+    chung_hulbert,
+    general_alpha,
+    hamel_alpha,
+    hht_alpha,
+    newmark,
+    three_root,
+    two_root,
+    wbz_alpha,
+)
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
@@ -21,6 +32,7 @@ from fdgeom.steppers.sweep import (
 __all__ = [
     "RATTLE",
     "SHAKE",
+    "AlphaScheme",
     "Composition",
     "DiscreteGradient",
     "DiscreteLagrangian",
@@ -36,4 +48,12 @@ __all__ = [
     "StormerVerlet",
     "SymmetricPoissonIntegrator",
     "SymplecticEuler",
+    "chung_hulbert",
+    "general_alpha",
+    "hamel_alpha",
+    "hht_alpha",
+    "newmark",
+    "three_root",
+    "two_root",
+    "wbz_alpha",
 ]
