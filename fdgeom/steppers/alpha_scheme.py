@@ -72,11 +72,7 @@ class AlphaScheme:
                 f"B2 must lie in [-1, 1), not {self.B2:g}: the control force would grow by itself "
                 "(alpha_m must not be above 1/2)"
             )
-        if self.beta <= _ROUND_OFF:
-            raise ValueError(
-                f"A, A3, A4 (or beta) give beta = {self.beta:g}; it must be positive, for the step "
-                "solves for the displacement (explicit schemes: StormerVerlet)"
-            )
+        _check_beta(self.beta)
 
     @property
     def gamma(self) -> float:
@@ -278,10 +274,19 @@ def three_root(rho_1: float, rho_2: float, rho_3: float) -> AlphaScheme:
 
 def _scheme(gamma, beta, B1, B2, name: str) -> AlphaScheme:
     """The scheme with σ = -½ and these Newmark parameters: A₃ = 2(3β - 1), A₄ = -3(4β - 1)."""
-    beta = _number("beta", beta)
+    beta = _check_beta(_number("beta", beta))
     return AlphaScheme(
         _number("gamma", gamma), 2 * (3 * beta - 1), -3 * (4 * beta - 1), B1, B2, name
     )
+
+
+def _check_beta(beta: float) -> float:
+    if beta <= _ROUND_OFF:
+        raise ValueError(
+            f"beta (or A, A3, A4, which give it) must be positive, not {beta:.4g}: the step solves "
+            "for the displacement (for explicit steps see StormerVerlet)"
+        )
+    return beta
 
 
 def _number(name: str, value) -> float:
