@@ -1,6 +1,6 @@
 """fdgeom: geometric mechanics for Firedrake."""
 
-from fdgeom import lie, measures
+from fdgeom import analysis, lie, measures
 from fdgeom.errors import StepFailed
 from fdgeom.recording import (
     Casimir,
@@ -103,6 +103,7 @@ __all__ = [
     "SymmetricPoissonIntegrator",
     "SymplecticEuler",
     "VTKOutput",
+    "analysis",
     "animate",
     "chung_hulbert",
     "copies",
