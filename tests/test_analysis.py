@@ -169,7 +169,7 @@ def test_trapezoidal_rule_exactly():
 @pytest.mark.parametrize("rho", [0.0, 0.25, 0.5, 0.75, 0.9])
 def test_leading_errors(rho):
     """ξ̄ = c³Ω³/2 + ..., elongation (1/12 + 3c²/8) Ω² + ..., the remainders two orders smaller."""
-    c, W = (1 - rho) / (1 + rho), np.array([0.04, 0.08, 0.16])
+    c, W = (1 - rho) / (1 + rho), np.array([0.03, 0.06, 0.12])
     scheme = fg.hamel_alpha(rho)
     damping = damping_ratio(scheme, W) / (c**3 * W**3 / 2) - 1
     period = period_elongation(scheme, W) / ((1 / 12 + 3 * c**2 / 8) * W**2) - 1

@@ -60,6 +60,15 @@ TESTED_ELSEWHERE = {
     "RungeKutta4": "tests/steppers/test_hamiltonian_steppers.py",
     "StormerVerlet": "tests/steppers/test_hamiltonian_steppers.py",
     "SymplecticEuler": "tests/steppers/test_hamiltonian_steppers.py",
+    "AlphaScheme": "tests/steppers/test_alpha_scheme.py",
+    "chung_hulbert": "tests/steppers/test_alpha_scheme.py",
+    "general_alpha": "tests/steppers/test_alpha_scheme.py",
+    "hamel_alpha": "tests/steppers/test_alpha_scheme.py",
+    "hht_alpha": "tests/steppers/test_alpha_scheme.py",
+    "newmark": "tests/steppers/test_alpha_scheme.py",
+    "three_root": "tests/steppers/test_alpha_scheme.py",
+    "two_root": "tests/steppers/test_alpha_scheme.py",
+    "wbz_alpha": "tests/steppers/test_alpha_scheme.py",
 }
 
 
