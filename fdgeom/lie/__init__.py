@@ -1,7 +1,8 @@
 """so(3), se(3) and their groups: as UFL expressions, and as NumPy arrays.
 
 `so3`, `quaternion` and `se3` take and return UFL expressions; `arrays` has modules of the same
-names for NumPy arrays of any leading shape, and the prefix product of a chain of poses.
+names for NumPy arrays of any leading shape, and the prefix product of a chain of poses. `groups`
+has what a time stepper needs of a group: `groups.SO3`, `groups.R3xSO3`, `groups.SE3`.
 
 Vectors of R^6 have the rotation first and the translation last, quaternions their scalar first.
 Tangent maps are left trivialised: they give velocities in the body frame. An argument of another
@@ -10,6 +11,6 @@ shape raises ValueError, one of another kind TypeError; both name it.
 
 from __future__ import annotations
 
-from fdgeom.lie import arrays, quaternion, se3, so3
+from fdgeom.lie import arrays, groups, quaternion, se3, so3
 
-__all__ = ["arrays", "quaternion", "se3", "so3"]
+__all__ = ["arrays", "groups", "quaternion", "se3", "so3"]

@@ -1,0 +1,178 @@
+"""Groups as the time steppers see them: how a configuration moves, and how velocities combine.
+
+A configuration is a tuple of UFL expressions, vectors of the algebra are one UFL vector: rotation
+first, translation last. `SO3`, `R3xSO3` and `SE3` move by their exponential; ``SE3.by("cay")`` by the
+Cayley map.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import ufl
+from ufl.core.expr import Expr
+
+from fdgeom.lie import quaternion, se3, so3
+from fdgeom.lie.operands import blocks, halves, join, tensor
+
+Configuration = tuple[Expr, ...]
+
+_RETRACTIONS = ("exp", "cay")
+_ZERO = ufl.zero(3, 3)
+
+
+class Group(ABC):
+    """A group that acts on itself from the right: g ↦ g r(d), with d in its algebra.
+
+    Parameters
+    ----------
+    retraction : {"exp", "cay"}
+        The map r from the algebra to the group: exponential or Cayley map.
+
+    Attributes
+    ----------
+    dimension : int
+        Of the algebra.
+    shapes : tuple of tuples
+        Shapes of the parts of a configuration. Rotations are unit quaternions, scalar first.
+
+    Raises
+    ------
+    ValueError
+        If the retraction is unknown.
+    """
+
+    name: ClassVar[str]
+    dimension: ClassVar[int]
+    shapes: ClassVar[tuple[tuple[int, ...], ...]]
+
+    def __init__(self, retraction: str = "exp") -> None:
+        if retraction not in _RETRACTIONS:
+            raise ValueError(f"retraction must be one of {_RETRACTIONS}, not {retraction!r}")
+        self.retraction = retraction
+
+    def by(self, retraction: str) -> Group:
+        """The same group, moved by another retraction."""
+        return type(self)(retraction)
+
+    def __repr__(self) -> str:
+        return f"{self.name} by {self.retraction}"
+
+    @abstractmethod
+    def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
+        """g r(d) for a configuration g and an increment d of the algebra.
+
+        The quaternion comes out of unit length to round-off, however many steps are taken: it is
+        multiplied by (3 - |q|²)/2 ≈ 1/|q|, in which the increment does not occur.
+        """
+
+    @abstractmethod
+    def tangent(self, increment: Expr) -> Expr:
+        """The matrix T(d) with r(d)⁻¹ Dr(d)·δ = hat(T(d) δ)."""
+
+    @abstractmethod
+    def bracket(self, a: Expr, b: Expr) -> Expr:
+        """[a, b]."""
+
+    @abstractmethod
+    def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
+        """ad*_v μ, from ⟨ad*_v μ, w⟩ = ⟨μ, [v, w]⟩."""
+
+    def parts(self, configuration: Configuration) -> Configuration:
+        """A configuration, its number of parts and their shapes checked."""
+        if not isinstance(configuration, list | tuple) or len(configuration) != len(self.shapes):
+            raise TypeError(
+                f"configuration must be a tuple of {len(self.shapes)} UFL expressions of shapes "
+                f"{self.shapes} for {self.name}"
+            )
+        return tuple(
+            tensor(part, shape, "configuration")
+            for part, shape in zip(configuration, self.shapes, strict=True)
+        )
+
+    def turned(self, orientation: Expr, increment: Expr) -> Expr:
+        """A unit quaternion after a rotation in the body frame."""
+        turn = quaternion.exp if self.retraction == "exp" else quaternion.cay
+        length = ufl.dot(orientation, orientation)
+        return 0.5 * (3 - length) * quaternion.product(orientation, turn(increment))
+
+
+class _SO3(Group):
+    """Rotations: configuration (unit quaternion), velocity in the body frame."""
+
+    name = "SO3"
+    dimension = 3
+    shapes = ((4,),)
+
+    def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
+        (q,) = self.parts(configuration)
+        return (self.turned(q, tensor(increment, (3,), "increment")),)
+
+    def tangent(self, increment: Expr) -> Expr:
+        return so3.dexp(increment) if self.retraction == "exp" else so3.dcay(increment)
+
+    def bracket(self, a: Expr, b: Expr) -> Expr:
+        return so3.bracket(a, b)
+
+    def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
+        return so3.coadjoint(v, momentum)
+
+
+class _R3xSO3(Group):
+    """Translations beside rotations: configuration (position, unit quaternion), velocity (ω, v)
+    with ω in the body frame and v = dx/dt in the space frame."""
+
+    name = "R3xSO3"
+    dimension = 6
+    shapes = ((3,), (4,))
+
+    def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
+        x, q = self.parts(configuration)
+        rotation, translation = halves(increment, "increment")
+        return x + translation, self.turned(q, rotation)
+
+    def tangent(self, increment: Expr) -> Expr:
+        rotation, _ = halves(increment, "increment")
+        turn = so3.dexp(rotation) if self.retraction == "exp" else so3.dcay(rotation)
+        return blocks(turn, _ZERO, _ZERO, ufl.Identity(3))
+
+    def bracket(self, a: Expr, b: Expr) -> Expr:
+        return join(so3.bracket(halves(a, "a")[0], halves(b, "b")[0]), ufl.zero(3))
+
+    def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
+        moment, _ = halves(momentum, "momentum")
+        return join(so3.coadjoint(halves(v, "v")[0], moment), ufl.zero(3))
+
+
+class _SE3(Group):
+    """Motions of space: configuration (position, unit quaternion), velocity (ω, v) in the body
+    frame."""
+
+    name = "SE3"
+    dimension = 6
+    shapes = ((3,), (4,))
+
+    def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
+        x, q = self.parts(configuration)
+        rotation, _ = halves(increment, "increment")
+        pose = se3.pose_exp if self.retraction == "exp" else se3.pose_cay
+        translation, _ = pose(increment)
+        return x + quaternion.rotate(q, translation), self.turned(q, rotation)
+
+    def tangent(self, increment: Expr) -> Expr:
+        return se3.dexp(increment) if self.retraction == "exp" else se3.dcay(increment)
+
+    def bracket(self, a: Expr, b: Expr) -> Expr:
+        return se3.bracket(a, b)
+
+    def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
+        return se3.coadjoint(v, momentum)
+
+
+#: Rotations about a fixed point.
+SO3 = _SO3()
+#: Position in space and orientation, one beside the other.
+R3xSO3 = _R3xSO3()
+#: Rigid motions, velocities in the body frame.
+SE3 = _SE3()
