@@ -2,14 +2,19 @@
 
 import pytest
 from firedrake import (
+    Constant,
     Function,
     FunctionSpace,
     IntervalMesh,
+    PeriodicIntervalMesh,
     TestFunction,
+    UnitSquareMesh,
     VectorFunctionSpace,
     dot,
     dx,
+    grad,
     inner,
+    ln,
 )
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import wave
@@ -46,6 +51,40 @@ def test_is_local(mesh, family, degree, measure, derivative, local):
     # The unknown is left alone.
     assert (u.dat.data_ro == 3.0).all()
     assert not is_affine(residual, u)
+
+
+@pytest.mark.parametrize("kind", ["periodic", "triangles", "quadrilaterals"])
+def test_is_local_on_other_meshes(kind):
+    mesh = {
+        "periodic": lambda: PeriodicIntervalMesh(5, 1.0),
+        "triangles": lambda: UnitSquareMesh(2, 2),
+        "quadrilaterals": lambda: UnitSquareMesh(2, 2, quadrilateral=True),
+    }[kind]()
+    V = FunctionSpace(mesh, "CG", 1)
+    u, v = Function(V), TestFunction(V)
+    lumped = dx(domain=mesh, degree=1, scheme="KMV") if kind == "triangles" else None
+    assert not is_local(inner(grad(u), grad(v)) * dx, u)
+    assert not is_local(u * v * dx, u)
+    if lumped:
+        assert is_local(u**3 * v * lumped, u)
+
+
+@pytest.mark.parametrize("zero", ["function", "constant"])
+def test_a_coupling_that_is_zero_now_is_one(mesh, zero):
+    """The values may change in the course of a run."""
+    V = FunctionSpace(mesh, "CG", 1)
+    u, v = Function(V), TestFunction(V)
+    k = Function(FunctionSpace(mesh, "DG", 0)) if zero == "function" else Constant(0.0)
+    assert not is_local(u * v * vertex(mesh) + k * inner(grad(u), grad(v)) * dx, u)
+
+
+def test_values_that_random_numbers_do_not_suit(mesh):
+    """ln(10 - f) is finite as it is and at no random value of the constant, so the whole mesh is asked."""
+    V = FunctionSpace(mesh, "CG", 1)
+    u, v, c = Function(V), TestFunction(V), Constant(-10.0)
+    f = Function(V)
+    assert is_local(ln(-c - f) * u * v * vertex(mesh), u)
+    assert not is_local(ln(-c - f) * u * v * dx, u)
 
 
 def test_affine(mesh):

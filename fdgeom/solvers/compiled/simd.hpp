@@ -57,6 +57,19 @@ inline bool all_le(vec a, vec b) {
 }
 inline double get(vec a, int l) { return a.v[l]; }
 inline void put(vec &a, int l, double x) { a.v[l] = x; }
+// The last lane of one vector and all but the last of the next.
+inline vec shifted(vec before, vec now) {
+#ifdef __clang__
+  vec r;
+  for (int l = 0; l < W; ++l) r.v[l] = l ? now.v[l - 1] : before.v[W - 1];
+  return r;
+#else
+  typedef int64_t places __attribute__((vector_size(8 * FDGEOM_WIDTH)));
+  places p;
+  for (int l = 0; l < W; ++l) p[l] = W - 1 + l;
+  return __builtin_shuffle(before.v, now.v, p);
+#endif
+}
 template <class T> struct lanes { static constexpr int count = 1; };
 template <> struct lanes<vec> { static constexpr int count = W; };
 #else
@@ -73,6 +86,7 @@ inline void store(double *p, double a) { *p = a; }
 inline bool all_le(double a, double b) { return a <= b; }
 inline double get(double a, int) { return a; }
 inline void put(double &a, int, double x) { a = x; }
+inline double shifted(double before, double) { return before; }
 
 // x := A⁻¹ x without pivoting, every loop unrolled. A is overwritten.
 template <int N, class T> inline void solve_plain(T *A, T *x) {
