@@ -68,6 +68,10 @@ class Group(ABC):
         """
 
     @abstractmethod
+    def rate(self, configuration: Configuration, v: Expr) -> Configuration:
+        """ġ = g v̂, part by part: the derivative of `retract` at d = 0 along v."""
+
+    @abstractmethod
     def tangent(self, increment: Expr) -> Expr:
         """The matrix T(d) with r(d)⁻¹ Dr(d)·δ = hat(T(d) δ)."""
 
@@ -91,6 +95,10 @@ class Group(ABC):
             for part, shape in zip(configuration, self.shapes, strict=True)
         )
 
+    def turning(self, orientation: Expr, w: Expr) -> Expr:
+        """q̇ = q (0, w)/2 for an angular velocity in the body frame."""
+        return 0.5 * quaternion.product(orientation, ufl.as_vector([0, w[0], w[1], w[2]]))
+
     def turned(self, orientation: Expr, increment: Expr) -> Expr:
         """A unit quaternion after a rotation in the body frame."""
         turn = quaternion.exp if self.retraction == "exp" else quaternion.cay
@@ -108,6 +116,10 @@ class _SO3(Group):
     def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
         (q,) = self.parts(configuration)
         return (self.turned(q, tensor(increment, (3,), "increment")),)
+
+    def rate(self, configuration: Configuration, v: Expr) -> Configuration:
+        (q,) = self.parts(configuration)
+        return (self.turning(q, tensor(v, (3,), "v")),)
 
     def tangent(self, increment: Expr) -> Expr:
         return so3.dexp(increment) if self.retraction == "exp" else so3.dcay(increment)
@@ -131,6 +143,11 @@ class _R3xSO3(Group):
         x, q = self.parts(configuration)
         rotation, translation = halves(increment, "increment")
         return x + translation, self.turned(q, rotation)
+
+    def rate(self, configuration: Configuration, v: Expr) -> Configuration:
+        _, q = self.parts(configuration)
+        rotation, translation = halves(v, "v")
+        return translation, self.turning(q, rotation)
 
     def tangent(self, increment: Expr) -> Expr:
         rotation, _ = halves(increment, "increment")
@@ -159,6 +176,11 @@ class _SE3(Group):
         pose = se3.pose_exp if self.retraction == "exp" else se3.pose_cay
         translation, _ = pose(increment)
         return x + quaternion.rotate(q, translation), self.turned(q, rotation)
+
+    def rate(self, configuration: Configuration, v: Expr) -> Configuration:
+        _, q = self.parts(configuration)
+        rotation, translation = halves(v, "v")
+        return quaternion.rotate(q, translation), self.turning(q, rotation)
 
     def tangent(self, increment: Expr) -> Expr:
         return se3.dexp(increment) if self.retraction == "exp" else se3.dcay(increment)

@@ -165,6 +165,19 @@ def test_tangent_is_the_derivative(evaluate, group):
     assert np.abs(found - expected).max() < 2e-13
 
 
+def test_rate_is_the_derivative_at_zero(evaluate, group):
+    (v,) = cut(group, A)
+
+    def build(v, zero, *g):
+        moved = group.retract(g, zero)
+        return [*(ufl.derivative(part, zero, v) for part in moved), *group.rate(g, v)]
+
+    found = evaluate(build, v, 0 * v, *configuration(group))
+    half = len(found) // 2
+    for rate, expected in zip(found[:half], found[half:], strict=True):
+        assert rate == pytest.approx(expected, abs=1e-15 * 10)
+
+
 def test_third_derivatives_at_zero(evaluate, group):
     """Along a line through zero: finite, and those of the matrix exponential."""
     a, _ = cut(group, A, B)
@@ -210,7 +223,7 @@ def test_bracket_and_coadjoint(evaluate, group):
 
 
 def test_quaternions_stay_unit(evaluate, group):
-    """Ten thousand motions, each from the last; without care the length wanders off by 1e-14."""
+    """Ten thousand motions, each from the last; without care the length wanders off by 1e-12."""
     from firedrake import Function, VectorFunctionSpace
 
     import fdgeom as fg
