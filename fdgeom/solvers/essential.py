@@ -35,3 +35,26 @@ class EssentialValues:
         if self.target is None:
             return 0.5 * old
         return 0.5 * (old + self.target.dat.data_ro_with_halos.reshape(-1)[self.dofs])
+
+
+class GivenValues:
+    """Degrees of freedom of a part of an unknown whose values are set from outside.
+
+    Attributes
+    ----------
+    part, dofs
+        As of :class:`EssentialValues`.
+    now : numpy.ndarray or float
+        The values.
+    target : None
+        Nothing that the values would move to by themselves.
+    """
+
+    target = None
+
+    def __init__(self, part: int, dofs: np.ndarray) -> None:
+        self.part, self.dofs, self.now = part, dofs, 0.0
+
+    def values(self) -> np.ndarray | float:
+        """The given values now."""
+        return self.now

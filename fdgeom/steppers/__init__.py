@@ -15,6 +15,7 @@ from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
 from fdgeom.steppers.gauss_legendre import GaussLegendre
+from fdgeom.steppers.generalized_alpha import GeneralizedAlpha
 from fdgeom.steppers.generating_function import GeneratingFunction4
 from fdgeom.steppers.nonholonomic import NonholonomicMidpoint
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
@@ -37,6 +38,7 @@ __all__ = [
     "DiscreteGradient",
     "DiscreteLagrangian",
     "GaussLegendre",
+    "GeneralizedAlpha",
     "GeneratingFunction4",
     "HamelFieldIntegrator",
     "ImplicitMidpoint",

@@ -8,6 +8,7 @@ from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.lagrangian import LagrangianSystem
 from fdgeom.systems.nonholonomic import NonholonomicSystem
 from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.second_order import SecondOrderSystem
 from fdgeom.systems.section import Section
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LagrangianSystem",
     "NonholonomicSystem",
     "PoissonSystem",
+    "SecondOrderSystem",
     "Section",
     "copies",
 ]

@@ -58,7 +58,7 @@ class Constraint:
         multiplier: Function,
         forbidden: Mapping[Function, str],
     ) -> None:
-        _check_multiplier(q, multiplier, forbidden)
+        _check_multiplier(q, self._tangent(q), multiplier, forbidden)
         if not callable(functional) or isinstance(functional, Form):
             raise TypeError(
                 "constraint must be a callable of the multiplier giving a form, such as "
@@ -67,11 +67,13 @@ class Constraint:
         self.q, self.multiplier = q, multiplier
         self.space = multiplier.function_space()
         self.comm = self.space.comm
+        #: Space of q̇.
+        self.tangent = self._tangent(q)
         #: ν, the test function of the multiplier's space.
         self.test = TestFunction(self.space)
-        self._direction = Function(q.function_space(), name="direction")
+        self._direction = Function(self.tangent, name="direction")
         self._form = self._linear_form(functional, forbidden)
-        self._slope = tidy(derivative(self._form, q, self._direction))
+        self._slope = self._along(self._form, self._direction)
         self._held: dict[str, object] = {}
 
     def _linear_form(self, functional: Callable, forbidden) -> Form:
@@ -99,9 +101,19 @@ class Constraint:
         for function, why in forbidden.items():
             if depends_on(form, function):
                 raise ValueError(f"constraint: {why}")
-        if not depends_on(form, self.q):
+        if not self._depends(form):
             raise ValueError("constraint does not depend on q: its gradient is zero")
         return form
+
+    # --- what a configuration on a group does in another way ------------------------------------
+    def _tangent(self, q: Function):
+        return q.function_space()
+
+    def _depends(self, form: Form) -> bool:
+        return depends_on(form, self.q)
+
+    def _along(self, form: Form, direction: Expr) -> Form:
+        return tidy(derivative(form, self.q, direction))
 
     # --- forms ---------------------------------------------------------------------------------
     def value(self, test: Expr, at: Expr | None = None) -> Form:
@@ -164,9 +176,9 @@ class Constraint:
         ValueError
             Naming what is wrong.
         """
-        space = self.q.function_space()
-        gradient = assemble(self.slope(self.test, TrialFunction(space)), mat_type="aij").petscmat
-        speeds = Function(space).interpolate(velocity).dat.data_ro
+        gradient = self.slope(self.test, TrialFunction(self.tangent))
+        gradient = assemble(gradient, mat_type="aij").petscmat
+        speeds = Function(self.tangent).interpolate(velocity).dat.data_ro
         self._check_consistent(gradient, velocity, speeds)
         with assemble(mass, diagonal=True).dat.vec_ro as diagonal:
             weight = diagonal.copy()
@@ -219,7 +231,7 @@ class Constraint:
             )
 
 
-def _check_multiplier(q: Function, multiplier, others: Sequence[Function]) -> None:
+def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Function]) -> None:
     if not isinstance(multiplier, Function):
         raise TypeError(f"multiplier must be a firedrake Function, not {type(multiplier).__name__}")
     if multiplier is q or any(multiplier is f for f in others):
@@ -232,10 +244,10 @@ def _check_multiplier(q: Function, multiplier, others: Sequence[Function]) -> No
         )
     if space.mesh() is not q.function_space().mesh():
         raise ValueError("multiplier must live on the mesh of q")
-    if space.dim() > q.function_space().dim():
+    if space.dim() > tangent.dim():
         raise ValueError(
             f"multiplier: its space has {space.dim()} degrees of freedom, more constraints than "
-            f"the {q.function_space().dim()} of q: take a smaller space"
+            f"the {tangent.dim()} of q: take a smaller space"
         )
 
 

@@ -36,7 +36,7 @@ class VelocityConstraint(Constraint):
     def __init__(
         self, q: Function, v: Function, functional: Callable, multiplier: Function
     ) -> None:
-        _check_multiplier(q, multiplier, {v: ""})
+        _check_multiplier(q, q.function_space(), multiplier, {v: ""})
         if not callable(functional) or isinstance(functional, Form):
             raise TypeError(
                 "constraint must be a callable of the multiplier and the velocity giving a form, "
@@ -46,6 +46,7 @@ class VelocityConstraint(Constraint):
         self.q, self.multiplier = q, multiplier
         self.space = multiplier.function_space()
         self.comm = self.space.comm
+        self.tangent = q.function_space()
         self.test = TestFunction(self.space)
         self._direction = Function(q.function_space(), name="direction")
         self._slope = self._bilinear_form(functional, v)

@@ -1,0 +1,193 @@
+"""The generalized-α family, on vector spaces and on Lie groups, with constraints."""
+
+from __future__ import annotations
+
+from firedrake import Function
+
+from fdgeom.forms import copy_into
+from fdgeom.solvers.data import Snapshot, fields
+from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
+from fdgeom.steppers.alpha_solve import AlphaSolve
+from fdgeom.steppers.alpha_start import MotionStart
+from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion import Motion
+
+STARTS = ("default", "consistent")
+#: A multiplier grows without bound where nothing damps the highest frequencies.
+_LARGEST_RHO = 1 - 1e-6
+
+
+class GeneralizedAlpha(Stepper):
+    """Generalized-α: Newmark, HHT-α, WBZ-α, Chung–Hulbert and Hamel-α in one scheme.
+
+    On a Lie group (a vector space is one, with g exp(D) = q + D), with the true acceleration v̇
+    and an algorithmic one a,
+
+        D  = h v⁰ + h² ((½ - β) a⁰ + β a¹),          g¹ = g⁰ exp(D),
+        v¹ = v⁰ + h ((1 - A) a⁰ + A a¹),
+        a¹ = (1 + B₁) v̇¹ - (B₁ + B₂) v̇⁰ + B₂ a⁰,
+        r(g¹, v¹, v̇¹, t¹) + B(g¹)ᵀλ¹ = 0,           Φ(g¹) = 0:
+
+    the equations hold at the new time, and one Newton iteration finds D and λ. Gu, Liu, An & Shi
+    (Hamel generalized-α, eqs. 33-35 and 55-65); without the Lie group Chung & Hulbert, J. Appl.
+    Mech. 60 (1993); with it Brüls & Cardona, J. Comput. Nonlinear Dyn. 5 (2010).
+
+    Parameters
+    ----------
+    system : Motion
+        What is moved: a :class:`fdgeom.SecondOrderSystem`, rigid bodies, a beam.
+    dt : float
+        Time step h. Where it changes between two steps the control force M(a - v̇) is rescaled, so
+        that the order stays.
+    scheme : AlphaScheme, optional
+        The member of the family, ``hamel_alpha(0.8)`` if not given.
+    start : {"default", "consistent"}
+        How a begins. "default": a⁰ = v̇⁰, safe for stiff systems. "consistent": a⁰ = v̇ at the
+        shifted time, and with a constraint a velocity that is O(h²) off it, so that the multiplier
+        is of second order from the first step on; it differentiates the equations once more.
+    solver_parameters, options_prefix, compiled
+        As for every stepper. A linear problem with constant matrices is factorised once. The default
+        is an LU of everything; large problems want ``{"ksp_type": "cg", "pc_type": "gamg"}`` or so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is no motion, no acceleration belongs to its start, the start is off the
+        constraint, or a scheme without damping is to carry a constraint.
+
+    Notes
+    -----
+    The configuration and velocity of the system may be set between two steps: the accelerations are
+    then solved for anew. The reported ``acceleration`` is the true one, v̇.
+    """
+
+    order = 2
+    conserves = ("constraint",)
+
+    def __init__(
+        self,
+        system: Motion,
+        dt: float,
+        scheme: AlphaScheme | None = None,
+        *,
+        start: str = "default",
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
+        if scheme is not None and not isinstance(scheme, AlphaScheme):
+            raise TypeError(
+                f"scheme must be an AlphaScheme such as hamel_alpha(0.8), not {scheme!r}"
+            )
+        if start not in STARTS:
+            raise ValueError(f"start must be one of {STARTS}, not {start!r}")
+        self.scheme = hamel_alpha(0.8) if scheme is None else scheme
+        self.order = 2 if self.scheme.is_second_order else 1
+        self._start_kind = start
+        super().__init__(
+            system,
+            dt,
+            solver_parameters=solver_parameters,
+            options_prefix=options_prefix,
+            compiled=compiled,
+        )
+
+    def _setup(self) -> None:
+        system = self.system
+        if not isinstance(system, Motion):
+            raise TypeError(
+                "system: GeneralizedAlpha needs a second-order motion such as a SecondOrderSystem, "
+                f"not {type(system).__name__}"
+            )
+        if system.constraint is not None and self.scheme.rho_inf > _LARGEST_RHO:
+            raise ValueError(
+                f"scheme: {self.scheme.name or 'it'} does not damp the highest frequencies "
+                f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
+                "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
+            )
+        system.check_start()
+        self._start = MotionStart(system)
+        self._solve = AlphaSolve(self)
+        self._known = Snapshot([*system.configuration, system.v])
+        self._carried = Snapshot([system.acceleration, system.algorithmic])
+        self._last_dt = self._dt
+        self._begin(0.0)
+
+    # --- the accelerations at the start ----------------------------------------------------------
+    def _begin(self, t: float) -> None:
+        """Find the accelerations that belong to the configuration and velocity."""
+        system, start = self.system, self._start
+        system.set_time(t)
+        if system.given is not None:
+            system.given.update()
+            _put_given(system)
+        start.solve_acceleration()
+        copy_into(system.algorithmic, system.acceleration)
+        if self._start_kind == "consistent":
+            self._shift()
+        self._last_dt = self._dt
+        self._remember()
+
+    def _shift(self) -> None:
+        system, scheme, h = self.system, self.scheme, self._dt
+        start = self._start
+        start.solve_jerk()
+        if system.constraint is not None:
+            change = Function(system.space)
+            bracket = Function(system.space).interpolate(
+                system.bracket(system.v, system.acceleration)
+            )
+            weight = 1 / 6 - scheme.beta - scheme.shift / 2
+            for c, j, b in zip(fields(change), fields(start.jerk), fields(bracket), strict=True):
+                c.array[...] = h**2 * (weight * j.array + b.array / 12)
+                c.written(ghosts_too=True)
+            start.solve_normal(change)
+            _add(system.v, 1.0, change)
+        _add(system.algorithmic, scheme.shift * h, start.jerk)
+
+    def _remember(self) -> None:
+        self._known.take()
+        self._carried.take()
+
+    # --- stepping --------------------------------------------------------------------------------
+    def _advance(self, steps: int) -> None:
+        if self._carried.holds() and not self._known.holds():
+            self._begin(self.t)
+        if self._dt != self._last_dt:
+            self._rescale(self._dt / self._last_dt)
+        try:
+            super()._advance(steps)
+        finally:
+            self._remember()
+
+    def _rescale(self, ratio: float) -> None:
+        """τ = M(a - v̇) is proportional to the step."""
+        system = self.system
+        for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
+            a.array[...] = true.array + ratio * (a.array - true.array)
+            a.written(ghosts_too=True)
+        self._last_dt = self._dt
+
+    def _step(self, t: float, dt: float) -> None:
+        self.system.set_time(t + dt)
+        self._solve.take(dt)
+
+    def _solvers(self):
+        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+
+
+def _add(target: Function, factor: float, change: Function) -> None:
+    for t, c in zip(fields(target), fields(change), strict=True):
+        t.update_ghosts()
+        c.update_ghosts()
+        t.array[...] += factor * c.array
+        t.written(ghosts_too=True)
+
+
+def _put_given(system: Motion) -> None:
+    """Set the given displacements and velocities in the state."""
+    given, (q,) = system.given, system.configuration
+    for target, source in ((q, given.q), (system.v, given.v)):
+        for t, s, dofs in zip(fields(target), fields(source), given.dofs, strict=True):
+            t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
+            t.written()
