@@ -8,6 +8,7 @@ from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.lagrangian import LagrangianSystem
 from fdgeom.systems.nonholonomic import NonholonomicSystem
 from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.rods import GivenPose, Gravity, Load, Sliding
 from fdgeom.systems.second_order import SecondOrderSystem
 from fdgeom.systems.section import Section
 
@@ -15,11 +16,15 @@ __all__ = [
     "Beam",
     "ChaplyginSystem",
     "ConstrainedSystem",
+    "GivenPose",
+    "Gravity",
     "HamiltonianSystem",
     "LagrangianSystem",
+    "Load",
     "NonholonomicSystem",
     "PoissonSystem",
     "SecondOrderSystem",
     "Section",
+    "Sliding",
     "copies",
 ]

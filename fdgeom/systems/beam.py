@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -29,6 +30,11 @@ from fdgeom.systems.beam_output import momentum_forms, output_fields
 from fdgeom.systems.chain import Chain
 from fdgeom.systems.fields import body_matrix, sample_shape
 from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.rods.ends import GivenPose, Sliding
+from fdgeom.systems.rods.loads import BodyLoad, check_loads
+from fdgeom.systems.rods.of_beam import refuse_configuration_form, rod_of, set_shape
+from fdgeom.systems.rods.rod import Rod
+from fdgeom.systems.rods.strains import check_measure
 from fdgeom.systems.section import Section
 
 DEGREES = (1, 2, 3, 4)
@@ -48,13 +54,22 @@ class Beam(PoissonSystem):
         p = 1 is the scheme of the paper.
     end_weight : float, optional
         Weight of an end node in cells, for degree 1: 0.5 (default, consistent) or 1.0 (the paper).
-    left, right : "free", "clamped", "pinned" or callable
+    left, right : "free", "clamped", "pinned", Sliding, GivenPose or callable
         What holds the end at the smaller and the larger coordinate. "pinned": its position is held,
         its rotation free. A callable ``velocity(t)`` prescribes the motion: it takes the time (a
         UFL constant) and gives the body velocity (angular, linear) as a vector of 6.
     reference_strain : UFL expression, optional
         Strain of the stress-free shape, a vector of 6 in the body frame: a beam curved or twisted
         at rest.
+    reference_shape : pair of UFL expressions, optional
+        The stress-free shape instead: position (3) and unit quaternion (4) in space as expressions
+        of the mesh coordinate. The beam starts there.
+    loads : Load, Gravity or a sequence of them
+        What acts on the beam in configuration form.
+    damping : float or (6, 6) array_like, optional
+        Kelvin–Voigt damping in configuration form: the time τ in the viscosity τD₂, or that matrix.
+    strain_measure : {"simo-reissner", "se3", "directors"}
+        Strain of a cell from the poses of its nodes, in configuration form (`fdgeom.systems.rods`).
 
     Attributes
     ----------
@@ -68,6 +83,8 @@ class Beam(PoissonSystem):
         The configuration g in space: position and unit quaternion (scalar first) of the body frame.
     velocity : Function, CG p, 6 components
         ζ = g⁻¹ġ, body frame.
+    rod : Rod
+        The configuration form: energies and virtual works of the poses of the nodes.
 
     Raises
     ------
@@ -88,9 +105,13 @@ class Beam(PoissonSystem):
         *,
         degree: int = 1,
         end_weight: float = 0.5,
-        left: str | Callable = "free",
-        right: str | Callable = "free",
+        left: str | Sliding | GivenPose | Callable = "free",
+        right: str | Sliding | GivenPose | Callable = "free",
         reference_strain: Expr | None = None,
+        reference_shape: tuple[Expr, Expr] | None = None,
+        loads: BodyLoad | Sequence[BodyLoad] = (),
+        damping=None,
+        strain_measure: str = "simo-reissner",
     ) -> None:
         check_interval(mesh)
         if not isinstance(section, Section):
@@ -131,6 +152,12 @@ class Beam(PoissonSystem):
             "section.inertia", section.inertia, scalar_nodal, inverse=True
         )
         self.reference_strain = sample_shape("reference_strain", reference_strain, strain_space)
+        self.loads, self.damping = check_loads(loads), damping
+        self.strain_measure = check_measure(strain_measure)
+        if reference_shape is not None:
+            if reference_strain is not None:
+                raise ValueError("give reference_strain or reference_shape, not both")
+            self.reference_strain = Function(strain_space, name="reference_strain")
 
         self.ends: tuple[BeamEnd, BeamEnd] = left_and_right(self, left, right)
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
@@ -147,6 +174,15 @@ class Beam(PoissonSystem):
         self._refresh = PointwiseUpdate(
             {self.velocity: dot(self.compliance_of_inertia, self.momentum)}
         )
+        #: Strain of ``reference_shape`` in the beam's measure, if that was given.
+        self.shape_strain = None
+        if reference_shape is not None:
+            self.shape_strain = set_shape(self, reference_shape)
+
+    @cached_property
+    def rod(self) -> Rod:
+        """The configuration form; ``ValueError`` if the degree is not 1 or a load has no place."""
+        return rod_of(self)
 
     # --- forms -----------------------------------------------------------------------------------
     def at_nodes(self, integrand: Expr) -> Form:
@@ -217,8 +253,12 @@ class Beam(PoissonSystem):
         }
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if a field is not finite or the start contradicts a held end."""
+        """Raise ``ValueError`` if a field is not finite or the start contradicts a held end.
+
+        Also where the beam has loads, damping or ends that need the configuration form.
+        """
         self.check_state()
+        refuse_configuration_form(self)
         self.prepare()
         for end in self.ends:
             end.check_start()

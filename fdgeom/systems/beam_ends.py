@@ -12,34 +12,38 @@ from mpi4py import MPI
 
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.rods.ends import HELD, GivenPose, Sliding
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
-
-# Components of the body velocity (angular, linear) that are held.
-_HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
 
 
 class BeamEnd:
     """One end of a beam: free, clamped, pinned, or moved in a prescribed way.
 
     The body velocity ζ of a held end is given. A stage of the momentum is the mean of the old and
-    the new velocity there, so that the new velocity is met exactly.
+    the new velocity there, so that the new velocity is met exactly. An end that is held in some
+    directions of space only is refused: its conditions are not on components of ζ.
     """
 
-    def __init__(self, beam: Beam, name: str, boundary: int, kind: str | Callable) -> None:
+    def __init__(
+        self, beam: Beam, name: str, boundary: int, kind: str | Sliding | GivenPose | Callable
+    ) -> None:
         self.name, self.kind = name, kind
-        prescribed = callable(kind)
-        if not prescribed and kind not in _HELD:
+        velocity = _given_velocity(kind)
+        self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
+        prescribed = velocity is not None
+        if not (prescribed or self._in_space) and kind not in HELD:
             raise ValueError(
-                f"{name} must be one of {', '.join(map(repr, _HELD))} or a callable velocity(t), not {kind!r}"
+                f"{name} must be one of {', '.join(map(repr, HELD))}, fdgeom.Sliding, "
+                f"fdgeom.GivenPose or a callable velocity(t), not {kind!r}"
             )
-        components = _HELD["clamped" if prescribed else kind]
+        components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
         self.held = np.array(components, dtype=int)
         self._beam = beam
         self._nodes = np.array([], dtype=int)
         self._target, self._update = None, None
-        if len(components):
+        if len(components) or self._in_space:
             space = beam.velocity.function_space()
             self._nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
             if not space.comm.allreduce(len(self._nodes)):
@@ -48,7 +52,7 @@ class BeamEnd:
             self._target = Function(
                 beam.velocity.function_space(), name=f"velocity of the {name} end"
             )
-            self._update = PointwiseUpdate({self._target: _velocity(name, kind, beam.time)})
+            self._update = PointwiseUpdate({self._target: _velocity(name, velocity, beam.time)})
 
     def update(self) -> None:
         """Evaluate a prescribed motion at the beam's time."""
@@ -64,7 +68,16 @@ class BeamEnd:
         return (made,)
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the velocity at the start is not the one that the end must have."""
+        """Raise ``ValueError`` if the velocity at the start is not the one that the end must have.
+
+        Also if the end is held in a way that components of the body velocity do not express.
+        """
+        if self._in_space:
+            raise ValueError(
+                f"{self.name}: {self.kind!r} is a condition in space, which the steppers on strain "
+                "and momentum cannot hold; take a method in configuration form, clamp or pin the "
+                "end, or give both position and orientation"
+            )
         if not len(self.held):
             return
         self.update()
@@ -75,11 +88,18 @@ class BeamEnd:
         worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
         # A start set from the same formula differs by round-off only.
         if worst > 1e-9:
-            kind = "prescribed" if callable(self.kind) else self.kind
+            kind = self.kind if isinstance(self.kind, str) else "prescribed"
             raise ValueError(
                 f"momentum: the {self.name} end is {kind}, but the start has another velocity there "
                 f"(off by {worst:.2g}); set the momentum at that node accordingly"
             )
+
+
+def _given_velocity(kind) -> Callable | None:
+    """The body velocity as a function of time, if the end's motion is given altogether."""
+    if isinstance(kind, GivenPose):
+        return kind.body_velocity if len(kind.components) == 6 else None
+    return kind if callable(kind) else None
 
 
 def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:

@@ -1,0 +1,76 @@
+"""The cells of an interval mesh as pieces of rods: end values, length, and the two quadratures."""
+
+from __future__ import annotations
+
+import ufl
+from firedrake import CellVolume, dx
+from ufl.algorithms import extract_arguments, extract_coefficients, replace
+from ufl.classes import Form, Zero
+from ufl.core.expr import Expr
+
+from fdgeom.measures import check_interval, vertex
+
+
+class Cells:
+    """Pieces of rods: every cell of an interval mesh, or those of a network that are no joints.
+
+    Parameters
+    ----------
+    mesh : firedrake.MeshGeometry
+        Interval mesh. Coordinates must increase along each rod; they need not be its arc length.
+    length : UFL expression, optional
+        Length of a cell at rest, positive everywhere (also where ``inside`` is 0); the cell's
+        extent in the mesh if not given.
+    inside : UFL expression, optional
+        1 in cells that are pieces of rods, 0 in others (joints); 1 everywhere if not given.
+    """
+
+    def __init__(self, mesh, *, length: Expr | None = None, inside: Expr | None = None) -> None:
+        self.mesh = check_interval(mesh)
+        extent = CellVolume(mesh)
+        #: Length of a piece at rest.
+        self.length: Expr = extent if length is None else length
+        #: 1 in the pieces of rods, 0 elsewhere.
+        self.inside: Expr | None = inside
+        scale = ufl.as_ufl(1.0) if length is None else length / extent
+        self._scale = scale if inside is None else inside * scale
+        self._half = extent / 2
+        self._midpoint, self._vertex = dx(domain=mesh, degree=0), vertex(mesh)
+
+    def ends(self, value: Expr) -> tuple[Expr, Expr]:
+        """An expression of nodal fields at the two ends of each cell, for use in :meth:`sum`.
+
+        At the midpoint f ∓ (h/2) f' is exact for a field that is linear in the cell, so every field
+        and argument in the expression is replaced so. The first end has the smaller coordinate.
+        """
+        value = ufl.as_ufl(value)
+        fields = [f for f in extract_coefficients(value) if _varies(f)]
+        fields += [f for f in extract_arguments(value) if _varies(f)]
+        first = {f: f - self._half * f.dx(0) for f in fields}
+        second = {f: f + self._half * f.dx(0) for f in fields}
+        a, b = replace(value, first), replace(value, second)
+        if self.inside is None:
+            return a, b
+        return a, ufl.conditional(ufl.gt(self.inside, 0.5), b, a)
+
+    def sum(self, density: Expr) -> Form:
+        """∫ density ds by the midpoint rule: one point a cell."""
+        return _integral(self._scale * density, self._midpoint)
+
+    def at_nodes(self, density: Expr) -> Form:
+        """∫ density ds by the trapezoidal rule: the ends of the cells, each with half the length."""
+        return _integral(self._scale * density, self._vertex)
+
+
+def _integral(density: Expr, measure: ufl.Measure) -> Form:
+    """``density * measure``; an empty form, not a number, where the density is zero."""
+    return Form([]) if isinstance(density, Zero) else density * measure
+
+
+def _varies(field) -> bool:
+    """Whether a field is one of nodal values (degree 1, not constant in the cell)."""
+    element = field.ufl_element()
+    degree = element.embedded_superdegree
+    if degree > 1:
+        raise ValueError(f"{field}: only fields of degree 0 and 1 have end values in a cell")
+    return degree == 1

@@ -1,0 +1,167 @@
+"""Loads on rods: gravity, forces and moments, dead or follower, at an end or along the rod."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import Constant
+from ufl.core.expr import Expr
+
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import halves
+
+if TYPE_CHECKING:
+    from fdgeom.systems.rods.rod import Rod
+
+#: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
+Vector = Sequence[float] | Expr | Callable
+FRAMES = ("space", "body")
+
+
+class BodyLoad(ABC):
+    """Something that does work on a rod."""
+
+    @abstractmethod
+    def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
+        """Virtual work per length at a node, linear in the virtual displacement."""
+
+
+class Load(BodyLoad):
+    """A force and a moment on a rod.
+
+    Parameters
+    ----------
+    force, moment : array_like of 3, UFL expression or callable, optional
+        The value: of a load at an end the force and the moment, of one along the rod those per
+        length (at rest). An expression may contain the mesh coordinate and Constants that change; a
+        callable takes the time ``t``, or the arc length and the time ``s, t``, and gives a vector.
+    at : str, optional
+        "left" or "right": that end; all along the rod if not given.
+    frame : {"space", "body"}
+        "space": a dead load, its components in space stay as they are. "body": a follower load, its
+        components are along the section's axes and turn with it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If neither force nor moment is given, one is no vector of 3 finite numbers, or the frame is
+        unknown. Where the load acts is checked by what it acts on.
+    """
+
+    def __init__(
+        self,
+        *,
+        force: Vector | None = None,
+        moment: Vector | None = None,
+        at: str | None = None,
+        frame: str = "space",
+    ) -> None:
+        if force is None and moment is None:
+            raise ValueError("Load: give force, moment, or both")
+        if frame not in FRAMES:
+            raise ValueError(
+                f"frame must be 'space' (a dead load) or 'body' (a follower load), not {frame!r}"
+            )
+        self.force, self.moment = _checked("force", force), _checked("moment", moment)
+        self.at, self.frame = at, frame
+
+    def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
+        _, orientation = configuration
+        rotation, translation = halves(virtual, "virtual")
+        density = ufl.as_ufl(0.0)
+        if self.force is not None:
+            force = vector("force", self.force, rod)
+            if self.frame == "body":
+                force = quaternion.rotate(orientation, force)
+            density += ufl.dot(force, translation)
+        if self.moment is not None:
+            moment = vector("moment", self.moment, rod)
+            if self.frame == "space":
+                moment = quaternion.rotate_inverse(orientation, moment)
+            density += ufl.dot(moment, rotation)
+        return rod.place(self.at) * density
+
+    def __repr__(self) -> str:
+        what = " and ".join(n for n in ("force", "moment") if getattr(self, n) is not None)
+        where = "along the rod" if self.at is None else f"at {self.at!r}"
+        return f"<{'dead' if self.frame == 'space' else 'follower'} {what} {where}>"
+
+
+class Gravity(BodyLoad):
+    """Weight: a field of gravity acts on the inertia of the sections.
+
+    Parameters
+    ----------
+    acceleration : array_like of 3, UFL expression or callable
+        Acceleration of free fall in the space frame; expressions and callables as for `Load`.
+    """
+
+    def __init__(self, acceleration: Vector) -> None:
+        self.acceleration = _checked("acceleration", acceleration)
+
+    def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
+        field = vector("acceleration", self.acceleration, rod)
+        return rod.inertia.weight(configuration[1], field, virtual)
+
+    def __repr__(self) -> str:
+        return "<gravity>"
+
+
+def check_loads(loads) -> tuple[BodyLoad, ...]:
+    """A tuple of loads from one or several; ``TypeError`` for anything else."""
+    several = tuple(loads) if isinstance(loads, list | tuple) else (loads,)
+    for load in several:
+        if not isinstance(load, BodyLoad):
+            raise TypeError(
+                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {type(load).__name__}"
+            )
+    return several
+
+
+def vector(name: str, value: Vector, rod: Rod) -> Expr:
+    """The UFL vector of a load's value on a rod."""
+    if callable(value) and not isinstance(value, Expr):
+        arguments = (rod.arc, rod.time)[2 - _arity(value) :]
+        try:
+            value = value(*arguments)
+            value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
+            value = ufl.as_ufl(value)
+        except (TypeError, ValueError, IndexError) as error:
+            raise ValueError(
+                f"{name}: the function must give a UFL vector of 3: {error}"
+            ) from error
+        if value.ufl_shape != (3,):
+            raise ValueError(f"{name}: the function must give a vector of 3, not {value.ufl_shape}")
+    return value
+
+
+def _checked(name: str, value):
+    if value is None or (callable(value) and not isinstance(value, Expr)):
+        if value is not None and _arity(value) not in (1, 2):
+            raise ValueError(f"{name}: the function must take (t) or (s, t)")
+        return value
+    if isinstance(value, Expr):
+        if value.ufl_shape != (3,):
+            raise ValueError(f"{name} must be a vector of 3, not of shape {value.ufl_shape}")
+        return value
+    if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
+        return _checked(name, ufl.as_vector(list(value)))
+    try:
+        numbers = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a vector of 3 numbers, not {value!r}") from None
+    if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):
+        raise ValueError(f"{name} must be a vector of 3 finite numbers, not {value!r}")
+    return Constant(numbers)
+
+
+def _arity(function: Callable) -> int:
+    """How many arguments must be given to a function."""
+    parameters = inspect.signature(function).parameters.values()
+    free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in free and p.default is inspect.Parameter.empty for p in parameters)

@@ -1,0 +1,166 @@
+"""The configuration form of a beam: its rod, made of the beam's own fields."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
+
+from fdgeom.lie import quaternion
+from fdgeom.systems.fields import body_matrix
+from fdgeom.systems.rods.cells import Cells
+from fdgeom.systems.rods.inertia import Inertia
+from fdgeom.systems.rods.rod import Rod
+
+if TYPE_CHECKING:
+    from fdgeom.systems.beam import Beam
+
+
+def rod_of(beam: Beam) -> Rod:
+    """The rod of a beam, with the beam's section, shape at rest, loads and damping.
+
+    Raises
+    ------
+    ValueError
+        If the beam is not of degree 1, or a load acts at a place that it does not have.
+    """
+    if beam.degree != 1:
+        raise ValueError("degree: the configuration form has beams of degree 1 only")
+    cells = Cells(beam.mesh)
+    places = {"left": 1, "right": 2}
+    for load in beam.loads:
+        at = getattr(load, "at", None)
+        if at is not None and at not in places:
+            raise ValueError(f"at must be 'left', 'right' or None (all along), not {at!r}")
+    densities: dict = {None: ufl.as_ufl(1.0)}
+
+    def place(at: str | None):
+        if at not in densities:
+            nodes = beam.velocity.function_space().boundary_nodes(places[at])
+            densities[at] = point_density(cells, np.asarray(nodes, dtype=int), at)
+        return densities[at]
+
+    separate = Inertia.is_separate(beam.section.inertia) and beam.end_weight == 0.5
+    inertia = beam.inertia
+    if beam.end_weight != 0.5:
+        inertia = _end_factor(beam) * inertia
+    return Rod(
+        cells,
+        stiffness=beam.stiffness,
+        inertia=Inertia(inertia, separate=separate),
+        tangent=beam.tangent,
+        strain=beam.strain_measure,
+        reference=beam.shape_strain if beam.shape_strain is not None else beam.reference_strain,
+        viscosity=viscosity_of(beam.damping, beam),
+        loads=beam.loads,
+        place=place,
+        time=beam.time,
+    )
+
+
+def set_shape(beam: Beam, shape) -> Function | None:
+    """Put a beam into its stress-free shape in space; returns the strain of it in the beam's measure.
+
+    ``beam.reference_strain``, for the strain–momentum steppers, becomes the one from which
+    `Beam.reconstruct` makes that shape. The measure's, constant in each cell, is for degree 1.
+    """
+    if not isinstance(shape, list | tuple) or len(shape) != 2:
+        raise TypeError("reference_shape must be a pair (position, orientation) of UFL expressions")
+    expressions = []
+    for name, value, size in zip(("position", "orientation"), shape, (3, 4), strict=True):
+        value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else ufl.as_ufl(value)
+        if value.ufl_shape != (size,):
+            raise ValueError(
+                f"reference_shape: the {name} must be a vector of {size}, not {value.ufl_shape}"
+            )
+        expressions.append(value)
+    beam.position.interpolate(expressions[0])
+    beam.orientation.interpolate(quaternion.normalize(expressions[1]))
+    beam.project()
+    beam.reference_strain.assign(beam.strain)
+    if beam.degree > 1:
+        return None
+    check_poses(beam)
+    found = Function(beam.strain.function_space(), name="reference_strain")
+    return found.interpolate(rod_of(beam).strain((beam.position, beam.orientation)))
+
+
+def check_poses(beam: Beam) -> None:
+    """Raise ``ValueError`` unless the quaternions are of length 1 and neighbours on one side."""
+    q = beam.orientation.dat.data_ro_with_halos
+    pairs = q[beam.orientation.function_space().cell_node_map().values]
+    length = np.abs((q**2).sum(axis=1) - 1).max(initial=0.0)
+    side = (pairs[:, 0] * pairs[:, 1]).sum(axis=1).min(initial=1.0)
+    # Methods keep the length to round-off; half that of a quaternion's square, so that NaN fails.
+    bad = not (length < 1e-8 and np.all(np.isfinite(beam.position.dat.data_ro)))
+    if beam.comm.allreduce(int(bad)):
+        raise ValueError("orientation must hold unit quaternions, and position finite numbers")
+    if beam.comm.allreduce(int(not side > 0)):
+        raise ValueError(
+            "orientation: neighbouring nodes differ by half a turn or more, or by the sign of their "
+            "quaternions; refine the mesh, or give them signs that do not jump"
+        )
+
+
+def refuse_configuration_form(beam: Beam) -> None:
+    """Raise ``ValueError`` where a beam has what the strain–momentum steppers do not move."""
+    found = [repr(load) for load in beam.loads]
+    if beam.damping is not None:
+        found.append("damping")
+    if found:
+        raise ValueError(
+            f"{found[0]}: the steppers on strain and momentum move a beam without loads and damping "
+            "(their bracket is antisymmetric); take a method in configuration form, such as "
+            "GeneralizedAlpha or StaticEquilibrium"
+        )
+
+
+def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Function:
+    """A CG1 field that is 1/(length that belongs to the node) at some nodes and 0 elsewhere.
+
+    `Cells.at_nodes` of it times a density is the sum of the density over those nodes.
+
+    Parameters
+    ----------
+    nodes : numpy.ndarray of int
+        Local indices, owned and ghosts.
+    """
+    space = FunctionSpace(cells.mesh, "CG", 1)
+    weights = assemble(cells.at_nodes(TestFunction(space))).dat.data_ro_with_halos
+    field = Function(space, name=name)
+    field.dat.data_wo_with_halos[nodes] = 1 / weights[nodes]
+    return field
+
+
+def viscosity_of(damping, beam: Beam):
+    """Kelvin–Voigt viscosity (6×6) from ``damping``: None, a time, or a matrix.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a time is negative, or a matrix is not symmetric positive definite.
+    """
+    if damping is None:
+        return None
+    if isinstance(damping, Real) and not isinstance(damping, bool):
+        if not (np.isfinite(damping) and damping >= 0):
+            raise ValueError(f"damping must be a time that is not negative, not {damping!r}")
+        return Constant(float(damping)) * beam.stiffness
+    if not isinstance(damping, ufl.core.expr.Expr):
+        damping = np.array(damping, dtype=float)
+    shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
+    if shape != (6, 6):
+        raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
+    return body_matrix("damping", damping, FunctionSpace(beam.mesh, "DG", 0))
+
+
+def _end_factor(beam: Beam) -> Function:
+    """1 inside, and what makes an end node weigh ``end_weight`` cells."""
+    factor = Function(FunctionSpace(beam.mesh, "CG", 1), name="end_weight").assign(1.0)
+    for boundary in (1, 2):
+        nodes = beam.velocity.function_space().boundary_nodes(boundary)
+        factor.dat.data_wo_with_halos[nodes] = 2 * beam.end_weight
+    return factor

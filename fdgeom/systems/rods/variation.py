@@ -1,0 +1,49 @@
+"""Virtual displacements of a configuration, and derivatives along them.
+
+A virtual displacement is (rotation, translation), a vector of 6: the rotation in the body frame, the
+translation in the space frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ufl
+from firedrake import Constant
+from ufl.algorithms import expand_derivatives, replace
+from ufl.core.expr import Expr
+
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import halves, join
+
+Pose = tuple[Expr, Expr]
+
+
+def displaced(configuration: Pose, displacement: Expr) -> Pose:
+    """The configuration after a small displacement, right to the second order in it.
+
+    The quaternion (1 - |θ|²/8, θ/2) has no root and no quotient: it is for derivatives at zero.
+    """
+    position, orientation = configuration
+    rotation, translation = halves(displacement, "displacement")
+    turn = join(
+        ufl.as_vector([1 - 0.125 * ufl.dot(rotation, rotation)]),
+        0.5 * rotation,
+    )
+    return position + translation, quaternion.product(orientation, turn)
+
+
+def rate(value: Callable[[Expr], Expr]) -> Expr:
+    """d value(s)/ds at s = 0.
+
+    With ``value(s) = f(displaced(g, s * w))`` it is the derivative of f along w, which may be any
+    expression: a test function, a trial function, a velocity.
+    """
+    s = ufl.variable(Constant(0.0))
+    return replace(expand_derivatives(ufl.diff(value(s), s)), {s: ufl.as_ufl(0.0)})
+
+
+def body_translation(orientation: Expr, displacement: Expr) -> Expr:
+    """A displacement whose translation is in the body frame, as one with it in the space frame."""
+    rotation, translation = halves(displacement, "displacement")
+    return join(rotation, quaternion.rotate(orientation, translation))
