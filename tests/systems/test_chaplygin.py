@@ -195,6 +195,26 @@ def test_motion(free, method, order, steps):
     assert rates[-1] == pytest.approx(order, abs=0.2)
 
 
+@pytest.mark.parametrize(
+    ("method", "order"), [(fg.ImplicitMidpoint, 2), (fg.GeneratingFunction4, 4)]
+)
+def test_energy_error(free, method, order):
+    """The largest error of H' over the first second falls with the order of the method."""
+    q, p = angles()
+    system = free.hamiltonian_system(q, p)
+    stepper, errors = method(system, 1.0), []
+    for n in (200, 300, 400):
+        q.dat.data_wo[...], p.dat.data_wo[...] = (0, np.pi / 3, 0), BALL_MOMENTA
+        stepper.dt = 1.0 / n
+        worst = 0.0
+        for _ in range(n):
+            stepper.advance()
+            worst = max(worst, abs(system.energy() - 9.404761904761905))
+        errors.append(worst)
+    rates = -np.diff(np.log(errors)) / np.diff(np.log((200, 300, 400)))
+    assert rates == pytest.approx(order, abs=0.2)
+
+
 def test_accelerations_against_the_canonical_equations(rolling):
     """θ̈ from Chaplygin's equations and from H', as numbers."""
     place, momenta = (0.3, 1.1, -0.4), (0.9, 0.2, -0.5)
