@@ -8,6 +8,7 @@ from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.lagrangian import LagrangianSystem
 from fdgeom.systems.nonholonomic import NonholonomicSystem
 from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.rigid_bodies import RigidBodies
 from fdgeom.systems.rods import GivenPose, Gravity, Load, Sliding
 from fdgeom.systems.second_order import SecondOrderSystem
 from fdgeom.systems.section import Section
@@ -23,6 +24,7 @@ __all__ = [
     "Load",
     "NonholonomicSystem",
     "PoissonSystem",
+    "RigidBodies",
     "SecondOrderSystem",
     "Section",
     "Sliding",
