@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
-from firedrake import Cofunction, Function
+from firedrake import Cofunction, Constant, Function
 from mpi4py import MPI
 from pyop2 import op2
+
+_compare = ctypes.CDLL(None).memcmp
+_compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+
+
+class Number:
+    """A scalar Constant for use in tight loops."""
+
+    def __init__(self, constant: Constant) -> None:
+        self._value = constant.dat.data
+        self._changed = constant.dat.increment_dat_version
+
+    def set(self, value: float) -> None:
+        """Assign."""
+        self._value[0] = value
+        self._changed()
 
 
 class Field:
@@ -27,6 +45,7 @@ class Field:
         self.array = self._dat.data_with_halos
         self.owned = self.array[: self._dat.dataset.size]
         self.block = self._dat.cdim
+        self._changed = self._dat.increment_dat_version
         self._parallel = function.function_space().comm.size > 1
 
     def update_ghosts(self) -> None:
@@ -37,7 +56,7 @@ class Field:
 
     def written(self, ghosts_too: bool = False) -> None:
         """Tell Firedrake that the array has been written to."""
-        self._dat.increment_dat_version()
+        self._changed()
         if self._parallel:
             self._dat.halo_valid = ghosts_too
 
@@ -52,25 +71,28 @@ class Snapshot:
 
     def __init__(self, functions) -> None:
         self._fields = [Field(f) for f in functions]
-        self._copies = [np.array(f.array) for f in self._fields]
+        self._comm = self._fields[0].function.function_space().comm
+        self._ghosted = self._fields if self._comm.size > 1 else []
+        self._pairs = [(np.array(f.array), f.array) for f in self._fields]
+        self._places = [
+            (copy.ctypes.data, f.owned.ctypes.data, f.owned.nbytes)
+            for f, (copy, _) in zip(self._fields, self._pairs, strict=True)
+        ]
 
     def take(self) -> None:
         """Remember the present values."""
-        for field, copy in zip(self._fields, self._copies, strict=True):
+        for field in self._ghosted:
             field.update_ghosts()
-            copy[...] = field.array
+        for copy, array in self._pairs:
+            copy[...] = array
 
     def holds(self) -> bool:
         """Whether all values are the remembered ones, to the last bit and on all ranks."""
-        same = all(
-            np.array_equal(field.owned, copy[: len(field.owned)])
-            for field, copy in zip(self._fields, self._copies, strict=True)
-        )
-        comm = self._fields[0].function.function_space().comm
-        return same if comm.size == 1 else bool(comm.allreduce(int(same), op=MPI.MIN))
+        same = not any(_compare(*place) for place in self._places)
+        return same if not self._ghosted else bool(self._comm.allreduce(int(same), op=MPI.MIN))
 
     def restore(self) -> None:
         """Put the remembered values back."""
-        for field, copy in zip(self._fields, self._copies, strict=True):
-            field.array[...] = copy
+        for field, (copy, array) in zip(self._fields, self._pairs, strict=True):
+            array[...] = copy
             field.written(ghosts_too=True)

@@ -84,13 +84,16 @@ class HeldSNES:
         mat_type = options.pop("mat_type", "aij")
         self._jacobian = None if local else MatrixAssembly(derivative(residual, unknown), mat_type)
         self._fields = fields(unknown)
+        # Local solves touch their unknown only through x: then x may be the unknown itself.
+        self._shared = local and len(self._fields) == 1
         self._rows = _Rows(unknown, self._jacobian and self._jacobian.matrix, essential)
         self._serial = unknown.function_space().comm.size == 1
 
         comm = unknown.function_space().comm
         self.snes = PETSc.SNES().create(comm=comm)
-        with unknown.dat.vec_ro as like:
-            self._x, self._f = like.duplicate(), like.duplicate()
+        with unknown.dat.vec_ro as own:
+            self._x = own if self._shared else own.duplicate()
+            self._f = own.duplicate()
         self.snes.setFunction(self._form_function, self._f)
         if self._jacobian is not None:
             self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
@@ -134,6 +137,8 @@ class HeldSNES:
 
     def _put(self, x: PETSc.Vec) -> None:
         """Copy a PETSc vector into the unknown."""
+        if self._shared:
+            return
         if self._serial:
             values, start = x.getArray(readonly=True), 0
             for field in self._fields:
@@ -146,6 +151,8 @@ class HeldSNES:
 
     def _get(self) -> None:
         """Copy the unknown into the SNES's vector."""
+        if self._shared:
+            return
         if self._serial:
             values, start = self._x.getArray(), 0
             for field in self._fields:
@@ -172,18 +179,20 @@ class HeldSNES:
             self._settled = True
         else:
             self._run()
+        snes = self.snes
+        iterations, reason = snes.getIterationNumber(), snes.getConvergedReason()
         self.solves += 1
-        self.newton_iterations += self.snes.getIterationNumber()
-        self.krylov_iterations += self.snes.getLinearSolveIterations()
-        reason = self.snes.getConvergedReason()
+        self.newton_iterations += iterations
+        self.krylov_iterations += snes.getLinearSolveIterations()
         if reason < 0:
-            iterations, norm = self.snes.getIterationNumber(), self.snes.getFunctionNorm()
+            norm = snes.getFunctionNorm()
             detail = getattr(self._python_context(), "failure", None) or f"residual norm {norm:.3g}"
             raise SolveFailed(
                 f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
                 f"{iterations} iterations ({detail})"
             )
-        if not np.isfinite(self._x.norm()):
+        # Local solves find that out by themselves.
+        if self._jacobian is not None and not np.isfinite(self._x.norm()):
             raise SolveFailed(f"{self._label()} gave values that are not finite")
         self._put(self._x)
 

@@ -73,6 +73,11 @@ class LocalNewton:
         self._fields = fields(unknown)
         self._space = unknown.function_space()
         self._serial = self._space.comm.size == 1
+        self._own, self._start = None, None
+        if len(self._fields) == 1:
+            with unknown.dat.vec_ro as own:
+                self._own = own.handle
+            self._start = np.array(self._fields[0].owned)
 
     def solve(self, snes: PETSc.SNES, b: PETSc.Vec | None, x: PETSc.Vec) -> None:
         """Solve from ``x``; leaves ``x`` as it is if a node fails."""
@@ -81,26 +86,36 @@ class LocalNewton:
         unit = self._unit
         tolerances = unit.tolerances[0]
         tolerances.rtol, tolerances.atol, tolerances.stol, tolerances.max_it = snes.getTolerances()
-        self._put(x)
+        # x may be the unknown itself; then it is put back after a failure.
+        in_place = x.handle == self._own
+        if in_place:
+            self._start[...] = self._fields[0].owned
+        else:
+            self._put(x)
         unit.begin()
         self.failure = None
-        report = unit.reports[0]
-        before = report.iterations
         if self._watched or snes.getMonitor():
             reason = self._together(snes, tolerances)
         else:
+            report = unit.reports[0]
+            before = report.iterations
             reason = self._agree(unit.solve(0))
             self.iterations = report.iterations - before
         unit.end()
         snes.setIterationNumber(self.iterations)
-        if reason:
-            place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
-            self.failure = REASONS[reason] + (f" at {place[0]}" if place else "")
-            self._put(x)
-            snes.setConvergedReason(_DIVERGED[reason])
+        if not reason:
+            if not in_place:
+                self._get(x)
+            snes.setConvergedReason(_CONVERGED)
             return
-        self._get(x)
-        snes.setConvergedReason(_CONVERGED)
+        place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
+        self.failure = REASONS[reason] + (f" at {place[0]}" if place else "")
+        if in_place:
+            self._fields[0].owned[...] = self._start
+            self._fields[0].written()
+        else:
+            self._put(x)
+        snes.setConvergedReason(_DIVERGED[reason])
 
     def _put(self, x: PETSc.Vec) -> None:
         values, start = x.getArray(readonly=True), 0
@@ -114,7 +129,6 @@ class LocalNewton:
         for field in self._fields:
             values[start : start + field.owned.size] = field.owned.reshape(-1)
             start += field.owned.size
-            field.written()
 
     def _together(self, snes, tolerances) -> int:
         """Newton for all nodes in step, with the norm of the whole residual for the monitors."""

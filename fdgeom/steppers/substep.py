@@ -11,7 +11,7 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, tidy
-from fdgeom.solvers.data import Field
+from fdgeom.solvers.data import Field, Number
 from fdgeom.solvers.held import HeldSNES, defaults
 from fdgeom.solvers.options import merge
 from fdgeom.solvers.pointwise import PointwiseUpdate
@@ -119,6 +119,7 @@ class Solve:
         self.name = name
         self.stage = stage
         self.dt = dt
+        self._dt = Number(dt)
         self.residual = residual
         self.guess = dict(guess)
         self.assignments = list(assignments)
@@ -131,7 +132,7 @@ class Solve:
     def solver(self) -> HeldSNES:
         """The SNES, made when it is first needed."""
         unknown = self.stage.unknown
-        self.dt.assign(1.0)
+        self._dt.set(1.0)
         base = defaults(self.residual, unknown, is_local(self.residual, unknown))
         options, prefix, given = self.options(base)
         return HeldSNES(
@@ -155,7 +156,7 @@ class Solve:
     def take(self, dt: float) -> None:
         """Move by ``dt`` through PETSc SNES."""
         solver = self.solver
-        self.dt.assign(dt)
+        self._dt.set(dt)
         for target, source in self._copies:
             target.array[...] = source.array
             target.written()

@@ -153,6 +153,10 @@ class Unit:
         moving = written | set(live)
         self._moving = [k for k, f in enumerate(tables.functions) if f in moving]
         self._context = self._make_context()
+        self._address = ctypes.addressof(self._context)
+        fields = self.layout.fields
+        self._ghosted = fields if self.comm.size > 1 else []
+        self._changed = [fields[k] for k in self._written]
 
     def _make_context(self) -> Context:
         tables, layout, phases = self.program.tables, self.layout, self.program.phases
@@ -240,15 +244,15 @@ class Unit:
 
     def begin(self) -> None:
         """Make the functions' present values known to the unit."""
-        for f in self.layout.fields:
+        for f in self._ghosted:
             f.update_ghosts()
         self.layout.copy_in(self._moving)
 
     def end(self) -> None:
         """Give the values that the unit has written back to the functions."""
         self.layout.copy_out(self._written)
-        for k in self._written:
-            self.layout.fields[k].written(ghosts_too=True)
+        for f in self._changed:
+            f.written(ghosts_too=True)
 
     def advance(self, steps: int, moves, dt: float) -> tuple[int, int, int]:
         """Run steps between :meth:`begin` and :meth:`end`.
@@ -260,18 +264,18 @@ class Unit:
         """
         done, failed = ctypes.c_long(0), ctypes.c_int(-1)
         reason = self._library.fdgeom_advance(
-            ctypes.byref(self._context), steps, len(moves), moves,
+            self._address, steps, len(moves), moves,
             ctypes.byref(ctypes.c_double(dt)), ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         return reason, done.value, failed.value
 
     def solve(self, phase: int) -> int:
         """Run one phase; returns the code of the reason, 0 if it went well."""
-        return self._library.fdgeom_phase(ctypes.byref(self._context), phase)
+        return self._library.fdgeom_phase(self._address, phase)
 
     def norm(self, phase: int) -> float:
         """Norm of a solve's residual over all ranks."""
-        square = self._library.fdgeom_norm(ctypes.byref(self._context), phase)
+        square = self._library.fdgeom_norm(self._address, phase)
         return float(np.sqrt(self.comm.allreduce(square) if self.comm.size > 1 else square))
 
     def place_of_failure(self, phase: int) -> str | None:
