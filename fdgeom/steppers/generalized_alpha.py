@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from firedrake import Function
 
-from fdgeom.forms import copy_into
-from fdgeom.solvers.data import Snapshot, fields
+from fdgeom.solvers.data import fields
 from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
 from fdgeom.steppers.alpha_solve import AlphaSolve
-from fdgeom.steppers.alpha_start import MotionStart
-from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.motion_stepper import MotionStepper
 from fdgeom.systems.motion import Motion
 
 STARTS = ("default", "consistent")
@@ -17,7 +15,7 @@ STARTS = ("default", "consistent")
 _LARGEST_RHO = 1 - 1e-6
 
 
-class GeneralizedAlpha(Stepper):
+class GeneralizedAlpha(MotionStepper):
     """Generalized-α: Newmark, HHT-α, WBZ-α, Chung–Hulbert and Hamel-α in one scheme.
 
     On a Lie group (a vector space is one, with g exp(D) = q + D), with the true acceleration v̇
@@ -105,28 +103,15 @@ class GeneralizedAlpha(Stepper):
                 f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
-        system.check_start()
-        self._start = MotionStart(system)
         self._solve = AlphaSolve(self)
-        self._known = Snapshot([*system.configuration, system.v])
-        self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._last_dt = self._dt
-        self._begin(0.0)
+        self._start_motion()
 
     # --- the accelerations at the start ----------------------------------------------------------
-    def _begin(self, t: float) -> None:
-        """Find the accelerations that belong to the configuration and velocity."""
-        system, start = self.system, self._start
-        system.set_time(t)
-        if system.given is not None:
-            system.given.update()
-            _put_given(system)
-        start.solve_acceleration()
-        copy_into(system.algorithmic, system.acceleration)
+    def _begun(self) -> None:
         if self._start_kind == "consistent":
             self._shift()
         self._last_dt = self._dt
-        self._remember()
 
     def _shift(self) -> None:
         system, scheme, h = self.system, self.scheme, self._dt
@@ -145,20 +130,13 @@ class GeneralizedAlpha(Stepper):
             _add(system.v, 1.0, change)
         _add(system.algorithmic, scheme.shift * h, start.jerk)
 
-    def _remember(self) -> None:
-        self._known.take()
-        self._carried.take()
-
     # --- stepping --------------------------------------------------------------------------------
-    def _advance(self, steps: int) -> None:
-        if self._carried.holds() and not self._known.holds():
-            self._begin(self.t)
-        if self._dt != self._last_dt:
-            self._rescale(self._dt / self._last_dt)
-        try:
-            super()._advance(steps)
-        finally:
-            self._remember()
+    def _step(self, t: float, dt: float) -> None:
+        if dt != self._last_dt:
+            self._rescale(dt / self._last_dt)
+        self.system.set_time(t + dt)
+        self._solve.take(dt)
+        self._last_dt = dt
 
     def _rescale(self, ratio: float) -> None:
         """τ = M(a - v̇) is proportional to the step."""
@@ -166,11 +144,6 @@ class GeneralizedAlpha(Stepper):
         for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
             a.array[...] = true.array + ratio * (a.array - true.array)
             a.written(ghosts_too=True)
-        self._last_dt = self._dt
-
-    def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        self._solve.take(dt)
 
     def _solvers(self):
         return [self._solve.solver] if "solver" in self._solve.__dict__ else []
@@ -182,12 +155,3 @@ def _add(target: Function, factor: float, change: Function) -> None:
         c.update_ghosts()
         t.array[...] += factor * c.array
         t.written(ghosts_too=True)
-
-
-def _put_given(system: Motion) -> None:
-    """Set the given displacements and velocities in the state."""
-    given, (q,) = system.given, system.configuration
-    for target, source in ((q, given.q), (system.v, given.v)):
-        for t, s, dofs in zip(fields(target), fields(source), given.dofs, strict=True):
-            t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
-            t.written()

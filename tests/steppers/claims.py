@@ -60,6 +60,7 @@ TESTED_ELSEWHERE = {
     "RungeKutta4": "tests/steppers/test_hamiltonian_steppers.py",
     "StormerVerlet": "tests/steppers/test_hamiltonian_steppers.py",
     "SymplecticEuler": "tests/steppers/test_hamiltonian_steppers.py",
+    "GeneralizedAlpha": "tests/steppers/test_generalized_alpha.py",
     "AlphaScheme": "tests/steppers/test_alpha_scheme.py",
     "chung_hulbert": "tests/steppers/test_alpha_scheme.py",
     "general_alpha": "tests/steppers/test_alpha_scheme.py",

@@ -1,0 +1,62 @@
+"""What the steppers of a second-order motion share: accelerations that belong to the state."""
+
+from __future__ import annotations
+
+from fdgeom.forms import copy_into
+from fdgeom.solvers.data import Snapshot, fields
+from fdgeom.steppers.alpha_start import MotionStart
+from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion import Motion
+
+
+class MotionStepper(Stepper):
+    """Base of steppers that carry the accelerations of a :class:`Motion` from step to step.
+
+    At the start, and when somebody has set the configuration or velocity between two steps, the
+    accelerations are solved for.
+    """
+
+    def _start_motion(self) -> None:
+        """Check that the motion can start, and find its accelerations."""
+        system = self.system
+        system.check_start()
+        self._start = MotionStart(system)
+        self._known = Snapshot([*system.configuration, system.v])
+        self._carried = Snapshot([system.acceleration, system.algorithmic])
+        self._begin(0.0)
+
+    def _begin(self, t: float) -> None:
+        """Find the accelerations that belong to the configuration and velocity."""
+        system = self.system
+        system.set_time(t)
+        if system.given is not None:
+            system.given.update()
+            _put_given(system)
+        self._start.solve_acceleration()
+        copy_into(system.algorithmic, system.acceleration)
+        self._begun()
+        self._remember()
+
+    def _begun(self) -> None:
+        """What else a method does at a start."""
+
+    def _remember(self) -> None:
+        self._known.take()
+        self._carried.take()
+
+    def _advance(self, steps: int) -> None:
+        if self._carried.holds() and not self._known.holds():
+            self._begin(self.t)
+        try:
+            super()._advance(steps)
+        finally:
+            self._remember()
+
+
+def _put_given(system: Motion) -> None:
+    """Set the given displacements and velocities in the state."""
+    given, (q,) = system.given, system.configuration
+    for target, source in ((q, given.q), (system.v, given.v)):
+        for t, s, dofs in zip(fields(target), fields(source), given.dofs, strict=True):
+            t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
+            t.written()
