@@ -1,7 +1,7 @@
 """fdgeom: geometric mechanics for Firedrake."""
 
 from fdgeom import analysis, lie, measures
-from fdgeom.errors import StepFailed
+from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.recording import (
     Casimir,
     Checkpoint,
@@ -23,6 +23,7 @@ from fdgeom.recording import (
     save,
 )
 from fdgeom.solvers import LocalNewton
+from fdgeom.statics import StaticEquilibrium, VibrationModes
 from fdgeom.steppers import (
     RATTLE,
     SHAKE,
@@ -30,10 +31,12 @@ from fdgeom.steppers import (
     Composition,
     DiscreteGradient,
     DiscreteLagrangian,
+    FourthOrderAlpha,
     GaussLegendre,
     GeneralizedAlpha,
     GeneratingFunction4,
     HamelFieldIntegrator,
+    HermiteSimpson,
     ImplicitMidpoint,
     NonholonomicMidpoint,
     PoissonIntegrator,
@@ -86,6 +89,7 @@ __all__ = [
     "DiscreteGradient",
     "DiscreteLagrangian",
     "Energy",
+    "FourthOrderAlpha",
     "Functional",
     "GaussLegendre",
     "GeneralizedAlpha",
@@ -94,10 +98,12 @@ __all__ = [
     "Gravity",
     "HamelFieldIntegrator",
     "HamiltonianSystem",
+    "HermiteSimpson",
     "History",
     "ImplicitMidpoint",
     "LagrangianSystem",
     "Load",
+    "LoadStepFailed",
     "LocalNewton",
     "Momentum",
     "NonholonomicMidpoint",
@@ -112,11 +118,13 @@ __all__ = [
     "Sliding",
     "Snapshots",
     "Splitting",
+    "StaticEquilibrium",
     "StepFailed",
     "StormerVerlet",
     "SymmetricPoissonIntegrator",
     "SymplecticEuler",
     "VTKOutput",
+    "VibrationModes",
     "analysis",
     "animate",
     "chung_hulbert",

@@ -118,6 +118,8 @@ class HeldEnd:
         Whose end.
     name : str
         "left" or "right".
+    retraction : {"exp", "cay"}
+        How a rotation vector turns a node: says what :meth:`needed` gives.
 
     Attributes
     ----------
@@ -132,7 +134,7 @@ class HeldEnd:
         If the end is given by its velocity: a configuration needs a `GivenPose`.
     """
 
-    def __init__(self, beam: Beam, name: str) -> None:
+    def __init__(self, beam: Beam, name: str, *, retraction: str = "exp") -> None:
         end = {e.name: e for e in beam.ends}[name]
         self.name, self.kind = name, end.kind
         known = isinstance(self.kind, Sliding | GivenPose)
@@ -147,6 +149,7 @@ class HeldEnd:
         boundary = {"left": 1, "right": 2}[name]
         self.nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
         self._size = len(self.nodes)
+        self._inverse = {"exp": quaternion.log, "cay": quaternion.cay_inverse}[retraction]
         self._needed, self._update = None, None
         if isinstance(self.kind, GivenPose):
             self._needed = Function(space, name=f"displacement of the {name} end")
@@ -160,7 +163,8 @@ class HeldEnd:
     def needed(self) -> np.ndarray:
         """What the held components must move by to be where they should: values for `dofs`.
 
-        The rotation is a Cayley vector: q cay(w) is the prescribed orientation at the beam's time.
+        The rotation w is the shortest with q r(w) the prescribed orientation at the beam's time, r
+        the retraction.
         """
         if self._update is None:
             return np.zeros(self._size * len(self.components))
@@ -172,7 +176,7 @@ class HeldEnd:
         turn = ufl.zero(3)
         if orientation is not None:
             relative = quaternion.product(quaternion.conjugate(beam.orientation), orientation)
-            turn = quaternion.cay_inverse(relative)
+            turn = self._inverse(quaternion.principal(relative))
         shift = ufl.zero(3) if position is None else position - beam.position
         return join(turn, shift)
 

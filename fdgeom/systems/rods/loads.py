@@ -37,11 +37,12 @@ class Load(BodyLoad):
     Parameters
     ----------
     force, moment : array_like of 3, UFL expression or callable, optional
-        The value: of a load at an end the force and the moment, of one along the rod those per
+        The value: of a load at a point the force and the moment, of one along the rod those per
         length (at rest). An expression may contain the mesh coordinate and Constants that change; a
         callable takes the time ``t``, or the arc length and the time ``s, t``, and gives a vector.
-    at : str, optional
-        "left" or "right": that end; all along the rod if not given.
+    at : str or float, optional
+        "left" or "right": that end; a number: the node at that arc length; all along the rod if not
+        given.
     frame : {"space", "body"}
         "space": a dead load, its components in space stay as they are. "body": a follower load, its
         components are along the section's axes and turn with it.
@@ -58,7 +59,7 @@ class Load(BodyLoad):
         *,
         force: Vector | None = None,
         moment: Vector | None = None,
-        at: str | None = None,
+        at: str | float | None = None,
         frame: str = "space",
     ) -> None:
         if force is None and moment is None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
+from mpi4py import MPI
 
 from fdgeom.lie import quaternion
 from fdgeom.systems.fields import body_matrix
@@ -30,19 +31,15 @@ def rod_of(beam: Beam) -> Rod:
     if beam.degree != 1:
         raise ValueError("degree: the configuration form has beams of degree 1 only")
     cells = Cells(beam.mesh)
-    places = {"left": 1, "right": 2}
-    for load in beam.loads:
-        at = getattr(load, "at", None)
-        if at is not None and at not in places:
-            raise ValueError(f"at must be 'left', 'right' or None (all along), not {at!r}")
     densities: dict = {None: ufl.as_ufl(1.0)}
 
-    def place(at: str | None):
+    def place(at: str | float | None):
         if at not in densities:
-            nodes = beam.velocity.function_space().boundary_nodes(places[at])
-            densities[at] = point_density(cells, np.asarray(nodes, dtype=int), at)
+            densities[at] = point_density(cells, _nodes(beam, at), f"at {at}")
         return densities[at]
 
+    for load in beam.loads:
+        place(getattr(load, "at", None))
     separate = Inertia.is_separate(beam.section.inertia) and beam.end_weight == 0.5
     inertia = beam.inertia
     if beam.end_weight != 0.5:
@@ -59,6 +56,26 @@ def rod_of(beam: Beam) -> Rod:
         place=place,
         time=beam.time,
     )
+
+
+def _nodes(beam: Beam, at: str | float) -> np.ndarray:
+    """The node of an end, or at an arc length: its local index, if this rank has it."""
+    space = beam.velocity.function_space()
+    if isinstance(at, str) and at in ("left", "right"):
+        return np.asarray(space.boundary_nodes(1 if at == "left" else 2), dtype=int)
+    if not isinstance(at, Real) or isinstance(at, bool):
+        raise ValueError(
+            "at must be 'left', 'right', the arc length of a node, or None (all along), "
+            f"not {at!r}"
+        )
+    scalar = FunctionSpace(beam.mesh, "CG", 1)
+    arc = Function(scalar).interpolate(ufl.SpatialCoordinate(beam.mesh)[0])
+    distance = np.abs(arc.dat.data_ro_with_halos - at)
+    nearest = beam.comm.allreduce(distance.min(initial=np.inf), op=MPI.MIN)
+    length = beam.comm.allreduce(np.abs(arc.dat.data_ro).max(initial=0.0), op=MPI.MAX)
+    if nearest > 1e-9 * length:
+        raise ValueError(f"at: the mesh has no node at {at!r}; the nearest is {nearest:.3g} away")
+    return np.flatnonzero(distance <= 1e-9 * length)
 
 
 def set_shape(beam: Beam, shape) -> Function | None:

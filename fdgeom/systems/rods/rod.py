@@ -63,7 +63,7 @@ class Rod:
         reference: Expr | None = None,
         viscosity: Expr | None = None,
         loads: tuple[BodyLoad, ...] = (),
-        place: Callable[[str | None], Expr] | None = None,
+        place: Callable[[str | float | None], Expr] | None = None,
         arc: Expr | None = None,
         time: Constant | None = None,
     ) -> None:
@@ -184,7 +184,7 @@ def straight(axis: int, value=1.0) -> Expr:
     return join(ufl.zero(3), ufl.as_vector([value if k == axis else 0.0 for k in range(3)]))
 
 
-def _everywhere(at: str | None) -> Expr:
+def _everywhere(at: str | float | None) -> Expr:
     if at is not None:
         raise ValueError(f"at: this rod has no place {at!r}")
     return ufl.as_ufl(1.0)

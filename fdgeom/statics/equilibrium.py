@@ -1,0 +1,250 @@
+"""Static equilibrium of a beam under loads, and the path of equilibria as the loads grow."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from numbers import Integral, Real
+
+import numpy as np
+from firedrake import Function, TestFunction, dot
+
+from fdgeom.errors import LoadStepFailed
+from fdgeom.lie.arrays import quaternion
+from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.held import SolveFailed
+from fdgeom.solvers.options import check_parameters, merge
+from fdgeom.statics.newton import DEFAULTS, GroupNewton
+from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.systems.beam import Beam
+from fdgeom.systems.rods.of_beam import check_poses
+
+
+class StaticEquilibrium:
+    """Equilibrium of a beam: internal work = λ · work of its loads, for all virtual displacements.
+
+    Parameters
+    ----------
+    beam : Beam
+        Of degree 1. Its position and orientation are moved to the equilibrium; what holds its ends
+        and what loads it was said when it was made.
+    solver_parameters : dict, optional
+        PETSc options of the SNES (default: Newton with whole steps and a sparse LU).
+    options_prefix : str, optional
+        Prefix under which the command line is read; it wins over ``solver_parameters``.
+
+    Attributes
+    ----------
+    load : float
+        The load factor λ of the present configuration, by which all loads are multiplied.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the beam is of another degree or has nothing that holds it, a load has no place on it, an
+        end is given by its velocity, or an option is unknown.
+
+    Notes
+    -----
+    The tangent is that of mixed integration points: see `EquilibriumProblem`. So one load step
+    often reaches an equilibrium far away; where several exist, smaller steps choose the one that
+    the path leads to. ``beam.time`` is the time of loads and given poses that depend on it. Strain
+    and momentum of the beam are not touched: ``beam.project()`` fills them.
+
+    Examples
+    --------
+    >>> beam = fg.Beam(mesh, section, left="clamped",
+    ...                loads=fg.Load(force=(0, 0, 600), at="right"))  # doctest: +SKIP
+    >>> statics = fg.StaticEquilibrium(beam)  # doctest: +SKIP
+    >>> statics.solve()  # doctest: +SKIP
+    >>> moment, force = statics.reactions()["left"]  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        beam: Beam,
+        *,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+    ) -> None:
+        if not isinstance(beam, Beam):
+            raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}")
+        self.beam = beam
+        self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
+        check_poses(beam)
+        self._problem = EquilibriumProblem(beam)
+        held = sum(len(end.components) for end in self._problem.ends)
+        if held < 3:
+            raise ValueError(
+                "left, right: nothing holds the beam, so it has no equilibrium of its own"
+            )
+        self._direction: tuple[np.ndarray, float] | None = None
+        if self._given:
+            _ = self._newton  # so that an unknown option is refused now
+
+    @property
+    def load(self) -> float:
+        return float(self._problem.factor)
+
+    @cached_property
+    def _newton(self) -> GroupNewton:
+        return self._make(bordered=False)
+
+    @cached_property
+    def _path(self) -> GroupNewton:
+        return self._make(bordered=True)
+
+    def _make(self, bordered: bool) -> GroupNewton:
+        defaults = dict(DEFAULTS)
+        if self.beam.comm.size > 1:
+            defaults["pc_factor_mat_solver_type"] = "mumps"
+        else:
+            # The nodes are numbered along the beam: a band of 11 beside the diagonal.
+            defaults["pc_factor_mat_ordering_type"] = "natural"
+        options, prefix, given = merge(defaults, self._given, self._prefix, "", ())
+        return GroupNewton(
+            self._problem, bordered=bordered, options=options, prefix=prefix, given=given
+        )
+
+    # --- solving -------------------------------------------------------------------------------------
+    def solve(self, load: float = 1.0, *, steps: int = 1, time: float | None = None) -> None:
+        """Go to the equilibrium at a load factor.
+
+        Parameters
+        ----------
+        load : float
+            The load factor to reach, from the present one in equal steps.
+        steps : int
+            How many.
+        time : float, optional
+            ``beam.time`` to reach, in the same steps: for given poses and loads that depend on it.
+
+        Raises
+        ------
+        LoadStepFailed
+            If a load step does not converge; configuration, load and time are then those before it.
+        """
+        _number("load", load)
+        _count("steps", steps)
+        start, begin = self.load, float(self.beam.time)
+        end = begin if time is None else _number("time", time)
+        for k in range(1, steps + 1):
+            self._take(
+                lambda k=k: self._load_step(
+                    start + (load - start) * k / steps, begin + (end - begin) * k / steps
+                ),
+                k,
+            )
+        self._direction = None
+
+    def _load_step(self, load: float, time: float) -> None:
+        self._problem.factor.assign(load)
+        self.beam.time.assign(time)
+        self._newton.solve()
+
+    def follow(self, step: float, *, steps: int = 1) -> float:
+        """Go along the path of equilibria by its arc length, past limits of the load.
+
+        Parameters
+        ----------
+        step : float
+            Length of a step: the root of the mean over the beam of |rotation|² + |displacement|²/L²
+            for its length L. The first step goes to higher loads (to lower ones if it is negative),
+            later ones go on in the same sense (backwards if it is negative).
+        steps : int
+            How many.
+
+        Returns
+        -------
+        float
+            The load factor that has been reached.
+
+        Raises
+        ------
+        LoadStepFailed
+            If a step does not converge; configuration and load are then those before it.
+
+        Notes
+        -----
+        Predictor along the tangent (du, dλ), corrector in the plane normal to it (Riks, Int. J.
+        Solids Struct. 15, 1979): du₀·W (u - u₀) = step, an equation beside the others.
+        """
+        _number("step", step)
+        _count("steps", steps)
+        if step == 0:
+            raise ValueError("step must not be zero")
+        if not self._problem.is_loaded:
+            raise ValueError("loads: a beam without loads has no path to follow")
+        for k in range(1, steps + 1):
+            self._take(lambda: self._path_step(step), k)
+        return self.load
+
+    def _path_step(self, step: float) -> None:
+        newton, weights = self._path, self._problem.weights
+        normal, slope = (
+            (np.zeros_like(weights), 1.0)
+            if self._direction is None
+            else (weights * self._direction[0], 0.0)
+        )
+        du, dfactor = newton.tangent_of_path(normal, slope)
+        length = np.sqrt(self.beam.comm.allreduce(float(weights @ du**2)))
+        if not (np.isfinite(length) and length > 0):
+            raise SolveFailed("the loads do not move the beam: there is no path to follow")
+        du, dfactor = du / length, dfactor / length
+        newton.solve(step * du, step * dfactor, normal=weights * du, slope=0.0, step=step)
+        self._direction = (du, dfactor)
+
+    def _take(self, action, k: int) -> None:
+        load, time, direction = self.load, float(self.beam.time), self._direction
+        self._problem.snapshot.take()
+        try:
+            action()
+        except SolveFailed as failure:
+            self._problem.snapshot.restore()
+            self._problem.factor.assign(load)
+            self.beam.time.assign(time)
+            self._direction = direction
+            raise LoadStepFailed(str(failure), load=load, step=k - 1) from failure
+
+    def solver_stats(self) -> dict[str, int]:
+        """Solves, Newton and Krylov iterations since this was made."""
+        used = [self.__dict__[name] for name in ("_newton", "_path") if name in self.__dict__]
+        names = ("solves", "newton_iterations", "krylov_iterations")
+        return {name: sum(getattr(s, name) for s in used) for name in names}
+
+    # --- what comes out ----------------------------------------------------------------------------------
+    def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """What holds each end: moment about its node, and force, in space, two arrays of 3."""
+        unbalanced, q = self._problem.unbalanced(), self.beam.orientation.dat.data_ro
+        found = {}
+        for end in self._problem.ends:
+            total = np.zeros(6)
+            for node in end.nodes[end.nodes < len(unbalanced)]:
+                moment, force = unbalanced[node, :3], unbalanced[node, 3:]
+                total += np.concatenate([quaternion.rotate(q[node], moment), force])
+            total = self.beam.comm.allreduce(total)
+            found[end.name] = (total[:3], total[3:])
+        return found
+
+    def stress(self) -> Function:
+        """Stress resultants (DG0, 6): moment and force of each cell's section, body frame."""
+        rod, space = self.beam.rod, self.beam.strain.function_space()
+        if "_stress" not in self.__dict__:
+            form = dot(rod.stress(self._problem.pose), TestFunction(space)) / rod.cells.length
+            self._stress = VectorAssembly(rod.cells.sum(form))
+        result = Function(space, name="stress")
+        result.dat.data_wo[...] = self._stress.assemble().dat.data_ro
+        return result
+
+    def __repr__(self) -> str:
+        return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"
+
+
+def _number(name: str, value) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+    return float(value)
+
+
+def _count(name: str, value) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")

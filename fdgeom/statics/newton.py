@@ -1,0 +1,210 @@
+"""PETSc SNES for a configuration on a group: the reference moves along with the iterates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import petsctools
+from petsc4py import PETSc
+
+from fdgeom.solvers.held import COUPLED, SolveFailed
+from fdgeom.solvers.options import refuse_unknown
+from fdgeom.statics.problem import EquilibriumProblem
+
+#: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
+#: round-off is that of the axial stiffness, so the size of the update stops the iteration as well.
+DEFAULTS = {
+    "snes_type": "newtonls",
+    "snes_linesearch_type": "basic",
+    "snes_rtol": 1e-12,
+    "snes_atol": 1e-50,
+    "snes_stol": 1e-12,
+    "snes_max_it": 50,
+    "snes_divergence_tolerance": 1e20,
+    **COUPLED,
+}
+
+
+class GroupNewton:
+    """Newton's method on F(g, λ) = 0, with λ given or, bordered, as an unknown with a condition.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        Residual and tangent.
+    bordered : bool
+        Whether the load factor is an unknown: it stands behind the others, on the last rank, and
+        the condition normal·(u - u₀) + slope (λ - λ₀) = step comes with it.
+    options, prefix, given
+        Flat PETSc options with the defaults merged in, their prefix, and what the user gave.
+    """
+
+    def __init__(
+        self,
+        problem: EquilibriumProblem,
+        *,
+        bordered: bool,
+        options: Mapping,
+        prefix: str = "",
+        given: Mapping | None = None,
+    ) -> None:
+        self._problem, self._bordered = problem, bordered
+        self.comm = problem.comm
+        self.newton_iterations = self.krylov_iterations = self.solves = 0
+        self._start = problem.start()
+        self._n = len(self._start)
+        self._last = bordered and self.comm.rank == self.comm.size - 1
+        self._normal, self._slope = np.zeros(self._n), 1.0
+        self._origin, self._step = (self._start, 0.0), 0.0
+
+        options = dict(options)
+        options.pop("mat_type", None)
+        self._x = PETSc.Vec().createMPI((self._n + self._last, None), comm=self.comm)
+        self._f = self._x.duplicate()
+        self._tangent = problem.tangent(self._start)
+        self._matrix = self._border(create=True) if bordered else self._tangent
+        self.snes = PETSc.SNES().create(comm=self.comm)
+        self.snes.setFunction(self._function, self._f)
+        self.snes.setJacobian(self._jacobian, self._matrix)
+        petsctools.attach_options(
+            self.snes,
+            parameters=options,
+            options_prefix=prefix or None,
+            default_prefix="fdgeom_statics",
+        )
+        petsctools.set_from_options(self.snes)
+        if given:
+            refuse_unknown(given, petsctools.get_options(self.snes)._used_options, DEFAULTS)
+
+    # --- callbacks ---------------------------------------------------------------------------------
+    def _read(self, x: PETSc.Vec) -> tuple[np.ndarray, float | None]:
+        values = x.getArray(readonly=True)
+        if not self._bordered:
+            return np.array(values), None
+        own = float(values[-1]) if self._last else 0.0
+        factor = self.comm.bcast(own, root=self.comm.size - 1)
+        return np.array(values[: self._n]), factor
+
+    def _function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
+        u, factor = self._read(x)
+        if factor is not None:
+            self._problem.factor.assign(factor)
+        self._problem.move(u)
+        out = f.getArray()
+        out[: self._n] = self._problem.residual()
+        if self._bordered:
+            u0, factor0 = self._origin
+            along = self.comm.allreduce(float(self._normal @ (u - u0)))
+            if self._last:
+                out[-1] = along + self._slope * (factor - factor0) - self._step
+
+    def _jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
+        u, factor = self._read(x)
+        if factor is not None:
+            self._problem.factor.assign(factor)
+        self._tangent = self._problem.tangent(u)
+        if self._bordered:
+            self._border()
+
+    def _border(self, create: bool = False) -> PETSc.Mat:
+        """[[K, -p], [normalᵀ, slope]] from the tangent K and the loads p."""
+        rows, columns, values = self._tangent.getValuesCSR()
+        end = self._tangent.getSize()[0]
+        # The load factor's column comes last in every row: its global number is the largest.
+        where = rows[1:]
+        columns = np.insert(columns, where, end).astype(PETSc.IntType)
+        values = np.insert(values, where, -self._problem.loads())
+        rows = rows + np.arange(len(rows), dtype=rows.dtype)
+        normals = self.comm.gather(self._normal, root=self.comm.size - 1)
+        if self._last:
+            columns = np.concatenate([columns, np.arange(end + 1)]).astype(PETSc.IntType)
+            values = np.concatenate([values, *normals, [self._slope]])
+            rows = np.append(rows, len(columns)).astype(PETSc.IntType)
+        if create:
+            size = (self._n + self._last, None)
+            self._matrix = PETSc.Mat().createAIJ(
+                (size, size), csr=(rows, columns, values), comm=self.comm
+            )
+        else:
+            self._matrix.setValuesCSR(rows, columns, values)
+            self._matrix.assemble()
+        return self._matrix
+
+    # --- solving -------------------------------------------------------------------------------------
+    def tangent_of_path(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float]:
+        """The direction (du, dλ) along the path, with normal·du + slope dλ = 1."""
+        u = self._problem.start()
+        self._normal, self._slope = normal, slope
+        self._tangent = self._problem.tangent(u)
+        self._border()
+        self._f.set(0.0)
+        if self._last:
+            self._f.getArray()[-1] = 1.0
+        ksp = self.snes.getKSP()
+        with petsctools.inserted_options(self.snes):
+            ksp.setOperators(self._matrix)
+            self._guarded(lambda: ksp.solve(self._f, self._x))
+        if ksp.getConvergedReason() < 0:
+            raise SolveFailed(
+                f"the linear solve for the tangent: reason {ksp.getConvergedReason()}"
+            )
+        return self._read(self._x)
+
+    def solve(
+        self,
+        du: np.ndarray | None = None,
+        dfactor: float = 0.0,
+        *,
+        normal: np.ndarray | None = None,
+        slope: float = 0.0,
+        step: float = 0.0,
+    ) -> None:
+        """Solve from the present configuration, with a first guess and (bordered) the condition.
+
+        Raises
+        ------
+        SolveFailed
+            If SNES does not converge or gives values that are not finite.
+        """
+        u = self._problem.start()
+        factor = float(self._problem.factor)
+        if self._bordered:
+            self._normal, self._slope, self._step = normal, slope, step
+            self._origin = (u, factor)
+        values = self._x.getArray()
+        values[: self._n] = u if du is None else u + du
+        if self._last:
+            values[-1] = factor + dfactor
+        with petsctools.inserted_options(self.snes):
+            self._guarded(lambda: self.snes.solve(None, self._x))
+        self.solves += 1
+        self.newton_iterations += self.snes.getIterationNumber()
+        self.krylov_iterations += self.snes.getLinearSolveIterations()
+        reason = self.snes.getConvergedReason()
+        if reason < 0:
+            raise SolveFailed(
+                f"SNES stopped with {_REASONS.get(reason, reason)} after "
+                f"{self.snes.getIterationNumber()} iterations "
+                f"(residual norm {self.snes.getFunctionNorm():.3g})"
+            )
+        if not np.isfinite(self._x.norm()):
+            raise SolveFailed("SNES gave values that are not finite")
+        u, factor = self._read(self._x)
+        if factor is not None:
+            self._problem.factor.assign(factor)
+        self._problem.move(u)
+
+    @staticmethod
+    def _guarded(action) -> None:
+        try:
+            action()
+        except PETSc.Error as error:
+            raise SolveFailed(f"SNES raised PETSc error {error.ierr}") from error
+
+
+_REASONS = {
+    value: name
+    for name, value in vars(PETSc.SNES.ConvergedReason).items()
+    if isinstance(value, int) and value < 0
+}
