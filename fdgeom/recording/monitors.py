@@ -13,6 +13,8 @@ import ufl
 from firedrake import Function, PointEvaluator
 from firedrake.assemble import get_assembler
 
+from fdgeom.solvers.functional import FunctionalAssembly
+
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     """Return a function that gives the present value of a 0-form, its assembler being kept.
@@ -22,8 +24,8 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     TypeError
         When `form` is neither a number nor a form without arguments.
     """
-    if isinstance(form, ufl.Form) and form.empty():
-        return lambda: 0.0
+    if isinstance(form, ufl.Form) and not form.arguments():
+        return FunctionalAssembly(form).assemble
     if isinstance(form, ufl.BaseForm) and not form.arguments():
         assembler = get_assembler(form)
         return lambda: float(assembler.assemble())

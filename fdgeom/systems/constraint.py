@@ -18,12 +18,12 @@ from firedrake import (
     dx,
     inner,
 )
-from firedrake.assemble import get_assembler
 from mpi4py import MPI
 from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 from ufl.core.expr import Expr
 
 from fdgeom.forms import check_functional, depends_on, substitute, tidy
+from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.saddle import deficiency
 
@@ -129,7 +129,7 @@ class Constraint:
     def _mean(self, key: str, form: Callable[[], Form]) -> np.ndarray:
         """Owned values of a linear form of the multiplier's space over the weights ∫ ν."""
         if key not in self._held:
-            self._held[key] = get_assembler(form())
+            self._held[key] = VectorAssembly(form())
         if "weights" not in self._held:
             shape = self.multiplier.ufl_shape
             ones = Constant(np.ones(shape)) if shape else Constant(1.0)

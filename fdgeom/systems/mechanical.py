@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from firedrake import Function
-from firedrake.assemble import get_assembler
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.systems.constraint import Constraint
 
 
@@ -58,8 +58,8 @@ class MechanicalSystem:
 
     def _value(self, name: str) -> float:
         if name not in self._held:
-            self._held[name] = get_assembler(self.energies()[name])
-        return float(self._held[name].assemble())
+            self._held[name] = FunctionalAssembly(self.energies()[name])
+        return self._held[name].assemble()
 
     def constraint_defect(self) -> float:
         """Largest \\|g(q)\\|, averaged with each test function of the multiplier's space."""

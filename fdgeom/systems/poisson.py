@@ -15,7 +15,6 @@ from firedrake import (
     derivative,
     split,
 )
-from firedrake.assemble import get_assembler
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
@@ -27,6 +26,7 @@ from fdgeom.forms import (
     polynomial_degree,
     substitute,
 )
+from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.systems.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.gradient import pointwise_gradient
 from fdgeom.systems.stage import Stage
@@ -192,8 +192,8 @@ class PoissonSystem:
 
     def _value(self, key: str, form: Callable[[], Form]) -> float:
         if key not in self._held:
-            self._held[key] = get_assembler(form())
-        return float(self._held[key].assemble())
+            self._held[key] = FunctionalAssembly(form())
+        return self._held[key].assemble()
 
     def gather_state(self) -> None:
         """Copy the parts into ``state``, where it does not hold them itself."""
