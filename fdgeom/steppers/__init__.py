@@ -14,9 +14,11 @@ from fdgeom.steppers.alpha_scheme import (
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
+from fdgeom.steppers.fourth_order_alpha import FourthOrderAlpha
 from fdgeom.steppers.gauss_legendre import GaussLegendre
 from fdgeom.steppers.generalized_alpha import GeneralizedAlpha
 from fdgeom.steppers.generating_function import GeneratingFunction4
+from fdgeom.steppers.hermite_simpson import HermiteSimpson
 from fdgeom.steppers.nonholonomic import NonholonomicMidpoint
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
 from fdgeom.steppers.rattle import RATTLE, SHAKE
@@ -37,10 +39,12 @@ __all__ = [
     "Composition",
     "DiscreteGradient",
     "DiscreteLagrangian",
+    "FourthOrderAlpha",
     "GaussLegendre",
     "GeneralizedAlpha",
     "GeneratingFunction4",
     "HamelFieldIntegrator",
+    "HermiteSimpson",
     "ImplicitMidpoint",
     "NonholonomicMidpoint",
     "PoissonIntegrator",

@@ -31,7 +31,7 @@ class MotionStepper(Stepper):
         system.set_time(t)
         if system.given is not None:
             system.given.update()
-            _put_given(system)
+            put_given(system)
         self._start.solve_acceleration()
         copy_into(system.algorithmic, system.acceleration)
         self._begun()
@@ -40,12 +40,17 @@ class MotionStepper(Stepper):
     def _begun(self) -> None:
         """What else a method does at a start."""
 
+    def _resumed(self) -> None:
+        """What a method does when the accelerations have been set too, as from a checkpoint."""
+
     def _remember(self) -> None:
         self._known.take()
         self._carried.take()
 
     def _advance(self, steps: int) -> None:
-        if self._carried.holds() and not self._known.holds():
+        if not self._carried.holds():
+            self._resumed()
+        elif not self._known.holds():
             self._begin(self.t)
         try:
             super()._advance(steps)
@@ -53,7 +58,7 @@ class MotionStepper(Stepper):
             self._remember()
 
 
-def _put_given(system: Motion) -> None:
+def put_given(system: Motion) -> None:
     """Set the given displacements and velocities in the state."""
     given, (q,) = system.given, system.configuration
     for target, source in ((q, given.q), (system.v, given.v)):

@@ -60,6 +60,8 @@ TESTED_ELSEWHERE = {
     "RungeKutta4": "tests/steppers/test_hamiltonian_steppers.py",
     "StormerVerlet": "tests/steppers/test_hamiltonian_steppers.py",
     "SymplecticEuler": "tests/steppers/test_hamiltonian_steppers.py",
+    "FourthOrderAlpha": "tests/steppers/test_fourth_order.py",
+    "HermiteSimpson": "tests/steppers/test_fourth_order.py",
     "GeneralizedAlpha": "tests/steppers/test_generalized_alpha.py",
     "AlphaScheme": "tests/steppers/test_alpha_scheme.py",
     "chung_hulbert": "tests/steppers/test_alpha_scheme.py",
