@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from firedrake import Form, Function, derivative
 from petsc4py import PETSc
+from tsfc.ufl_utils import extract_firedrake_constants
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.saddle import SaddleSNES
@@ -25,7 +26,7 @@ class KeptSNES(SaddleSNES):
         self._data = [
             part.dat for coefficient in jacobian.coefficients() for part in _parts(coefficient)
         ]
-        self._constants = list(jacobian.constants())
+        self._constants = extract_firedrake_constants(jacobian)
         self._assembled_at: tuple | None = None
         super().__init__(residual, unknown, **arguments)
 
