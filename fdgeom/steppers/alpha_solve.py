@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from firedrake import Constant, Function, TestFunction, TestFunctions, split
+from firedrake import Constant, Function
+from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
-from fdgeom.forms import tidy
+from fdgeom.forms import flatten, tidy
+from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import GivenValues
 from fdgeom.solvers.held import defaults
 from fdgeom.solvers.kept import KeptSNES
 from fdgeom.solvers.saddle import saddle_defaults
 from fdgeom.solvers.structure import is_local
+from fdgeom.steppers.alpha_unknown import AlphaUnknown
 from fdgeom.steppers.substep import Solve, options_for
 from fdgeom.systems.stage import Stage
 
@@ -34,9 +37,8 @@ class AlphaSolve(Solve):
         self._late = self._given is not None and self._given.moves
         #: What v¹ and v̇¹ are off the formulas where the motion is given.
         self._gaps = [Function(system.space) for _ in range(2)] if self._late else []
-        constraint = system.constraint
-        space = system.space if constraint is None else system.space * constraint.space
-        unknown = Function(space, name="increment")
+        self._unknown = AlphaUnknown(system)
+        unknown = self._unknown.function
         essential = ()
         if self._given is not None:
             essential = tuple(GivenValues(k, d) for k, d in enumerate(self._given.dofs))
@@ -44,47 +46,45 @@ class AlphaSolve(Solve):
             "the motion",
             Stage(unknown, (), (), (), (), essential=essential),
             dt,
-            self._equations(unknown, space, dt),
+            self._equations(dt),
             {},
             [],
             options=options_for(stepper, "", ()),
             given=stepper._given,
         )
 
-    def _equations(self, unknown: Function, space, dt: Constant):
-        system, constraint = self._system, self._system.constraint
-        if constraint is None:
-            D, test = unknown, TestFunction(space)
-        else:
-            (D, multiplier), (test, nu) = split(unknown), TestFunctions(space)
-        g = system.moved(D)
-        v, a = self._kinematics(D, dt)
-        form = self._beta * dt**2 * system.balance(g, v, a, system.time, test)
-        if constraint is not None:
-            form += constraint.slope(multiplier, test, at=g) + constraint.value(nu, at=g)
+    def _equations(self, dt: Constant):
+        system, unknown = self._system, self._unknown
+        g = system.moved(unknown.D)
+        _, v, a = self._kinematics(unknown.D, dt)
+        form = self._beta * dt**2 * system.balance(g, v, a, system.time, unknown.test)
+        if system.constraint is not None:
+            form += system.constraint.slope(unknown.multiplier, unknown.test, at=g)
+            form += system.constraint.value(unknown.nu, at=g)
         return tidy(form)
 
-    def _kinematics(self, D: Expr, dt: Constant) -> tuple[Expr, Expr]:
-        """v¹ and v̇¹ of an increment."""
-        system = self._system
-        beta, A, B1, B2 = self._beta, self._A, self._B1, self._B2
-        v0, a0, true0 = system.v, system.algorithmic, system.acceleration
-        a = (D - dt * v0 - dt**2 * (0.5 - beta) * a0) / (beta * dt**2)
-        v = v0 + dt * ((1 - A) * a0 + A * a)
-        true = (a - B2 * a0 + (B1 + B2) * true0) / (1 + B1)
+    def _kinematics(self, D: Expr, dt: Constant) -> tuple[Expr, Expr, Expr]:
+        """a¹, v¹ and v̇¹ of an increment."""
+        system, parameters = self._system, (self._beta, self._A, self._B1, self._B2)
+        state = system.v, system.algorithmic, system.acceleration
+        a, v, true = _kinematics(parameters, dt, D, *state)
         if self._late:
             v, true = v + self._gaps[0], true + self._gaps[1]
-        return v, true
+        return a, v, true
 
     @cached_property
     def solver(self) -> KeptSNES:
         """The SNES, made when it is first needed."""
         self.dt.assign(1.0)
         unknown = self.stage.unknown
-        if self._system.constraint is None:
-            base = defaults(self.residual, unknown, is_local(self.residual, unknown))
+        local = is_local(self.residual, unknown)
+        if self._system.constraint is None or local:
+            base = defaults(self.residual, unknown, local)
         else:
             base = saddle_defaults(self.residual, unknown)
+        if local and base["snes_type"] == "newtonls":
+            # The matrix takes ten times as long as the residual, and hardly changes in a step.
+            base["snes_lag_jacobian"] = 4
         options, prefix, given = self.options(base)
         return KeptSNES(
             self.residual,
@@ -106,20 +106,13 @@ class AlphaSolve(Solve):
         solver.solve()
         self._accept(dt)
 
-    def _increment(self) -> tuple:
-        count = len(self._system.space)
-        return fields(self.stage.unknown)[:count]
-
     def _predict(self, dt: float) -> None:
         system = self._system
-        for d, v, a in self._together(self._increment(), system.v, system.algorithmic):
+        for d, v, a in self._together(self._unknown.increment, system.v, system.algorithmic):
             d.array[...] = dt * v.array + dt**2 / 2 * a.array
             d.written(ghosts_too=True)
         if system.constraint is not None:
-            (target,), (source,) = (
-                fields(self.stage.unknown.subfunctions[-1]),
-                fields(system.multiplier),
-            )
+            (target,), (source,) = self._unknown.multiplier_values, fields(system.multiplier)
             source.update_ghosts()
             target.array[...] = self._scheme.beta * dt**2 * source.array
             target.written(ghosts_too=True)
@@ -133,7 +126,7 @@ class AlphaSolve(Solve):
             e.now = target.array.reshape(-1)[e.dofs] - old.array.reshape(-1)[e.dofs]
         if not self._late:
             return
-        for e, d in zip(self.stage.essential, self._increment(), strict=True):
+        for e, d in zip(self.stage.essential, self._unknown.increment, strict=True):
             d.array.reshape(-1)[e.dofs] = e.now
         new = self._evaluate(dt)
         for gap, target, found in zip(self._gaps, (given.v, given.a), new[1:], strict=True):
@@ -145,15 +138,15 @@ class AlphaSolve(Solve):
     def _evaluate(self, dt: float) -> tuple[list, list, list]:
         """a¹, v¹ and v̇¹ of the increment, without what is given."""
         s, system = self._scheme, self._system
-        fields_ = self._together(
-            self._increment(), system.v, system.algorithmic, system.acceleration
+        states = self._together(
+            self._unknown.increment, system.v, system.algorithmic, system.acceleration
         )
         found = ([], [], [])
-        for d, v, a0, true0 in fields_:
-            a = (d.array - dt * v.array - dt**2 * (0.5 - s.beta) * a0.array) / (s.beta * dt**2)
-            found[0].append(a)
-            found[1].append(v.array + dt * ((1 - s.A) * a0.array + s.A * a))
-            found[2].append((a - s.B2 * a0.array + (s.B1 + s.B2) * true0.array) / (1 + s.B1))
+        for state in states:
+            arrays = (field.array for field in state)
+            new = _kinematics((s.beta, s.A, s.B1, s.B2), dt, *arrays)
+            for values, value in zip(found, new, strict=True):
+                values.append(value)
         return found
 
     def _accept(self, dt: float) -> None:
@@ -164,12 +157,9 @@ class AlphaSolve(Solve):
             true = [x + g.array for x, g in zip(true, fields(self._gaps[1]), strict=True)]
             for e, mine, exact in zip(self.stage.essential, a, true, strict=True):
                 mine.reshape(-1)[e.dofs] = exact.reshape(-1)[e.dofs]
-        parts = self.stage.unknown.subfunctions
-        if system.constraint is None:
-            system.displace(self.stage.unknown)
-        else:
-            system.displace(parts[0])
-            (source,), (target,) = fields(parts[-1]), fields(system.multiplier)
+        system.displace(self._unknown.moved())
+        if system.constraint is not None:
+            (source,), (target,) = self._unknown.multiplier_values, fields(system.multiplier)
             source.update_ghosts()
             target.array[...] = source.array / (self._scheme.beta * dt**2)
             target.written(ghosts_too=True)
@@ -182,10 +172,47 @@ class AlphaSolve(Solve):
                 field.array[...] = value
                 field.written(ghosts_too=True)
 
+    # --- the same as pointwise assignments, for compiled steps -----------------------------------
+    def make_compilable(self) -> None:
+        """State the first guess and what follows the solve as assignments.
+
+        Raises
+        ------
+        CannotCompile
+            If a step is more than a local solve and pointwise assignments.
+        """
+        system, unknown, dt = self._system, self._unknown, self.dt
+        if self._given is not None or not unknown.is_one_vector:
+            raise CannotCompile(f"{self.name}: the unknowns are not one to a cell (DG0)")
+        if system.time in extract_firedrake_constants(self.residual):
+            raise CannotCompile(f"{self.name}: the forces depend on the time")
+        scale = self._beta * dt**2
+        guess = [dt * system.v + 0.5 * dt**2 * system.algorithmic]
+        a, v, true = self._kinematics(unknown.D, dt)
+        after = dict(zip(system.configuration, system.moved(unknown.D), strict=True))
+        after |= {system.v: v, system.algorithmic: a, system.acceleration: true}
+        if system.constraint is not None:
+            guess.append(scale * system.multiplier)
+            after[system.multiplier] = unknown.multiplier / scale
+        space = unknown.function.function_space()
+        first = Function(space, name="first guess")
+        self.guess = {unknown.function: first}
+        self.preparations = [{first: flatten(guess) if space.value_shape else guess[0]}]
+        self.assignments = [after]
+
     @staticmethod
     def _together(*things):
-        parts = [t if isinstance(t, tuple) else fields(t) for t in things]
+        parts = [t if isinstance(t, list) else fields(t) for t in things]
         for part in parts:
             for field in part:
                 field.update_ghosts()
         return zip(*parts, strict=True)
+
+
+def _kinematics(parameters, dt, D, v0, a0, true0):
+    """a¹, v¹ and v̇¹ of an increment D, of expressions or arrays alike."""
+    beta, A, B1, B2 = parameters
+    a = (D - dt * v0 - dt**2 * (0.5 - beta) * a0) / (beta * dt**2)
+    v = v0 + dt * ((1 - A) * a0 + A * a)
+    true = (a - B2 * a0 + (B1 + B2) * true0) / (1 + B1)
+    return a, v, true

@@ -54,6 +54,7 @@ class FusedSteps:
             raise CannotCompile(f"{substep.name}: an unknown of several parts has given values")
         if substep.stage.gradient_test is not None:
             raise CannotCompile(f"{substep.name}: the variational derivative is an unknown")
+        before = [self._program.add_update(group) for group in substep.preparations]
         solve = self._program.add_solve(
             substep.residual,
             substep.stage.unknown,
@@ -62,7 +63,7 @@ class FusedSteps:
             tolerances=tolerances,
         )
         updates = [self._program.add_update(group) for group in substep.assignments]
-        return [(phase, substep.dt) for phase in (solve, *updates)]
+        return [(phase, substep.dt) for phase in (*before, solve, *updates)]
 
     def _unit(self, chain: bool = True):
         """The unit and its moves; one layout for all runs, so that results do not depend on pieces."""

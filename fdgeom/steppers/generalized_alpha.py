@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from firedrake import Function
 
-from fdgeom.solvers.data import fields
+from fdgeom.errors import StepFailed
+from fdgeom.solvers.data import Snapshot, fields
 from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
 from fdgeom.steppers.alpha_solve import AlphaSolve
 from fdgeom.steppers.motion_stepper import MotionStepper
@@ -138,12 +139,35 @@ class GeneralizedAlpha(MotionStepper):
         self._solve.take(dt)
         self._last_dt = dt
 
+    def _advance_fused(self, steps: int) -> None:
+        if self._dt == self._last_dt:
+            super()._advance_fused(steps)
+            return
+        before, done = Snapshot([self.system.algorithmic]), self.steps
+        before.take()
+        self._rescale(self._dt / self._last_dt)
+        try:
+            super()._advance_fused(steps)
+        except StepFailed:
+            if self.steps == done:
+                before.restore()
+            else:
+                self._last_dt = self._dt
+            raise
+        self._last_dt = self._dt
+
     def _rescale(self, ratio: float) -> None:
         """τ = M(a - v̇) is proportional to the step."""
         system = self.system
         for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
             a.array[...] = true.array + ratio * (a.array - true.array)
             a.written(ghosts_too=True)
+
+    def substeps(self):
+        if not isinstance(self._solve, AlphaSolve):
+            return []
+        self._solve.make_compilable()
+        return [(self._solve, 1.0)]
 
     def _solvers(self):
         return [self._solve.solver] if "solver" in self._solve.__dict__ else []

@@ -139,7 +139,10 @@ class Stepper(ABC):
         }
 
     def substeps(self) -> list[tuple]:
-        """The implicit substeps of one step with their fractions of it; empty if not made of such."""
+        """The implicit substeps of one step with their fractions of it; empty if not made of such.
+
+        Raises CannotCompile where the reason is known.
+        """
         return []
 
     def _solvers(self) -> list:
@@ -152,8 +155,8 @@ class Stepper(ABC):
         return self._fused is not None
 
     def _fuse(self, required: bool) -> FusedSteps | None:
-        substeps = self.substeps()
         try:
+            substeps = self.substeps()
             if not substeps:
                 raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
             return FusedSteps(substeps, self.system.functions().values(), self._tolerances)

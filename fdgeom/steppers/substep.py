@@ -123,6 +123,8 @@ class Solve:
         self.residual = residual
         self.guess = dict(guess)
         self.assignments = list(assignments)
+        #: Groups of assignments before the solve, of compiled steps alone.
+        self.preparations: list[Mapping[Function, Expr]] = []
         self.options = options
         self.exact = exact
         if given:
