@@ -112,7 +112,12 @@ class FusedSteps:
 
     def stats(self) -> dict[str, int]:
         """Solves and Newton iterations (of the node that took most) so far."""
-        reports = [r for unit, _ in self._units.values() for r in unit.reports]
+        reports = [
+            report
+            for unit, _ in self._units.values()
+            for report, phase in zip(unit.reports, self._program.phases, strict=False)
+            if phase.solved
+        ]
         return {
             "solves": sum(r.solves for r in reports),
             "newton_iterations": sum(r.iterations for r in reports),

@@ -87,4 +87,4 @@ def _template(text: str, name: str) -> str:
         flags=re.M,
     )
     text = re.sub(r"\bT const \*__restrict__ (c_\d+)", r"double const *__restrict__ \1", text)
-    return text.replace(f"void {name}(", f"template <class T> static inline void {name}(", 1)
+    return text.replace(f"void {name}(", f"template <class T> static FDGEOM_INLINE void {name}(", 1)

@@ -11,8 +11,10 @@ from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 
-# Vector loads may reach that far beyond the last node.
+# Vector loads may reach that far beyond the first and the last node.
 _PADDING = 16
+# A register of the widest vectors, in numbers.
+_LINE = 8
 
 
 class DirectLayout:
@@ -29,13 +31,13 @@ class DirectLayout:
         sets = [f.function_space().node_set for f in tables.representatives]
         self.ranges = [(0, s.size, s.total_size) for s in sets]
 
-    def pointer(self, k: int) -> tuple[int, int]:
-        """Address and stride of function ``k``."""
-        return self.fields[k].array.ctypes.data, 0
+    def pointer(self, k: int) -> tuple[int, int, int]:
+        """Address, stride and number of nodes of function ``k``."""
+        return self.fields[k].array.ctypes.data, 0, len(self.fields[k].array)
 
-    def workspace(self, space: int, block: int) -> tuple[np.ndarray, int]:
-        """Memory for one more field on a node set."""
-        return np.zeros((self.ranges[space][2], block)), 0
+    def workspace(self, space: int, block: int) -> np.ndarray | None:
+        """Memory for right-hand sides on a node set, if the layout needs it."""
+        return np.zeros((self.ranges[space][2], block))
 
     def number(self, space: int, nodes: np.ndarray) -> np.ndarray:
         """Numbers of nodes in this layout."""
@@ -68,19 +70,23 @@ class ChainLayout:
         for f, o in zip(tables.representatives, order, strict=True):
             owned = np.flatnonzero(o < f.function_space().node_set.size)
             self.ranges.append((int(owned[0]), int(owned[-1]) + 1, len(o)))
-        self._arrays = [np.zeros((f.block, len(order[s]) + _PADDING)) for f, s in zip(
+        self._arrays = [_rows(f.block, len(order[s])) for f, s in zip(
             self.fields, self._space, strict=True)]  # fmt: skip
         self.copy_in(range(len(self.fields)))
-        # The cells beyond the last one have a length too, so that vectors of cells stay finite.
-        x, n = self._arrays[tables.field(tables.coordinates)], self.ranges[0][2]
-        x[:, n:] = x[:, n - 1 : n] + (x[:, n - 1] - x[:, n - 2]) * np.arange(1, _PADDING + 1)
+        # The cells beyond the ends have a length too, so that vectors of cells stay finite.
+        x, steps = self._arrays[tables.field(tables.coordinates)], np.arange(1, _PADDING + 1)
+        n = x.shape[1] - 2 * _PADDING
+        inner = x[:, _PADDING : _PADDING + n]
+        x[:, _PADDING + n :] = inner[:, -1:] + (inner[:, -1] - inner[:, -2]) * steps
+        x[:, :_PADDING] = inner[:, :1] - (inner[:, 1] - inner[:, 0]) * steps[::-1]
 
-    def pointer(self, k: int) -> tuple[int, int]:
-        return self._arrays[k].ctypes.data, self._arrays[k].shape[1]
+    def pointer(self, k: int) -> tuple[int, int, int]:
+        array = self._arrays[k]
+        start = array.ctypes.data + _PADDING * array.itemsize
+        return start, array.strides[0] // array.itemsize, array.shape[1] - 2 * _PADDING
 
-    def workspace(self, space: int, block: int) -> tuple[np.ndarray, int]:
-        array = np.zeros((block, self.ranges[space][2] + _PADDING))
-        return array, array.shape[1]
+    def workspace(self, space: int, block: int) -> None:
+        return None
 
     def number(self, space: int, nodes: np.ndarray) -> np.ndarray:
         return self._place[space][nodes]
@@ -93,19 +99,29 @@ class ChainLayout:
         for k in which:
             values, s, array = self.fields[k].array, self._space[k], self._arrays[k]
             values = values.reshape(len(values), -1)
-            n = len(values)
-            array[:, :n] = (values if self._plain[s] else values[self._order[s]]).T
-            array[:, n:] = array[:, n - 1 : n]
+            inner = array[:, _PADDING:-_PADDING]
+            inner[...] = (values if self._plain[s] else values[self._order[s]]).T
+            array[:, :_PADDING], array[:, -_PADDING:] = inner[:, :1], inner[:, -1:]
 
     def copy_out(self, which) -> None:
         """Bring functions back."""
         for k in which:
             values, s, array = self.fields[k].array, self._space[k], self._arrays[k]
             values = values.reshape(len(values), -1)
+            inner = array[:, _PADDING:-_PADDING]
             if self._plain[s]:
-                values[...] = array[:, : len(values)].T
+                values[...] = inner.T
             else:
-                values[self._order[s]] = array[:, : len(values)].T
+                values[self._order[s]] = inner.T
+
+
+def _rows(block: int, nodes: int) -> np.ndarray:
+    """Zeros, a row a component, padded at both ends; every first node at the start of a line."""
+    width = nodes + 2 * _PADDING
+    stride = -(-width // _LINE) * _LINE
+    memory = np.zeros(block * stride + _LINE)
+    first = -(memory.ctypes.data // memory.itemsize) % _LINE
+    return memory[first : first + block * stride].reshape(block, stride)[:, :width]
 
 
 def chain_order(tables: Tables) -> list[np.ndarray] | None:

@@ -63,6 +63,12 @@ class NodeProblem:
         return sum(piece.function_space().block_size for piece in pieces(self.unknown))
 
     @property
+    def frozen(self) -> bool:
+        """Whether the Jacobian is a weight times a function of u and constants alone."""
+        implicit = [p.jacobian for p in self.parts if p.jacobian is not None]
+        return len(implicit) == 1 and set(implicit[0].coefficients) <= {self.unknown}
+
+    @property
     def kernels(self) -> tuple[Kernel, ...]:
         nodal = [k for p in self.parts for k in (p.residual, p.jacobian) if k is not None]
         return (*nodal, *([self.explicit] if self.explicit else []))

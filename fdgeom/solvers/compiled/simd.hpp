@@ -11,6 +11,9 @@
 #endif
 #endif
 
+// Calls would pass vectors through memory.
+#define FDGEOM_INLINE __attribute__((always_inline)) inline
+
 namespace {
 
 constexpr int W = FDGEOM_WIDTH;
@@ -188,6 +191,37 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     const T step = square<N>(R), size = square<N>(u);
     if (all_le(step, (tol.stol * tol.stol) * size)) return it + 1;
     if (it > 0 && all_le(step * step, round_off * size * before)) return it + 1;
+    before = step;
+  }
+}
+
+// The same with the inverse of the Jacobian at u = 0 for a weight of one in place of the Jacobian:
+// updates shrink at about the rate of Δt. Returns -1 also where they shrink slowly.
+template <class P, class T>
+inline int newton_frozen(const typename P::template Data<T> &data, T *u, const Tolerances &tol, const double *inverse) {
+  constexpr int N = P::size, most = 6;
+  const T scale = 1.0 / P::weight(data);
+  T R[N], dx[N], first = 0.0, last = 0.0, before = 0.0;
+  for (int it = 0;; ++it) {
+    P::residual(data, u, R);
+    const T norm = square<N>(R);
+    if (it == 0) first = norm;
+    if (all_le(norm - (tol.rtol * tol.rtol) * first, T(tol.atol * tol.atol))) return it;
+    if (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)) return it;
+    last = norm;
+    if (it == most || it == tol.max_it) return -1;
+#pragma GCC unroll 64
+    for (int i = 0; i < N; ++i) {
+      dx[i] = inverse[i * N] * R[0];
+#pragma GCC unroll 64
+      for (int j = 1; j < N; ++j) dx[i] += inverse[i * N + j] * R[j];
+      dx[i] *= scale;
+      u[i] -= dx[i];
+    }
+    const T step = square<N>(dx), size = square<N>(u);
+    if (all_le(step, (tol.stol * tol.stol) * size)) return it + 1;
+    if (it > 0 && all_le(step * step, round_off * size * before)) return it + 1;
+    if (it > 0 && !all_le(step, 0.01 * before + round_off * size)) return -1;
     before = step;
   }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 
 from fdgeom.solvers.compiled.kernel import Kernel
@@ -25,16 +26,14 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
     weights = [part.weight for part in problem.parts]
     members = [f"T b[{n}];"] if problem.explicit else []
     members += [f"T f{tables.field(f)}[{_block(f)}];" for f in (*fields, *weights)]
-    loads = [f"node_load<{n}>(d.b, X.B[{number}], i, n);"] if problem.explicit else []
-    loads += [_node_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, *weights)]
-    stores, start = [], 0
+    loads = [_node_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, *weights)]
+    guesses, stores, start = [], [], 0
     for first, piece in zip(guess, solved, strict=True):
-        loads.append(_node_load(f"u + {start}", first, tables))
+        guesses.append(_node_load(f"u + {start}", first, tables))
         stores.append(
             f"node_store<{_block(piece)}>(X.F[{tables.field(piece)}], i, last, u + {start});"
         )
         start += _block(piece)
-    store = " ".join(stores)
 
     start = "d.b[k]" if problem.explicit else "T(0.0)"
     residual = [f"for (int k = 0; k < {n}; ++k) R[k] = {start};", _NODE_COORDINATES]
@@ -51,27 +50,32 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
                     f"{{ T r[{size}]; for (int k = 0; k < {size}; ++k) r[k] = 0.0; {call}"
                     f" for (int k = 0; k < {size}; ++k) {out}[k] += {w} * r[k]; }}"
                 )
-    text = _struct(number, problem, members, loads, residual, jacobian)
+    more = _explicit(problem, tables) if problem.explicit else ""
+    if problem.frozen:
+        more += _at_zero(problem, tables)
     space = tables.space(solved[0])
     body = []
     if problem.explicit:
-        text += _explicit(number, problem, tables)
         body += [
-            f"set_zero(X.B[{number}], X.nodes[{space}].total, {n});",
-            f"for (long c = 0; c < X.cells; c += lanes<E{number}>::count) explicit{number}<E{number}>(X, c);",
+            "#ifndef FDGEOM_CHAIN",
+            f"const Field b = X.B[{number}];",
+            f"std::memset(b.p, 0, b.count * {n} * sizeof(double));",
+            f"for (long c = 0; c < X.cells; c += lanes<P{number}::Explicit>::count) {{",
+            f"  P{number}::Explicit A[{_width(unknown, tables)}];",
+            f"  P{number}::explicit_terms(X, c, A);",
+            f"  cell_add<{tables.arity(unknown)}, {_block(unknown)}>(b, X.M[{space}], c, X.cells, A);",
+            "}",
+            "#endif",
         ]
-    total, where = f"X.nodes[{space}].total", f"X.tol[{number}], X.report[{number}]"
-    reach = f"X.nodes[{space}].first, X.nodes[{space}].last, {total}"
+    text = _struct(number, problem, members, loads, guesses, stores, residual, jacobian, more)
+    text += _function(f"void explicit_terms{number}", [*body, "(void)X;"])
     solve = [
-        f"save_essential<P{number}>(X, X.essential[{number}], {total});",
-        f"const int bad = solve_range<P{number}>(X, {reach}, {where});",
-        f"return bad ? bad : solve_essential<P{number}>(X, X.essential[{number}], {total}, {where});",
+        f"explicit_terms{number}(X);",
+        f"return solve_nodes<P{number}>(X, span, X.nodes[{space}], frozen, most);",
     ]
-    norm = [f"return residual_square<P{number}>(X, {reach}, X.essential + {number});"]
-    text = text.replace("@STORE@", store) + _function(f"int solve{number}", solve)
-    text += _function(f"int explicit_terms{number}", [*body, "return 0;"])
-    text += _function(f"double norm{number}", [f"explicit_terms{number}(X);", *norm])
-    return text + _phase(number, [f"explicit_terms{number}(X);", f"return solve{number}(X);"])
+    reach = f"X.nodes[{space}].first, X.nodes[{space}].last, X.nodes[{space}].total"
+    norm = f"return residual_square<P{number}>(X, {reach}, X.essential + {number});"
+    return text + _phase(number, solve, [f"explicit_terms{number}(X);", norm])
 
 
 def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
@@ -81,7 +85,7 @@ def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
     x = tables.coordinates
     members = [f"T f{tables.field(f)}[{_width(f, tables)}];" for f in (*fields, x)]
     loads = [_cell_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, x)]
-    loads.append(_cell_load("u", guess[0], tables))
+    guesses = [_cell_load("u", guess[0], tables)]
 
     def call(out, kernel):
         return _call(
@@ -96,12 +100,9 @@ def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
         f"cell_store<{tables.arity(unknown)}, {_block(unknown)}>"
         f"(X.F[{tables.field(unknown)}], X.M[{space}], i, last, u);"
     )
-    text = _struct(number, problem, members, loads, residual, jacobian).replace("@STORE@", store)
-    body = [
-        f"return solve_range<P{number}>(X, 0, X.cells, X.cells, X.tol[{number}], X.report[{number}]);"
-    ]
+    text = _struct(number, problem, members, loads, guesses, [store], residual, jacobian)
     norm = f"return residual_square<P{number}>(X, 0, X.cells, X.cells, nullptr);"
-    return text + _function(f"double norm{number}", [norm]) + _phase(number, body)
+    return text + _phase(number, [f"return solve_cells<P{number}>(X, span, most);"], [norm])
 
 
 def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
@@ -124,31 +125,39 @@ def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
     body = [
         f"typedef {number_type} T;",
         f"const long n = X.nodes[{tables.space(targets[0])}].total;",
-        f"for (long i = 0; i < n; i += lanes<T>::count) {{\n      {lines}\n    }}",
+        "const long end = end_of(span, 0, n);",
+        f"for (long i = begin_of(span, 0); i < end; i += lanes<T>::count) {{\n      {lines}\n    }}",
         "return 0;",
     ]
-    return _function(f"double norm{number}", ["return 0.0;"]) + _phase(number, body)
+    return (
+        _phase(number, body, ["return 0.0;"])
+        + f"static bool freeze{number}(const Context &, Frozen &) {{ return false; }}\n"
+    )
 
 
 def program(kernels, phases: list[str]) -> str:
     """The whole unit: kernels, phases, and the loop over steps."""
-    cases = "\n".join(f"    case {k}: return phase{k}(X);" for k in range(len(phases)))
-    norms = "\n".join(f"    case {k}: return norm{k}(X);" for k in range(len(phases)))
+    numbers = range(len(phases))
     seen = {k.name: k.code for k in kernels}
+    frozen = [int(n) for text in phases for n in re.findall(r"// frozen: (\d+)", text)]
     return "\n".join(
         [
+            f"#define FDGEOM_LARGEST {max(frozen, default=1)}",
             header("simd.hpp"),
             header("loops.hpp"),
             header("exchange.hpp"),
             "namespace {",
             *seen.values(),
             *phases,
-            "int phase(int k, const Context &X) {\n  switch (k) {\n"
-            + cases
-            + "\n  }\n  return -9;\n}",
-            "double norm(int k, const Context &X) {\n  switch (k) {\n"
-            + norms
-            + "\n  }\n  return 0;\n}",
+            _cases(
+                "int phase(int k, const Context &X, Span span, const Frozen &frozen, int &most)",
+                (f"phase{k}(X, span, frozen, most)" for k in numbers),
+            ),
+            _cases("double norm(int k, const Context &X)", (f"norm{k}(X)" for k in numbers)),
+            _cases(
+                "bool freeze(int k, const Context &X, Frozen &frozen)",
+                (f"freeze{k}(X, frozen)" for k in numbers),
+            ),
             "}  // namespace",
             header("advance.hpp"),
         ]
@@ -187,34 +196,44 @@ def _call(out: str, kernel: Kernel, tables: Tables, name, coordinates: str = "xy
     return f"{kernel.name}<T>({', '.join(arguments)});"
 
 
-def _struct(number: int, problem, members, loads, residual, jacobian) -> str:
-    number_type = "vec" if all(k.vectorises for k in problem.kernels) else "double"
+def _struct(
+    number: int, problem, members, loads, guesses, stores, residual, jacobian, more: str = ""
+) -> str:
+    number_type = _type(all(k.vectorises for k in problem.kernels))
+    explicit, frozen = getattr(problem, "explicit", None), getattr(problem, "frozen", False)
+    arity = problem.unknown.function_space().cell_node_map().arity if explicit else 0
     join = "\n      ".join
     return f"""
 struct P{number} {{
   typedef {number_type} Number;
-  static constexpr int size = {problem.size};
-  static constexpr bool affine = {str(problem.affine).lower()};
+  static constexpr int number = {number}, size = {problem.size}, cell_nodes = {arity};
+  static constexpr bool affine = {_bool(problem.affine)}, frozen = {_bool(frozen)};
   template <class T> struct Data {{ const Context *X; {" ".join(members)} }};
-  template <class T> static inline void load(const Context &X, long i, long n, Data<T> &d, T *u) {{
+  template <class T> static inline void load(const Context &X, long i, long n, Data<T> &d) {{
       d.X = &X;
       {join(loads)}
   }}
-  template <class T> static inline void store(const Context &X, long i, long last, const T *u) {{ @STORE@ }}
-  template <class T> static inline void residual(const Data<T> &d, const T *u, T *R) {{
+  template <class T> static inline void guess(const Context &X, long i, long n, T *u) {{
+      {join(guesses)}
+  }}
+  template <class T> static inline void store(const Context &X, long i, long last, const T *u) {{
+      {join(stores)}
+  }}
+  template <class T> static FDGEOM_INLINE void residual(const Data<T> &d, const T *u, T *R) {{
       const Context &X = *d.X; (void)X;
       {join(residual)}
   }}
   template <class T> static inline void jacobian(const Data<T> &d, const T *u, T *J) {{
       const Context &X = *d.X; (void)X;
       {join(jacobian)}
-  }}
+  }}{more}
 }};
+static bool freeze{number}(const Context &X, Frozen &frozen) {{ return freeze<P{number}>(X, frozen); }}
 """
 
 
-def _explicit(number: int, problem: NodeProblem, tables: Tables) -> str:
-    """The cell loop's body that adds to b."""
+def _explicit(problem: NodeProblem, tables: Tables) -> str:
+    """What cells add to b."""
     kernel, unknown = problem.explicit, problem.unknown
     x = tables.coordinates
     size = _width(unknown, tables)
@@ -224,24 +243,59 @@ def _explicit(number: int, problem: NodeProblem, tables: Tables) -> str:
         for f in _unique((*kernel.coefficients, x))
     ]
     call = _call("A", kernel, tables, lambda f: f"f{tables.field(f)}", f"f{tables.field(x)}")
+    lines = "\n      ".join([*declare, f"for (int k = 0; k < {size}; ++k) A[k] = 0.0;", call])
+    return f"""
+  typedef {_type(kernel.vectorises)} Explicit;
+  template <class T> static inline void explicit_terms(const Context &X, long c, T *A) {{
+      const long n = X.cells;
+      (void)n;
+      {lines}
+  }}"""
+
+
+def _at_zero(problem: NodeProblem, tables: Tables) -> str:
+    """What the frozen iteration needs."""
+    (part,) = (p for p in problem.parts if p.jacobian is not None)
+    n, weight = problem.size, tables.field(part.weight)
+    call = _call("J", part.jacobian, tables, lambda f: "u")
     lines = "\n      ".join(
-        [*declare, f"T A[{size}]; for (int k = 0; k < {size}; ++k) A[k] = 0.0;", call]
+        [
+            "typedef double T;",
+            f"T u[{n}]; for (int k = 0; k < {n}; ++k) u[k] = 0.0;",
+            f"for (int k = 0; k < {n * n}; ++k) J[k] = 0.0;",
+            _NODE_COORDINATES,
+            call,
+        ]
     )
     return f"""
-typedef {"vec" if kernel.vectorises else "double"} E{number};
-template <class T> inline void explicit{number}(const Context &X, long c) {{
-      const long n = X.cells;
+  // frozen: {n * n}
+  template <class T> static inline T weight(const Data<T> &d) {{ return d.f{weight}[0]; }}
+  static inline void jacobian_at_zero(const Context &X, double *J) {{
       {lines}
-      const int *map = X.M[{tables.space(unknown)}];
-      cell_add<{tables.arity(unknown)}, {_block(unknown)}>(X.B[{number}], map, c, n, A);
-}}
-"""
+  }}"""
 
 
-def _phase(number: int, body: list[str]) -> str:
-    return _function(f"int phase{number}", body)
+def _type(vectorises: bool) -> str:
+    return "vec" if vectorises else "double"
 
 
-def _function(name: str, body: list[str]) -> str:
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _cases(head: str, calls) -> str:
+    cases = "".join(f"    case {k}: return {call};\n" for k, call in enumerate(calls))
+    return f"{head} {{\n  switch (k) {{\n{cases}  }}\n  return {{}};\n}}"
+
+
+def _phase(number: int, body: list[str], norm: list[str]) -> str:
+    arguments = "const Context &X, Span span, const Frozen &frozen, int &most"
+    used = "(void)frozen; (void)most; (void)span;"
+    return _function(f"double norm{number}", ["(void)X;", *norm]) + _function(
+        f"int phase{number}", [used, *body], arguments
+    )
+
+
+def _function(name: str, body: list[str], arguments: str = "const Context &X") -> str:
     lines = "\n    ".join(body)
-    return f"\n{name}(const Context &X) {{\n    {lines}\n}}\n"
+    return f"\n{name}({arguments}) {{\n    {lines}\n}}\n"

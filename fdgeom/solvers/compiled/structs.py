@@ -6,7 +6,7 @@ from ctypes import Structure, c_double, c_int, c_long, c_void_p
 
 
 class FieldPointer(Structure):
-    _fields_ = [("p", c_void_p), ("stride", c_long)]
+    _fields_ = [("p", c_void_p), ("stride", c_long), ("count", c_long)]
 
 
 class Range(Structure):

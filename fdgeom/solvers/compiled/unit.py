@@ -173,12 +173,11 @@ class Unit:
         constants = array(ctypes.c_void_p, (c.dat._data.ctypes.data for c in tables.constants))
         sides, essential = [], []
         for phase in phases:
+            memory = None
             if phase.explicit:
-                memory, stride = layout.workspace(tables.space(phase.solved[0]), phase.block)
+                memory = layout.workspace(tables.space(phase.solved[0]), phase.block)
                 keep.append(memory)
-                sides.append((memory.ctypes.data, stride))
-            else:
-                sides.append((None, 0))
+            sides.append((None, 0, 0) if memory is None else (memory.ctypes.data, 0, len(memory)))
             essential.append(self._essential(phase, keep))
         self.reports = array(Report, (Report() for _ in phases))
         self._exchange, self._exchanged = make_exchange(self)
