@@ -62,7 +62,11 @@ class VibrationModes:
             free[end.dofs] = False
         free = free[: 6 * space.dof_dset.size]
         count = beam.comm.allreduce(int(free.sum()))
-        if not isinstance(number, Integral) or isinstance(number, bool) or not 0 < number < count - 1:
+        if (
+            not isinstance(number, Integral)
+            or isinstance(number, bool)
+            or not 0 < number < count - 1
+        ):
             raise ValueError(
                 f"number must be a whole number from 1 to {count - 2} for this beam, not {number!r}"
             )

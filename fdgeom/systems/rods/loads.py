@@ -30,6 +30,10 @@ class BodyLoad(ABC):
     def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
         """Virtual work per length at a node, linear in the virtual displacement."""
 
+    @abstractmethod
+    def check(self, rod: Rod) -> None:
+        """Raise ``ValueError`` if the rod has no such place, or a function gives no vector of 3."""
+
 
 class Load(BodyLoad):
     """A force and a moment on a rod.
@@ -87,6 +91,12 @@ class Load(BodyLoad):
             density += ufl.dot(moment, rotation)
         return rod.place(self.at) * density
 
+    def check(self, rod: Rod) -> None:
+        rod.place(self.at)
+        for name in ("force", "moment"):
+            if getattr(self, name) is not None:
+                vector(name, getattr(self, name), rod)
+
     def __repr__(self) -> str:
         what = " and ".join(n for n in ("force", "moment") if getattr(self, n) is not None)
         where = "along the rod" if self.at is None else f"at {self.at!r}"
@@ -108,6 +118,9 @@ class Gravity(BodyLoad):
     def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
         field = vector("acceleration", self.acceleration, rod)
         return rod.inertia.weight(configuration[1], field, virtual)
+
+    def check(self, rod: Rod) -> None:
+        vector("acceleration", self.acceleration, rod)
 
     def __repr__(self) -> str:
         return "<gravity>"

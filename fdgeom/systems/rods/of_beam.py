@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
+from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
 from mpi4py import MPI
 
 from fdgeom.lie import quaternion
-from fdgeom.systems.fields import body_matrix
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.rod import Rod
@@ -38,8 +37,6 @@ def rod_of(beam: Beam) -> Rod:
             densities[at] = point_density(cells, _nodes(beam, at), f"at {at}")
         return densities[at]
 
-    for load in beam.loads:
-        place(getattr(load, "at", None))
     separate = Inertia.is_separate(beam.section.inertia) and beam.end_weight == 0.5
     inertia = beam.inertia
     if beam.end_weight != 0.5:
@@ -65,8 +62,7 @@ def _nodes(beam: Beam, at: str | float) -> np.ndarray:
         return np.asarray(space.boundary_nodes(1 if at == "left" else 2), dtype=int)
     if not isinstance(at, Real) or isinstance(at, bool):
         raise ValueError(
-            "at must be 'left', 'right', the arc length of a node, or None (all along), "
-            f"not {at!r}"
+            f"at must be 'left', 'right', the arc length of a node, or None (all along), not {at!r}"
         )
     scalar = FunctionSpace(beam.mesh, "CG", 1)
     arc = Function(scalar).interpolate(ufl.SpatialCoordinate(beam.mesh)[0])
@@ -158,7 +154,7 @@ def viscosity_of(damping, beam: Beam):
     Raises
     ------
     TypeError, ValueError
-        If a time is negative, or a matrix is not symmetric positive definite.
+        If a time is negative, or a matrix is not symmetric positive semidefinite.
     """
     if damping is None:
         return None
@@ -171,7 +167,21 @@ def viscosity_of(damping, beam: Beam):
     shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
-    return body_matrix("damping", damping, FunctionSpace(beam.mesh, "DG", 0))
+    space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=(6, 6))
+    field = Function(space, name="damping")
+    if isinstance(damping, ufl.core.expr.Expr):
+        field.interpolate(damping)
+    else:
+        field.dat.data_wo[...] = damping
+    values = field.dat.data_ro
+    size = np.abs(values).max(initial=0.0)
+    skew = np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0)
+    least = np.linalg.eigvalsh(values).min(initial=0.0) if np.all(np.isfinite(values)) else -np.inf
+    # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
+    good = skew <= 1e-10 * size and least >= -1e-12 * size
+    if beam.comm.allreduce(int(not good)):
+        raise ValueError("damping must be symmetric and positive semidefinite everywhere")
+    return field
 
 
 def _end_factor(beam: Beam) -> Function:

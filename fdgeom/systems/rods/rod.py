@@ -75,6 +75,8 @@ class Rod:
         self.arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
         self.time = Constant(0.0, name="time") if time is None else time
         self._measure = STRAINS[check_measure(strain)]
+        for load in self.loads:
+            load.check(self)
 
     # --- in a cell: expressions for the midpoint ---------------------------------------------------
     def strain(self, configuration: Pose, displacement: Expr | None = None) -> Expr:
