@@ -67,10 +67,10 @@ def fields(function: Function | Cofunction) -> tuple[Field, ...]:
 
 
 class Snapshot:
-    """A copy of some functions' values that can be put back."""
+    """A copy of the values of some (possibly mixed) functions that can be put back."""
 
     def __init__(self, functions) -> None:
-        self._fields = [Field(f) for f in functions]
+        self._fields = [field for f in functions for field in fields(f)]
         self._comm = self._fields[0].function.function_space().comm
         self._ghosted = self._fields if self._comm.size > 1 else []
         self._pairs = [(np.array(f.array), f.array) for f in self._fields]

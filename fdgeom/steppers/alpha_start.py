@@ -157,6 +157,8 @@ class MotionStart:
                 e.now = values[e.part].array.reshape(-1)[e.dofs] if values else 0.0
         try:
             solver.solve()
+            if key == "acceleration" and not solver.snes.getIterationNumber():
+                _check_regular(solver)
         except SolveFailed as failure:
             raise ValueError(
                 f"system: no acceleration belongs to this start: {failure}. The residual must "
@@ -164,6 +166,23 @@ class MotionStart:
                 "state finite?"
             ) from failure
         return unknown.subfunctions
+
+
+def _check_regular(solver: SaddleSNES) -> None:
+    """Solve with the matrix of a solver that had nothing to do, as at rest: it may be singular."""
+    snes, x = solver.snes, solver.snes.getSolution()
+    matrix, _ = snes.getJacobian()[:2]
+    snes.computeJacobian(x, matrix)
+    ones, product, found = (x.duplicate() for _ in range(3))
+    ones.set(1.0)
+    matrix.mult(ones, product)
+    ksp = snes.getKSP()
+    ksp.setOperators(matrix)
+    ksp.solve(product, found)
+    found.axpy(-1.0, ones)
+    # Far above what round-off makes of any matrix that is good for a solve.
+    if ksp.getConvergedReason() < 0 or not found.norm() < 1e-3 * ones.norm():
+        raise SolveFailed(f"{solver.name}: its matrix is singular")
 
 
 def _copy_parts(target: Function, parts) -> None:

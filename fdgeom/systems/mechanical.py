@@ -23,7 +23,8 @@ class MechanicalSystem:
     def __init__(self, q: Function, coordinates: Function | None = None) -> None:
         self.q = q
         self.space = q.function_space()
-        self.mesh, self.comm = self.space.mesh(), self.space.comm
+        part = self.space.sub(0) if len(self.space) > 1 else self.space
+        self.mesh, self.comm = part.mesh(), self.space.comm
         if not (coordinates is None or isinstance(coordinates, Function)):
             raise TypeError(
                 f"coordinates must be a firedrake Function, not {type(coordinates).__name__}"
