@@ -23,7 +23,7 @@ def orders(make, steps, until=0.8):
     return np.log2(np.array(errors[:-1]) / np.array(errors[1:]))[-1], errors[-1]
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.8, 1.0])
+@pytest.mark.parametrize("rho", [0.0, 0.8])
 def test_generalized_alpha_is_of_order_two(rho):
     """A nonlinear, damped body with two sides moving in time and tractions on the others."""
     found, errors = orders(
