@@ -86,8 +86,9 @@ class VibrationModes:
         shape = Function(space, name=f"mode{k + 1}")
         everything = np.zeros(len(keep))
         everything[keep] = vector.real
-        first = 6 * space.comm.exscan(space.dof_dset.size) if space.comm.rank else 0
-        own = everything[first : first + 6 * space.dof_dset.size]
+        size = 6 * space.dof_dset.size
+        first = space.comm.scan(size) - size
+        own = everything[first : first + size]
         shape.dat.data_wo[...] = own.reshape(-1, 6)
         return shape
 

@@ -1,0 +1,169 @@
+"""Vibrations of beams about an equilibrium, against the formulas of slender beams."""
+
+import numpy as np
+import pytest
+from firedrake import Function, IntervalMesh, as_vector, assemble
+from statics.rod_cases import cantilever, section
+from verification.beams import SOFT, along, set_random, uneven_mesh
+
+import fdgeom as fg
+
+LENGTH, SIDE = 2 * np.pi / 3, 0.1
+
+
+def papers_beam(cells, **options):
+    """The beam of Chen & Shi, with Timoshenko's shear factor and Saint-Venant's torsion."""
+    square = fg.Section.from_properties(
+        area=SIDE**2,
+        second_moments=(SIDE**4 / 12,) * 2,
+        torsion_constant=0.140577 * SIDE**4,
+        density=1000.0,
+        youngs_modulus=1e7,
+        poisson_ratio=0.35,
+        shear_factor=5 / 6,
+        axis=1,
+    )
+    return fg.Beam(IntervalMesh(cells, LENGTH), square, **options)
+
+
+def slender(cells, **options):
+    """Length 1, EI = 1, mass 1 per length, hardly any shear, stretch and rotary inertia."""
+    stiffness = section(1e7, 1e7, 1.0, 1.0, 2.0).stiffness
+    return fg.Beam(
+        IntervalMesh(cells, 1.0), fg.Section(stiffness, np.diag([1e-5] * 3 + [1.0] * 3)), **options
+    )
+
+
+def test_free_free():
+    """Six rigid motions, bending twice, axial and torsion: within 0.5 % at 40 cells, second order."""
+    exact = {"bending": (2.32382, 6.30807, 12.1026), "torsion": (13.3433,), "axial": (23.8732,)}
+    where = {"bending": (6, 8, 10), "torsion": (12,), "axial": (15,)}
+    errors = []
+    for cells in (20, 40, 80):
+        frequencies = fg.VibrationModes(papers_beam(cells), 16).frequencies
+        assert not frequencies[:6].any()
+        assert frequencies[6:12:2] == pytest.approx(frequencies[7:13:2], rel=1e-9)
+        found = np.concatenate([frequencies[list(where[kind])] for kind in exact])
+        errors.append(found / np.concatenate([exact[kind] for kind in exact]) - 1)
+    assert np.abs(errors[1]).max() < 0.005
+    # The references have six digits.
+    assert errors[1] / errors[2] == pytest.approx(4, rel=0.1)
+
+
+def test_shapes():
+    """Normalised in the mass, alone in their directions, and shaped as the formula says."""
+    beam = slender(40, left="clamped")
+    modes = fg.VibrationModes(beam, 4)
+    # βL of a cantilever, twice as stiff about the third axis (motion along y) as about the second.
+    beta = 1.8751040687
+    expected = [beta**2, np.sqrt(2) * beta**2]
+    assert 2 * np.pi * modes.frequencies[:2] == pytest.approx(expected, rel=2e-3)
+    pose = beam.position, beam.orientation
+    for k, a in enumerate(modes.shapes):
+        for j, b in enumerate(modes.shapes):
+            product = assemble(beam.rod.inertial_product(pose, a, b))
+            assert product == pytest.approx(float(j == k), abs=1e-9)
+    first = along(modes.shapes[0])
+    s = np.linspace(0, 1, 41)
+    ratio = (np.cos(beta) + np.cosh(beta)) / (np.sin(beta) + np.sinh(beta))
+    shape = np.cosh(beta * s) - np.cos(beta * s) - ratio * (np.sinh(beta * s) - np.sin(beta * s))
+    assert np.abs(first[:, 5] / first[-1, 5] - shape / shape[-1]).max() < 2e-3
+    assert not first[0].any()
+    assert np.abs(first[:, [0, 2, 3, 4]]).max() < 1e-6 * np.abs(first).max()
+
+
+def test_tension():
+    """Hinged at both ends and pulled: ω² = (kπ)⁴ EI/m + (kπ)² T/m."""
+    tension = 50.0
+    beam = slender(
+        40,
+        left="pinned",
+        right=fg.Sliding("x"),
+        loads=fg.Load(force=(tension, 0, 0), at="right"),
+    )
+    beam.position.dat.data_wo[:, 0] *= 1 + tension / 1e7
+    modes = fg.VibrationModes(beam, 5)
+    wave = np.pi * np.array([1, 1, 2, 2])
+    expected = wave**4 * [1, 2, 1, 2] + wave**2 * tension
+    # A free turn about its axis, then bending; second order in the mesh, rotary inertia.
+    assert modes.frequencies[0] == 0.0
+    assert modes.eigenvalues[1:] == pytest.approx(np.sort(expected), rel=5e-3)
+    with pytest.raises(
+        ValueError, match=r"^beam: its configuration is no equilibrium at that load"
+    ):
+        fg.VibrationModes(beam, 5, load=2.0)
+
+
+def test_buckling():
+    """The lowest ω² goes through zero at Euler's load."""
+    values = {}
+    euler = np.pi**2 / 4
+    for factor in (0.5, 0.98, 1.02):
+        beam = slender(40, left="clamped", loads=fg.Load(force=(-factor * euler, 0, 0), at="right"))
+        statics = fg.StaticEquilibrium(beam)
+        statics.solve()
+        values[factor] = fg.VibrationModes(beam, 3)
+    assert values[0.98].eigenvalues[0] > 0 > values[1.02].eigenvalues[0]
+    # Nearly linear in the load: half of it takes about half of ω².
+    assert values[0.5].eigenvalues[0] == pytest.approx(0.5 * 1.8751040687**4, rel=0.05)
+    with pytest.raises(ValueError, match="not stable"):
+        _ = values[1.02].frequencies
+
+
+def test_becks_column():
+    """A follower load: K is not symmetric, and the column flutters above 20.05 EI/L²."""
+    for load, flutters in ((19.6, False), (20.4, True)):
+        beam = slender(
+            40, left="clamped", loads=fg.Load(force=(-load, 0, 0), at="right", frame="body")
+        )
+        fg.StaticEquilibrium(beam).solve()
+        modes = fg.VibrationModes(beam, 4)
+        imaginary = np.abs(modes.eigenvalues.imag).max()
+        assert bool(imaginary > 1.0) == flutters
+        if flutters:
+            with pytest.raises(ValueError, match="not stable"):
+                _ = modes.frequencies
+        else:
+            assert modes.frequencies[0] > 0
+
+
+def test_inertia_off_the_axis():
+    """A full, coupled section turned over in space vibrates as before."""
+    beam = fg.Beam(uneven_mesh(10), SOFT, left="clamped")
+    before = fg.VibrationModes(beam, 4).eigenvalues
+    turn = np.array([0.5, 0.5, -0.5, 0.5])
+    beam.reconstruct(position=[1.0, 2, 3], orientation=turn)
+    assert fg.VibrationModes(beam, 4).eigenvalues == pytest.approx(before, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: fg.VibrationModes(Function), TypeError, "beam must be a fdgeom.Beam"),
+        (
+            lambda: fg.VibrationModes(slender(4), 0),
+            ValueError,
+            "number must be a whole number from",
+        ),
+        (
+            lambda: fg.VibrationModes(slender(4), 29),
+            ValueError,
+            "number must be a whole number fro",
+        ),
+        (lambda: fg.VibrationModes(cantilever(4, 1)), ValueError, "beam: its configuration is no"),
+        (
+            lambda: fg.VibrationModes(set_random(slender(4))),
+            ValueError,
+            "beam: its configuration is no equilibrium",
+        ),
+        (
+            lambda: fg.VibrationModes(slender(4, left=lambda t: as_vector([0] * 5 + [t]))),
+            ValueError,
+            "left: a velocity is given there",
+        ),
+    ],
+)
+def test_bad_calls_of_modes(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(message)
