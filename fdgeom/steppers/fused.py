@@ -87,6 +87,11 @@ class FusedSteps:
             self._snapshot.take()
             unit.begin()
             reason, done, move = unit.advance(chunk, moves, dt)
+            if reason and unit.blocks:
+                # Once more step by step, to find out in which one.
+                self._snapshot.restore()
+                unit.begin()
+                reason, done, move = unit.advance(chunk, moves, dt, blocked=False)
             if reason:
                 # The unit does the same again to the last digit, so these steps go well.
                 self._snapshot.restore()

@@ -8,7 +8,14 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from firedrake import COMM_WORLD, Constant, FunctionSpace, SpatialCoordinate, assemble
+from firedrake import (
+    COMM_WORLD,
+    Constant,
+    FunctionSpace,
+    IntervalMesh,
+    SpatialCoordinate,
+    assemble,
+)
 from firedrake import Function as F
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
@@ -70,6 +77,18 @@ def run(name):
     return {f"{name}: {key}": value for key, value in out.items()}
 
 
+def long_beam():
+    """So long that compiled steps go block by block, on every rank from its ghosts."""
+    cells = 13000
+    mesh = IntervalMesh(cells, 1.5)
+    beam = set_smooth(fg.Beam(mesh, fg.Section(STIFFNESS, INERTIA), left="clamped"))
+    release(beam)
+    stepper = fg.PoissonIntegrator(beam, 5e-6, compiled=True)
+    assert stepper._fused._unit()[0].blocks
+    stepper.advance(40)
+    return {f"long: {f.name()}": gathered(f) for f in (beam.strain, beam.momentum, beam.position)}
+
+
 def failing():
     """A step that fails on one rank's node only fails on all."""
     beam = set_smooth(fg.Beam(uneven_mesh(12), fg.Section(STIFFNESS, INERTIA)))
@@ -87,7 +106,7 @@ def everything():
     results = {}
     for name in CASES:
         results |= run(name)
-    return results | failing()
+    return results | long_beam() | failing()
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ struct Context {
   Report *report;
   const Essential *essential;
   const Exchange *exchange;
+  long ghosts;                // chain: 1 if there are some before the first own node, 2 after the last
 };
 
 #ifdef FDGEOM_CHAIN

@@ -2,6 +2,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
 
 #ifndef FDGEOM_WIDTH
 #if defined(__AVX512F__) || defined(__AVX__)
@@ -39,9 +42,20 @@ inline vec &operator-=(vec &a, vec b) { a.v -= b.v; return a; }
 inline vec &operator*=(vec &a, vec b) { a.v *= b.v; return a; }
 inline vec fabs(vec a) { return a.v < 0 ? -a.v : a.v; }
 
+// Lane by lane a vector goes through memory, and what follows waits for that.
+inline vec sqrt(vec a) {
+#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
+  return (raw)_mm512_sqrt_pd((__m512d)a.v);
+#else
+  vec r;
+  for (int l = 0; l < W; ++l) r.v[l] = std::sqrt(a.v[l]);
+  return r;
+#endif
+}
+
 #define FDGEOM_LANES1(f) \
   inline vec f(vec a) { vec r; for (int l = 0; l < W; ++l) r.v[l] = std::f(a.v[l]); return r; }
-FDGEOM_LANES1(sqrt) FDGEOM_LANES1(sin) FDGEOM_LANES1(cos) FDGEOM_LANES1(tan)
+FDGEOM_LANES1(sin) FDGEOM_LANES1(cos) FDGEOM_LANES1(tan)
 FDGEOM_LANES1(asin) FDGEOM_LANES1(acos) FDGEOM_LANES1(atan) FDGEOM_LANES1(exp)
 FDGEOM_LANES1(log) FDGEOM_LANES1(sinh) FDGEOM_LANES1(cosh) FDGEOM_LANES1(tanh)
 FDGEOM_LANES1(erf)
@@ -53,10 +67,14 @@ inline vec load(const double *p, vec *) { return vec(*(const raw_unaligned *)p);
 inline void store(double *p, vec a) { *(raw_unaligned *)p = a.v; }
 // Whether a ≤ b in every lane; a NaN is in no order.
 inline bool all_le(vec a, vec b) {
+#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
+  return _mm512_cmp_pd_mask((__m512d)a.v, (__m512d)b.v, _CMP_LE_OQ) == 255;
+#else
   auto m = a.v <= b.v;
   int64_t every = -1;
   for (int l = 0; l < W; ++l) every &= m[l];
   return every != 0;
+#endif
 }
 inline double get(vec a, int l) { return a.v[l]; }
 inline void put(vec &a, int l, double x) { a.v[l] = x; }

@@ -58,6 +58,7 @@ class Context(Structure):
         ("report", c_void_p),
         ("essential", c_void_p),
         ("exchange", c_void_p),
+        ("ghosts", c_long),
     ]
 
 

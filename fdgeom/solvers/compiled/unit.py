@@ -38,6 +38,9 @@ _FLAGS = (
     "--param=max-completely-peel-times=64",
 )
 
+# A chain of so many nodes is taken in blocks.
+_LONG = 4096
+
 #: Why a local solve failed, by the unit's code.
 REASONS = {
     -1: "too many iterations",
@@ -154,6 +157,7 @@ class Unit:
         self._moving = [k for k, f in enumerate(tables.functions) if f in moving]
         self._context = self._make_context()
         self._address = ctypes.addressof(self._context)
+        self.blocks = self._can_block()
         fields = self.layout.fields
         self._ghosted = fields if self.comm.size > 1 else []
         self._changed = [fields[k] for k in self._written]
@@ -197,6 +201,16 @@ class Unit:
             else None,
         )
         return context
+
+    def _can_block(self) -> bool:
+        """Whether blocks pay: a chain that is much longer than a block on every rank."""
+        if not self.is_chain:
+            return False
+        ranges = self.layout.ranges
+        self._context.ghosts = any(r[0] > 0 for r in ranges) + 2 * any(r[1] < r[2] for r in ranges)
+        # In advance.hpp each move stays eight nodes behind the one before.
+        fits = min(r[2] for r in ranges) >= _LONG and max(r[0] for r in ranges) < 8
+        return bool(self.comm.allreduce(int(fits), op=MPI.MIN))
 
     def _essential(self, phase: Phase, keep: list) -> Essential:
         """Nodes with given components, in the numbering of the layout."""
@@ -253,8 +267,17 @@ class Unit:
         for f in self._changed:
             f.written(ghosts_too=True)
 
-    def advance(self, steps: int, moves, dt: float) -> tuple[int, int, int]:
+    def advance(
+        self, steps: int, moves, dt: float, *, blocked: bool | None = None
+    ) -> tuple[int, int, int]:
         """Run steps between :meth:`begin` and :meth:`end`.
+
+        Parameters
+        ----------
+        blocked : bool, optional
+            Whether to take several steps with the nodes that are in the cache (default: where it
+            pays, see :attr:`blocks`). The values are the same to the last bit; after a failure they
+            are those of no step, and only the reason is told.
 
         Returns
         -------
@@ -263,8 +286,8 @@ class Unit:
         """
         done, failed = ctypes.c_long(0), ctypes.c_int(-1)
         reason = self._library.fdgeom_advance(
-            self._address, steps, len(moves), moves,
-            ctypes.byref(ctypes.c_double(dt)), ctypes.byref(done), ctypes.byref(failed),
+            self._address, steps, len(moves), moves, ctypes.byref(ctypes.c_double(dt)),
+            self.blocks if blocked is None else blocked, ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         return reason, done.value, failed.value
 
@@ -309,7 +332,7 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
     library.fdgeom_advance.restype = ctypes.c_int
     library.fdgeom_advance.argtypes = [
         ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_void_p,
-        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p,
     ]  # fmt: skip
     library.fdgeom_phase.restype = ctypes.c_int
     library.fdgeom_phase.argtypes = [ctypes.c_void_p, ctypes.c_int]
