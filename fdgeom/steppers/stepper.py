@@ -62,7 +62,7 @@ class Stepper(ABC):
         wanted = wants_compiled(self._given, self._prefix, compiled)
         self._setup()
         self._fused = self._fuse(required=bool(compiled)) if wanted else None
-        self._snapshot = Snapshot(system.functions().values())
+        self._snapshot = Snapshot(self._moving())
         #: Time, and number of steps taken.
         self.t: float = 0.0
         self.steps: int = 0
@@ -145,6 +145,10 @@ class Stepper(ABC):
         """
         return []
 
+    def _moving(self) -> tuple:
+        """The functions that a step changes and that make the state."""
+        return tuple(self.system.functions().values())
+
     def _solvers(self) -> list:
         """The SNES that have been used."""
         return []
@@ -159,7 +163,7 @@ class Stepper(ABC):
             substeps = self.substeps()
             if not substeps:
                 raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
-            return FusedSteps(substeps, self.system.functions().values(), self._tolerances)
+            return FusedSteps(substeps, self._moving(), self._tolerances)
         except CannotCompile as reason:
             if required:
                 raise ValueError(f"compiled: this stepper cannot be compiled: {reason}") from reason
