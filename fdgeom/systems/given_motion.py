@@ -56,6 +56,7 @@ class GivenMotion:
             self._groups.append((target, group))
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
         self.dofs = self._find(bcs, space)
+        self._evaluated = False
         self.update()
 
     @staticmethod
@@ -68,6 +69,9 @@ class GivenMotion:
 
     def update(self) -> None:
         """Evaluate the given values at the present time."""
+        if self._evaluated and not self.moves:
+            return
+        self._evaluated = True
         for target, group in self._groups:
             for bc in group:
                 bc.apply(target)
