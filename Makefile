@@ -2,7 +2,8 @@
 # make test    set up everything and run the tests
 # make setup   only set up;  make lint;  make bench;  make clean
 # On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes about
-# 12 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on.
+# 12 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on,
+# JOBS=... is how many test files run at once.
 SHELL := bash
 export OMP_NUM_THREADS := 1
 export OMPI_ALLOW_RUN_AS_ROOT := 1
@@ -10,6 +11,8 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export MPLBACKEND := Agg
 PYTHON ?= python3
 VPY := .venv/bin/python
+# Test files run at once, a process each.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 
 .PHONY: help setup demo test bench lint format clean
 
@@ -25,7 +28,7 @@ demo: setup
 
 test: setup
 	@echo "Running the tests (about 10 minutes the first time, while forms are compiled)"
-	@$(VPY) -m pytest $(ARGS)
+	@$(VPY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 bench: setup
 	@echo "Measuring fdgeom beside C, NumPy and (where installed) PyElastica: about 6 minutes, ARGS=--quick 1 minute"
