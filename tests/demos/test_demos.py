@@ -37,6 +37,7 @@ SHORT = {
         ["--until", "1", "--long", "20", "--copies", "10"],
         ["energy.png", "motion.png"],
     ),
+    "generalized_alpha": (["--finest", "320"], ["convergence.png", "spectrum.png"]),
     "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
 }
 
