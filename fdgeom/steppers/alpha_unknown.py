@@ -76,12 +76,6 @@ class AlphaUnknown:
             target.written(ghosts_too=True)
         return self._moved
 
-    def pieces(self) -> tuple[Expr, Expr | None]:
-        """D and Λ in pointwise assignments."""
-        if self._constraint is None or self.is_one_vector:
-            return self.D, self.multiplier
-        return self.function.subfunctions
-
 
 class _Columns:
     """Some components of a field of vectors, used like a field."""
@@ -99,7 +93,9 @@ class _Columns:
 
 
 def _in_cells(system: Motion) -> bool:
-    """Whether all unknowns have one value in each cell, scalars or vectors."""
+    """Whether all unknowns have one value in each cell, scalars or vectors, and none is given."""
+    if system.given is not None:
+        return False
     spaces = [system.space]
     if system.constraint is not None:
         spaces.append(system.constraint.space)

@@ -60,7 +60,7 @@ class FusedSteps:
             substep.stage.unknown,
             guess=tuple(substep.guess.values()),
             essential=substep.stage.essential,
-            tolerances=tolerances,
+            tolerances=(*tolerances, 0, substep.more),
         )
         updates = [self._program.add_update(group) for group in substep.assignments]
         return [(phase, substep.dt) for phase in (*before, solve, *updates)]

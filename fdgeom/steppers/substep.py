@@ -125,6 +125,8 @@ class Solve:
         self.assignments = list(assignments)
         #: Groups of assignments before the solve, of compiled steps alone.
         self.preparations: list[Mapping[Function, Expr]] = []
+        #: Newton updates beyond convergence, of compiled steps alone.
+        self.more = 0
         self.options = options
         self.exact = exact
         if given:

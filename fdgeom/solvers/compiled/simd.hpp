@@ -165,8 +165,8 @@ template <int N, class T> inline T square(const T *x) {
   return sum;
 }
 
-// single: one update, whatever comes out.
-struct Tolerances { double rtol, atol, stol; int max_it, single; };
+// single: one update, whatever comes out. more: updates beyond convergence.
+struct Tolerances { double rtol, atol, stol; int max_it, single, more; };
 // An update relative to the unknown that changes its last digits only; squared.
 constexpr double round_off = 4e-30;
 
@@ -178,16 +178,19 @@ template <class P, class T>
 inline int newton(const typename P::template Data<T> &data, T *u, const Tolerances &tol) {
   constexpr int N = P::size;
   T R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0;
+  int left = -1;  // updates still to do, once converged
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     const T norm = square<N>(R);
     if (it == 0) first = norm;
     const T a = norm - (tol.rtol * tol.rtol) * first;
-    if (all_le(a, T(tol.atol * tol.atol))) return it;
     // The next update would be about the last one times the last reduction of the residual.
-    if (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)) return it;
+    if (left < 0 && (all_le(a, T(tol.atol * tol.atol)) ||
+                     (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)))) left = tol.more;
+    if (left == 0) return it;
+    if (left > 0) --left;
+    else if (it == tol.max_it) return -1;
     last = norm;
-    if (it == tol.max_it) return -1;
     P::jacobian(data, u, J);
     if (P::affine) {
       // One update solves it; its residual tells whether pivots were too small.
@@ -207,8 +210,9 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     if (tol.single) return 1;
     // The next update would be about this one times the rate at which updates shrink.
     const T step = square<N>(R), size = square<N>(u);
-    if (all_le(step, (tol.stol * tol.stol) * size)) return it + 1;
-    if (it > 0 && all_le(step * step, round_off * size * before)) return it + 1;
+    if (left < 0 && (all_le(step, (tol.stol * tol.stol) * size) ||
+                     (it > 0 && all_le(step * step, round_off * size * before)))) left = tol.more;
+    if (left == 0) return it + 1;
     before = step;
   }
 }
@@ -220,14 +224,17 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
   constexpr int N = P::size, most = 6;
   const T scale = 1.0 / P::weight(data);
   T R[N], dx[N], first = 0.0, last = 0.0, before = 0.0;
+  int left = -1;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     const T norm = square<N>(R);
     if (it == 0) first = norm;
-    if (all_le(norm - (tol.rtol * tol.rtol) * first, T(tol.atol * tol.atol))) return it;
-    if (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)) return it;
+    if (left < 0 && (all_le(norm - (tol.rtol * tol.rtol) * first, T(tol.atol * tol.atol)) ||
+                     (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)))) left = tol.more;
+    if (left == 0) return it;
+    if (left > 0) --left;
+    else if (it == most || it == tol.max_it) return -1;
     last = norm;
-    if (it == most || it == tol.max_it) return -1;
 #pragma GCC unroll 64
     for (int i = 0; i < N; ++i) {
       dx[i] = inverse[i * N] * R[0];
@@ -237,9 +244,10 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
       u[i] -= dx[i];
     }
     const T step = square<N>(dx), size = square<N>(u);
-    if (all_le(step, (tol.stol * tol.stol) * size)) return it + 1;
-    if (it > 0 && all_le(step * step, round_off * size * before)) return it + 1;
-    if (it > 0 && !all_le(step, 0.01 * before + round_off * size)) return -1;
+    if (left < 0 && (all_le(step, (tol.stol * tol.stol) * size) ||
+                     (it > 0 && all_le(step * step, round_off * size * before)))) left = tol.more;
+    if (left == 0) return it + 1;
+    if (left < 0 && it > 0 && !all_le(step, 0.01 * before + round_off * size)) return -1;
     before = step;
   }
 }
@@ -251,6 +259,7 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
                     const double *mask, double *norm_out) {
   constexpr int N = P::size;
   double R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0;
+  int left = -1;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
     if (mask) for (int k = 0; k < N; ++k) R[k] *= mask[k];
@@ -258,10 +267,12 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
     *norm_out = std::sqrt(norm);
     if (!(norm <= 1e300)) return -3;
     if (it == 0) first = norm;
-    if (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol) return it;
-    if (it > 0 && norm * before <= round_off * square<N>(u) * last) return it;
+    if (left < 0 && (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol ||
+                     (it > 0 && norm * before <= round_off * square<N>(u) * last))) left = tol.more;
+    if (left == 0) return it;
+    if (left > 0) --left;
+    else if (it == tol.max_it) return -1;
     last = norm;
-    if (it == tol.max_it) return -1;
     P::jacobian(data, u, J);
     if (mask)
       for (int i = 0; i < N; ++i)
@@ -271,8 +282,10 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
     const double step = square<N>(R), size = square<N>(u);
     if (!(step <= 1e300)) return -3;
     if (tol.single) return 1;
-    if (P::affine || step <= tol.stol * tol.stol * size) return it + 1;
-    if (it > 0 && step * step <= round_off * size * before) return it + 1;
+    if (P::affine) return it + 1;
+    if (left < 0 && (step <= tol.stol * tol.stol * size ||
+                     (it > 0 && step * step <= round_off * size * before))) left = tol.more;
+    if (left == 0) return it + 1;
     before = step;
   }
 }

@@ -20,6 +20,7 @@ class Tolerances(Structure):
         ("stol", c_double),
         ("max_it", c_int),
         ("single", c_int),
+        ("more", c_int),
     ]
 
 

@@ -60,7 +60,7 @@ class Phase:
     block: int = 0
     nodal: bool = False
     explicit: bool = False
-    tolerances: tuple[float, float, float, int] = (1e-13, 1e-50, 1e-14, 25)
+    tolerances: tuple[float, ...] = (1e-13, 1e-50, 1e-14, 25)
     essential: tuple[EssentialValues, ...] = ()
 
 
