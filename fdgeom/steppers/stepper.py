@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from fdgeom.errors import StepFailed
+from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
@@ -60,8 +61,9 @@ class Stepper(ABC):
         self._dt = _positive("dt", dt)
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
         wanted = wants_compiled(self._given, self._prefix, compiled)
-        self._setup()
-        self._fused = self._fuse(required=bool(compiled)) if wanted else None
+        with paused_collection():
+            self._setup()
+            self._fused = self._fuse(required=bool(compiled)) if wanted else None
         self._snapshot = Snapshot(self._moving())
         #: Time, and number of steps taken.
         self.t: float = 0.0
