@@ -24,6 +24,7 @@ SHORT = {
             "shapes.png",
         ],
     ),
+    "roll_up": (["--steps", "20"], ["helix.png", "roll_up.png"]),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
     "chaplygin_ball": (
         ["--until", "2", "--long", "10", "--balls", "2"],
@@ -38,6 +39,7 @@ SHORT = {
         ["energy.png", "motion.png"],
     ),
     "generalized_alpha": (["--finest", "320"], ["convergence.png", "spectrum.png"]),
+    "stiff_springs": (["--steps", "40"], ["difference.png", "springs.png"]),
     "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
 }
 
