@@ -79,7 +79,9 @@ class MotionStart:
         """
         if "normal" not in self._held:
             self._change = Function(self._system.space, name="change")
-            self._held["normal"] = self._solver("the velocity at the start", self._normal)
+            self._held["normal"] = self._solver(
+                "the velocity at the start", self._normal, once=True
+            )
         copy_into(self._change, change)
         _copy_parts(change, self._solve("normal", given=None))
 
@@ -124,7 +126,7 @@ class MotionStart:
         )
 
     # --- how they are solved -----------------------------------------------------------------------
-    def _solver(self, name: str, equations: Callable) -> SaddleSNES:
+    def _solver(self, name: str, equations: Callable, once: bool = False) -> SaddleSNES:
         unknown = Function(self._whole, name=name)
         if self._constraint is None:
             residual = tidy(equations(unknown, None, TestFunction(self._whole), None))
@@ -133,7 +135,8 @@ class MotionStart:
             (a, multiplier), (test, nu) = split(unknown), TestFunctions(self._whole)
             residual = tidy(equations(a, multiplier, test, nu))
             options = saddle_defaults(residual, unknown)
-        if is_affine(residual, unknown):
+        # ``once``: the change may be round-off of the velocity, which no second step makes smaller.
+        if is_affine(residual, unknown) and not once:
             # Newton's second step refines the first, and notices a matrix that is singular.
             options |= {
                 "snes_type": "newtonls",

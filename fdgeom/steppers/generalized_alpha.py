@@ -5,6 +5,7 @@ from __future__ import annotations
 from firedrake import Function
 
 from fdgeom.errors import StepFailed
+from fdgeom.forms import copy_into
 from fdgeom.solvers.data import Snapshot, fields
 from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
 from fdgeom.steppers.alpha_solve import AlphaSolve
@@ -36,8 +37,8 @@ class GeneralizedAlpha(MotionStepper):
     system : Motion
         What is moved: a :class:`fdgeom.SecondOrderSystem`, rigid bodies, a beam.
     dt : float
-        Time step h. Where it changes between two steps the control force M(a - v̇) is rescaled, so
-        that the order stays.
+        Time step h. Where it changes between two steps the control force M(a - v̇) is rescaled, and
+        what the velocity is off a constraint, so that the order stays.
     scheme : AlphaScheme, optional
         The member of the family, ``hamel_alpha(0.8)`` if not given.
     start : {"default", "consistent"}
@@ -143,7 +144,7 @@ class GeneralizedAlpha(MotionStepper):
         if self._dt == self._last_dt:
             super()._advance_fused(steps)
             return
-        before, done = Snapshot([self.system.algorithmic]), self.steps
+        before, done = Snapshot([self.system.algorithmic, self.system.v]), self.steps
         before.take()
         self._rescale(self._dt / self._last_dt)
         try:
@@ -157,11 +158,16 @@ class GeneralizedAlpha(MotionStepper):
         self._last_dt = self._dt
 
     def _rescale(self, ratio: float) -> None:
-        """τ = M(a - v̇) is proportional to the step."""
+        """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
         system = self.system
         for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
             a.array[...] = true.array + ratio * (a.array - true.array)
             a.written(ghosts_too=True)
+        if system.constraint is not None:
+            off = Function(system.space)
+            copy_into(off, system.v)
+            self._start.solve_normal(off)
+            _add(system.v, ratio**2 - 1, off)
 
     def substeps(self):
         if not isinstance(self._solve, AlphaSolve):
