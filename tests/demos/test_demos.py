@@ -24,7 +24,7 @@ SHORT = {
             "shapes.png",
         ],
     ),
-    "roll_up": (["--steps", "20"], ["helix.png", "roll_up.png"]),
+    "roll_up": (["--steps", "60"], ["helix.png", "roll_up.png"]),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
     "chaplygin_ball": (
         ["--until", "2", "--long", "10", "--balls", "2"],
