@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sparse
 from firedrake import Constant, Function, TestFunction, TrialFunction, assemble
 from petsc4py import PETSc
-from scipy.sparse.linalg import ArpackError, eigs, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh, splu
 
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.systems.beam import Beam
@@ -167,24 +167,62 @@ def _solve(stiffness, mass, number: int) -> tuple[np.ndarray, np.ndarray]:
     """The eigenvalues nearest to zero, in increasing order, and their vectors in columns."""
     skew = abs(stiffness - stiffness.T).max()
     symmetric = skew <= 1e-9 * abs(stiffness).max()
-    solver = eigsh if symmetric else eigs
     if symmetric:
         stiffness = (stiffness + stiffness.T) / 2
-    start = np.random.default_rng(0).normal(size=len(stiffness.diagonal()))
     # K may be singular: a shift below zero, at first small beside the highest frequencies, and
     # then of the size of the wanted eigenvalues, which gives them all their digits.
     shift = 1e-9 * (np.abs(stiffness.diagonal()) / mass.diagonal()).max()
-    for _ in range(2):
-        try:
-            values, vectors = solver(
-                stiffness.tocsc(), k=number, M=mass.tocsc(), sigma=-shift, v0=start
-            )
-        except (ArpackError, RuntimeError) as error:
-            raise ValueError(f"SciPy's eigensolver failed: {error}") from error
-        shift = 0.5 * np.abs(values).max()
+    nearest = _nearest if symmetric else _nearest_complex
+    try:
+        values, _ = nearest(stiffness, mass, number, shift)
+        values, vectors = nearest(stiffness, mass, number, 0.5 * np.abs(values).max())
+    except (ArpackError, RuntimeError) as error:
+        raise ValueError(f"SciPy's eigensolver failed: {error}") from error
+    if not np.all(np.isfinite(values)):
+        raise ValueError("SciPy's eigensolver gave values that are not finite")
     order = np.argsort(values.real)
     values, vectors = values[order], vectors[:, order]
     norms = np.sqrt(np.abs(np.einsum("ik,ik->k", vectors.conj(), mass @ vectors)))
-    if not np.all(np.isfinite(values)):
-        raise ValueError("SciPy's eigensolver gave values that are not finite")
     return values, vectors / norms
+
+
+def _nearest_complex(stiffness, mass, number: int, shift: float):
+    start = np.random.default_rng(0).normal(size=stiffness.shape[0])
+    return eigs(stiffness.tocsc(), k=number, M=mass.tocsc(), sigma=-shift, v0=start)
+
+
+def _nearest(stiffness, mass, number: int, shift: float):
+    """The ``number`` eigenpairs nearest to -shift, all copies of a multiple one among them.
+
+    Lanczos' method sees only one vector of an eigenspace (six rigid motions, two bending planes).
+    So what has been found is taken out of the operator, until no nearer one comes up.
+    """
+    solve = splu((stiffness + shift * mass).tocsc()).solve
+    start = np.random.default_rng(0).normal(size=stiffness.shape[0])
+    values, vectors = np.empty(0), np.empty((len(start), 0))
+    while True:
+        known, dual = vectors, mass @ vectors
+
+        def deflated(x, known=known, dual=dual):
+            z = solve(x)
+            return z - known @ (dual.T @ z)
+
+        wanted = min(number, len(start) - 1 - len(values))
+        if wanted < 1:
+            break
+        new, more = eigsh(
+            stiffness,
+            k=wanted,
+            M=mass,
+            sigma=-shift,
+            OPinv=LinearOperator(stiffness.shape, matvec=deflated, dtype=float),
+            v0=start - known @ (dual.T @ start),
+        )
+        farthest = np.sort(np.abs(values + shift))[number - 1] if len(values) else np.inf
+        nearer = np.abs(new + shift) < farthest * (1 - 1e-9)
+        if not nearer.any():
+            break
+        values = np.append(values, new[nearer])
+        vectors = np.hstack([vectors, more[:, nearer]])
+    order = np.argsort(np.abs(values + shift))[:number]
+    return values[order], vectors[:, order]
