@@ -25,6 +25,7 @@ SHORT = {
         ],
     ),
     "roll_up": (["--steps", "60"], ["helix.png", "roll_up.png"]),
+    "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
     "chaplygin_ball": (
         ["--until", "2", "--long", "10", "--balls", "2"],
@@ -39,6 +40,10 @@ SHORT = {
         ["energy.png", "motion.png"],
     ),
     "generalized_alpha": (["--finest", "320"], ["convergence.png", "spectrum.png"]),
+    "elastodynamics": (
+        ["--cells", "10", "--until", "0.5", "--finest", "80"],
+        ["cantilever.pvd", "front.png", "motion.gif", "shaken.png"],
+    ),
     "stiff_springs": (["--steps", "40"], ["difference.png", "springs.png"]),
     "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
 }
