@@ -45,6 +45,10 @@ SHORT = {
         ["cantilever.pvd", "front.png", "motion.gif", "shaken.png"],
     ),
     "stiff_springs": (["--steps", "40"], ["difference.png", "springs.png"]),
+    "heavy_top": (
+        ["--until", "0.1", "--copies", "10", "--steps", "20"],
+        ["multipliers.png", "orders.png", "position.png"],
+    ),
     "own_bracket": (["--steps", "20", "--copies", "5"], ["own_bracket.png"]),
 }
 
