@@ -11,7 +11,10 @@ from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
 from fdgeom.steppers.alpha_solve import AlphaSolve
 from fdgeom.steppers.alpha_start import MotionStart
 from fdgeom.steppers.motion_stepper import MotionStepper
+from fdgeom.steppers.rod_alpha import RodAlphaSolve, RodEquations, RodStart
+from fdgeom.systems.beam import Beam
 from fdgeom.systems.motion import Motion
+from fdgeom.systems.rods.motion import RodMotion
 
 STARTS = ("default", "consistent")
 #: A multiplier grows without bound where nothing damps the highest frequencies.
@@ -86,7 +89,7 @@ class GeneralizedAlpha(MotionStepper):
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start
         super().__init__(
-            system,
+            system.motion if isinstance(system, Beam) else system,
             dt,
             solver_parameters=solver_parameters,
             options_prefix=options_prefix,
@@ -98,6 +101,7 @@ class GeneralizedAlpha(MotionStepper):
         if not isinstance(system, Motion):
             raise TypeError(
                 "system: GeneralizedAlpha needs a second-order motion such as a SecondOrderSystem, "
+                "RigidBodies, a Beam or an Assembly, "
                 f"not {type(system).__name__}"
             )
         if system.constraint is not None and self.scheme.rho_inf > _LARGEST_RHO:
@@ -106,9 +110,14 @@ class GeneralizedAlpha(MotionStepper):
                 f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
-        self._solve = AlphaSolve(self)
         self._last_dt = self._dt
-        self._start_motion()
+        if isinstance(system, RodMotion):
+            equations = RodEquations(system)
+            self._solve = RodAlphaSolve(self, equations)
+            self._start_motion(RodStart(system, equations))
+        else:
+            self._solve = AlphaSolve(self)
+            self._start_motion()
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:

@@ -7,6 +7,7 @@ from fdgeom.solvers.data import Snapshot, fields
 from fdgeom.steppers.alpha_start import MotionStart
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion import Motion
+from fdgeom.systems.rods.motion import RodMotion
 
 
 class MotionStepper(Stepper):
@@ -16,11 +17,11 @@ class MotionStepper(Stepper):
     accelerations are solved for.
     """
 
-    def _start_motion(self) -> None:
-        """Check that the motion can start, and find its accelerations."""
+    def _start_motion(self, start=None) -> None:
+        """Check that the motion can start, and find its accelerations (by ``start``)."""
         system = self.system
         system.check_start()
-        self._start = MotionStart(system)
+        self._start = start or MotionStart(system)
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._begin(0.0)
@@ -30,7 +31,6 @@ class MotionStepper(Stepper):
         system = self.system
         system.set_time(t)
         if system.given is not None:
-            system.given.update()
             put_given(system)
         self._start.solve_acceleration()
         copy_into(system.algorithmic, system.acceleration)
@@ -60,6 +60,10 @@ class MotionStepper(Stepper):
 
 def put_given(system: Motion) -> None:
     """Set the given displacements and velocities in the state."""
+    if isinstance(system, RodMotion):
+        system.given.put()
+        return
+    system.given.update()
     given, (q,) = system.given, system.configuration
     for target, source in ((q, given.q), (system.v, given.v)):
         for t, s, dofs in zip(fields(target), fields(source), given.dofs, strict=True):

@@ -5,6 +5,10 @@ from fdgeom.systems.chaplygin import ChaplyginSystem
 from fdgeom.systems.constrained import ConstrainedSystem
 from fdgeom.systems.copies import copies
 from fdgeom.systems.hamiltonian import HamiltonianSystem
+from fdgeom.systems.joints.assembly import Assembly
+from fdgeom.systems.joints.bodies import PointBody
+from fdgeom.systems.joints.joint import Prismatic, Revolute, Rigid, Spherical
+from fdgeom.systems.joints.places import ground
 from fdgeom.systems.lagrangian import LagrangianSystem
 from fdgeom.systems.nonholonomic import NonholonomicSystem
 from fdgeom.systems.poisson import PoissonSystem
@@ -14,6 +18,7 @@ from fdgeom.systems.second_order import SecondOrderSystem
 from fdgeom.systems.section import Section
 
 __all__ = [
+    "Assembly",
     "Beam",
     "ChaplyginSystem",
     "ConstrainedSystem",
@@ -23,10 +28,16 @@ __all__ = [
     "LagrangianSystem",
     "Load",
     "NonholonomicSystem",
+    "PointBody",
     "PoissonSystem",
+    "Prismatic",
+    "Revolute",
+    "Rigid",
     "RigidBodies",
     "SecondOrderSystem",
     "Section",
     "Sliding",
+    "Spherical",
     "copies",
+    "ground",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -29,13 +30,18 @@ from fdgeom.systems.beam_ends import BeamEnd, left_and_right
 from fdgeom.systems.beam_output import momentum_forms, output_fields
 from fdgeom.systems.chain import Chain
 from fdgeom.systems.fields import body_matrix, sample_shape
+from fdgeom.systems.joints.places import Place
 from fdgeom.systems.poisson import PoissonSystem
 from fdgeom.systems.rods.ends import GivenPose, Sliding
+from fdgeom.systems.rods.forcing import load_forcing
 from fdgeom.systems.rods.loads import BodyLoad, check_loads
-from fdgeom.systems.rods.of_beam import refuse_configuration_form, rod_of, set_shape
+from fdgeom.systems.rods.of_beam import check_for_bracket, rod_of, set_shape
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import check_measure
 from fdgeom.systems.section import Section
+
+if TYPE_CHECKING:
+    from fdgeom.systems.rods.beam_motion import BeamMotion
 
 DEGREES = (1, 2, 3, 4)
 
@@ -65,7 +71,7 @@ class Beam(PoissonSystem):
         The stress-free shape instead: position (3) and unit quaternion (4) in space as expressions
         of the mesh coordinate. The beam starts there.
     loads : Load, Gravity or a sequence of them
-        What acts on the beam in configuration form.
+        What acts on the beam; loads that depend on the time in configuration form only.
     damping : float or (6, 6) array_like, optional
         Kelvin–Voigt damping in configuration form: the time τ in the viscosity τD₂, or that matrix.
     strain_measure : {"simo-reissner", "se3", "directors"}
@@ -184,6 +190,28 @@ class Beam(PoissonSystem):
         """The configuration form; ``ValueError`` if the degree is not 1 or a load has no place."""
         return rod_of(self)
 
+    @cached_property
+    def motion(self) -> BeamMotion:
+        """The beam as `GeneralizedAlpha` moves it; ``ValueError`` as for :attr:`rod`."""
+        from fdgeom.systems.rods.beam_motion import BeamMotion
+
+        return BeamMotion(self)
+
+    # --- places, for joints ------------------------------------------------------------------------
+    @property
+    def left(self) -> Place:
+        """The end at the smaller coordinate."""
+        return Place(self, "left")
+
+    @property
+    def right(self) -> Place:
+        """The end at the larger coordinate."""
+        return Place(self, "right")
+
+    def at(self, s: float) -> Place:
+        """The node at an arc length."""
+        return Place(self, s)
+
     # --- forms -----------------------------------------------------------------------------------
     def at_nodes(self, integrand: Expr) -> Form:
         """∫ over the nodes: Gauss–Lobatto, plus what ``end_weight`` adds at the ends."""
@@ -246,6 +274,9 @@ class Beam(PoissonSystem):
         part = tuple(active).index(1)
         return tuple(e for end in self.ends for e in end.essential_values(part))
 
+    def forcing(self, test, gradient, dt):
+        return load_forcing(self, test[1], gradient[1], dt)
+
     def start_values(self, stage):
         return {
             piece: self.velocity if source is self.momentum else source
@@ -255,10 +286,10 @@ class Beam(PoissonSystem):
     def check_start(self) -> None:
         """Raise ``ValueError`` if a field is not finite or the start contradicts a held end.
 
-        Also where the beam has loads, damping or ends that need the configuration form.
+        Also where the beam has damping, loads in time or ends that need the configuration form.
         """
         self.check_state()
-        refuse_configuration_form(self)
+        check_for_bracket(self)
         self.prepare()
         for end in self.ends:
             end.check_start()

@@ -1,0 +1,351 @@
+"""Several beams, joined to one another and to the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace, TestFunction
+from ufl.core.expr import Expr
+
+from fdgeom.lie import arrays
+from fdgeom.systems.beam import Beam
+from fdgeom.systems.joints.bodies import PointBody
+from fdgeom.systems.joints.constraint import JointConstraint
+from fdgeom.systems.joints.joint import Joint, Prismatic
+from fdgeom.systems.joints.joint_set import JointSet
+from fdgeom.systems.joints.loads import LoadInNetwork
+from fdgeom.systems.joints.network import Network
+from fdgeom.systems.joints.owners import owners
+from fdgeom.systems.joints.places import Place
+from fdgeom.systems.rods.beam_motion import BodyVelocity, check_end
+from fdgeom.systems.rods.cells import Cells
+from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
+from fdgeom.systems.rods.in_space import BeamInSpace
+from fdgeom.systems.rods.inertia import Inertia
+from fdgeom.systems.rods.loads import BodyLoad, Gravity, check_loads
+from fdgeom.systems.rods.motion import RodMotion
+from fdgeom.systems.rods.of_beam import point_density
+from fdgeom.systems.rods.rod import Rod
+
+# Of the size of the assembly: what nodes that meet may be apart.
+_TOGETHER = 1e-9
+
+
+class Assembly(RodMotion):
+    """Beams with joints: trees, branches and closed loops, in configuration form.
+
+    The beams keep their own sections, shapes at rest, loads, damping and held ends. All of them and
+    the joints become one network on one mesh, whose equations are
+
+        M v̇ - ad*_v(Mv) + Bᵀσ - f + B_Φᵀλ = 0,   Φ(g) = 0.
+
+    After steps the position, orientation and velocity of each beam are those of the network.
+
+    Parameters
+    ----------
+    beams : sequence of Beam
+        The beams, of degree 1, where they are in space at the start.
+    joints : sequence of Joint, optional
+        What joins them: `Spherical`, `Revolute`, `Prismatic`, `Rigid`, with one another or with
+        ``fdgeom.ground``.
+    bodies : sequence of PointBody, optional
+        Rigid bodies at nodes.
+    loads : Gravity or sequence of Gravity, optional
+        Gravity on everything.
+
+    Attributes
+    ----------
+    beams : tuple of Beam
+        The beams.
+    network : Network
+        The mesh of all.
+    position, orientation, v : Function
+        Poses and velocities of all nodes.
+    multiplier : Function
+        Of the joints.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; if the nodes of a joint do not meet; if joints hold what
+        is held already; if the beams have different strain measures.
+
+    Examples
+    --------
+    A double pendulum:
+
+    >>> pendulum = Assembly(
+    ...     beams=[upper, lower],
+    ...     joints=[Spherical(ground, upper.left), Spherical(upper.right, lower.left)],
+    ...     loads=Gravity((0, 0, -9.81)))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        beams: Sequence[Beam],
+        joints: Sequence[Joint] = (),
+        *,
+        bodies: Sequence[PointBody] = (),
+        loads: Gravity | Sequence[Gravity] = (),
+    ) -> None:
+        self.beams = _check_beams(beams)
+        joints = _several("joints", joints, Joint)
+        bodies = _several("bodies", bodies, PointBody)
+        common = check_loads(loads)
+        for load in common:
+            if not isinstance(load, Gravity):
+                raise TypeError(
+                    f"loads: {load!r} acts on one beam; give it to that beam. Here is gravity on all"
+                )
+        self.network = network = Network(self.beams, joints)
+        self._links = [BeamInSpace(beam) for beam in self.beams]
+        for link in self._links:
+            link.prepare()
+        position, orientation = self._start()
+        self._check_meeting(joints, position)
+        time = Constant(0.0, name="time")
+        rod = self._rod(common, bodies, time)
+        names = ("position", "orientation")
+        fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
+        joint_set = None
+        holds = self._holds()
+        if joints:
+            fixed = {number for number, hold in holds if len(hold.components)}
+            carried = owners(network.ends, fixed, joints)
+            rotations = arrays.quaternion.matrix(orientation)
+            joint_set = JointSet(network, joints, carried, rotations)
+        multiplier = Function(joint_set.space, name="multiplier") if joints else None
+        super().__init__(rod, *fields, multiplier)
+        self.joints = joint_set
+        self.constraint = JointConstraint(self, joint_set) if joints else None
+        self.inertias = list(self._inertias)
+        if holds:
+            self.given = HeldNodes(self, [hold for _, hold in holds])
+        self._body = Function(self.space, name="body velocity")
+        self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
+        self._written: list[np.ndarray] | None = None
+        # So that a load which has no meaning here is refused now.
+        self.external_work(self.configuration, TestFunction(self.space))
+        self.prepare()
+
+    # --- what it is made of --------------------------------------------------------------------------
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and quaternions of all nodes; a node of the ground is where its partner is."""
+        network = self.network
+        total = max([network.starts[-1], *(network.ends.ravel() + 1)])
+        position, orientation = np.zeros((total, 3)), np.tile([1.0, 0, 0, 0], (total, 1))
+        for numbering, beam, start in zip(network.beams, self.beams, network.starts, strict=False):
+            stop = start + len(numbering.coordinates)
+            position[start:stop] = numbering.gather(beam.position)
+            orientation[start:stop] = numbering.gather(beam.orientation)
+        for a, b in np.sort(network.ends, axis=1):
+            if b >= network.starts[-1]:
+                position[b] = position[a]
+        return position, orientation
+
+    def _check_meeting(self, joints: Sequence[Joint], position: np.ndarray) -> None:
+        size = np.ptp(position, axis=0).max()
+        for joint, (a, b) in zip(joints, self.network.ends, strict=True):
+            gap = position[b] - position[a]
+            if isinstance(joint, Prismatic):
+                gap = gap - joint.axis * (joint.axis @ gap)
+                if not np.linalg.norm(gap) <= _TOGETHER * size:
+                    raise ValueError(
+                        f"joints: {joint!r}: the nodes are not on one line along its axis (off by "
+                        f"{np.linalg.norm(gap):.3g}); move a beam, or turn the axis"
+                    )
+            elif not np.linalg.norm(gap) <= _TOGETHER * size:
+                raise ValueError(
+                    f"joints: {joint!r}: the nodes do not meet, they are {np.linalg.norm(gap):.3g} "
+                    "apart; move a beam there first, such as by "
+                    "beam.reconstruct(position=..., orientation=...)"
+                )
+
+    def _holds(self) -> list[tuple[int, Hold]]:
+        """Held nodes by number: held ends of the beams, and the nodes of the ground."""
+        network, found = self.network, []
+        for beam in self.beams:
+            for end in beam.ends:
+                check_end(end.name, end.kind)
+                if end.kind != "free":
+                    number = network.node(Place(beam, end.name))
+                    hold = Hold(f"a {end.name} end", network.local(number), end.kind)
+                    found.append((number, hold))
+        for number in network.ends[network.ends >= network.starts[-1]]:
+            found.append((int(number), Hold("the ground", network.local(number), "clamped")))
+        return found
+
+    def _rod(self, common: Sequence[BodyLoad], bodies: Sequence[PointBody], time) -> Rod:
+        network = self.network
+        inside = np.arange(len(network.cells)) < network.pieces
+        inside = network.cellwise(inside.astype(float), "inside") if not inside.all() else None
+        self._cells = cells = Cells(network.mesh, inside=inside)
+        rods = [beam.rod for beam in self.beams]
+        matrix = self._at_nodes([rod.inertia.matrix for rod in rods], "inertia")
+        sections = Inertia(matrix, separate=all(rod.inertia.separate for rod in rods))
+        self._inertias = [sections, *self._bodies(bodies, cells)]
+        optional = {}
+        if any(rod.viscosity is not None for rod in rods):
+            values = [rod.viscosity or ufl.zero(6, 6) for rod in rods]
+            optional["viscosity"] = self._in_cells(values, "viscosity")
+        if any(rod.reference is not None for rod in rods):
+            values = [rod.reference or ufl.zero(6) for rod in rods]
+            optional["reference"] = self._in_cells(values, "reference strain")
+        return Rod(
+            cells,
+            stiffness=self._in_cells([rod.stiffness for rod in rods], "stiffness"),
+            inertia=sections,
+            tangent=self._in_cells([rod.tangent for rod in rods], "tangent"),
+            strain=self.beams[0].strain_measure,
+            loads=tuple(self._loads(common, time)),
+            time=time,
+            **optional,
+        )
+
+    def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
+        network, found = self.network, []
+        for value, beam, numbering in zip(values, self.beams, network.beams, strict=True):
+            space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=value.ufl_shape)
+            field = Function(space).interpolate(value)
+            found.append(numbering.gather_cells(field))
+        rest = [found[0][:1]] * (len(network.cells) - network.pieces)
+        return network.packed(np.concatenate([*found, *rest]), name, cells=True)
+
+    def _at_nodes(self, values: Sequence[Expr], name: str) -> Expr:
+        network, found = self.network, []
+        for value, beam, numbering in zip(values, self.beams, network.beams, strict=True):
+            space = TensorFunctionSpace(beam.mesh, "CG", 1, shape=value.ufl_shape)
+            found.append(numbering.gather(Function(space).interpolate(value)))
+        total = len(network.numbering.coordinates)
+        rest = [found[0][:1]] * (total - network.starts[-1])
+        return network.packed(np.concatenate([*found, *rest]), name, cells=False)
+
+    def _bodies(self, bodies: Sequence[PointBody], cells: Cells) -> list[Inertia]:
+        """The bodies' inertia per length at their nodes."""
+        if not bodies:
+            return []
+        network = self.network
+        values = np.zeros((len(network.numbering.coordinates), 6, 6))
+        for body in bodies:
+            node = network.node(body.at)
+            density = network.numbering.gather(point_density(cells, network.local(node)))
+            values[node] += body.matrix * density[node]
+        separate = Inertia.is_separate(values)
+        return [Inertia(network.packed(values, "bodies", cells=False), separate=separate)]
+
+    def _loads(self, common: Sequence[BodyLoad], time):
+        network, cells = self.network, self._cells
+        arc = SpatialCoordinate(network.mesh)[0]
+        everywhere = ufl.as_ufl(1.0)
+        for load in common:
+            yield LoadInNetwork(load, self._inertias, everywhere, None, arc, time, None)
+        for k, beam in enumerate(self.beams):
+            if not beam.loads:
+                continue
+            inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
+            mask = network.cellwise(inside.astype(float), "beam")
+
+            def place(at, beam=beam, mask=mask):
+                if at is None:
+                    return mask
+                node = network.node(Place(beam, at))
+                return point_density(cells, network.local(node), f"at {at}")
+
+            here = arc - float(network.offsets[k])
+            for load in beam.loads:
+                yield LoadInNetwork(load, self._inertias, mask, place, here, time, beam)
+
+    # --- as a motion ---------------------------------------------------------------------------------
+    def load_potential(self, configuration) -> Expr:
+        densities = (load.potential(configuration) for load in self.rod.loads)
+        return sum(densities, ufl.as_ufl(0.0))
+
+    def set_time(self, t: float) -> None:
+        super().set_time(t)
+        for beam in self.beams:
+            beam.time.assign(t)
+
+    def _of_beams(self) -> list[np.ndarray]:
+        """Positions, orientations and body velocities of all nodes of the beams."""
+        found = []
+        for name in ("position", "orientation", "velocity"):
+            parts = [
+                numbering.gather(getattr(beam, name))
+                for beam, numbering in zip(self.beams, self.network.beams, strict=True)
+            ]
+            found.append(np.concatenate(parts))
+        return found
+
+    def prepare(self) -> None:
+        """Read the beams' configurations and velocities, if they are not those of the last step."""
+        for link in self._links:
+            link.prepare()
+        now = self._of_beams()
+        if self._written is not None and all(map(np.array_equal, now, self._written)):
+            return
+        numbering, count = self.network.numbering, self.network.starts[-1]
+        for function, values in zip(
+            (self.position, self.orientation, self._body), now, strict=True
+        ):
+            all_nodes = numbering.gather(function)
+            all_nodes[:count] = values
+            numbering.scatter(all_nodes, function)
+        self._body_velocity.read()
+        self._written = now
+
+    def check_start(self) -> None:
+        self.prepare()
+        super().check_start()
+
+    def settle(self) -> None:
+        """Write configurations and velocities back to the beams."""
+        self._body_velocity.write()
+        numbering = self.network.numbering
+        values = [numbering.gather(f) for f in (self.position, self.orientation, self._body)]
+        parts = zip(self.beams, self.network.beams, self.network.starts, strict=False)
+        for beam, own, start in parts:
+            piece = slice(start, start + len(own.coordinates))
+            for name, of_all in zip(("position", "orientation", "velocity"), values, strict=True):
+                own.scatter(of_all[piece], getattr(beam, name))
+        for link in self._links:
+            link.settle()
+        self._written = [v[: self.network.starts[-1]] for v in values]
+
+    # --- numbers ---------------------------------------------------------------------------------------
+    def force(self, joint: Joint) -> np.ndarray:
+        """Force (3, space frame) that a joint exerts on its second place now."""
+        index = next((k for k, j in enumerate(self.joints.joints) if j is joint), None)
+        if index is None:
+            raise ValueError(f"joint: {joint!r} is none of this assembly")
+        return self.joints.force(index, self.multiplier, self.orientation)
+
+    def gap(self) -> float:
+        """Largest gap (a length) or misalignment (an angle) in the joints."""
+        return self.constraint_defect()
+
+
+def _check_beams(beams) -> tuple[Beam, ...]:
+    beams = _several("beams", beams, Beam)
+    if not beams:
+        raise ValueError("beams must not be empty")
+    if len({id(beam) for beam in beams}) < len(beams):
+        raise ValueError("beams: the same beam is there twice")
+    for beam in beams:
+        if beam.degree != 1:
+            raise ValueError("beams must be of degree 1: the configuration form has no others")
+        if beam.strain_measure != beams[0].strain_measure:
+            raise ValueError(
+                f"beams must have one strain measure, not {beams[0].strain_measure!r} and "
+                f"{beam.strain_measure!r}"
+            )
+    return beams
+
+
+def _several(name: str, values, kind: type) -> tuple:
+    values = tuple(values) if isinstance(values, list | tuple) else (values,)
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a sequence of {kind.__name__}, not {value!r}")
+    return values

@@ -1,0 +1,71 @@
+"""Loads of one beam among several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import ufl
+from ufl.algorithms import extract_coefficients, replace
+from ufl.core.expr import Expr
+
+from fdgeom.systems.beam import Beam
+from fdgeom.systems.rods.inertia import Inertia
+from fdgeom.systems.rods.loads import BodyLoad, Gravity
+from fdgeom.systems.rods.potentials import potential_density
+
+
+class LoadInNetwork(BodyLoad):
+    """A load of a beam as one of the network that the beam is a part of.
+
+    Parameters
+    ----------
+    load : BodyLoad
+        The load.
+    inertias : sequence of Inertia
+        What gravity acts on: the sections' and that of bodies at nodes.
+    mask : UFL expression
+        1 along the beam and 0 elsewhere; 1 for gravity on all beams.
+    place, arc, time
+        As of a `Rod`: of the beam, as expressions on the network's mesh.
+    beam : Beam, optional
+        The beam; its mesh coordinate in an expression means ``arc``.
+    """
+
+    def __init__(
+        self, load: BodyLoad, inertias: Sequence[Inertia], mask, place, arc, time, beam: Beam | None
+    ) -> None:
+        self._load, self._beam, self._mesh = load, beam, ufl.domain.extract_unique_domain(arc)
+        gravity = isinstance(load, Gravity)
+        self._mask = mask if gravity else ufl.as_ufl(1.0)
+        self._views = [
+            SimpleNamespace(place=place, arc=arc, time=time, inertia=inertia)
+            for inertia in (inertias if gravity else inertias[:1])
+        ]
+
+    def work(self, rod, configuration, virtual: Expr) -> Expr:
+        works = (self._load.work(view, configuration, virtual) for view in self._views)
+        return self._translated(sum(works, ufl.as_ufl(0.0)))
+
+    def potential(self, configuration) -> Expr:
+        """Potential per length at a node."""
+        found = (potential_density(self._load, view, configuration) for view in self._views)
+        return self._translated(sum(found, ufl.as_ufl(0.0)))
+
+    def check(self, rod) -> None:
+        self._load.check(self._views[0])
+
+    def _translated(self, density: Expr) -> Expr:
+        if self._beam is not None:
+            here = ufl.SpatialCoordinate(self._beam.mesh)
+            density = replace(density, {here: ufl.as_vector([self._views[0].arc])})
+            found = extract_coefficients(density)
+            if any(f.function_space().mesh() is not self._mesh for f in found):
+                raise ValueError(
+                    f"{self._load!r}: a Function on the mesh of a beam cannot load it in an assembly; "
+                    "give a function of (s, t) that returns an expression"
+                )
+        return self._mask * density
+
+    def __repr__(self) -> str:
+        return repr(self._load)

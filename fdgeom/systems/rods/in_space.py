@@ -1,0 +1,58 @@
+"""Strain and momentum of a beam that follow its configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firedrake import TestFunction, dot
+
+from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.data import fields
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.rods.rod import Rod
+
+if TYPE_CHECKING:
+    from fdgeom.systems.beam import Beam
+
+
+class BeamInSpace:
+    """A beam that is moved in configuration form: its other fields are made to agree.
+
+    After steps ``beam.strain`` and ``beam.momentum`` are those of the configuration, in the strain
+    measure of the rod: so the beam's own energies and momenta are those of the motion.
+
+    Parameters
+    ----------
+    beam : Beam
+        Of degree 1.
+    rod : Rod, optional
+        Its forms, if others than ``beam.rod``.
+    """
+
+    def __init__(self, beam: Beam, rod: Rod | None = None) -> None:
+        self._beam, rod = beam, beam.rod if rod is None else rod
+        self._momentum = PointwiseUpdate({beam.momentum: dot(beam.inertia, beam.velocity)})
+        self._velocity = PointwiseUpdate(
+            {beam.velocity: dot(beam.compliance_of_inertia, beam.momentum)}
+        )
+        strain = rod.elastic_strain((beam.position, beam.orientation))
+        if beam.reference_strain is not None:
+            strain += beam.reference_strain
+        test = TestFunction(beam.strain.function_space())
+        # Over the length of the cell: then it is the value there.
+        self._strain = VectorAssembly(rod.cells.sum(dot(strain, test) / rod.cells.length))
+
+    def prepare(self) -> None:
+        """Make the velocity that of the momentum, if that alone has been set since the last step."""
+        momentum, velocity = self._beam._settled.changed()
+        if momentum and not velocity:
+            self._velocity.apply()
+
+    def settle(self) -> None:
+        """Make strain and momentum those of the configuration and the velocity."""
+        beam = self._beam
+        self._momentum.apply()
+        (target,), (source,) = fields(beam.strain), fields(self._strain.assemble())
+        target.owned[...] = source.owned
+        target.written()
+        beam.settle()
