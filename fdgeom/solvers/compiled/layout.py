@@ -8,6 +8,7 @@ import numpy as np
 from firedrake import Function, SpatialCoordinate
 
 from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.solvers.compiled.structs import Copy, FieldPointer
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 
@@ -47,11 +48,12 @@ class DirectLayout:
         """Firedrake's local number of a node."""
         return index
 
-    def copy_in(self, which) -> None:
-        """Nothing to do: the values are used in place."""
+    def copies(self, which):
+        """Nothing is copied: the values are used in place."""
+        return (Copy * 0)()
 
-    def copy_out(self, which) -> None:
-        """Nothing to do: the values are used in place."""
+    def extend_coordinates(self) -> None:
+        """Nothing lies beyond the ends."""
 
 
 class ChainLayout:
@@ -65,6 +67,7 @@ class ChainLayout:
         self._order = order
         self._space = [tables.space(f) for f in tables.functions]
         self._plain = [bool(np.array_equal(o, np.arange(len(o)))) for o in order]
+        self._order32 = [o.astype(np.int32) for o in order]
         self._place = [np.argsort(o).astype(np.int32) for o in order]
         self.ranges = []
         for f, o in zip(tables.representatives, order, strict=True):
@@ -72,9 +75,11 @@ class ChainLayout:
             self.ranges.append((int(owned[0]), int(owned[-1]) + 1, len(o)))
         self._arrays = [_rows(f.block, len(order[s])) for f, s in zip(
             self.fields, self._space, strict=True)]  # fmt: skip
-        self.copy_in(range(len(self.fields)))
-        # The cells beyond the ends have a length too, so that vectors of cells stay finite.
-        x, steps = self._arrays[tables.field(tables.coordinates)], np.arange(1, _PADDING + 1)
+        self._coordinates = self._arrays[tables.field(tables.coordinates)]
+
+    def extend_coordinates(self) -> None:
+        """Give the cells beyond the ends a length too, so that vectors of cells stay finite."""
+        x, steps = self._coordinates, np.arange(1, _PADDING + 1)
         n = x.shape[1] - 2 * _PADDING
         inner = x[:, _PADDING : _PADDING + n]
         x[:, _PADDING + n :] = inner[:, -1:] + (inner[:, -1] - inner[:, -2]) * steps
@@ -94,25 +99,15 @@ class ChainLayout:
     def original(self, space: int, index: int) -> int:
         return int(self._order[space][index])
 
-    def copy_in(self, which) -> None:
-        """Bring functions into the order of the chain."""
-        for k in which:
-            values, s, array = self.fields[k].array, self._space[k], self._arrays[k]
-            values = values.reshape(len(values), -1)
-            inner = array[:, _PADDING:-_PADDING]
-            inner[...] = (values if self._plain[s] else values[self._order[s]]).T
-            array[:, :_PADDING], array[:, -_PADDING:] = inner[:, :1], inner[:, -1:]
-
-    def copy_out(self, which) -> None:
-        """Bring functions back."""
-        for k in which:
-            values, s, array = self.fields[k].array, self._space[k], self._arrays[k]
-            values = values.reshape(len(values), -1)
-            inner = array[:, _PADDING:-_PADDING]
-            if self._plain[s]:
-                values[...] = inner.T
-            else:
-                values[self._order[s]] = inner.T
+    def copies(self, which):
+        """What brings functions into the order of the chain and back, for the compiled unit."""
+        made = (Copy * len(which))()
+        for copy, k in zip(made, which, strict=True):
+            s = self._space[k]
+            copy.chain = FieldPointer(*self.pointer(k))
+            copy.values, copy.size = self.fields[k].array.ctypes.data, self.fields[k].block
+            copy.order = None if self._plain[s] else self._order32[s].ctypes.data
+        return made
 
 
 def _rows(block: int, nodes: int) -> np.ndarray:

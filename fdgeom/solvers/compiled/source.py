@@ -145,6 +145,7 @@ def program(kernels, phases: list[str]) -> str:
             f"#define FDGEOM_LARGEST {max(frozen, default=1)}",
             header("simd.hpp"),
             header("loops.hpp"),
+            header("copy.hpp"),
             header("exchange.hpp"),
             "namespace {",
             *seen.values(),

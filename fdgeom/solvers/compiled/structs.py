@@ -1,4 +1,4 @@
-"""The structs that compiled units share with Python; loops.hpp and exchange.hpp say what they are."""
+"""The structs that compiled units share with Python; the headers say what they are."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from ctypes import Structure, c_double, c_int, c_long, c_void_p
 
 class FieldPointer(Structure):
     _fields_ = [("p", c_void_p), ("stride", c_long), ("count", c_long)]
+
+
+class Copy(Structure):
+    _fields_ = [
+        ("chain", FieldPointer),
+        ("values", c_void_p),
+        ("order", c_void_p),
+        ("size", c_int),
+    ]
 
 
 class Range(Structure):

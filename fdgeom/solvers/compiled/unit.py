@@ -152,9 +152,15 @@ class Unit:
         self.layout = ChainLayout(tables, order) if self.is_chain else DirectLayout(tables)
         self._library = load(program.code(), self.layout.flags, self.comm)
         written = {f for p in program.phases for f in p.written}
-        self._written = [k for k, f in enumerate(tables.functions) if f in written]
+        # An unknown that starts from another function is nobody's business.
+        written -= {f for p in program.phases if p.guess != p.solved for f in p.solved} - set(live)
         moving = written | set(live)
-        self._moving = [k for k, f in enumerate(tables.functions) if f in moving]
+        self._copy_in(self.layout.copies(range(len(tables.functions))))
+        self.layout.extend_coordinates()
+        numbers = {f: k for k, f in enumerate(tables.functions)}
+        self._written = [numbers[f] for f in tables.functions if f in written]
+        self._incoming = self.layout.copies([numbers[f] for f in tables.functions if f in moving])
+        self._outgoing = self.layout.copies(self._written)
         self._context = self._make_context()
         self._address = ctypes.addressof(self._context)
         self.blocks = self._can_block()
@@ -259,11 +265,16 @@ class Unit:
         """Make the functions' present values known to the unit."""
         for f in self._ghosted:
             f.update_ghosts()
-        self.layout.copy_in(self._moving)
+        self._copy_in(self._incoming)
+
+    def _copy_in(self, copies) -> None:
+        if copies:
+            self._library.fdgeom_copy_in(copies, len(copies))
 
     def end(self) -> None:
         """Give the values that the unit has written back to the functions."""
-        self.layout.copy_out(self._written)
+        if self._outgoing:
+            self._library.fdgeom_copy_out(self._outgoing, len(self._outgoing))
         for f in self._changed:
             f.written(ghosts_too=True)
 
@@ -334,6 +345,8 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
         ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_void_p,
         ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p,
     ]  # fmt: skip
+    for copy in (library.fdgeom_copy_in, library.fdgeom_copy_out):
+        copy.restype, copy.argtypes = None, [ctypes.c_void_p, ctypes.c_int]
     library.fdgeom_phase.restype = ctypes.c_int
     library.fdgeom_phase.argtypes = [ctypes.c_void_p, ctypes.c_int]
     library.fdgeom_norm.restype = ctypes.c_double
