@@ -91,6 +91,15 @@ class Snapshot:
         same = not any(_compare(*place) for place in self._places)
         return same if not self._ghosted else bool(self._comm.allreduce(int(same), op=MPI.MIN))
 
+    def changed(self) -> list[bool]:
+        """For each function (or part of one) whether a value is another now, on any rank."""
+        found = [bool(_compare(*place)) for place in self._places]
+        return (
+            found
+            if not self._ghosted
+            else [any(x) for x in zip(*self._comm.allgather(found), strict=True)]
+        )
+
     def restore(self) -> None:
         """Put the remembered values back."""
         for field, (copy, array) in zip(self._fields, self._pairs, strict=True):
