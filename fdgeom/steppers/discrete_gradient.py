@@ -80,9 +80,9 @@ def averaged_vector_field(points: int) -> Rule:
             for w, tau in zip(weights, nodes, strict=True):
                 defining -= w * system.energy_derivative(test, between(tau))
         change = tuple(b - a for a, b in zip(old, new, strict=True))
-        form = system.pairing(stage.test, change) - dt * system.bracket(
-            stage.test, mean, at=between(0.5)
-        )
+        flow = system.bracket(stage.test, mean, at=between(0.5))
+        flow += system.forcing(stage.test, mean, dt)
+        form = system.pairing(stage.test, change) - dt * flow
         return form if defining is None else form + defining
 
     return Rule(residual, reach=1.0)

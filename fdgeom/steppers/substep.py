@@ -51,6 +51,7 @@ def defining_gradient(system: PoissonSystem, stage: Stage) -> Form:
 def _midpoint(system, stage, dt):
     # The stage is the midpoint: ⟨w, z_m - z⁰⟩ = Δt/2 {w, h}(z_m).
     flow = system.bracket(stage.test, stage.gradient, at=stage.state)
+    flow += system.forcing(stage.test, stage.gradient, dt)
     return (
         system.pairing(stage.test, _change(system, stage))
         - 0.5 * dt * flow
@@ -68,6 +69,8 @@ def _trapezoidal(system, stage, dt):
         held = [g if b is None else b for b, g in zip(held, known, strict=True)]
     new = system.bracket(stage.test, stage.gradient, at=stage.state)
     old = system.bracket(stage.test, tuple(held))
+    middle = tuple((a + b) / 2 for a, b in zip(stage.gradient, held, strict=True))
+    old += 2 * system.forcing(stage.test, middle, dt)
     return system.pairing(stage.test, _change(system, stage)) - 0.5 * dt * (new + old)
 
 

@@ -271,6 +271,13 @@ class PoissonSystem:
         """Degrees of freedom of a stage that boundary conditions give (none in general)."""
         return ()
 
+    def forcing(self, test: Sequence[Expr], gradient: Sequence[Expr], dt: Expr) -> Form:
+        """Work on the tests of forces that are in no energy (none in general).
+
+        ``gradient`` is δh/δz in the middle of a step ``dt``.
+        """
+        return Form([])
+
     def companions(
         self, active: Sequence[int], new: dict[int, Expr], *, dt: Expr
     ) -> dict[Function, Expr]:

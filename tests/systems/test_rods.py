@@ -1,7 +1,5 @@
 """The configuration form of a beam: strains, their derivatives, inertia, loads, against NumPy."""
 
-import re
-
 import numpy as np
 import pytest
 import ufl
@@ -478,25 +476,6 @@ def test_bad_input(make, error, message):
     with pytest.raises(error) as caught:
         make()
     assert str(caught.value).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"loads": fg.Gravity((0, 0, -1))}, "<gravity>: the steppers on strain and momentum move"),
-        ({"loads": fg.Load(force=(1, 0, 0), at="left")}, "<dead force at 'left'>: the steppers on"),
-        ({"damping": 0.1}, "damping: the steppers on strain and momentum"),
-        ({"left": fg.Sliding("x")}, "left: Sliding('x', turning=True) is a condition in space"),
-        (
-            {"right": fg.GivenPose(position=lambda t: [0, 0, t])},
-            "right: <given position> is a condition in space",
-        ),
-    ],
-)
-def test_bracket_steppers_refuse(options, message):
-    beam = fg.Beam(uneven_mesh(3), SOFT, **options)
-    with pytest.raises(ValueError, match="^" + re.escape(message)):
-        fg.SymmetricPoissonIntegrator(beam, 1e-3)
 
 
 def test_given_pose_moves_a_bracket_stepper():

@@ -12,6 +12,7 @@ from mpi4py import MPI
 
 from fdgeom.lie import quaternion
 from fdgeom.systems.rods.cells import Cells
+from fdgeom.systems.rods.forcing import check_forcing
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.rod import Rod
 
@@ -118,17 +119,14 @@ def check_poses(beam: Beam) -> None:
         )
 
 
-def refuse_configuration_form(beam: Beam) -> None:
-    """Raise ``ValueError`` where a beam has what the strain–momentum steppers do not move."""
-    found = [repr(load) for load in beam.loads]
+def check_for_bracket(beam: Beam) -> None:
+    """Raise ``ValueError`` where a beam has what the steppers on strain and momentum do not move."""
     if beam.damping is not None:
-        found.append("damping")
-    if found:
         raise ValueError(
-            f"{found[0]}: the steppers on strain and momentum move a beam without loads and damping "
-            "(their bracket is antisymmetric); take a method in configuration form, such as "
-            "GeneralizedAlpha or StaticEquilibrium"
+            "damping: the steppers on strain and momentum move a beam without it (their bracket is "
+            "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
         )
+    check_forcing(beam)
 
 
 def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Function:

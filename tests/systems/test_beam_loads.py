@@ -1,0 +1,165 @@
+"""Loads in the steppers on strain and momentum: their work, their order, what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+from firedrake import Constant, as_vector
+from verification.beams import INERTIA, SOFT, STIFFNESS, along, arc, set_smooth, uneven_mesh
+
+import fdgeom as fg
+from fdgeom.lie.arrays import quaternion
+
+FORCE, MOMENT, GRAVITY = (np.array(v) for v in ([0.5, -0.3, 0.8], [0.1, 0.2, -0.1], [0.2, 0, -0.5]))
+STEPPERS = {
+    "symmetric": fg.SymmetricPoissonIntegrator,
+    "midpoint": fg.ImplicitMidpoint,
+    "discrete gradient": fg.DiscreteGradient,
+}
+
+
+def loaded():
+    loads = [
+        fg.Load(force=FORCE, at="right"),
+        fg.Load(moment=MOMENT, at="left", frame="body"),
+        fg.Gravity(GRAVITY),
+    ]
+    return set_smooth(fg.Beam(uneven_mesh(8), SOFT, loads=loads))
+
+
+def power(beam):
+    """Of the three loads, in NumPy."""
+    v, q = along(beam.velocity), along(beam.orientation)
+    lengths = np.diff(arc(beam.momentum))
+    weights = 0.5 * (np.append(lengths, 0) + np.append(0, lengths))
+    field = np.zeros((len(q), 6))
+    field[:, 3:] = quaternion.rotate_inverse(q, np.broadcast_to(GRAVITY, (len(q), 3)))
+    weight = weights @ np.einsum("ni,ij,nj->n", v, INERTIA, field)
+    return FORCE @ quaternion.rotate(q[-1], v[-1, 3:]) + MOMENT @ v[0, :3] + weight
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_energy_changes_by_the_work_of_the_loads(name):
+    defects = []
+    for dt in (8e-3, 4e-3, 2e-3):
+        beam = loaded()
+        stepper = STEPPERS[name](beam, dt)
+        energy, before, work = beam.energy(), power(beam), 0.0
+        for _ in range(round(0.4 / dt)):
+            stepper.advance()
+            after = power(beam)
+            work += dt * (before + after) / 2
+            before = after
+        # The loads do a good deal.
+        assert abs(work) > 0.05
+        defects.append(abs(beam.energy() - energy - work))
+    # Method and trapezoidal rule are of second order.
+    rates = np.log2(np.array(defects[:-1]) / np.array(defects[1:]))
+    assert rates == pytest.approx(2, abs=0.3)
+    assert defects[-1] < 1e-3
+
+
+def test_first_order_methods_and_compositions():
+    """Errors in position fall by 2 (PoissonIntegrator, HamelFieldIntegrator) or 16."""
+    reference = loaded()
+    fg.Composition(fg.SymmetricPoissonIntegrator)(reference, 5e-4).advance(400)
+    target = along(reference.position)
+    cases = {
+        fg.PoissonIntegrator: (4e-3, 2, 0.1),
+        fg.HamelFieldIntegrator: (4e-3, 2, 0.1),
+        fg.Composition(fg.SymmetricPoissonIntegrator): (2e-2, 16, 0.4),
+    }
+    for cls, (dt, factor, tolerance) in cases.items():
+        errors = []
+        for step in (dt, dt / 2):
+            beam = loaded()
+            stepper = cls(beam, step)
+            assert stepper.is_compiled
+            stepper.advance(round(0.2 / step))
+            errors.append(np.abs(along(beam.position) - target).max())
+        assert errors[0] / errors[1] == pytest.approx(factor, rel=tolerance)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_both_paths(compiled):
+    beam, other = loaded(), loaded()
+    fg.SymmetricPoissonIntegrator(beam, 2e-3, compiled=compiled).advance(20)
+    fg.SymmetricPoissonIntegrator(other, 2e-3, compiled=not compiled).advance(20)
+    # Both solve to round-off.
+    assert along(beam.momentum) == pytest.approx(along(other.momentum), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+@pytest.mark.parametrize("end_weight", [0.5, 1.0])
+def test_free_fall_is_exact(name, end_weight):
+    """A straight beam, its mass on the axis, falls by ½gt² and strains nowhere."""
+    inertia = np.diag([0.5, 0.3, 0.4, 2.0, 2.0, 2.0])
+    field = Constant([0.0, 0.0, -9.81])
+    beam = fg.Beam(
+        uneven_mesh(6),
+        fg.Section(STIFFNESS, inertia),
+        loads=fg.Gravity(field),
+        end_weight=end_weight,
+    )
+    start = along(beam.position)
+    stepper = STEPPERS[name](beam, 0.01)
+    stepper.advance(50)
+    fallen = along(beam.position) - start
+    assert fallen == pytest.approx(np.tile([0, 0, -9.81 / 8], (7, 1)), abs=1e-11)
+    assert np.abs(along(beam.strain)).max() < 1e-11
+    # A Constant may be changed between steps.
+    field.assign([0.0, 0.0, 0.0])
+    stepper.advance(50)
+    fallen = along(beam.position) - start
+    assert fallen == pytest.approx(np.tile([0, 0, -9.81 * 3 / 8], (7, 1)), abs=1e-11)
+
+
+def test_static_equilibrium_stays():
+    """The strain–momentum form has the equilibria of the configuration form, to the mesh's order."""
+    load = fg.Load(force=(0.1, 0.1, -0.15), at="right")
+    gaps = []
+    for cells in (6, 12):
+        beam = fg.Beam(uneven_mesh(cells), SOFT, left="clamped", loads=load, strain_measure="se3")
+        fg.StaticEquilibrium(beam).solve()
+        target = along(beam.position)
+        beam.project()
+        start = along(beam.position)
+        stepper = fg.SymmetricPoissonIntegrator(beam, 2e-3)
+        mean = np.zeros_like(target)
+        for _ in range(100):
+            stepper.advance(10)
+            mean += along(beam.position) / 100
+        assert np.array_equal(start, target)
+        # It hardly moves from there.
+        gaps.append(np.abs(mean - target).max())
+    assert gaps[0] < 5e-3
+    assert gaps[0] / gaps[1] > 3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"damping": 0.1}, "damping: the steppers on strain and momentum move a beam without it"),
+        (
+            {"loads": fg.Load(force=lambda t: as_vector([t, 0, 0]), at="left")},
+            "<dead force at 'left'> depends on the time, which the steppers on strain and momentum",
+        ),
+        (
+            {"loads": fg.Gravity(lambda s, t: as_vector([0, 0, t + s]))},
+            "<gravity> depends on the time",
+        ),
+        (
+            {"loads": fg.Load(force=(1, 0, 0), at="top")},
+            "at must be 'left', 'right', the arc length",
+        ),
+        ({"left": fg.Sliding("x")}, "left: Sliding('x', turning=True) is a condition in space"),
+        (
+            {"right": fg.GivenPose(position=lambda t: [0, 0, t])},
+            "right: <given position> is a condition in space",
+        ),
+    ],
+)
+def test_bracket_steppers_refuse(options, message):
+    beam = fg.Beam(uneven_mesh(3), SOFT, **options)
+    with pytest.raises(ValueError, match="^" + re.escape(message)):
+        fg.SymmetricPoissonIntegrator(beam, 1e-3)
