@@ -14,6 +14,7 @@ from fdgeom.steppers.alpha_scheme import (
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
+from fdgeom.steppers.energy_momentum import EnergyMomentum
 from fdgeom.steppers.fourth_order_alpha import FourthOrderAlpha
 from fdgeom.steppers.gauss_legendre import GaussLegendre
 from fdgeom.steppers.generalized_alpha import GeneralizedAlpha
@@ -31,6 +32,7 @@ from fdgeom.steppers.sweep import (
     PoissonIntegrator,
     SymmetricPoissonIntegrator,
 )
+from fdgeom.steppers.variational import VariationalIntegrator
 
 __all__ = [
     "RATTLE",
@@ -39,6 +41,7 @@ __all__ = [
     "Composition",
     "DiscreteGradient",
     "DiscreteLagrangian",
+    "EnergyMomentum",
     "FourthOrderAlpha",
     "GaussLegendre",
     "GeneralizedAlpha",
@@ -54,6 +57,7 @@ __all__ = [
     "StormerVerlet",
     "SymmetricPoissonIntegrator",
     "SymplecticEuler",
+    "VariationalIntegrator",
     "chung_hulbert",
     "general_alpha",
     "hamel_alpha",

@@ -53,6 +53,8 @@ TESTED_ELSEWHERE = {
     "Stepper": "tests/steppers/test_bad_calls.py",
     "DiscreteLagrangian": "tests/steppers/test_discrete_lagrangian.py",
     "NonholonomicMidpoint": "tests/steppers/test_nonholonomic.py",
+    "EnergyMomentum": "tests/steppers/test_energy_momentum.py",
+    "VariationalIntegrator": "tests/steppers/test_variational.py",
     "RATTLE": "tests/steppers/test_rattle.py",
     "SHAKE": "tests/steppers/test_rattle.py",
     "GaussLegendre": "tests/steppers/test_hamiltonian_steppers.py",

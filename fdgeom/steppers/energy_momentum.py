@@ -1,0 +1,179 @@
+"""Beams in large steps that keep the energy and both momenta."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import ufl
+from firedrake import Constant
+from mpi4py import MPI
+from petsc4py import PETSc
+
+from fdgeom.forms import tidy
+from fdgeom.solvers.data import Field, Number
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers.saddle import RoundOff, SaddleSNES
+from fdgeom.steppers.rod_unknown import RodUnknown, rod_options
+from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.substep import options_for
+from fdgeom.systems.beam import Beam
+from fdgeom.systems.rods.mean import MeanStep
+from fdgeom.systems.rods.measured import MeasuredBeam
+from fdgeom.systems.rods.motion import RodMotion
+
+
+class EnergyMomentum(Stepper):
+    """Energy–momentum method for beams: energy, linear and angular momentum kept to round-off.
+
+    With directors R = (d₁, d₂, d₃), strains that are quadratic in them and the positions,
+
+        Γ = ½(R_A + R_B)ᵀ (x_B - x_A)/h,    K = vee(R_Aᵀ R_B - R_Bᵀ R_A)/(2h),
+
+    and the mean ū = ½(u⁰ + u¹) of the two ends of a step,
+
+        (x¹ - x⁰)/Δt = v̄,     R¹ = R⁰ cay(Δt Ω̄),
+        m (v¹ - v⁰)·δx + (R¹JΩ¹ - R⁰JΩ⁰)·η + Δt ∫ C ε̄·δε ds = Δt (work of the loads)
+
+    for all δx and η, where δε is the derivative of the strain along (δx, η × R̄) at the mean
+    position and the mean directors R̄. For δx = Δx and η the rotation's Cayley vector in space that
+    is the balance of energy, for rigid δx and η that of the momenta. After Simo, Tarnow & Doblaré,
+    Int. J. Numer. Methods Eng. 38 (1995), with directors as Betsch & Steinmann, ibid. 54 (2002).
+
+    Second order, symmetric, no bound on the step from the fastest wave; nothing is damped but by
+    the beam's own damping. One coupled solve a step.
+
+    Parameters
+    ----------
+    system : Beam
+        What is moved, in configuration form: position, orientation and velocity. Its strains are
+        measured by "directors" here, whatever its ``strain_measure`` is: the energy of that measure
+        is kept, and the beam's strain, momentum and energies are made those of it. It is of second
+        order in the length of the cells, with a larger error than the other measures.
+    dt : float
+        Time step.
+    solver_parameters, options_prefix, compiled
+        As for every stepper. The default is a banded LU (MUMPS on several ranks).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is no beam of degree 1, or a start contradicts how it is held.
+
+    Notes
+    -----
+    Held ends and ends with a given pose do what they should; the total energy is then that without
+    the work of given motions, and momenta change by the reactions. Gravity and dead forces that are
+    constant have a potential, which belongs to the energy; moments, follower loads and loads that
+    change in time act with their values in the middle of the step. A section whose inertia couples
+    rotation and translation moves by g¹ = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body
+    frame, and keeps the same: all but energy in a field of gravity need no more than a symmetric
+    inertia.
+    """
+
+    order = 2
+    symmetric = True
+    conserves = ("energy", "linear momentum", "angular momentum")
+
+    def __init__(self, system, dt, **options) -> None:
+        if isinstance(system, Beam):
+            system = MeasuredBeam(system, "directors")
+        super().__init__(system, dt, **options)
+
+    def _setup(self) -> None:
+        if not isinstance(self.system, RodMotion):
+            raise TypeError(
+                f"system: EnergyMomentum needs a fdgeom.Beam, not {type(self.system).__name__}"
+            )
+        if self.system.joints is not None:
+            raise ValueError(
+                "system: EnergyMomentum does not move joints yet; take GeneralizedAlpha"
+            )
+        self.system.check_start()
+        self.system.settle()
+        self._solve = EnergyMomentumSolve(self)
+
+    def _step(self, t: float, dt: float) -> None:
+        self._solve.take(t, dt)
+
+    def _solvers(self):
+        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+
+
+class Settled(RoundOff):
+    """Convergence also where an update no longer changes a configuration: also that of a rod at rest."""
+
+    def __init__(self, system: RodMotion) -> None:
+        values = system.position.dat.data_ro
+        size = system.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX)
+        self._least = np.finfo(float).eps * min(1.0, size) * system.space.dim() ** 0.5
+
+    def __call__(self, snes, iteration: int, norms) -> int:
+        reason = super().__call__(snes, iteration, norms)
+        if reason == PETSc.SNES.ConvergedReason.ITERATING and iteration and norms[1] <= self._least:
+            return PETSc.SNES.ConvergedReason.CONVERGED_SNORM_RELATIVE
+        return reason
+
+
+class EnergyMomentumSolve:
+    """The solve of a step for the increment D, and where it goes."""
+
+    def __init__(self, stepper: EnergyMomentum) -> None:
+        self.name, self.dt = "the motion", Constant(1.0, name="dt")
+        self._system, self._dt = stepper.system, Number(self.dt)
+        self._options, self._user = options_for(stepper, "", ()), stepper._given
+        system, self._unknown = self._system, RodUnknown(self._system)
+        self._velocity = Field(system.v)
+        self._separate = all(i.separate for i in system.inertias)
+        self._late = system.given is not None and system.given.moves
+        self._step = MeanStep(system.configuration, system.v, self._unknown.vector, self.dt)
+        x, q = self._step.configuration
+        v = self._step.velocity(self._separate)
+        self._update = PointwiseUpdate({system.position: x, system.orientation: q, system.v: v})
+        if self._user:
+            _ = self.solver  # so that an unknown option is refused now
+
+    def _residual(self):
+        system, step, test = self._system, self._step, self._unknown.test
+        nodal = sum((step.inertial(i, test) for i in system.inertias), ufl.as_ufl(0.0))
+        nodal -= step.external(system.rod, test)
+        return tidy(system.cells.at_nodes(nodal) + step.internal(system.rod, test))
+
+    @cached_property
+    def solver(self) -> SaddleSNES:
+        """The SNES, made when it is first needed."""
+        options, prefix, given = self._options(rod_options(self._system.comm))
+        solver = SaddleSNES(
+            self._residual(),
+            self._unknown.function,
+            essential=self._unknown.essential,
+            options=options,
+            prefix=prefix,
+            given=given,
+            name=self.name,
+        )
+        if solver.snes.getType() not in ("ksponly", "python"):
+            solver.snes.setConvergenceTest(Settled(self._system))
+        return solver
+
+    def take(self, t: float, dt: float) -> None:
+        """Move from ``t`` by ``dt``."""
+        solver, system, unknown = self.solver, self._system, self._unknown
+        self._dt.set(dt)
+        # At large steps the velocities of the stiff directions alternate: Δt v would tear the rod.
+        unknown.field.array[...] = 0.0
+        unknown.field.written(ghosts_too=True)
+        if self._late:
+            system.set_time(t + dt)
+            system.given.update()
+            (dofs,) = system.given.dofs
+            unknown.held.now = system.given.displacement.dat.data_ro_with_halos.reshape(-1)[dofs]
+        system.set_time(t + 0.5 * dt)
+        solver.solve()
+        self._update.apply()
+        if self._late:
+            self._velocity.update_ghosts()
+            flat = self._velocity.array.reshape(-1)
+            flat[dofs] = system.given.v.dat.data_ro_with_halos.reshape(-1)[dofs]
+            self._velocity.written(ghosts_too=True)
+        system.set_time(t + dt)

@@ -1,0 +1,49 @@
+"""A beam in configuration form in a strain measure that is not its own."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import ufl
+from firedrake import Function
+
+from fdgeom.lie import se3
+from fdgeom.systems.rods.beam_motion import BeamMotion
+from fdgeom.systems.rods.in_space import BeamInSpace
+from fdgeom.systems.rods.rod import Rod
+from fdgeom.systems.rods.strains import STRAINS
+
+if TYPE_CHECKING:
+    from fdgeom.systems.beam import Beam
+
+
+class MeasuredBeam(BeamMotion):
+    """A beam in configuration form, its strains, stresses and elastic energy by another measure.
+
+    Parameters
+    ----------
+    beam : Beam
+        Of degree 1.
+    measure : str
+        Name of the measure.
+    """
+
+    def __init__(self, beam: Beam, measure: str) -> None:
+        super().__init__(beam)
+        if measure != beam.strain_measure:
+            self.rod = in_measure(beam, measure)
+            self._fields = BeamInSpace(beam, self.rod)
+
+
+def in_measure(beam: Beam, measure: str) -> Rod:
+    """The beam's rod in another strain measure, with the same shape at rest."""
+    rod = copy.copy(beam.rod)
+    rod._measure = STRAINS[measure]
+    if beam.shape_strain is not None:
+        # The second end of a cell in the stress-free shape, seen from the first.
+        pose = se3.pose_cay(rod.cells.length * (beam.reference_strain + rod.tangent))
+        origin = (ufl.zero(3), ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
+        shape = STRAINS[measure](origin, pose, rod.cells.length) - rod.tangent
+        rod.reference = Function(beam.strain.function_space()).interpolate(shape)
+    return rod

@@ -1,0 +1,79 @@
+"""Runs of beams in configuration form on any number of ranks; results in order of the arc length.
+
+As a script, ``parallel_rods.py FILE`` writes them to FILE (.npz).
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from firedrake import COMM_WORLD, Constant, SpatialCoordinate
+from verification.beams import STIFFNESS, set_smooth, uneven_mesh
+from verification.parallel_beam import gathered
+from verification.rod_cases import FORCE, GRAVITY, SEPARATE
+
+import fdgeom as fg
+
+#: Name: stepper class, whether compiled, how the left end is held, whether the section varies.
+CASES = {
+    "energy-momentum": (fg.EnergyMomentum, None, "clamped", False),
+    "energy-momentum, varying": (fg.EnergyMomentum, None, "free", True),
+    "variational": (fg.VariationalIntegrator, True, "pinned", False),
+    "variational snes": (fg.VariationalIntegrator, False, "pinned", False),
+    "variational, varying": (fg.VariationalIntegrator, True, "free", True),
+}
+
+
+def run(name):
+    cls, compiled, left, varying = CASES[name]
+    mesh = uneven_mesh(12)
+    (s,) = SpatialCoordinate(mesh)
+    section = fg.Section(STIFFNESS, SEPARATE)
+    if varying:
+        section = fg.Section(
+            (1 - 0.3 * s) * Constant(STIFFNESS), (1 - 0.2 * s) * Constant(SEPARATE)
+        )
+    loads = [fg.Gravity(GRAVITY), fg.Load(force=FORCE, at="right")]
+    beam = set_smooth(fg.Beam(mesh, section, left=left, loads=loads))
+    if left != "free":
+        nodes = beam.velocity.function_space().boundary_nodes(1)
+        beam.velocity.dat.data_wo_with_halos[nodes] = 0.0
+    stepper = cls(beam, 1e-2, compiled=compiled)
+    stepper.advance(3)
+    stepper.advance(17)
+    out = {
+        "position": gathered(beam.position),
+        "orientation": gathered(beam.orientation),
+        "velocity": gathered(beam.velocity),
+        "strain": gathered(beam.strain),
+        "momentum": gathered(beam.momentum),
+        "energy": np.array([stepper.system.energy(), beam.energy()]),
+        "angular": beam.angular_momentum(),
+    }
+    return {f"{name}: {key}": value for key, value in out.items()}
+
+
+def failing():
+    """A step that fails for one rank fails for all, and all keep their state."""
+    steps = []
+    for cls, dt in ((fg.EnergyMomentum, 1e3), (fg.VariationalIntegrator, 1.0)):
+        beam = set_smooth(fg.Beam(uneven_mesh(12), fg.Section(STIFFNESS, SEPARATE)))
+        try:
+            cls(beam, dt).advance(3000)
+        except fg.StepFailed as failure:
+            steps.append(failure.step)
+    return {"failures": np.array(steps, dtype=float)}
+
+
+def everything():
+    results = {}
+    for name in CASES:
+        results |= run(name)
+    return results | failing()
+
+
+if __name__ == "__main__":
+    results = everything()
+    if COMM_WORLD.rank == 0:
+        np.savez(sys.argv[1], **results)
