@@ -205,3 +205,32 @@ def test_consistent_start_removes_the_transient():
             gaps[start].append(abs(system.algorithmic.dat.data_ro[0] - exact))
     assert orders(np.array(gaps["default"]))[-1] == pytest.approx(1, abs=0.15)
     assert orders(np.array(gaps["consistent"]))[-1] == pytest.approx(2, abs=0.15)
+
+
+def test_resumed_run_is_the_same(tmp_path):
+    """All that a step needs is in the checkpoint, the algorithmic acceleration too."""
+    path = tmp_path / "pendulum.h5"
+
+    def stepper():
+        return fg.GeneralizedAlpha(pendulum(), 0.1, fg.hamel_alpha(0.3))
+
+    whole = stepper()
+    whole.run(steps=10, checkpoint=fg.Checkpoint(path), progress=False)
+    whole.advance(10)
+    resumed = stepper()
+    fg.resume(resumed, path)
+    resumed.advance(10)
+    assert np.array_equal(state(resumed.system), state(whole.system))
+    assert resumed.t == whole.t
+
+
+def test_a_state_set_between_two_steps():
+    """The accelerations are those of the new state."""
+    stepper = fg.GeneralizedAlpha(pendulum(), 0.1)
+    stepper.advance(3)
+    stepper.system.q.assign(-0.4)
+    stepper.system.v.assign(0.9)
+    stepper.advance(3)
+    other = fg.GeneralizedAlpha(pendulum(q=-0.4, v=0.9), 0.1)
+    other.advance(3)
+    assert np.array_equal(state(stepper.system), state(other.system))

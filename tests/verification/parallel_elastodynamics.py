@@ -42,6 +42,14 @@ def block() -> np.ndarray:
     return moments(system)
 
 
+def undamped() -> np.ndarray:
+    """A linear body without damping, by a method for such bodies."""
+    mesh = UnitCubeMesh(3, 3, 3)
+    system = linear_body(mesh, VectorFunctionSpace(mesh, "CG", 1), drag=None)
+    fg.FourthOrderAlpha(system, 0.05).advance(10)
+    return moments(system)
+
+
 def failure() -> np.ndarray:
     """A body set to a state with infinite forces: all ranks raise and all keep that state."""
     system = Swaying(cells=3).system()
@@ -60,6 +68,7 @@ def everything() -> dict[str, np.ndarray]:
         "swaying": swaying(fg.GeneralizedAlpha),
         "swaying, fourth order": swaying(fg.HermiteSimpson),
         "block": block(),
+        "undamped": undamped(),
         "failure": failure(),
     }
 

@@ -34,6 +34,11 @@ def test_generalized_alpha_is_of_order_two(rho):
     assert max(errors) < 2e-3
 
 
+def test_consistent_start_with_given_motion():
+    found, _ = orders(lambda s, h: fg.GeneralizedAlpha(s, h, start="consistent"), (16, 32, 64))
+    assert found == pytest.approx([2, 2, 2], abs=0.1)
+
+
 def test_hermite_simpson_is_of_order_four():
     found, errors = orders(fg.HermiteSimpson, (8, 16, 32))
     assert found == pytest.approx([4, 4, 4], abs=0.1)
