@@ -82,7 +82,8 @@ class HeldSNES:
         self._residual = VectorAssembly(residual)
         local = str(options.get("snes_type")) == "python"
         mat_type = options.pop("mat_type", "aij")
-        self._jacobian = None if local else MatrixAssembly(derivative(residual, unknown), mat_type)
+        self._matrix_of = derivative(residual, unknown), mat_type
+        self._jacobian = None if local else MatrixAssembly(*self._matrix_of)
         self._fields = fields(unknown)
         # Local solves touch their unknown only through x: then x may be the unknown itself.
         self._shared = local and len(self._fields) == 1
@@ -187,6 +188,8 @@ class HeldSNES:
         if reason < 0:
             norm = snes.getFunctionNorm()
             detail = getattr(self._python_context(), "failure", None) or f"residual norm {norm:.3g}"
+            if reason == _LINEAR_SOLVE and self._jacobian is not None:
+                self._renew_matrix()
             raise SolveFailed(
                 f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
                 f"{iterations} iterations ({detail})"
@@ -195,6 +198,13 @@ class HeldSNES:
         if self._jacobian is not None and not np.isfinite(self._x.norm()):
             raise SolveFailed(f"{self._label()} gave values that are not finite")
         self._put(self._x)
+
+    def _renew_matrix(self) -> None:
+        """Matrix and preconditioner remember a singular block, and would refuse all that comes."""
+        self._jacobian = MatrixAssembly(*self._matrix_of)
+        self._rows.matrix = self._jacobian.matrix
+        self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
+        self.snes.getKSP().getPC().setFailedReason(PETSc.PC.FailedReason.NOERROR)
 
     def _python_context(self):
         return self.snes.getPythonContext() if self.snes.getType() == "python" else None
@@ -220,7 +230,7 @@ class _Rows:
         )
         sizes = [V.dof_dset.size * V.block_size for V in spaces]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-        self._matrix = matrix
+        self.matrix = matrix
         # Also where there are none: reading their values exchanges ghosts, on all ranks.
         self._essential = list(essential)
         local = [offsets[e.part] + e.dofs[e.dofs < sizes[e.part]] for e in self._essential]
@@ -236,13 +246,14 @@ class _Rows:
 
     def make_identity(self) -> None:
         if self._any:
-            self._matrix.zeroRows(self._global, diag=1.0)
+            self.matrix.zeroRows(self._global, diag=1.0)
 
     def set_unknown(self, parts) -> None:
         for e in self._essential:
             parts[e.part].array.reshape(-1)[e.dofs] = e.values()
 
 
+_LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
 _REASONS = {
     value: name
     for name, value in vars(PETSc.SNES.ConvergedReason).items()

@@ -36,6 +36,10 @@ class KeptSNES(SaddleSNES):
             *(np.array(c.dat.data_ro).tobytes() for c in self._constants),
         )
 
+    def _renew_matrix(self) -> None:
+        super()._renew_matrix()
+        self._assembled_at = None
+
     def _form_jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
         self._put(x)
         versions = self._versions()

@@ -1,10 +1,14 @@
 """Generalized-α on Lie groups: published errors of the free body and the heavy top, orders, joints."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from verification import numpy_bodies as reference
+from verification import parallel_bodies
 from verification.numpy_bodies import ARM, SPIN, exact_top
 from verification.rigid_body_systems import STILL, free_body, heavy_top, matrices
 
@@ -390,8 +394,46 @@ def test_step_too_large(compiled):
     assert top.v.dat.data_ro == pytest.approx(other.v.dat.data_ro, abs=1e-10)
 
 
+def test_after_a_singular_block():
+    """A step so large that a cell's matrix overflows: PETSc's memory of that ends with the step."""
+    top = heavy_top("SE3")
+    stepper = GA(top, 1e-3, compiled=False)
+    stepper.advance(3)
+    stepper.dt = 300.0
+    with pytest.raises(fg.StepFailed, match="DIVERGED_LINEAR_SOLVE"):
+        stepper.advance()
+    stepper.dt = 1e-3
+    stepper.advance()
+    assert top.constraint_defect() < 4e-15
+
+
 def test_what_cannot_be_compiled():
     pushed = free_body(force=lambda q, v, t: t * v)
     assert not GA(pushed, 0.1).is_compiled
     with pytest.raises(ValueError, match="compiled: .*the forces depend on the time"):
         GA(pushed, 0.1, compiled=True)
+
+
+# --- two ranks -----------------------------------------------------------------------------------
+@pytest.mark.parallel
+def test_two_ranks(tmp_path, request):
+    """One top, so that a rank holds nothing, and seven: as on one rank."""
+    serial = parallel_bodies.everything()
+    file = tmp_path / "results.npz"
+    root = str(request.config.rootpath)
+    path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+        + [sys.executable, parallel_bodies.__file__, str(file)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    results = np.load(file)
+    assert set(results.files) == set(serial)
+    for name, expected in serial.items():
+        # Round-off of the increment over h² in accelerations and forces of size 1e3.
+        off = 1e-5 if name.endswith(("acceleration", "multiplier")) else 1e-10
+        assert results[name] == pytest.approx(expected, rel=1e-10, abs=off), name

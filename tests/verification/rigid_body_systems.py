@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from firedrake import Function, VectorFunctionSpace, as_vector, dot, dx
+from firedrake import (
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    VectorFunctionSpace,
+    as_vector,
+    dot,
+    dx,
+)
 from verification.numpy_bodies import ARM, FREE, GRAVITY, INERTIA, MASS, SPIN
 
 import fdgeom as fg
@@ -13,11 +21,20 @@ STILL = (1.0, 0.0, 0.0, 0.0)
 
 
 def rows(mesh, values, name):
-    """A function of DG0 with an array's rows in its cells, or one row in all of them."""
+    """A function of DG0 with an array's rows in its cells, or one row in all of them.
+
+    Each rank takes the rows of its cells, whose numbers are the whole parts of their middles.
+    """
     values = np.atleast_2d(np.asarray(values, dtype=float))
     made = Function(VectorFunctionSpace(mesh, "DG", 0, dim=values.shape[1]), name=name)
-    made.dat.data_wo[...] = values
+    made.dat.data_wo[...] = values[numbers(mesh)] if len(values) > 1 else values
     return made
+
+
+def numbers(mesh):
+    """Numbers of the cells that this rank owns."""
+    middle = Function(FunctionSpace(mesh, "DG", 0)).interpolate(SpatialCoordinate(mesh)[0])
+    return np.floor(middle.dat.data_ro).astype(int)
 
 
 def free_body(n=1, spin=(1.0, 1.0, 1.0), inertia=FREE, **more):
