@@ -182,6 +182,35 @@ def test_a_singular_block_and_a_nan_are_noticed_and_placed(bad, words):
     assert np.array_equal(u.dat.data_ro[7], before[7])
 
 
+@pytest.mark.parametrize("case", ["near zero", "far from zero", "singular at zero"])
+def test_a_jacobian_of_the_unknown_alone(case):
+    """Then all nodes share its value at zero, unless that serves badly."""
+    mesh = uneven_mesh()
+    space = spectral(mesh, "CG", 1, dim=3)
+    (s,) = SpatialCoordinate(mesh)
+    u, w = Function(space), TestFunction(space)
+    size, linear = {
+        "near zero": (1e-3, 2.0), "far from zero": (50.0, 2.0), "singular at zero": (1.0, 0.0)
+    }[case]  # fmt: skip
+    f = Function(space).interpolate(size * as_vector([1 + s, 2 - s, 3.0]))
+    u.dat.data_wo[...] = size if linear and size < 1 else np.cbrt(size)
+    cubes = as_vector([u[k] ** 3 + Constant(linear) * u[k] for k in range(3)])
+    residual = inner(cubes - f, w) * measures.vertex(mesh)
+    assert local_problem(residual, u, "test").frozen
+    _, reason, unit = compiled_solve(residual, u)
+    assert reason == 0
+    # One real root: Cardano's formula for u³ + p u = q.
+    p, q = linear, f.dat.data_ro
+    root = np.sqrt(q**2 / 4 + p**3 / 27)
+    exact = np.cbrt(q / 2 + root) + np.cbrt(q / 2 - root)
+    # Cancellation of the two roots near zero: u ≈ q/p there.
+    if case == "near zero":
+        exact = q / p - (q / p) ** 3 / p + 3 * (q / p) ** 5 / p**2
+    # The residual falls by 1e-13 from about its own size.
+    np.testing.assert_allclose(u.dat.data_ro, exact, rtol=1e-12)
+    assert unit.reports[0].iterations <= 12
+
+
 def test_too_few_iterations_are_a_failure():
     mesh = uneven_mesh()
     residual, u = nodal_residual(mesh, spectral(mesh, "CG", 1), measures.vertex(mesh))

@@ -46,6 +46,7 @@ struct Run {
 // so each stays `lag` nodes behind the one before. An end with ghosts comes first, with their exchange
 // between the moves; from there blocks go towards the other end, or towards the middle.
 constexpr long block = 256, lag = 8, most_moves = 128;
+static_assert(lag % W == 0 && block % lag == 0, "blocks are made of vectors");
 
 inline void blocked_steps(Run &run, int moves) {
   const bool right = run.X.ghosts & 2, left = (run.X.ghosts & 1) || !right;
