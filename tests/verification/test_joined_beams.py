@@ -1,0 +1,133 @@
+"""Beams with joints: the flexible double pendulum, its rigid limit, a closed loop, two ranks."""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from verification import rigid_links
+from verification.moving_beams import (
+    FOUR_BAR,
+    end,
+    flexible_double_pendulum,
+    four_bar,
+    stiff_double_pendulum,
+)
+
+import fdgeom as fg
+
+SCHEME = fg.hamel_alpha(0.8)
+#: Elbow and tip from another program, on the same mesh with the same step.
+PENDULUM = {
+    0.2: ((0.22000705, 0.00813037, -0.20374502), (0.31572758, 0.49432508, -0.18139338)),
+    0.5: ((0.04402530, -0.05078263, -0.29220836), (-0.35812333, -0.09870234, -0.57766904)),
+    1.0: ((0.05284193, -0.05216265, -0.29063831), (-0.31561782, -0.13148076, 0.02132241)),
+}
+
+
+def test_flexible_double_pendulum():
+    system = flexible_double_pendulum()
+    upper, lower = system.beams
+    stepper = fg.GeneralizedAlpha(system, 5e-4, SCHEME)
+    start, worst = system.energy(), 0.0
+    for t, (elbow, tip) in PENDULUM.items():
+        while stepper.t < t - 1e-9:
+            stepper.advance(20)
+            worst = max(worst, abs(system.energy() - start))
+            assert system.gap() < 1e-12
+        # That program moves SE(3), this one R³×SO(3): steps of h²-close errors, see the next test.
+        assert end(upper) == pytest.approx(elbow, abs=1e-5)
+        assert end(lower) == pytest.approx(tip, abs=1e-5)
+    # The energy of the swing is 3.3e-3 J.
+    assert worst < 1e-7
+    assert stepper.solver_stats()["newton_iterations"] <= 3 * stepper.steps
+
+
+def test_order_of_the_double_pendulum():
+    """Energy error and tip: second order in the step."""
+    errors, tips = [], []
+    for dt in (5e-4, 2.5e-4, 1.25e-4):
+        system = flexible_double_pendulum()
+        stepper = fg.GeneralizedAlpha(system, dt, SCHEME)
+        start = system.energy()
+        worst = 0.0
+        for _ in range(50):
+            stepper.advance(round(0.01 / dt))
+            worst = max(worst, abs(system.energy() - start))
+        errors.append(worst)
+        tips.append(end(system.beams[1]))
+    # 1.9e-8, 4.8e-9 and 1.2e-9 J over a whole second by the other program on SE(3).
+    ratios = [a / b for a, b in itertools.pairwise(errors)]
+    assert np.allclose(ratios, 4, atol=0.5), errors
+    change = [np.abs(b - a).max() for a, b in itertools.pairwise(tips)]
+    assert change[0] / change[1] == pytest.approx(4, abs=0.3)
+    # The limit of that program is within its own error of the step.
+    limit = tips[2] + (tips[2] - tips[1]) / 3
+    assert limit == pytest.approx(PENDULUM[0.5][1], abs=1e-5)
+
+
+def test_stiff_arms_are_rigid():
+    b, rho = 5e-4, 2700.0
+    lengths = (0.3, 0.5)
+    masses = [rho * b**2 * length for length in lengths]
+    elbow, tip = rigid_links.double_pendulum(lengths, masses, (3, 5), rho * b**4 / 12, 0.5)
+    errors = []
+    for dt in (0.01, 0.005, 0.0025):
+        system = stiff_double_pendulum()
+        fg.GeneralizedAlpha(system, dt, SCHEME).advance(round(0.5 / dt))
+        found = [end(beam)[[0, 2]] for beam in system.beams]
+        errors.append(max(np.abs(found[0] - elbow).max(), np.abs(found[1] - tip).max()))
+        assert system.gap() < 1e-12
+    assert errors[2] < 1e-4
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.allclose(orders, 2, atol=0.15), errors
+
+
+def test_four_bar():
+    """A closed loop of steel bars: the crank of the rigid linkage, and no drift."""
+    radius, cells = 0.02, 4
+    area = np.pi * radius**2
+    mass, spin = 7800 * area, 7800 * area * radius**2 / 4
+    times = np.linspace(0, 2, 21)
+    exact = rigid_links.four_bar(FOUR_BAR, cells, mass, spin, times)
+    assert np.ptp(exact) > 1.0
+    system = four_bar(cells, radius)
+    stepper = fg.GeneralizedAlpha(system, 1e-3, SCHEME)
+    start, found = system.energy(), []
+    for t in times:
+        stepper.advance(round((t - stepper.t) / 1e-3))
+        found.append(np.arctan2(*end(system.beams[0])[1::-1]))
+        assert system.gap() < 1e-12
+    # Bars of steel bend by 1e-5; the step is second order.
+    assert np.unwrap(found) == pytest.approx(exact, abs=1e-3)
+    fall = np.abs(np.ptp([0.0, start]))
+    assert abs(system.energy() - start) < 1e-3 * fall
+    # The forces on the pivots of the ground carry the weight and the change of momentum.
+    assert np.isfinite(system.force(system.joints.joints[0])).all()
+
+
+def test_two_ranks(tmp_path):
+    """The same run on one rank and on two."""
+    script = Path(__file__).with_name("parallel_joined.py")
+    found = []
+    for ranks in (1, 2):
+        file = tmp_path / f"{ranks}.npz"
+        command = [sys.executable, str(script), str(file)]
+        if ranks > 1:
+            command = ["mpiexec", "-n", str(ranks), *command]
+        run = subprocess.run(
+            command,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(script.parents[1])},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr[-3000:]
+        found.append(np.load(file))
+    for name in found[0]:
+        # Another factorisation, whose rounding the swing of half a second magnifies.
+        assert found[1][name] == pytest.approx(found[0][name], abs=1e-10), name
