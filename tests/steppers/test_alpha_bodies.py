@@ -239,10 +239,12 @@ def test_multiplier_on_se3():
 def test_cayley_map(kind):
     """Another retraction: other numbers, the same order."""
     R, spin = exact()[0][2000], exact()[1][2000]
-    found = []
+    top, found = heavy_top(kind, retraction="cay"), []
+    stepper = GA(top, 5e-4)
     for dt in (5e-4, 2.5e-4, 1.25e-4):
-        top = heavy_top(kind, retraction="cay")
-        GA(top, dt).advance(round(0.5 / dt))
+        put_back(top)
+        stepper.dt = dt
+        stepper.advance(round(0.5 / dt))
         gap = [matrices(top)[0] - R, top.v.dat.data_ro[0, :3] - spin]
         found.append([np.linalg.norm(g) for g in gap])
         assert top.constraint_defect() < 4e-15
@@ -327,6 +329,24 @@ def test_runs_do_not_depend_on_their_pieces():
         for steps in pieces:
             stepper.advance(steps)
         ends.append(np.concatenate([f.dat.data_ro[0] for f in top.functions().values()]))
+    assert np.array_equal(*ends)
+
+
+def test_resumed_run(tmp_path):
+    """Saved after ten steps and taken up by a new stepper: the same to the last bit."""
+    ends = []
+    for resumed in (False, True):
+        top = heavy_top()
+        stepper = GA(top, 1e-3, start="consistent")
+        stepper.advance(10)
+        if resumed:
+            fg.save(stepper, tmp_path / "top.h5")
+            top = heavy_top()
+            stepper = GA(top, 1e-3, start="consistent")
+            fg.resume(stepper, tmp_path / "top.h5")
+        stepper.advance(10)
+        ends.append(np.concatenate([f.dat.data_ro[0] for f in top.functions().values()]))
+        assert stepper.t == pytest.approx(0.02, abs=1e-15)
     assert np.array_equal(*ends)
 
 
