@@ -101,9 +101,9 @@ def stiff_double_pendulum():
 FOUR_BAR = np.array([(0.0, 0.0), (0.1, 0.2), (0.8, 0.5), (0.8, 0.0)])
 
 
-def four_bar(cells=4, radius=0.02):
-    """Three steel bars on four hinges, let go at rest under gravity along -y."""
-    section = fg.Section.circle(radius, density=7800, youngs_modulus=2e11, poisson_ratio=0.3)
+def four_bar(cells=4, radius=0.02, modulus=2e11):
+    """Three bars (of steel) on four hinges, let go at rest under gravity along -y."""
+    section = fg.Section.circle(radius, density=7800, youngs_modulus=modulus, poisson_ratio=0.3)
     bars = []
     for a, b in itertools.pairwise(FOUR_BAR):
         along = b - a

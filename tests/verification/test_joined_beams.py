@@ -87,26 +87,28 @@ def test_stiff_arms_are_rigid():
 
 
 def test_four_bar():
-    """A closed loop of steel bars: the crank of the rigid linkage, and no drift."""
+    """A closed loop of stiff bars: the crank of the rigid linkage, and no drift."""
     radius, cells = 0.02, 4
     area = np.pi * radius**2
     mass, spin = 7800 * area, 7800 * area * radius**2 / 4
     times = np.linspace(0, 2, 21)
     exact = rigid_links.four_bar(FOUR_BAR, cells, mass, spin, times)
     assert np.ptp(exact) > 1.0
-    system = four_bar(cells, radius)
-    stepper = fg.GeneralizedAlpha(system, 1e-3, SCHEME)
-    start, found = system.energy(), []
-    for t in times:
-        stepper.advance(round((t - stepper.t) / 1e-3))
-        found.append(np.arctan2(*end(system.beams[0])[1::-1]))
-        assert system.gap() < 1e-12
-    # Bars of steel bend by 1e-5; the step is second order.
-    assert np.unwrap(found) == pytest.approx(exact, abs=1e-3)
-    fall = np.abs(np.ptp([0.0, start]))
-    assert abs(system.energy() - start) < 1e-3 * fall
-    # The forces on the pivots of the ground carry the weight and the change of momentum.
-    assert np.isfinite(system.force(system.joints.joints[0])).all()
+    errors = []
+    for dt in (2e-3, 1e-3, 5e-4):
+        # A hundred times as stiff as steel, which gives by 1e-3 where the crank is fastest.
+        system = four_bar(cells, radius, modulus=2e13)
+        stepper = fg.GeneralizedAlpha(system, dt, SCHEME)
+        start, found = system.energy(), []
+        for t in times:
+            stepper.advance(round((t - stepper.t) / dt))
+            found.append(np.arctan2(*end(system.beams[0])[1::-1]))
+            assert system.gap() < 1e-12
+        errors.append(np.abs(np.unwrap(found) - exact).max())
+        assert abs(system.energy() - start) < 1e-5 * abs(start)
+    assert errors[0] < 2e-3
+    # The last is near the bars' own vibrations.
+    assert np.allclose(np.log2(np.array(errors[:-1]) / errors[1:]), 2, atol=0.2), errors
 
 
 def test_two_ranks(tmp_path):
