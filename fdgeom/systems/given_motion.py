@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import ufl
-from firedrake import Constant, DirichletBC, Function
+from firedrake import Constant, DirichletBC, Function, get_interpolator, interpolate
 from ufl.algorithms import expand_derivatives
+from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.data import fields
@@ -51,8 +52,7 @@ class GivenMotion:
         self._groups = []
         for target, order in ((self.q, 0), (self.v, 1), (self.a, 2)):
             found = [_differentiated(value, symbol, order) for value in values]
-            pairs = zip(bcs, found, strict=True)
-            group = [bc.reconstruct(g=0 if g is None else g) for bc, g in pairs]
+            group = [_Value(bc, 0 if g is None else g) for bc, g in zip(bcs, found, strict=True)]
             self._groups.append((target, group))
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
         self.dofs = self._find(bcs, space)
@@ -73,8 +73,31 @@ class GivenMotion:
             return
         self._evaluated = True
         for target, group in self._groups:
-            for bc in group:
-                bc.apply(target)
+            for value in group:
+                value.apply(target)
+
+
+class _Value:
+    """A DirichletBC that gives one value, interpolated by kernels that are kept."""
+
+    def __init__(self, bc: DirichletBC, value) -> None:
+        self._update = None
+        if isinstance(value, Expr) and not isinstance(value, (Function, Zero)):
+            target = Function(bc.function_space())
+            interpolator = get_interpolator(interpolate(value, bc.function_space()))
+            try:
+                # What the interpolator itself would make anew for every call, in milliseconds.
+                self._update = interpolator._get_callable(tensor=target)
+                value = target
+            except NotImplementedError:
+                pass  # an element that DirichletBC has to project to
+        self._bc = bc.reconstruct(g=value)
+
+    def apply(self, function: Function) -> None:
+        """Set the values in a function."""
+        if self._update is not None:
+            self._update()
+        self._bc.apply(function)
 
 
 def _check(bc, space) -> None:
@@ -92,7 +115,7 @@ def _rate(value, symbol: Expr) -> Expr | None:
     if not isinstance(value, Expr):
         return None
     rate = expand_derivatives(ufl.diff(value, symbol))
-    return None if isinstance(rate, ufl.classes.Zero) else rate
+    return None if isinstance(rate, Zero) else rate
 
 
 def _differentiated(value, symbol: Expr, order: int):

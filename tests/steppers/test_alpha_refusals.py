@@ -169,15 +169,28 @@ def test_a_changed_step_that_fails_rescales_nothing():
     assert np.array_equal(state(system), state(other))
 
 
-def test_a_motion_that_is_given_everywhere():
+def whole(space, t):
+    return [DirichletBC(space, as_vector([t**2, 1 + t]), "on_boundary")]
+
+
+def by_component(space, t):
+    values = (t**2, 1 + t)
+    return [DirichletBC(space.sub(k), values[k], "on_boundary") for k in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bcs"), [("vector", whole), ("vector", by_component), ("mixed", by_component)]
+)
+def test_a_motion_that_is_given_everywhere(kind, bcs):
     """Nothing is left to solve for; velocity and acceleration follow from the given values."""
     mesh = UnitIntervalMesh(1)
-    space = VectorFunctionSpace(mesh, "CG", 1, dim=2)
+    line = FunctionSpace(mesh, "CG", 1)
+    space = VectorFunctionSpace(mesh, "CG", 1, dim=2) if kind == "vector" else line * line
     system = fg.SecondOrderSystem(
         lambda q, v, a, t, w: dot(a + q, w) * dx,
         Function(space),
         Function(space),
-        bcs=lambda t: [DirichletBC(space, as_vector([t**2, 1 + t]), "on_boundary")],
+        bcs=lambda t: bcs(space, t),
     )
     stepper = G(system, 0.25)
     stepper.advance(4)
@@ -186,4 +199,5 @@ def test_a_motion_that_is_given_everywhere():
         (system.v, (2, 1)),
         (system.acceleration, (2, 0)),
     ):
-        assert f.dat.data_ro == pytest.approx(np.array([expected, expected]), abs=1e-14)  # rounding
+        got = np.column_stack([f.sub(k).dat.data_ro for k in range(2)])
+        assert got == pytest.approx(np.array([expected, expected]), abs=1e-14)  # rounding
