@@ -11,6 +11,7 @@ from firedrake import Function, TestFunction, dot
 from fdgeom.errors import LoadStepFailed
 from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
@@ -46,9 +47,10 @@ class StaticEquilibrium:
     Notes
     -----
     The tangent is that of mixed integration points: see `EquilibriumProblem`. So one load step
-    often reaches an equilibrium far away; where several exist, smaller steps choose the one that
-    the path leads to. ``beam.time`` is the time of loads and given poses that depend on it. Strain
-    and momentum of the beam are not touched: ``beam.project()`` fills them.
+    often reaches an equilibrium far away (the way back takes smaller ones); where several exist,
+    smaller steps choose the one that the path leads to. ``beam.time`` is the time of loads and
+    given poses that depend on it. Strain and momentum of the beam are not touched:
+    ``beam.project()`` fills them.
 
     Examples
     --------
@@ -106,7 +108,14 @@ class StaticEquilibrium:
         )
 
     # --- solving -------------------------------------------------------------------------------------
-    def solve(self, load: float = 1.0, *, steps: int = 1, time: float | None = None) -> None:
+    def solve(
+        self,
+        load: float = 1.0,
+        *,
+        steps: int = 1,
+        time: float | None = None,
+        halvings: int = 4,
+    ) -> None:
         """Go to the equilibrium at a load factor.
 
         Parameters
@@ -117,6 +126,8 @@ class StaticEquilibrium:
             How many.
         time : float, optional
             ``beam.time`` to reach, in the same steps: for given poses and loads that depend on it.
+        halvings : int
+            How often a step that does not converge is cut in halves before it fails.
 
         Raises
         ------
@@ -125,21 +136,36 @@ class StaticEquilibrium:
         """
         _number("load", load)
         _count("steps", steps)
+        _count("halvings", halvings, least=0)
         start, begin = self.load, float(self.beam.time)
         end = begin if time is None else _number("time", time)
         for k in range(1, steps + 1):
             self._take(
                 lambda k=k: self._load_step(
-                    start + (load - start) * k / steps, begin + (end - begin) * k / steps
+                    start + (load - start) * k / steps,
+                    begin + (end - begin) * k / steps,
+                    halvings,
                 ),
                 k,
             )
         self._direction = None
 
-    def _load_step(self, load: float, time: float) -> None:
+    def _load_step(self, load: float, time: float, halvings: int) -> None:
+        start, begin = self.load, float(self.beam.time)
+        before = Snapshot((self.beam.position, self.beam.orientation))
+        before.take()
         self._problem.factor.assign(load)
         self.beam.time.assign(time)
-        self._newton.solve()
+        try:
+            self._newton.solve()
+        except SolveFailed:
+            if not halvings:
+                raise
+            before.restore()
+            self._problem.factor.assign(start)
+            self.beam.time.assign(begin)
+            self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
+            self._load_step(load, time, halvings - 1)
 
     def follow(self, step: float, *, steps: int = 1) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
@@ -245,6 +271,6 @@ def _number(name: str, value) -> float:
     return float(value)
 
 
-def _count(name: str, value) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, not {value!r}")
+def _count(name: str, value, least: int = 1) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")

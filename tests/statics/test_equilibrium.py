@@ -167,6 +167,20 @@ def test_order_of_loads_and_steps_do_not_matter():
     assert along(beam.position) == pytest.approx(once, abs=1e-10)
 
 
+def test_steps_that_fail_are_halved():
+    """Back from a strongly bent shape: too far for one step."""
+    beam = cantilever(20, 5.0)
+    statics = solved(beam)
+    bent = along(beam.position)
+    with pytest.raises(fg.LoadStepFailed):
+        statics.solve(0.0, halvings=0)
+    assert statics.load == 1.0
+    assert np.array_equal(along(beam.position), bent)
+    statics.solve(0.0)
+    assert statics.load == 0.0
+    assert np.abs(along(beam.position)[:, 2]).max() < 1e-10
+
+
 def test_limit_point_of_an_arch():
     """The arc length goes over the limit load, 897 of the inextensible arch, and down again."""
     limits = []
@@ -437,6 +451,11 @@ def test_options():
             lambda: fg.StaticEquilibrium(cantilever(4, 1)).solve(1.0, steps=0),
             ValueError,
             "steps must be a whole number of at least 1",
+        ),
+        (
+            lambda: fg.StaticEquilibrium(cantilever(4, 1)).solve(1.0, halvings=-1),
+            ValueError,
+            "halvings must be a whole number of at least 0",
         ),
         (
             lambda: fg.StaticEquilibrium(cantilever(4, 1)).follow(0.0),
