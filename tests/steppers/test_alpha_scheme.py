@@ -61,6 +61,19 @@ def test_alphas_come_back():
     assert got == pytest.approx((0.15, 0.35, 0.4, 0.75, -0.2, -0.5), abs=1e-15)  # a rounding or two
 
 
+@pytest.mark.parametrize("rho", [0.0, 0.4, 0.9])
+def test_freedom_of_the_test_functions(rho):
+    """With A given, every A₃ with the A₄ of the highest dissipation makes the same step."""
+    scheme = fg.hamel_alpha(rho)
+    A, step = scheme.A, fg.analysis.amplification_matrix(scheme, 2.0)
+    for A3 in (-1.5, 0.3, 5.0):
+        A4 = 3 * (2 * A - 1) * (2 * A - 1 - 8 * A3) / (8 * (3 * A - 2))
+        other = fg.AlphaScheme(A, A3, A4, scheme.B1, scheme.B2)
+        assert other.beta == pytest.approx((A + 0.5) ** 2 / 4, abs=1e-13)  # A₄ reaches 75
+        # Its sensitivity to β is of order one.
+        assert fg.analysis.amplification_matrix(other, 2.0) == pytest.approx(step, abs=1e-12)
+
+
 @pytest.mark.parametrize("scheme", NAMED, ids=lambda s: s.name)
 def test_named_members_are_of_order_two_and_stable(scheme):
     assert scheme.is_second_order
