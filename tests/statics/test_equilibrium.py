@@ -13,6 +13,7 @@ from firedrake import (
     pi,
     sin,
 )
+from petsc4py import PETSc
 from scipy.integrate import quad, solve_ivp
 from scipy.optimize import brentq
 from statics.rod_cases import arch, bend, cantilever, section, strip, tip
@@ -416,6 +417,16 @@ def test_options():
     stats = monitored.solver_stats()
     assert stats["solves"] == 1
     assert stats["krylov_iterations"] >= stats["newton_iterations"] > 1
+    # The command line wins over the dict.
+    PETSc.Options()["bent_snes_max_it"] = 1
+    strict = fg.StaticEquilibrium(
+        cantilever(8, 1.0), options_prefix="bent", solver_parameters={"snes_max_it": 99}
+    )
+    try:
+        with pytest.raises(fg.LoadStepFailed, match="DIVERGED_MAX_IT after 1 iterations"):
+            strict.solve(halvings=0)
+    finally:
+        PETSc.Options().delValue("bent_snes_max_it")
     with pytest.raises(ValueError, match=r"PETSc does not know the option 'snes_rtoll'"):
         fg.StaticEquilibrium(beam, solver_parameters={"snes_rtoll": 1e-3})
 
