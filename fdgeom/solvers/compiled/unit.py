@@ -139,6 +139,13 @@ class Unit:
         Whether to use the layout of a chain, if the mesh is one.
     live : sequence of Function
         Functions that change between two calls, beside those that the program writes.
+
+    Attributes
+    ----------
+    is_chain : bool
+        Whether the layout is that of a chain.
+    blocks : bool
+        Whether :meth:`advance` takes several steps with the nodes that are in the cache.
     """
 
     def __init__(self, program: Program, *, chain: bool = False, live=()) -> None:
