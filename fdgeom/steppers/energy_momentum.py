@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import ufl
-from firedrake import Constant
+from firedrake import Constant, Function
 from mpi4py import MPI
 from petsc4py import PETSc
 
@@ -45,11 +45,13 @@ class EnergyMomentum(Stepper):
 
     Parameters
     ----------
-    system : Beam
-        What is moved, in configuration form: position, orientation and velocity. Its strains are
-        measured by "directors" here, whatever its ``strain_measure`` is: the energy of that measure
-        is kept, and the beam's strain, momentum and energies are made those of it. It is of second
-        order in the length of the cells, with a larger error than the other measures.
+    system : Beam or Assembly
+        What is moved, in configuration form: position, orientation and velocity. The strains of a
+        beam are measured by "directors" here, whatever its ``strain_measure`` is: the energy of that
+        measure is kept, and the beam's strain, momentum and energies are made those of it. It is of
+        second order in the length of the cells, with a larger error than the other measures. The
+        beams of an assembly must have this measure; its joints, whose conditions Φ are of second
+        degree in positions and directors too, push with λ·DΦ at the mean, and Φ(g¹) = 0.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
@@ -73,7 +75,7 @@ class EnergyMomentum(Stepper):
 
     order = 2
     symmetric = True
-    conserves = ("energy", "linear momentum", "angular momentum")
+    conserves = ("energy", "linear momentum", "angular momentum", "constraint")
 
     def __init__(self, system, dt, **options) -> None:
         if isinstance(system, Beam):
@@ -83,12 +85,10 @@ class EnergyMomentum(Stepper):
     def _setup(self) -> None:
         if not isinstance(self.system, RodMotion):
             raise TypeError(
-                f"system: EnergyMomentum needs a fdgeom.Beam, not {type(self.system).__name__}"
+                f"system: EnergyMomentum needs a fdgeom.Beam or Assembly, "
+                f"not {type(self.system).__name__}"
             )
-        if self.system.joints is not None:
-            raise ValueError(
-                "system: EnergyMomentum does not move joints yet; take GeneralizedAlpha"
-            )
+        _check_system(self.system)
         self.system.check_start()
         self.system.settle()
         self._solve = EnergyMomentumSolve(self)
@@ -98,6 +98,22 @@ class EnergyMomentum(Stepper):
 
     def _solvers(self):
         return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+
+
+def _check_system(system: RodMotion) -> None:
+    """Raise ``ValueError`` for strains and springs whose energy the method does not keep."""
+    beams = getattr(system, "beams", ())
+    if beams and beams[0].strain_measure != "directors":
+        raise ValueError(
+            "system: EnergyMomentum needs strains that are quadratic in the directors: make the "
+            'beams of an assembly with strain_measure="directors"'
+        )
+    for joint in () if system.joints is None else system.joints.joints:
+        if joint.stiffness or joint.damping:
+            raise ValueError(
+                f"system: EnergyMomentum does not treat the spring or damper of {joint!r}; take "
+                "GeneralizedAlpha"
+            )
 
 
 class Settled(RoundOff):
@@ -124,12 +140,19 @@ class EnergyMomentumSolve:
         self._options, self._user = options_for(stepper, "", ()), stepper._given
         system, self._unknown = self._system, RodUnknown(self._system)
         self._velocity = Field(system.v)
-        self._separate = all(i.separate for i in system.inertias)
+        separate = all(i.separate for i in system.inertias)
         self._late = system.given is not None and system.given.moves
-        self._step = MeanStep(system.configuration, system.v, self._unknown.vector, self.dt)
-        x, q = self._step.configuration
-        v = self._step.velocity(self._separate)
-        self._update = PointwiseUpdate({system.position: x, system.orientation: q, system.v: v})
+        #: The increment, with the node numbers of the state (the unknown has the multiplier too).
+        self._D = Field(Function(system.space, name="increment"))
+        self._multiplier = None if system.joints is None else Field(system.multiplier)
+        self._step, step = (
+            MeanStep(system.configuration, system.v, D, self.dt, separate)
+            for D in (self._unknown.vector, self._D.function)
+        )
+        x, q = step.configuration
+        self._update = PointwiseUpdate(
+            {system.position: x, system.orientation: q, system.v: step.velocity}
+        )
         if self._user:
             _ = self.solver  # so that an unknown option is refused now
 
@@ -137,7 +160,11 @@ class EnergyMomentumSolve:
         system, step, test = self._system, self._step, self._unknown.test
         nodal = sum((step.inertial(i, test) for i in system.inertias), ufl.as_ufl(0.0))
         nodal -= step.external(system.rod, test)
-        return tidy(system.cells.at_nodes(nodal) + step.internal(system.rod, test))
+        form = system.cells.at_nodes(nodal) + step.internal(system.rod, test)
+        if system.joints is not None:
+            form += step.joint_work(system.joints, self._unknown.multiplier, test)
+            form += step.joint_value(system.joints, self._unknown.nu)
+        return tidy(form)
 
     @cached_property
     def solver(self) -> SaddleSNES:
@@ -162,6 +189,9 @@ class EnergyMomentumSolve:
         self._dt.set(dt)
         # At large steps the velocities of the stiff directions alternate: Δt v would tear the rod.
         unknown.field.array[...] = 0.0
+        if self._multiplier is not None:
+            self._multiplier.update_ghosts()
+            unknown.multipliers[...] = dt * self._multiplier.array
         unknown.field.written(ghosts_too=True)
         if self._late:
             system.set_time(t + dt)
@@ -170,6 +200,12 @@ class EnergyMomentumSolve:
             unknown.held.now = system.given.displacement.dat.data_ro_with_halos.reshape(-1)[dofs]
         system.set_time(t + 0.5 * dt)
         solver.solve()
+        unknown.field.update_ghosts()
+        self._D.array[...] = unknown.vectors
+        self._D.written(ghosts_too=True)
+        if self._multiplier is not None:
+            self._multiplier.array[...] = unknown.multipliers / dt
+            self._multiplier.written(ghosts_too=True)
         self._update.apply()
         if self._late:
             self._velocity.update_ghosts()

@@ -269,4 +269,5 @@ def test_traits():
     assert (EnergyMomentum.order, EnergyMomentum.symmetric, EnergyMomentum.symplectic) == (
         2, True, False,
     )  # fmt: skip
-    assert EnergyMomentum.conserves == ("energy", "linear momentum", "angular momentum")
+    kept = ("energy", "linear momentum", "angular momentum", "constraint")
+    assert EnergyMomentum.conserves == kept

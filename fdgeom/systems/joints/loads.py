@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 
 import ufl
@@ -43,14 +43,17 @@ class LoadInNetwork(BodyLoad):
             for inertia in (inertias if gravity else inertias[:1])
         ]
 
+    def each(self, density: Callable) -> Expr:
+        """The sum of ``density(load, rod)`` over what the load acts on, per length at a node."""
+        found = (density(self._load, view) for view in self._views)
+        return self._translated(sum(found, ufl.as_ufl(0.0)))
+
     def work(self, rod, configuration, virtual: Expr) -> Expr:
-        works = (self._load.work(view, configuration, virtual) for view in self._views)
-        return self._translated(sum(works, ufl.as_ufl(0.0)))
+        return self.each(lambda load, view: load.work(view, configuration, virtual))
 
     def potential(self, configuration) -> Expr:
         """Potential per length at a node."""
-        found = (potential_density(self._load, view, configuration) for view in self._views)
-        return self._translated(sum(found, ufl.as_ufl(0.0)))
+        return self.each(lambda load, view: potential_density(load, view, configuration))
 
     def check(self, rod) -> None:
         self._load.check(self._views[0])

@@ -7,6 +7,8 @@ more and no less; and since the derivative vanishes for rigid motions, no total 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import ufl
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -14,10 +16,15 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion, so3
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.lie.operands import halves, join
+from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.loads import Gravity, vector
 from fdgeom.systems.rods.potentials import offset_moment
 from fdgeom.systems.rods.rod import Rod
+from fdgeom.systems.rods.variation import rate
+
+if TYPE_CHECKING:
+    from fdgeom.systems.joints.joint_set import JointSet
 
 _GROUP = R3xSO3.by("cay")
 
@@ -38,6 +45,9 @@ class MeanStep:
         D = (θ, Δx): the Cayley vector of the rotation in the body frame, the translation in space.
     dt : UFL expression
         The time step.
+    separate : bool
+        Whether all inertias are separate: then the mean of the velocities in space is that of the
+        step, else the mean of those in the body frame, g¹ = g⁰ cay(Δt ζ) on SE(3).
 
     Attributes
     ----------
@@ -45,8 +55,10 @@ class MeanStep:
         The directors (columns) at the start, and their mean over the step.
     """
 
-    def __init__(self, configuration, velocity: Expr, increment: Expr, dt: Expr) -> None:
-        self.dt = dt
+    def __init__(
+        self, configuration, velocity: Expr, increment: Expr, dt: Expr, separate: bool
+    ) -> None:
+        self.dt, self._separate = dt, separate
         self._position, self._orientation = configuration
         self._velocity, self._increment = velocity, increment
         self._rotation, self._shift = halves(increment, "increment")
@@ -58,7 +70,7 @@ class MeanStep:
         """Change of the momenta, times the test, per length at a node."""
         eta, shift = halves(test, "test")
         turned = ufl.dot(self.old, so3.cay(self._rotation))
-        if inertia.separate:
+        if self._separate:
             spin, linear = halves(self._velocity, "velocity")
             J = ufl.as_matrix([[inertia.matrix[i, j] for j in range(3)] for i in range(3)])
             after = ufl.dot(turned, ufl.dot(J, 2 * self._rotation / self.dt - spin))
@@ -104,13 +116,40 @@ class MeanStep:
         eta, shift = halves(test, "test")
         middle = _GROUP.turned(self._orientation, _half_turn(self._rotation))
         density = ufl.as_ufl(0.0)
-        for load in rod.loads:
+        at = self._position + 0.5 * self._shift, middle
+
+        def work(load, rod):
             if isinstance(load, Gravity):
-                density += self._weight(load, rod, eta, shift)
-            else:
-                virtual = join(quaternion.rotate_inverse(middle, eta), shift)
-                density += load.work(rod, (self._position + 0.5 * self._shift, middle), virtual)
+                return self._weight(load, rod, eta, shift)
+            return load.work(rod, at, join(quaternion.rotate_inverse(middle, eta), shift))
+
+        for load in rod.loads:
+            # In a network a load acts on parts of it.
+            density += load.each(work) if hasattr(load, "each") else work(load, rod)
         return self.dt * density
+
+    # --- joints ------------------------------------------------------------------------------------
+    def joint_work(self, joints: JointSet, multiplier: Expr, test: Expr) -> Form:
+        """Δλ·DΦ along the test at the mean, so that no energy comes in while Φ stays zero."""
+        cells = Cells(joints.space.mesh())
+        x, R = cells.ends(self._position + 0.5 * self._shift), cells.ends(self.directors)
+        eta, shift = (cells.ends(part) for part in halves(test, "test"))
+
+        def moved(s: Expr) -> Expr:
+            sides = [
+                (x[k] + s * shift[k], R[k] + s * ufl.dot(so3.hat(eta[k]), R[k])) for k in range(2)
+            ]
+            return joints.constraints(*sides)
+
+        return joints.sum(ufl.dot(joints.at_cell(multiplier), rate(moved)))
+
+    def joint_value(self, joints: JointSet, nu: Expr) -> Form:
+        """ν·Φ at the end of the step."""
+        cells = Cells(joints.space.mesh())
+        x = cells.ends(self._position + self._shift)
+        R = cells.ends(2 * self.directors - self.old)
+        sides = tuple(zip(x, R, strict=True))
+        return joints.sum(ufl.dot(joints.at_cell(nu), joints.constraints(*sides)))
 
     def _weight(self, load: Gravity, rod: Rod, eta: Expr, shift: Expr) -> Expr:
         field = vector("acceleration", load.acceleration, rod)
@@ -126,13 +165,10 @@ class MeanStep:
         """Position and unit quaternion at the end."""
         return _GROUP.retract((self._position, self._orientation), self._increment)
 
-    def velocity(self, separate: bool) -> Expr:
-        """The velocity at the end: its mean with the one at the start is that of the step.
-
-        Of the velocity in space if all inertias are separate, else of that in the body frame, for
-        which g¹ = g⁰ cay(Δt ζ) on SE(3).
-        """
-        if separate:
+    @property
+    def velocity(self) -> Expr:
+        """The velocity at the end: its mean with the one at the start is that of the step."""
+        if self._separate:
             return 2 * self._increment / self.dt - self._velocity
         spin, linear = halves(self._new_body_velocity, "velocity")
         return join(spin, quaternion.rotate(self.configuration[1], linear))
