@@ -1,6 +1,6 @@
 """Cost of a step of linear elastodynamics over that of its linear solve.
 
-    python tests/benchmarks/elastodynamics.py [--cells 111] [--dimension 2] [--repeats 40]
+    python tests/benchmarks/elastodynamics.py [--cells 111] [--dimension 2] [--repeats 100]
         [--solver petsc|mumps|gamg]
 
 The default has 1e5 unknowns: quadratic triangles in a square, PETSc's own LU, kept between steps. The
@@ -20,7 +20,7 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--cells", type=int, default=111, help="cells along a side")
 parser.add_argument("--dimension", type=int, choices=(2, 3), default=2)
-parser.add_argument("--repeats", type=int, default=40)
+parser.add_argument("--repeats", type=int, default=100)
 parser.add_argument("--solver", choices=("petsc", "mumps", "gamg"), default="petsc")
 # PETSc reads the command line as well.
 args, sys.argv[1:] = parser.parse_known_args()
