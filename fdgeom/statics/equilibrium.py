@@ -48,9 +48,11 @@ class StaticEquilibrium:
     -----
     The tangent is that of mixed integration points: see `EquilibriumProblem`. So one load step
     often reaches an equilibrium far away (the way back takes smaller ones); where several exist,
-    smaller steps choose the one that the path leads to. ``beam.time`` is the time of loads and
-    given poses that depend on it. Strain and momentum of the beam are not touched:
-    ``beam.project()`` fills them.
+    smaller steps choose the one that the path leads to. Steps scale the loads, not the stress of the
+    start: a beam with a ``reference_strain`` should start near its shape at rest, by
+    ``beam.strain.assign(beam.reference_strain)`` and ``beam.reconstruct()``. ``beam.time`` is the
+    time of loads and given poses that depend on it. Strain and momentum of the beam are not
+    touched: ``beam.project()`` fills them.
 
     Examples
     --------
