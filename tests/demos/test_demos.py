@@ -24,6 +24,18 @@ SHORT = {
             "shapes.png",
         ],
     ),
+    "flying_spaghetti": (
+        ["--cells", "20", "--until", "2.5"],
+        ["flight.gif", "invariants.png", "shapes.png"],
+    ),
+    "flexible_double_pendulum": (
+        ["--until", "0.2", "--dt", "0.001"],
+        ["pendulum.gif", "shapes.png", "trajectories.png"],
+    ),
+    "four_bar": (
+        ["--until", "0.5", "--cells", "4"],
+        ["forces.png", "linkage.gif", "linkage.png"],
+    ),
     "roll_up": (["--steps", "60"], ["helix.png", "roll_up.png"]),
     "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),

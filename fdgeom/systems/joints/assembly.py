@@ -321,6 +321,11 @@ class Assembly(RodMotion):
             raise ValueError(f"joint: {joint!r} is none of this assembly")
         return self.joints.force(index, self.multiplier, self.orientation)
 
+    def shapes(self) -> list[np.ndarray]:
+        """Positions of each beam's nodes, (nodes, 3) in the order of the arc length, on all ranks."""
+        parts = zip(self.beams, self.network.beams, strict=True)
+        return [numbering.gather(beam.position) for beam, numbering in parts]
+
     def gap(self) -> float:
         """Largest gap (a length) or misalignment (an angle) in the joints."""
         return self.constraint_defect()
