@@ -1,7 +1,6 @@
 """Maps from one state to the next, a file for each family."""
 
-from fdgeom.steppers.alpha_scheme import (
-    AlphaScheme,
+from fdgeom.steppers.alpha_members import (
     chung_hulbert,
     general_alpha,
     hamel_alpha,
@@ -11,6 +10,7 @@ from fdgeom.steppers.alpha_scheme import (
     two_root,
     wbz_alpha,
 )
+from fdgeom.steppers.alpha_scheme import AlphaScheme
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian

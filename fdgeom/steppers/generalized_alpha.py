@@ -7,7 +7,8 @@ from firedrake import Function
 from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
 from fdgeom.solvers.data import Snapshot, fields
-from fdgeom.steppers.alpha_scheme import AlphaScheme, hamel_alpha
+from fdgeom.steppers.alpha_members import hamel_alpha
+from fdgeom.steppers.alpha_scheme import AlphaScheme
 from fdgeom.steppers.alpha_solve import AlphaSolve
 from fdgeom.steppers.alpha_start import MotionStart
 from fdgeom.steppers.motion_stepper import MotionStepper
