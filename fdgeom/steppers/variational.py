@@ -13,7 +13,7 @@ from fdgeom.lie import quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.held import defaults
 from fdgeom.solvers.kept import KeptSNES
@@ -21,6 +21,7 @@ from fdgeom.solvers.options import options_of
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
+from fdgeom.steppers.variational_joints import JointSolve
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.measured import MeasuredBeam
 from fdgeom.systems.rods.motion import RodMotion
@@ -28,7 +29,7 @@ from fdgeom.systems.rods.nodal import NodalInertia
 from fdgeom.systems.rods.variation import body_translation
 from fdgeom.systems.stage import Stage
 
-SOLVES = ("momentum", "increment")
+SOLVES = ("momentum", "increment", "velocity")
 
 
 class VariationalIntegrator(Stepper):
@@ -52,25 +53,27 @@ class VariationalIntegrator(Stepper):
 
     Parameters
     ----------
-    system : Beam
-        What is moved, in configuration form, with its own strain measure.
+    system : Beam or Assembly
+        What is moved, in configuration form, with its own strain measure. Joints act by impulses
+        λ·DΦ(g⁰) in the second line, so that Φ(g¹) = 0, and by others on μ¹, so that its velocity
+        fulfils DΦ(g¹)v¹ = 0, as in RATTLE: two more solves a step.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
-        As for every stepper; the two solves are called ``momentum`` (linear) and ``increment``.
-        Compiled unless a load changes in time.
+        As for every stepper; the solves are called ``momentum`` (linear), ``increment``, and with
+        joints ``velocity``. Compiled unless a load changes in time or there are joints.
 
     Raises
     ------
     TypeError, ValueError
-        If the system is no beam of degree 1, has damping or an end with a given motion, or its
-        start contradicts how it is held.
+        If the system is no beam of degree 1 and no assembly, has damping or an end with a given
+        motion, or its start contradicts how it is held.
     """
 
     order = 2
     symmetric = True
     symplectic = True
-    conserves = ("linear momentum", "angular momentum")
+    conserves = ("linear momentum", "angular momentum", "constraint", "velocity constraint")
 
     def __init__(self, system, dt, **options) -> None:
         if isinstance(system, Beam):
@@ -82,23 +85,25 @@ class VariationalIntegrator(Stepper):
         system = self.system
         if not isinstance(system, RodMotion):
             raise TypeError(
-                f"system: VariationalIntegrator needs a fdgeom.Beam, not {type(system).__name__}"
-            )
-        if system.joints is not None:
-            raise ValueError(
-                "system: VariationalIntegrator does not move joints yet; take GeneralizedAlpha"
+                f"system: VariationalIntegrator needs a fdgeom.Beam or Assembly, not {type(system).__name__}"
             )
         _check_forces(system)
         system.check_start()
         system.settle()
         self._inertia = NodalInertia(system)
         self._separate = self._inertia.separate
+        self._group = (R3xSO3 if self._separate else SE3).by("cay")
         #: μ, as it is carried from step to step.
         self._momentum = Function(system.space, name="momentum of the nodes")
         self._zero = Function(system.space, name="zero")
+        self._reactions = None if system.joints is None else Field(system.multiplier)
         self._held = _held(system, self._zero, self._separate)
         self._begin = PointwiseUpdate({self._momentum: self._of_velocity()})
-        self._kick, self._drift = self._make_kick(), self._make_drift()
+        self._kick, self._project = self._make_kick(), None
+        if system.joints is None:
+            self._drift = self._make_drift()
+        else:
+            self._drift, self._project = self._make_joined_drift(), self._make_projection()
         self._end = PointwiseUpdate({system.v: self._velocity()})
         self._known = Snapshot((system.v, *system.configuration))
         self._begin.apply()
@@ -114,16 +119,23 @@ class VariationalIntegrator(Stepper):
 
     def _velocity(self):
         """M⁻¹μ, its translation in space."""
-        v = dot(self._inertia.inverse, self._momentum)
-        return v if self._separate else body_translation(self.system.orientation, v)
+        return self._in_space(dot(self._inertia.inverse, self._momentum))
+
+    def _in_space(self, displacement):
+        """The same with its translation in the space frame."""
+        if self._separate:
+            return displacement
+        return body_translation(self.system.orientation, displacement)
 
     def _make_kick(self) -> Solve:
         """μ ↦ μ + Δt f(g)."""
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, test = Function(system.space, name="momentum"), TestFunction(system.space)
         g = system.configuration
-        virtual = test if self._separate else body_translation(g[1], test)
+        virtual = self._in_space(test)
         work = system.rod.internal_work(g, virtual) - system.external_work(g, virtual)
+        if system.joints is not None:
+            work += system.joints.spring_work(g, system.v, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
         moved = {self._momentum: unknown}
         return self._solve("momentum", unknown, dt, residual, self._momentum, [moved], KeptSolve)
@@ -136,11 +148,53 @@ class VariationalIntegrator(Stepper):
         residual = self._inertia.at_nodes(
             dot(self._before(unknown, impulse) - self._momentum, test)
         )
-        group = (R3xSO3 if self._separate else SE3).by("cay")
-        x, q = group.retract(system.configuration, unknown)
-        after = self._after(unknown)
-        moved = {system.position: x, system.orientation: q, self._momentum: after}
+        moved = self._moved(unknown, self._momentum)
         return self._solve("increment", unknown, dt, residual, self._zero, [moved])
+
+    def _moved(self, increment, before) -> dict:
+        """The state after an increment, from the momentum before it."""
+        system = self.system
+        x, q = self._group.retract(system.configuration, increment)
+        after = self._after(increment, before)
+        return {system.position: x, system.orientation: q, self._momentum: after}
+
+    def _make_joined_drift(self) -> JointSolve:
+        """The same with impulses of the joints at the start and no gap at the end."""
+        system, joints, M = self.system, self.system.joints, self._inertia.matrix
+
+        def residual(D, impulse, test, nu, dt):
+            gap = self._before(D, dot(M, D) / dt) - self._momentum
+            form = self._inertia.at_nodes(dot(gap, test))
+            form += joints.slope(impulse, self._in_space(test), system.configuration)
+            return form + joints.value(nu, self._group.retract(system.configuration, D))
+
+        return self._joined(
+            "increment",
+            residual,
+            lambda D, dt: self._moved(D, self._before(D, dot(M, D) / dt)),
+        )
+
+    def _make_projection(self) -> JointSolve:
+        """μ ↦ the momentum of velocities that the joints allow."""
+        joints, g = self.system.joints, self.system.configuration
+
+        def residual(momentum, impulse, test, nu, dt):
+            form = self._inertia.at_nodes(dot(momentum - self._momentum, test))
+            form += joints.slope(impulse, self._in_space(test), g)
+            velocity = self._in_space(dot(self._inertia.inverse, momentum))
+            return form + joints.slope(nu, velocity, g)
+
+        return self._joined("velocity", residual, lambda momentum, dt: {self._momentum: momentum})
+
+    def _joined(self, name, residual, assignments) -> JointSolve:
+        return JointSolve(
+            name,
+            self.system,
+            residual,
+            assignments,
+            options=options_for(self, name, SOLVES),
+            given=options_of(self._given, name, SOLVES),
+        )
 
     def _before(self, increment, impulse):
         """dcay(-D)⁻ᵀ of an impulse."""
@@ -150,13 +204,13 @@ class VariationalIntegrator(Stepper):
         spin, linear = halves(impulse, "impulse")
         return join(dot(so3.dcay_inverse(rotation), spin), linear)
 
-    def _after(self, increment):
+    def _after(self, increment, before):
         """dcay(D)⁻ᵀ of the impulse: what has been before, seen from the new configuration."""
-        spin, linear = halves(self._momentum, "momentum")
+        spin, linear = halves(before, "momentum")
         rotation, _ = halves(increment, "increment")
         if self._separate:
             return join(quaternion.rotate_inverse(quaternion.cay(rotation), spin), linear)
-        return se3.pose_coadjoint_action(se3.pose_inverse(se3.pose_cay(increment)), self._momentum)
+        return se3.pose_coadjoint_action(se3.pose_inverse(se3.pose_cay(increment)), before)
 
     def _solve(self, name, unknown, dt, residual, guess, assignments, kind=Solve) -> Solve:
         return kind(
@@ -189,15 +243,22 @@ class VariationalIntegrator(Stepper):
         self._drift.take(dt)
         self.system.set_time(t + dt)
         self._kick.take(0.5 * dt)
+        if self._project is not None:
+            self._project.take(dt)
+            self._reactions.array[...] = 2 / dt * self._project.unknown.multipliers
+            self._reactions.written(ghosts_too=True)
 
     def substeps(self):
+        if self._project is not None:
+            raise CannotCompile("joints couple the nodes of several beams")
         constants = extract_firedrake_constants(self._kick.residual)
         if any(c is self.system.time for c in constants):
             raise CannotCompile("a load changes in time")
         return [(self._kick, 0.5), (self._drift, 1.0), (self._kick, 0.5)]
 
     def _solvers(self):
-        return [s.__dict__["solver"] for s in (self._kick, self._drift) if "solver" in s.__dict__]
+        solves = [s for s in (self._kick, self._drift, self._project) if s is not None]
+        return [s.__dict__["solver"] for s in solves if "solver" in s.__dict__]
 
 
 class KeptSolve(Solve):
@@ -226,6 +287,12 @@ def _check_forces(system: RodMotion) -> None:
             "system: VariationalIntegrator moves beams without damping, whose explicit steps would "
             "be bounded by it too; take GeneralizedAlpha or EnergyMomentum"
         )
+    for joint in () if system.joints is None else system.joints.joints:
+        if joint.damping:
+            raise ValueError(
+                f"system: VariationalIntegrator does not treat the damper of {joint!r}; take "
+                "GeneralizedAlpha"
+            )
     if system.given is not None and system.given.moves:
         raise ValueError(
             "system: VariationalIntegrator holds nodes but does not move them; for a GivenPose take "

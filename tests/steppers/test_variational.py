@@ -57,9 +57,8 @@ def test_momenta_of_a_free_beam():
     assert np.abs(beam.position.dat.data_ro).max() > 1
 
 
-@pytest.mark.parametrize("inertia", ["eccentric", "coupled"])
-def test_momenta_with_coupled_inertia(inertia):
-    beam = moving(INERTIAS[inertia], 8)
+def test_momenta_with_coupled_inertia():
+    beam = moving(INERTIAS["coupled"], 8)
     stepper = VariationalIntegrator(beam, 0.01)
     linear, angular = beam.linear_momentum(), beam.angular_momentum()
     stepper.advance(2000)
@@ -312,4 +311,5 @@ def test_options():
 def test_traits():
     V = VariationalIntegrator
     assert (V.order, V.symmetric, V.symplectic) == (2, True, True)
-    assert V.conserves == ("linear momentum", "angular momentum")
+    joints = ("constraint", "velocity constraint")
+    assert V.conserves == ("linear momentum", "angular momentum", *joints)

@@ -35,13 +35,17 @@ class NodalInertia:
         scalar = motion.position.function_space().ufl_element().sub_elements[0]
         test = TestFunction(FunctionSpace(mesh, scalar))
         there = _values(self._cells.at_nodes(test))
+        rods = there > 0  # a node of the ground belongs to none
         self._length = Function(test.function_space(), name="length of the nodes")
-        self._length.dat.data_wo_with_halos[...] = there / _values(test * vertex(mesh))
+        self._length.dat.data_wo_with_halos[...] = np.where(
+            rods, there / _values(test * vertex(mesh)), 1.0
+        )
         space = TensorFunctionSpace(mesh, scalar, shape=(6, 6))
         total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
         sums = _values(self._cells.at_nodes(ufl.inner(total, TestFunction(space))))
         self.matrix, self.inverse = (Function(space, name=n) for n in ("inertia", "mobility"))
-        values = sums / there[:, None, None]
+        values = np.tile(np.eye(6), (len(there), 1, 1))
+        values[rods] = sums[rods] / there[rods, None, None]
         self.matrix.dat.data_wo_with_halos[...] = values
         self.inverse.dat.data_wo_with_halos[...] = np.linalg.inv(values)
 
