@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from verification import rigid_links
+from verification.beams_on_se3 import AssemblyOnSE3
 from verification.moving_beams import (
     FOUR_BAR,
     end,
@@ -38,12 +39,23 @@ def test_flexible_double_pendulum():
             stepper.advance(20)
             worst = max(worst, abs(system.energy() - start))
             assert system.gap() < 1e-12
-        # That program moves SE(3), this one R³×SO(3): steps of h²-close errors, see the next test.
+        # That program moves on SE(3): another error of the step; see the next test.
         assert end(upper) == pytest.approx(elbow, abs=1e-5)
         assert end(lower) == pytest.approx(tip, abs=1e-5)
     # The energy of the swing is 3.3e-3 J.
     assert worst < 1e-7
     assert stepper.solver_stats()["newton_iterations"] <= 3 * stepper.steps
+
+
+def test_flexible_double_pendulum_on_se3():
+    """On the group and with the retraction of the other program: its digits."""
+    system = AssemblyOnSE3(flexible_double_pendulum())
+    stepper = fg.GeneralizedAlpha(system, 5e-4, SCHEME)
+    for t, (elbow, tip) in PENDULUM.items():
+        stepper.advance(round((t - stepper.t) / 5e-4))
+        # Eight digits are printed.
+        assert end(system.beams[0]) == pytest.approx(elbow, abs=1e-8)
+        assert end(system.beams[1]) == pytest.approx(tip, abs=1e-8)
 
 
 def test_order_of_the_double_pendulum():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from firedrake import Function
 
+from fdgeom.forms import copy_into
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.pointwise import PointwiseUpdate
@@ -83,14 +84,13 @@ class BodyVelocity:
         self._body, self._scratch = body, Function(body.function_space())
         spin, drift = halves(v, "velocity")
         turned = join(spin, quaternion.rotate_inverse(orientation, drift))
-        self._to_body = PointwiseUpdate({body: turned})
-        self._expected = PointwiseUpdate({self._scratch: turned})
+        self._to_body = PointwiseUpdate({self._scratch: turned})
         spin, drift = halves(body, "velocity")
         self._to_space = PointwiseUpdate({v: join(spin, quaternion.rotate(orientation, drift))})
 
     def read(self) -> None:
         """Make the first from the second, unless they agree to the last bit."""
-        self._expected.apply()
+        self._to_body.apply()
         same = np.array_equal(
             self._scratch.dat.data_ro_with_halos, self._body.dat.data_ro_with_halos
         )
@@ -101,6 +101,7 @@ class BodyVelocity:
     def write(self) -> None:
         """Make the second from the first."""
         self._to_body.apply()
+        copy_into(self._body, self._scratch)
 
 
 def check_end(name: str, kind) -> None:
