@@ -206,6 +206,13 @@ class HeldSNES:
         self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
         self.snes.getKSP().getPC().setFailedReason(PETSc.PC.FailedReason.NOERROR)
 
+    def residual_norm(self) -> float:
+        """Norm of F at the present value of the unknown, essential values put in."""
+        self._rows.set_unknown(self._fields)
+        self._get()
+        self.snes.computeFunction(self._x, self._f)
+        return self._f.norm()
+
     def _python_context(self):
         return self.snes.getPythonContext() if self.snes.getType() == "python" else None
 

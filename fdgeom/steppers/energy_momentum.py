@@ -140,6 +140,8 @@ class EnergyMomentumSolve:
         self._options, self._user = options_for(stepper, "", ()), stepper._given
         system, self._unknown = self._system, RodUnknown(self._system)
         self._velocity = Field(system.v)
+        #: The mean one of the last step.
+        self._acceleration = Field(system.acceleration)
         separate = all(i.separate for i in system.inertias)
         self._late = system.given is not None and system.given.moves
         #: The increment, with the node numbers of the state (the unknown has the multiplier too).
@@ -185,20 +187,18 @@ class EnergyMomentumSolve:
 
     def take(self, t: float, dt: float) -> None:
         """Move from ``t`` by ``dt``."""
-        solver, system, unknown = self.solver, self._system, self._unknown
+        solver, system, unknown, v = self.solver, self._system, self._unknown, self._velocity
         self._dt.set(dt)
-        # At large steps the velocities of the stiff directions alternate: Δt v would tear the rod.
-        unknown.field.array[...] = 0.0
-        if self._multiplier is not None:
-            self._multiplier.update_ghosts()
-            unknown.multipliers[...] = dt * self._multiplier.array
-        unknown.field.written(ghosts_too=True)
+        for field in (v, self._acceleration):
+            field.update_ghosts()
         if self._late:
             system.set_time(t + dt)
             system.given.update()
             (dofs,) = system.given.dofs
             unknown.held.now = system.given.displacement.dat.data_ro_with_halos.reshape(-1)[dofs]
         system.set_time(t + 0.5 * dt)
+        before = np.array(v.array)
+        self._guess(dt)
         solver.solve()
         unknown.field.update_ghosts()
         self._D.array[...] = unknown.vectors
@@ -208,8 +208,28 @@ class EnergyMomentumSolve:
             self._multiplier.written(ghosts_too=True)
         self._update.apply()
         if self._late:
-            self._velocity.update_ghosts()
-            flat = self._velocity.array.reshape(-1)
-            flat[dofs] = system.given.v.dat.data_ro_with_halos.reshape(-1)[dofs]
-            self._velocity.written(ghosts_too=True)
+            given = system.given.v.dat.data_ro_with_halos.reshape(-1)
+            v.array.reshape(-1)[dofs] = given[dofs]
+            v.written(ghosts_too=True)
+        self._acceleration.array[...] = (v.array - before) / dt
+        self._acceleration.written(ghosts_too=True)
         system.set_time(t + dt)
+
+    def _guess(self, dt: float) -> None:
+        """Begin with the motion as it goes on, or with none, whichever is nearer to balance.
+
+        Where the step does not resolve the stiff directions their velocities alternate, and the
+        first would tear the rods.
+        """
+        unknown, norms = self._unknown, []
+        if self._multiplier is not None:
+            self._multiplier.update_ghosts()
+            unknown.multipliers[...] = dt * self._multiplier.array
+        going_on = dt * self._velocity.array + dt**2 / 2 * self._acceleration.array
+        for guess in (going_on, 0.0):
+            unknown.vectors[...] = guess
+            unknown.field.written(ghosts_too=True)
+            norms.append(self.solver.residual_norm())
+        if not norms[1] <= norms[0]:
+            unknown.vectors[...] = going_on
+            unknown.field.written(ghosts_too=True)
