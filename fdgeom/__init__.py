@@ -78,8 +78,8 @@ from fdgeom.systems import (
     Sliding,
     Spherical,
     copies,
-    ground,
 )
+from fdgeom.systems.joints.places import ground
 
 __version__ = "0.1.0"
 

@@ -8,7 +8,6 @@ from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.joints.assembly import Assembly
 from fdgeom.systems.joints.bodies import PointBody
 from fdgeom.systems.joints.joint import Prismatic, Revolute, Rigid, Spherical
-from fdgeom.systems.joints.places import ground
 from fdgeom.systems.lagrangian import LagrangianSystem
 from fdgeom.systems.nonholonomic import NonholonomicSystem
 from fdgeom.systems.poisson import PoissonSystem
@@ -39,5 +38,4 @@ __all__ = [
     "Sliding",
     "Spherical",
     "copies",
-    "ground",
 ]
