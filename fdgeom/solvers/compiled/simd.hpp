@@ -169,6 +169,8 @@ template <int N, class T> inline T square(const T *x) {
 struct Tolerances { double rtol, atol, stol; int max_it, single, more; };
 // An update relative to the unknown that changes its last digits only; squared.
 constexpr double round_off = 4e-30;
+// The same where updates shrink at a steady rate, and what is left is of one sign in every step.
+constexpr double frozen_round_off = 1e-31;
 
 struct Report { long solves, iterations, most, worst, failed; double norm; int reason; };
 
@@ -231,9 +233,10 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
     if (it == 0) first = norm;
     if (left < 0 && (all_le(norm - (tol.rtol * tol.rtol) * first, T(tol.atol * tol.atol)) ||
                      (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)))) left = tol.more;
-    if (left == 0) return it;
+    // What has converged gets the update that its residual gives: the error shrinks once more.
+    const bool last_one = left == 0;
     if (left > 0) --left;
-    else if (it == most || it == tol.max_it) return -1;
+    else if (!last_one && (it == most || it == tol.max_it)) return -1;
     last = norm;
 #pragma GCC unroll 64
     for (int i = 0; i < N; ++i) {
@@ -243,9 +246,10 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
       dx[i] *= scale;
       u[i] -= dx[i];
     }
+    if (last_one) return it + 1;
     const T step = square<N>(dx), size = square<N>(u);
     if (left < 0 && (all_le(step, (tol.stol * tol.stol) * size) ||
-                     (it > 0 && all_le(step * step, round_off * size * before)))) left = tol.more;
+                     (it > 0 && all_le(step * step, frozen_round_off * size * before)))) left = tol.more;
     if (left == 0) return it + 1;
     if (left < 0 && it > 0 && !all_le(step, 0.01 * before + round_off * size)) return -1;
     before = step;
