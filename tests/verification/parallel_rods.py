@@ -54,6 +54,26 @@ def run(name):
     return {f"{name}: {key}": value for key, value in out.items()}
 
 
+def joined(cls):
+    """Two beams, hinged; the upper one hangs on a ball joint."""
+    section = fg.Section(STIFFNESS, SEPARATE)
+    upper, lower = (fg.Beam(uneven_mesh(6), section, strain_measure="directors") for _ in range(2))
+    lower.reconstruct(position=(1.5, 0, 0))
+    joints = [
+        fg.Spherical(fg.ground, upper.left),
+        fg.Revolute(upper.right, lower.left, axis=(0, 1, 0)),
+    ]
+    motion = fg.Assembly(beams=[upper, lower], joints=joints, loads=fg.Gravity((0, 0.2, -1.0)))
+    cls(motion, 1e-2).advance(20)
+    found = {
+        "upper": gathered(upper.position),
+        "lower": gathered(lower.position),
+        "velocity": gathered(lower.velocity),
+        "energy": np.array([motion.energy(), motion.gap() < 1e-12]),
+    }
+    return {f"joined, {cls.__name__}: {key}": value for key, value in found.items()}
+
+
 def failing():
     """A step that fails for one rank fails for all, and all keep their state."""
     steps = []
@@ -70,6 +90,8 @@ def everything():
     results = {}
     for name in CASES:
         results |= run(name)
+    for cls in (fg.EnergyMomentum, fg.VariationalIntegrator):
+        results |= joined(cls)
     return results | failing()
 
 
