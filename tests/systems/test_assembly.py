@@ -4,7 +4,15 @@ import itertools
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace, IntervalMesh, as_vector, sin
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    SpatialCoordinate,
+    as_vector,
+    sin,
+)
 from scipy.integrate import solve_ivp
 from systems.joined import Z, at_nodes, quaternion, section, spin, straight
 
@@ -54,6 +62,53 @@ def test_beams_welded_together_are_one_beam(of):
     # The dead part of the loads along the beams is in both energies.
     assert energies[1] == pytest.approx(energies[0], abs=1e-7)
     assert both.gap() < 1e-12
+
+
+def various():
+    """Beams of all kinds: tapered, damped, curved at rest, along another axis, held and loaded."""
+    mesh = IntervalMesh(3, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    known = section()
+    tapered = fg.Section((1 - 0.3 * s) * Constant(known.stiffness), Constant(known.inertia))
+    first = fg.Beam(
+        mesh,
+        tapered,
+        damping=0.05,
+        end_weight=1.0,
+        loads=[
+            fg.Load(force=(0, 1, 0), at=mesh.coordinates.dat.data_ro[1]),
+            fg.Load(moment=as_vector([0, s, 1 - s])),
+            GRAVITY,
+        ],
+        left=fg.Sliding("y"),
+    )
+    along = section(stiffness=np.diag([5.0, 3, 8, 300, 500, 400]), axis=1)
+    second = fg.Beam(
+        IntervalMesh(4, 2.0), along, reference_strain=as_vector([0.3, 0.1, 0.5, 0, 0.02, 0])
+    )
+    second.reconstruct(position=(1, 2, 3))
+    motor = fg.GivenPose(orientation=lambda t: as_vector([1, 0, 0, 0.2 * t**2]))
+    third = straight((0, 0, 5), (0, 1, 5), 2)
+    third = fg.Beam(third.mesh, section(), right=motor, loads=fg.Load(moment=(0, 1, 0), at="left"))
+    return [first, second, third]
+
+
+def test_beams_without_joints_move_by_themselves():
+    """Side by side in one network, or each alone: the same equations."""
+    alone, together = various(), various()
+    for beam in alone:
+        fg.GeneralizedAlpha(beam, 0.02).advance(25)
+    fg.GeneralizedAlpha(fg.Assembly(together), 0.02).advance(25)
+    for beam, other in zip(alone, together, strict=True):
+        moved = np.abs(beam.velocity.dat.data_ro).max()
+        assert moved > 0.05
+        # Iterations end by the size of updates of all beams, whose next are below round-off.
+        assert at_nodes(other, other.position) == pytest.approx(
+            at_nodes(beam, beam.position), abs=1e-10
+        )
+        assert at_nodes(other, other.velocity) == pytest.approx(
+            at_nodes(beam, beam.velocity), abs=1e-8
+        )
 
 
 def test_beams_welded_at_an_angle():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace, TestFunction
+from firedrake import Constant, Function, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.lie import arrays
@@ -15,19 +15,15 @@ from fdgeom.systems.joints.bodies import PointBody
 from fdgeom.systems.joints.constraint import JointConstraint
 from fdgeom.systems.joints.joint import Joint, Prismatic
 from fdgeom.systems.joints.joint_set import JointSet
-from fdgeom.systems.joints.loads import LoadInNetwork
 from fdgeom.systems.joints.network import Network
+from fdgeom.systems.joints.network_rod import NetworkRod
 from fdgeom.systems.joints.owners import owners
 from fdgeom.systems.joints.places import Place
 from fdgeom.systems.rods.beam_motion import BodyVelocity, check_end
-from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
 from fdgeom.systems.rods.in_space import BeamInSpace
-from fdgeom.systems.rods.inertia import Inertia
-from fdgeom.systems.rods.loads import BodyLoad, Gravity, check_loads
+from fdgeom.systems.rods.loads import Gravity, check_loads
 from fdgeom.systems.rods.motion import RodMotion
-from fdgeom.systems.rods.of_beam import point_density
-from fdgeom.systems.rods.rod import Rod
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
@@ -106,7 +102,7 @@ class Assembly(RodMotion):
         position, orientation = self._start()
         self._check_meeting(joints, position)
         time = Constant(0.0, name="time")
-        rod = self._rod(common, bodies, time)
+        made = NetworkRod(network, self.beams, bodies)
         names = ("position", "orientation")
         fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
         joint_set = None
@@ -117,10 +113,10 @@ class Assembly(RodMotion):
             rotations = arrays.quaternion.matrix(orientation)
             joint_set = JointSet(network, joints, carried, rotations)
         multiplier = Function(joint_set.space, name="multiplier") if joints else None
-        super().__init__(rod, *fields, multiplier)
+        super().__init__(made.rod(common, time), *fields, multiplier)
         self.joints = joint_set
         self.constraint = JointConstraint(self, joint_set) if joints else None
-        self.inertias = list(self._inertias)
+        self.inertias = made.inertias
         if holds:
             self.given = HeldNodes(self, [hold for _, hold in holds])
         self._body = Function(self.space, name="body velocity")
@@ -176,86 +172,6 @@ class Assembly(RodMotion):
         for number in network.ends[network.ends >= network.starts[-1]]:
             found.append((int(number), Hold("the ground", network.local(number), "clamped")))
         return found
-
-    def _rod(self, common: Sequence[BodyLoad], bodies: Sequence[PointBody], time) -> Rod:
-        network = self.network
-        inside = np.arange(len(network.cells)) < network.pieces
-        inside = network.cellwise(inside.astype(float), "inside") if not inside.all() else None
-        self._cells = cells = Cells(network.mesh, inside=inside)
-        rods = [beam.rod for beam in self.beams]
-        matrix = self._at_nodes([rod.inertia.matrix for rod in rods], "inertia")
-        sections = Inertia(matrix, separate=all(rod.inertia.separate for rod in rods))
-        self._inertias = [sections, *self._bodies(bodies, cells)]
-        optional = {}
-        if any(rod.viscosity is not None for rod in rods):
-            values = [rod.viscosity or ufl.zero(6, 6) for rod in rods]
-            optional["viscosity"] = self._in_cells(values, "viscosity")
-        if any(rod.reference is not None for rod in rods):
-            values = [rod.reference or ufl.zero(6) for rod in rods]
-            optional["reference"] = self._in_cells(values, "reference strain")
-        return Rod(
-            cells,
-            stiffness=self._in_cells([rod.stiffness for rod in rods], "stiffness"),
-            inertia=sections,
-            tangent=self._in_cells([rod.tangent for rod in rods], "tangent"),
-            strain=self.beams[0].strain_measure,
-            loads=tuple(self._loads(common, time)),
-            time=time,
-            **optional,
-        )
-
-    def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
-        network, found = self.network, []
-        for value, beam, numbering in zip(values, self.beams, network.beams, strict=True):
-            space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=value.ufl_shape)
-            field = Function(space).interpolate(value)
-            found.append(numbering.gather_cells(field))
-        rest = [found[0][:1]] * (len(network.cells) - network.pieces)
-        return network.packed(np.concatenate([*found, *rest]), name, cells=True)
-
-    def _at_nodes(self, values: Sequence[Expr], name: str) -> Expr:
-        network, found = self.network, []
-        for value, beam, numbering in zip(values, self.beams, network.beams, strict=True):
-            space = TensorFunctionSpace(beam.mesh, "CG", 1, shape=value.ufl_shape)
-            found.append(numbering.gather(Function(space).interpolate(value)))
-        total = len(network.numbering.coordinates)
-        rest = [found[0][:1]] * (total - network.starts[-1])
-        return network.packed(np.concatenate([*found, *rest]), name, cells=False)
-
-    def _bodies(self, bodies: Sequence[PointBody], cells: Cells) -> list[Inertia]:
-        """The bodies' inertia per length at their nodes."""
-        if not bodies:
-            return []
-        network = self.network
-        values = np.zeros((len(network.numbering.coordinates), 6, 6))
-        for body in bodies:
-            node = network.node(body.at)
-            density = network.numbering.gather(point_density(cells, network.local(node)))
-            values[node] += body.matrix * density[node]
-        separate = Inertia.is_separate(values)
-        return [Inertia(network.packed(values, "bodies", cells=False), separate=separate)]
-
-    def _loads(self, common: Sequence[BodyLoad], time):
-        network, cells = self.network, self._cells
-        arc = SpatialCoordinate(network.mesh)[0]
-        everywhere = ufl.as_ufl(1.0)
-        for load in common:
-            yield LoadInNetwork(load, self._inertias, everywhere, None, arc, time, None)
-        for k, beam in enumerate(self.beams):
-            if not beam.loads:
-                continue
-            inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
-            mask = network.cellwise(inside.astype(float), "beam")
-
-            def place(at, beam=beam, mask=mask):
-                if at is None:
-                    return mask
-                node = network.node(Place(beam, at))
-                return point_density(cells, network.local(node), f"at {at}")
-
-            here = arc - float(network.offsets[k])
-            for load in beam.loads:
-                yield LoadInNetwork(load, self._inertias, mask, place, here, time, beam)
 
     # --- as a motion ---------------------------------------------------------------------------------
     def load_potential(self, configuration) -> Expr:
