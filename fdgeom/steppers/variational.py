@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import ufl
 from firedrake import Constant, Function, TestFunction, dot
 from tsfc.ufl_utils import extract_firedrake_constants
@@ -15,13 +13,11 @@ from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.held import defaults
-from fdgeom.solvers.kept import KeptSNES
 from fdgeom.solvers.options import options_of
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
-from fdgeom.steppers.variational_joints import JointSolve
+from fdgeom.steppers.variational_solves import JointSolve, KeptSolve
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.measured import MeasuredBeam
 from fdgeom.systems.rods.motion import RodMotion
@@ -259,25 +255,6 @@ class VariationalIntegrator(Stepper):
     def _solvers(self):
         solves = [s for s in (self._kick, self._drift, self._project) if s is not None]
         return [s.__dict__["solver"] for s in solves if "solver" in s.__dict__]
-
-
-class KeptSolve(Solve):
-    """A linear solve at each node, whose matrix is assembled once."""
-
-    @cached_property
-    def solver(self) -> KeptSNES:
-        """The SNES, made when it is first needed."""
-        unknown = self.stage.unknown
-        options, prefix, given = self.options(defaults(self.residual, unknown, local=True))
-        return KeptSNES(
-            self.residual,
-            unknown,
-            essential=self.stage.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name=self.name,
-        )
 
 
 def _check_forces(system: RodMotion) -> None:

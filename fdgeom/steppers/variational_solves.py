@@ -1,4 +1,4 @@
-"""Joints in variational steps: impulses that keep the nodes together, and their velocities."""
+"""Solves of variational steps: forces at the nodes, and impulses of joints."""
 
 from __future__ import annotations
 
@@ -10,10 +10,32 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.data import Field, Number
+from fdgeom.solvers.held import defaults
+from fdgeom.solvers.kept import KeptSNES
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES
 from fdgeom.steppers.rod_unknown import RodUnknown, rod_options
+from fdgeom.steppers.substep import Solve
 from fdgeom.systems.rods.motion import RodMotion
+
+
+class KeptSolve(Solve):
+    """A linear solve at each node, whose matrix is assembled once."""
+
+    @cached_property
+    def solver(self) -> KeptSNES:
+        """The SNES, made when it is first needed."""
+        unknown = self.stage.unknown
+        options, prefix, given = self.options(defaults(self.residual, unknown, local=True))
+        return KeptSNES(
+            self.residual,
+            unknown,
+            essential=self.stage.essential,
+            options=options,
+            prefix=prefix,
+            given=given,
+            name=self.name,
+        )
 
 
 class JointSolve:
