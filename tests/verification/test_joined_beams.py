@@ -131,7 +131,8 @@ def test_two_ranks(tmp_path):
         file = tmp_path / f"{ranks}.npz"
         command = [sys.executable, str(script), str(file)]
         if ranks > 1:
-            command = ["mpiexec", "-n", str(ranks), *command]
+            options = ["--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
+            command = ["mpiexec", *options, *command]
         run = subprocess.run(
             command,
             env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(script.parents[1])},
