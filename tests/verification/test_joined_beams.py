@@ -123,6 +123,7 @@ def test_four_bar():
     assert np.allclose(np.log2(np.array(errors[:-1]) / errors[1:]), 2, atol=0.2), errors
 
 
+@pytest.mark.parallel
 def test_two_ranks(tmp_path):
     """The same run on one rank and on two."""
     script = Path(__file__).with_name("parallel_joined.py")
