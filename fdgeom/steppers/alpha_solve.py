@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import Constant, Function
+from scipy.linalg.blas import daxpy
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
@@ -110,7 +111,9 @@ class AlphaSolve(Solve):
     def _predict(self, dt: float) -> None:
         system = self._system
         for d, v, a in self._together(self._unknown.increment, system.v, system.algorithmic):
-            d.array[...] = dt * v.array + dt**2 / 2 * a.array
+            np.multiply(a.array, dt / 2, out=d.array)
+            d.array += v.array
+            d.array *= dt
             d.written(ghosts_too=True)
         if system.constraint is not None:
             (target,), (source,) = self._unknown.multiplier_values, fields(system.multiplier)
@@ -146,19 +149,19 @@ class AlphaSolve(Solve):
                 self._unknown.increment, system.v, system.algorithmic, system.acceleration
             )
         )
-        for state, (scratch, *found) in zip(states, self._buffers, strict=True):
-            for row, out in zip(rows, found, strict=True):
-                np.multiply(state[0].array, row[0], out=out)
-                for factor, field in zip(row[1:], state[1:], strict=True):
-                    np.multiply(field.array, factor, out=scratch)
-                    out += scratch
-        a, v, true = zip(*(found for _, *found in self._buffers), strict=True)
-        return list(a), list(v), list(true)
+        for state, new in zip(states, self._buffers, strict=True):
+            first, *others = (field.array.reshape(-1) for field in state)
+            for row, out in zip(rows, new, strict=True):
+                np.multiply(first, row[0], out=out.reshape(-1))
+                for factor, values in zip(row[1:], others, strict=True):
+                    if factor:
+                        daxpy(values, out.reshape(-1), a=factor)
+        return tuple(list(values) for values in zip(*self._buffers, strict=True))
 
     @cached_property
-    def _buffers(self) -> list[list[np.ndarray]]:
-        """Four arrays for each part of the velocity: new ones would cost more than the sums."""
-        return [[np.empty_like(f.array) for _ in range(4)] for f in fields(self._system.v)]
+    def _buffers(self) -> list[np.ndarray]:
+        """For each part of the velocity a¹, v¹ and v̇¹: new arrays would cost more than the sums."""
+        return [np.empty((3, *field.array.shape)) for field in fields(self._system.v)]
 
     def _accept(self, dt: float) -> None:
         system = self._system

@@ -415,16 +415,21 @@ def test_step_too_large(compiled):
 
 
 def test_after_a_singular_block():
-    """A step so large that a cell's matrix overflows: PETSc's memory of that ends with the step."""
+    """Steps so large that a cell's matrix overflows: PETSc's memory of that ends with the step."""
     top = heavy_top("SE3")
     stepper = GA(top, 1e-3, compiled=False)
     stepper.advance(3)
-    stepper.dt = 300.0
-    with pytest.raises(fg.StepFailed, match="DIVERGED_LINEAR_SOLVE"):
+    reasons = []
+    # Where Newton's iteration goes there depends on the last digits: not every step overflows.
+    for dt in (1e2, 3e2, 5e2, 1e3, 3e3, 1e4):
+        stepper.dt = dt
+        with pytest.raises(fg.StepFailed) as failure:
+            stepper.advance()
+        reasons.append(str(failure.value))
+        stepper.dt = 1e-3
         stepper.advance()
-    stepper.dt = 1e-3
-    stepper.advance()
-    assert top.constraint_defect() < 4e-15
+        assert top.constraint_defect() < 4e-15
+    assert any("DIVERGED_LINEAR_SOLVE" in reason for reason in reasons)
 
 
 def test_what_cannot_be_compiled():
