@@ -172,6 +172,15 @@ class Interrupted(OscillatorStepper):
         super().step()
 
 
+@pytest.fixture
+def python_takes_ctrl_c():
+    """Python's own handler, which a process that was started in the background does not have."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_takes_ctrl_c")
 def test_ctrl_c_waits_for_the_end_of_the_piece():
     stepper = Interrupted(Oscillators())
     before = signal.getsignal(signal.SIGINT)
