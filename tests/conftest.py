@@ -1,6 +1,8 @@
 """Shared by all tests: this folder is importable, so helpers are `verification.numpy_beam` etc."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -13,3 +15,25 @@ os.environ.setdefault("PETSC_OPTIONS", "-options_left 0")
 def rng():
     """Random numbers, the same in every run."""
     return np.random.default_rng(20250)
+
+
+@pytest.fixture
+def on_ranks(tmp_path, request):
+    """``on_ranks(script, ranks)``: the arrays that a module or file writes when run on so many ranks."""
+
+    def run(script, ranks: int = 2):
+        file = tmp_path / f"on_{ranks}.npz"
+        root = str(request.config.rootpath)
+        path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
+        command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
+        done = subprocess.run(
+            [*command, sys.executable, str(getattr(script, "__file__", script)), str(file)],
+            capture_output=True,
+            text=True,
+            timeout=900,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
+        )
+        assert done.returncode == 0, done.stderr
+        return np.load(file)
+
+    return run

@@ -1,9 +1,6 @@
 """Generalized-α on Lie groups: published errors of the free body and the heavy top, orders, joints."""
 
 import functools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -441,22 +438,10 @@ def test_what_cannot_be_compiled():
 
 # --- two ranks -----------------------------------------------------------------------------------
 @pytest.mark.parallel
-def test_two_ranks(tmp_path, request):
+def test_two_ranks(on_ranks):
     """One top, so that a rank holds nothing, and seven: as on one rank."""
     serial = parallel_bodies.everything()
-    file = tmp_path / "results.npz"
-    root = str(request.config.rootpath)
-    path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-        + [sys.executable, parallel_bodies.__file__, str(file)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    results = np.load(file)
+    results = on_ranks(parallel_bodies)
     assert set(results.files) == set(serial)
     for name, expected in serial.items():
         # Round-off of the increment over h² in accelerations and forces of size 1e3.

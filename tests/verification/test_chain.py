@@ -1,9 +1,5 @@
 """An inextensible chain, held at one end: RATTLE where PETSc solves for motion and tension."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -124,21 +120,9 @@ def test_options_of_the_saddle_point():
 
 
 @pytest.mark.parallel
-def test_two_ranks(tmp_path, request):
+def test_two_ranks(on_ranks):
     serial = parallel_chain.everything()
-    file = tmp_path / "results.npz"
-    root = str(request.config.rootpath)
-    path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
-    command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-    done = subprocess.run(
-        [*command, sys.executable, parallel_chain.__file__, str(file)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    results = np.load(file)
+    results = on_ranks(parallel_chain)
     assert set(results.files) == set(serial)
     for name, expected in serial.items():
         if name.endswith("round-off"):

@@ -1,9 +1,5 @@
 """Second-order systems on meshes: orders in time, given motion, two ranks."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from firedrake import Function
@@ -70,20 +66,8 @@ def serial():
 
 
 @pytest.mark.parallel
-def test_same_on_two_ranks(serial, tmp_path, request):
-    file = tmp_path / "results.npz"
-    root = str(request.config.rootpath)
-    path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
-    command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-    done = subprocess.run(
-        [*command, sys.executable, parallel_elastodynamics.__file__, str(file)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-    )
-    assert done.returncode == 0, done.stderr
-    results = np.load(file)
+def test_same_on_two_ranks(serial, on_ranks):
+    results = on_ranks(parallel_elastodynamics)
     assert set(results.files) == set(serial)
     for name, expected in serial.items():
         # Another order of sums and pivots, over ten steps.

@@ -1,9 +1,6 @@
 """Beams with joints: the flexible double pendulum, its rigid limit, a closed loop, two ranks."""
 
 import itertools
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -124,26 +121,10 @@ def test_four_bar():
 
 
 @pytest.mark.parallel
-def test_two_ranks(tmp_path):
+def test_two_ranks(on_ranks):
     """The same run on one rank and on two."""
     script = Path(__file__).with_name("parallel_joined.py")
-    found = []
-    for ranks in (1, 2):
-        file = tmp_path / f"{ranks}.npz"
-        command = [sys.executable, str(script), str(file)]
-        if ranks > 1:
-            options = ["--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
-            command = ["mpiexec", *options, *command]
-        run = subprocess.run(
-            command,
-            env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(script.parents[1])},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        assert run.returncode == 0, run.stderr[-3000:]
-        found.append(np.load(file))
+    found = [on_ranks(script, ranks) for ranks in (1, 2)]
     for name in found[0]:
         # Another factorisation, whose rounding the swing of half a second magnifies.
         assert found[1][name] == pytest.approx(found[0][name], abs=1e-10), name
