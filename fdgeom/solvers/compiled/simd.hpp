@@ -246,7 +246,7 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
       dx[i] *= scale;
       u[i] -= dx[i];
     }
-    if (last_one) return it + 1;
+    if (last_one) return it;
     const T step = square<N>(dx), size = square<N>(u);
     if (left < 0 && (all_le(step, (tol.stol * tol.stol) * size) ||
                      (it > 0 && all_le(step * step, frozen_round_off * size * before)))) left = tol.more;
