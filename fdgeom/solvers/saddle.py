@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 from firedrake import Form, Function, assemble, derivative
@@ -123,21 +122,10 @@ class RoundOff:
 class SaddleSolver:
     """Mixin for a :class:`fdgeom.steppers.substep.Solve` that goes through :class:`SaddleSNES`."""
 
-    @cached_property
-    def solver(self) -> SaddleSNES:
-        """The SNES, made when it is first needed."""
-        self.dt.assign(1.0)
-        unknown = self.stage.unknown
-        options, prefix, given = self.options(saddle_defaults(self.residual, unknown))
-        return SaddleSNES(
-            self.residual,
-            unknown,
-            essential=self.stage.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name=self.name,
-        )
+    snes = SaddleSNES
+
+    def _defaults(self) -> dict:
+        return saddle_defaults(self.residual, self.stage.unknown)
 
 
 def deficiency(matrix: PETSc.Mat) -> int:

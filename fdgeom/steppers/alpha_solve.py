@@ -74,10 +74,9 @@ class AlphaSolve(Solve):
             v, true = v + self._gaps[0], true + self._gaps[1]
         return a, v, true
 
-    @cached_property
-    def solver(self) -> KeptSNES:
-        """The SNES, made when it is first needed."""
-        self.dt.assign(1.0)
+    snes = KeptSNES
+
+    def _defaults(self) -> dict:
         unknown = self.stage.unknown
         local = is_local(self.residual, unknown)
         if self._system.constraint is None or local:
@@ -87,16 +86,7 @@ class AlphaSolve(Solve):
         if local and base["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             base["snes_lag_jacobian"] = 4
-        options, prefix, given = self.options(base)
-        return KeptSNES(
-            self.residual,
-            unknown,
-            essential=self.stage.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name=self.name,
-        )
+        return base
 
     def take(self, dt: float) -> None:
         """Move by ``dt``: the motion goes on with a as it is, and the solve corrects that."""

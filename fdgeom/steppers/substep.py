@@ -106,6 +106,9 @@ class Solve:
         Whether two such solves, one after another, are the same as one for the sum of the times.
     """
 
+    #: What solves.
+    snes: type[HeldSNES] = HeldSNES
+
     def __init__(
         self,
         name: str,
@@ -138,19 +141,22 @@ class Solve:
     @cached_property
     def solver(self) -> HeldSNES:
         """The SNES, made when it is first needed."""
-        unknown = self.stage.unknown
         self._dt.set(1.0)
-        base = defaults(self.residual, unknown, is_local(self.residual, unknown))
-        options, prefix, given = self.options(base)
-        return HeldSNES(
+        options, prefix, given = self.options(self._defaults())
+        return self.snes(
             self.residual,
-            unknown,
+            self.stage.unknown,
             essential=self.stage.essential,
             options=options,
             prefix=prefix,
             given=given,
             name=self.name,
         )
+
+    def _defaults(self) -> dict:
+        """PETSc options under those of the user."""
+        unknown = self.stage.unknown
+        return defaults(self.residual, unknown, is_local(self.residual, unknown))
 
     @cached_property
     def _copies(self) -> list[tuple[Field, Field]]:

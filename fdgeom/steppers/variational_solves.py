@@ -22,20 +22,10 @@ from fdgeom.systems.rods.motion import RodMotion
 class KeptSolve(Solve):
     """A linear solve at each node, whose matrix is assembled once."""
 
-    @cached_property
-    def solver(self) -> KeptSNES:
-        """The SNES, made when it is first needed."""
-        unknown = self.stage.unknown
-        options, prefix, given = self.options(defaults(self.residual, unknown, local=True))
-        return KeptSNES(
-            self.residual,
-            unknown,
-            essential=self.stage.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name=self.name,
-        )
+    snes = KeptSNES
+
+    def _defaults(self) -> dict:
+        return defaults(self.residual, self.stage.unknown, local=True)
 
 
 class JointSolve:
