@@ -14,6 +14,7 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
 from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.rods.evaluated import evaluated
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -84,10 +85,10 @@ class GivenPose:
 
     def pose(self, t: Expr) -> tuple[Expr | None, Expr | None]:
         """Position and unit quaternion at the time t; None where they are free."""
-        x = None if self._position is None else _evaluated("position", self._position, t, 3)
+        x = None if self._position is None else evaluated("position", self._position, (t,), 3)
         if self._orientation is None:
             return x, None
-        return x, quaternion.normalize(_evaluated("orientation", self._orientation, t, 4))
+        return x, quaternion.normalize(evaluated("orientation", self._orientation, (t,), 4))
 
     def body_velocity(self, t: Expr) -> Expr:
         """The velocity (6) of the motion, all in the body frame; both parts must be given."""
@@ -179,19 +180,3 @@ class HeldEnd:
             turn = self._inverse(quaternion.principal(relative))
         shift = ufl.zero(3) if position is None else position - beam.position
         return join(turn, shift)
-
-
-def _evaluated(name: str, function: Callable, t: Expr, size: int) -> Expr:
-    try:
-        value = function(t)
-        value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
-        value = ufl.as_ufl(value)
-    except (TypeError, ValueError, IndexError) as error:
-        raise ValueError(
-            f"{name}: the function must give a UFL vector of {size}: {error}"
-        ) from error
-    if value.ufl_shape != (size,):
-        raise ValueError(
-            f"{name}: the function must give a vector of {size}, not {value.ufl_shape}"
-        )
-    return value

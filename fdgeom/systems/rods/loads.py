@@ -14,6 +14,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves
+from fdgeom.systems.rods.evaluated import evaluated
 
 if TYPE_CHECKING:
     from fdgeom.systems.rods.rod import Rod
@@ -141,16 +142,7 @@ def vector(name: str, value: Vector, rod: Rod) -> Expr:
     """The UFL vector of a load's value on a rod."""
     if callable(value) and not isinstance(value, Expr):
         arguments = (rod.arc, rod.time)[2 - _arity(value) :]
-        try:
-            value = value(*arguments)
-            value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
-            value = ufl.as_ufl(value)
-        except (TypeError, ValueError, IndexError) as error:
-            raise ValueError(
-                f"{name}: the function must give a UFL vector of 3: {error}"
-            ) from error
-        if value.ufl_shape != (3,):
-            raise ValueError(f"{name}: the function must give a vector of 3, not {value.ufl_shape}")
+        return evaluated(name, value, arguments, 3)
     return value
 
 
