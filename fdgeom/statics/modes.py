@@ -5,16 +5,14 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-import scipy.sparse as sparse
-from firedrake import Constant, Function, TestFunction, TrialFunction, assemble
-from petsc4py import PETSc
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigs, eigsh, splu
+from firedrake import Function
+from scipy.sparse.linalg import ArpackError
 
-from fdgeom.forms import MATRIX_COMPILER
+from fdgeom.statics.eigen import nearest, nearest_complex
+from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.ends import HeldEnd
 from fdgeom.systems.rods.of_beam import check_poses
-from fdgeom.systems.rods.rod import Rod
 
 
 class VibrationModes:
@@ -49,7 +47,10 @@ class VibrationModes:
     Notes
     -----
     K is the tangent of the virtual work (strain energy, stress and loads), M the lumped inertia.
-    The eigenproblem is solved by SciPy's ARPACK with a shift, on every process.
+    The eigenproblem is solved by SciPy's ARPACK (shift and invert, the shift from the structure's
+    own stiffness and inertia) on every process. K is used as AᵀA + G, see `Pencil`, so that wires
+    of a radius of a millionth of their length keep their digits and rigid motions are told from
+    slow ones.
     """
 
     def __init__(self, beam: Beam, number: int = 10, *, load: float = 1.0) -> None:
@@ -71,15 +72,14 @@ class VibrationModes:
                 f"number must be a whole number from 1 to {count - 2} for this beam, not {number!r}"
             )
         check_poses(beam)
-        stiffness, mass, residual, scale = _matrices(beam, beam.rod, float(load))
-        keep = np.concatenate(beam.comm.allgather(free))
-        stiffness, mass = stiffness[keep][:, keep], mass[keep][:, keep]
-        _check_equilibrium(residual[keep], scale, stiffness)
-        self.beam = beam
-        values, vectors = _solve(stiffness, mass, int(number))
+        found = pencil(beam, float(load), free)
+        values, vectors, round_off = _lowest(found, int(number))
         # Signs and turns within a multiple eigenvalue may differ between processes.
-        self.eigenvalues, vectors = beam.comm.bcast((values, vectors), root=0)
-        self.shapes = [self._shape(space, keep, v, k) for k, v in enumerate(vectors.T)]
+        shapes = found.root @ vectors
+        self.eigenvalues, shapes, self._round_off = beam.comm.bcast((values, shapes, round_off))
+        self.beam = beam
+        keep = np.concatenate(beam.comm.allgather(free))
+        self.shapes = [self._shape(space, keep, v, k) for k, v in enumerate(shapes.T)]
 
     @staticmethod
     def _shape(space, keep: np.ndarray, vector: np.ndarray, k: int) -> Function:
@@ -101,128 +101,64 @@ class VibrationModes:
         ValueError
             If the equilibrium is not stable: an ω² is negative or complex.
         """
-        values = self.eigenvalues
-        # Round-off of rigid motions, beside the largest of what was asked for.
-        size = 1e-7 * np.abs(values).max()
-        if np.any(values.real < -size) or np.any(np.abs(values.imag) > size):
+        values, rigid = self.eigenvalues, self._rigid
+        unstable = (values.real < 0) | (np.abs(values.imag) > 1e-7 * np.abs(values).max())
+        if np.any(unstable & ~rigid):
             raise ValueError(
                 "the equilibrium is not stable: some ω² is negative or complex; see eigenvalues"
             )
-        real = np.where(values.real < size, 0.0, values.real)
-        return np.sqrt(real) / (2 * np.pi)
+        return np.sqrt(np.where(rigid, 0.0, values.real)) / (2 * np.pi)
+
+    @property
+    def rigid(self) -> int:
+        """How many of the modes are rigid motions: their ω² is zero to its round-off."""
+        return int(self._rigid.sum())
+
+    @property
+    def _rigid(self) -> np.ndarray:
+        return np.abs(self.eigenvalues) <= self._round_off
 
     def __repr__(self) -> str:
         return f"<{len(self.shapes)} vibration modes of {type(self.beam).__name__}>"
 
 
-def _matrices(beam: Beam, rod: Rod, load: float):
-    """Tangent and mass as SciPy matrices, residual, and the size of its parts."""
-    space, pose = beam.velocity.function_space(), (beam.position, beam.orientation)
-    test, trial = TestFunction(space), TrialFunction(space)
-    factor = Constant(load)
-    stress = rod.stress(pose)
-    tangent = rod.material_stiffness(pose, trial, test)
-    tangent += rod.geometric_stiffness(stress, pose, trial, test)
-    change = rod.load_stiffness(pose, trial, test)
-    if not change.empty():
-        tangent -= factor * change
-    internal, loads = rod.internal_work(pose, test), rod.external_work(pose, test)
-    forces = [internal] if loads.empty() else [internal, -factor * loads]
-    values = [_gathered(beam.comm, assemble(form).dat.data_ro.ravel()) for form in forces]
-    matrices = (
-        _to_scipy(assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat)
-        for form in (tangent, rod.inertial_product(pose, trial, test))
-    )
-    size = np.abs(_gathered(beam.comm, beam.position.dat.data_ro.ravel())).max()
-    return *matrices, sum(values), (sum(np.abs(v).max() for v in values), size)
-
-
-def _gathered(comm, values: np.ndarray) -> np.ndarray:
-    return np.concatenate(comm.allgather(np.array(values)))
-
-
-def _to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:
-    """The whole matrix on every process."""
-    rows, columns, values = matrix.getValuesCSR()
-    comm = matrix.getComm().tompi4py()
-    blocks = comm.allgather((rows, columns, values))
-    size = matrix.getSize()
-    parts = [sparse.csr_matrix((v, c, r), shape=(len(r) - 1, size[1])) for r, c, v in blocks]
-    return sparse.vstack(parts, format="csr")
-
-
-def _check_equilibrium(residual: np.ndarray, scale, stiffness) -> None:
-    forces, size = scale
-    # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.
-    allowed = 1e-6 * forces + 1e-12 * abs(stiffness).max() * size
-    worst = np.abs(residual).max(initial=0.0)
-    if not worst <= allowed:
-        raise ValueError(
-            f"beam: its configuration is no equilibrium at that load (unbalanced by {worst:.3g}, "
-            f"forces up to {forces:.3g}): solve for one with fdgeom.StaticEquilibrium"
-        )
-
-
-def _solve(stiffness, mass, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """The eigenvalues nearest to zero, in increasing order, and their vectors in columns."""
-    skew = abs(stiffness - stiffness.T).max()
-    symmetric = skew <= 1e-9 * abs(stiffness).max()
-    if symmetric:
-        stiffness = (stiffness + stiffness.T) / 2
-    # K may be singular: a shift below zero, at first small beside the highest frequencies, and
-    # then of the size of the wanted eigenvalues, which gives them all their digits.
-    shift = 1e-9 * (np.abs(stiffness.diagonal()) / mass.diagonal()).max()
-    nearest = _nearest if symmetric else _nearest_complex
+def _lowest(found: Pencil, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The eigenvalues nearest to zero in increasing order, their vectors, and their round-off."""
     try:
-        values, _ = nearest(stiffness, mass, number, shift)
-        values, vectors = nearest(stiffness, mass, number, 0.5 * np.abs(values).max())
+        # K may be singular: a shift below zero, at first of the least stiffness, and then of the
+        # size of the wanted eigenvalues.
+        size, _ = _near(found, number, found.scale, rough=True)
+        values, vectors = _levels(found, number, 0.5 * np.abs(size).max())
     except (ArpackError, RuntimeError) as error:
         raise ValueError(f"SciPy's eigensolver failed: {error}") from error
     if not np.all(np.isfinite(values)):
         raise ValueError("SciPy's eigensolver gave values that are not finite")
     order = np.argsort(values.real)
-    values, vectors = values[order], vectors[:, order]
-    norms = np.sqrt(np.abs(np.einsum("ik,ik->k", vectors.conj(), mass @ vectors)))
-    return values, vectors / norms
+    return values[order], vectors[:, order], found.round_off(vectors[:, order])
 
 
-def _nearest_complex(stiffness, mass, number: int, shift: float):
-    start = np.random.default_rng(0).normal(size=stiffness.shape[0])
-    return eigs(stiffness.tocsc(), k=number, M=mass.tocsc(), sigma=-shift, v0=start)
+def _near(found: Pencil, number: int, shift: float, rough: bool = False):
+    method = nearest if found.symmetric else nearest_complex
+    return method(found.shifted(shift), found.size, number, shift, rough=rough)
 
 
-def _nearest(stiffness, mass, number: int, shift: float):
-    """The ``number`` eigenpairs nearest to -shift, all copies of a multiple one among them.
-
-    Lanczos' method sees only one vector of an eigenspace (six rigid motions, two bending planes).
-    So what has been found is taken out of the operator, until no nearer one comes up.
-    """
-    solve = splu((stiffness + shift * mass).tocsc()).solve
-    start = np.random.default_rng(0).normal(size=stiffness.shape[0])
-    values, vectors = np.empty(0), np.empty((len(start), 0))
+def _levels(found: Pencil, number: int, shift: float) -> tuple[np.ndarray, np.ndarray]:
+    """The eigenpairs of smallest size; those far below the shift by a smaller one of their own."""
+    wanted, most = number, found.size - 2
     while True:
-        known, dual = vectors, mass @ vectors
-
-        def deflated(x, known=known, dual=dual):
-            z = solve(x)
-            return z - known @ (dual.T @ z)
-
-        wanted = min(number, len(start) - 1 - len(values))
-        if wanted < 1:
+        near, vectors = _near(found, wanted, shift)
+        values = found.quotient(vectors)
+        order = np.argsort(np.abs(values))[:number]
+        # All within a circle about -shift are known: does it hold that about zero?
+        if np.abs(values[order]).max() + shift <= (1 + 1e-6) * np.abs(near + shift).max():
             break
-        new, more = eigsh(
-            stiffness,
-            k=wanted,
-            M=mass,
-            sigma=-shift,
-            OPinv=LinearOperator(stiffness.shape, matvec=deflated, dtype=float),
-            v0=start - known @ (dual.T @ start),
-        )
-        farthest = np.sort(np.abs(values + shift))[number - 1] if len(values) else np.inf
-        nearer = np.abs(new + shift) < farthest * (1 - 1e-9)
-        if not nearer.any():
+        if wanted == most:
             break
-        values = np.append(values, new[nearer])
-        vectors = np.hstack([vectors, more[:, nearer]])
-    order = np.argsort(np.abs(values + shift))[:number]
-    return values[order], vectors[:, order]
+        wanted = min(wanted + 4, most)
+    values, vectors = values[order], vectors[:, order]
+    low = np.abs(values) < 1e-6 * shift
+    if np.any(np.abs(values[low]) > found.round_off(vectors[:, low])):
+        below, those = _levels(found, int(low.sum()), 0.5 * np.abs(values[low]).max())
+        values = np.append(values[~low], below)
+        vectors = np.hstack([vectors[:, ~low], those])
+    return values, vectors

@@ -159,6 +159,112 @@ def test_inertia_off_the_axis():
     assert fg.VibrationModes(beam, 4).eigenvalues == pytest.approx(before, rel=1e-9)
 
 
+STEEL = {"density": 7850.0, "youngs_modulus": 2.1e11, "poisson_ratio": 0.3}
+# βL of the beam that is free at both ends and of the clamped one.
+FREE, CLAMPED = (4.730040744863, 7.853204624096, 10.995607838), (1.875104068712, 4.694091132974)
+
+
+def wire(radius, cells, **options):
+    """Steel of length 1; and the root of EI by mass per length."""
+    beam = fg.Beam(IntervalMesh(cells, 1.0), fg.Section.circle(radius, **STEEL), **options)
+    return beam, np.sqrt(2.1e11 / 7850.0) * radius / 2
+
+
+def strain_roots(radius, cells):
+    """Frequencies of all modes of a straight wire, from the singular values of its rates of strain.
+
+    By NumPy: neighbours' differences by the length of a cell, and the mean rotation across the
+    axis; each row by the root of its stiffness, each column by the root of its inertia.
+    """
+    section, h = fg.Section.circle(radius, **STEEL), 1.0 / cells
+    turn = np.zeros((6, 6))
+    turn[4, 2], turn[5, 1] = -0.5, 0.5
+    rate = np.zeros((cells, 6, cells + 1, 6))
+    k = np.arange(cells)
+    rate[k, :, k] = turn - np.eye(6) / h
+    rate[k, :, k + 1] = turn + np.eye(6) / h
+    lengths = np.full(cells + 1, h)
+    lengths[[0, -1]] /= 2
+    rate *= np.sqrt(h * np.diag(section.stiffness))[:, None, None]
+    rate /= np.sqrt(lengths[:, None] * np.diag(section.inertia))
+    return np.sort(np.linalg.svd(rate.reshape(6 * cells, -1), compute_uv=False))
+
+
+@pytest.mark.parametrize("cells", [20, 1000])
+@pytest.mark.parametrize("radius", [1e-6, 1e-5, 1e-4, 1e-3])
+def test_slender_wires(radius, cells):
+    """Six rigid motions, then bending in two planes, by the formula of slender beams."""
+    free, root = wire(radius, cells)
+    modes = fg.VibrationModes(free, 12)
+    assert modes.rigid == 6
+    frequencies = 2 * np.pi * modes.frequencies
+    assert not frequencies[:6].any()
+    assert frequencies[6:12:2] == pytest.approx(frequencies[7:12:2], rel=1e-9)
+    # Cells: (βL h)² by a number near 1/4; the thickest wire's shear and rotary inertia.
+    allowed = 0.3 * (max(FREE) / cells) ** 2 + 40 * radius**2
+    assert frequencies[6::2] == pytest.approx(root * np.square(FREE), rel=allowed)
+    held, root = wire(radius, cells, left="clamped")
+    modes = fg.VibrationModes(held, 4)
+    assert modes.rigid == 0
+    assert 2 * np.pi * modes.frequencies[::2] == pytest.approx(
+        root * np.square(CLAMPED), rel=allowed
+    )
+
+
+def test_slender_wires_are_of_second_order():
+    errors = []
+    for cells in (20, 40, 80):
+        beam, root = wire(1e-6, cells)
+        frequencies = 2 * np.pi * fg.VibrationModes(beam, 12).frequencies[6::2]
+        errors.append(frequencies / (root * np.square(FREE)) - 1)
+    assert errors[0] / errors[1] == pytest.approx(4, rel=0.05)
+    assert errors[1] / errors[2] == pytest.approx(4, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    # The highest frequency's round-off in those of the SVD; a thick beam has no such span.
+    ("radius", "allowed"),
+    [(1e-6, 1e-4), (1e-3, 1e-9), (1.0, 1e-10)],
+)
+def test_all_modes_of_a_wire(radius, allowed):
+    """Nearly the whole spectrum, over up to twenty orders of magnitude in ω²."""
+    beam, _ = wire(radius, 20)
+    modes = fg.VibrationModes(beam, 120)
+    assert modes.rigid == 6
+    expected = strain_roots(radius, 20)[:114]
+    assert 2 * np.pi * modes.frequencies[6:] == pytest.approx(expected, rel=allowed)
+
+
+def test_slow_modes_are_no_rigid_motions():
+    """Where many are asked for, the first bending is slow beside the last and yet no rigid motion."""
+    beam, root = wire(1e-3, 100)
+    modes = fg.VibrationModes(beam, 120)
+    assert modes.rigid == 6
+    assert modes.eigenvalues[6] < 1e-6 * modes.eigenvalues[-1]
+    assert 2 * np.pi * modes.frequencies[6] == pytest.approx(root * FREE[0] ** 2, rel=1e-3)
+
+
+def test_wire_in_tension():
+    """A wire of radius 1e-5, hinged and pulled by a few times Euler's load."""
+    radius = 1e-5
+    stiffness = np.diag(fg.Section.circle(radius, **STEEL).stiffness)
+    tension = 40 * stiffness[1]
+    beam, root = wire(
+        radius,
+        40,
+        left="pinned",
+        right=fg.Sliding("x"),
+        loads=fg.Load(force=(tension, 0, 0), at="right"),
+    )
+    beam.position.dat.data_wo[:, 0] *= 1 + tension / stiffness[3]
+    modes = fg.VibrationModes(beam, 5)
+    assert modes.rigid == 1
+    wave = np.pi * np.array([1, 1, 2, 2])
+    # ω² = (kπ)⁴ EI/m + (kπ)² T/m; second order in the mesh.
+    expected = root**2 * (wave**4 + 40 * wave**2)
+    assert modes.eigenvalues[1:] == pytest.approx(expected, rel=5e-3)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

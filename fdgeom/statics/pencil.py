@@ -1,0 +1,234 @@
+"""Stiffness and inertia of a beam about an equilibrium, factored so that slender beams keep digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sparse
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    TensorFunctionSpace,
+    TestFunction,
+    TrialFunction,
+    assemble,
+    dot,
+)
+from petsc4py import PETSc
+from scipy.sparse.linalg import splu
+from ufl.core.expr import Expr
+
+from fdgeom.forms import MATRIX_COMPILER
+from fdgeom.systems.beam import Beam
+
+_EPS = np.finfo(float).eps
+# How far what a solve leaves may be above round-off: its residual is 1e-12 or so of the forces.
+_ROUND_OFF = 1e4 * _EPS
+
+
+@dataclass(frozen=True)
+class Pencil:
+    """K = AᵀA + G with the inertia 1: the free degrees of freedom in coordinates of M = R Rᵀ.
+
+    K and M themselves would lose what is asked for: of a wire of radius r and length L in n cells,
+    the lowest frequencies stand (r/L)²/n² and less below the largest entries. In A the square root
+    of that counts, and rigid motions are its null space.
+
+    Attributes
+    ----------
+    rate : sparse matrix, strains × degrees of freedom
+        A: rates of strain, times the root of stiffness and length.
+    rest : sparse matrix
+        G: what the stress at the equilibrium and the loads add.
+    root : sparse matrix
+        R⁻ᵀ, which takes the coordinates to (rotation, translation) of the free nodes.
+    symmetric : bool
+        Whether K is: the loads are conservative.
+    scale : float
+        A lower estimate of the smallest eigenvalue that belongs to a strain.
+    """
+
+    rate: sparse.csr_matrix
+    rest: sparse.csr_matrix
+    root: sparse.csr_matrix
+    symmetric: bool
+    scale: float
+
+    @property
+    def size(self) -> int:
+        """Number of free degrees of freedom."""
+        return self.rate.shape[1]
+
+    def shifted(self, shift: float) -> Callable[[np.ndarray], np.ndarray]:
+        """x ↦ (K + shift)⁻¹ x by [[-1, A], [Aᵀ, G + shift]], scaled by the root of the shift."""
+        strains, size = self.rate.shape
+        s = np.sqrt(shift)
+        diagonal = (self.rest + shift * sparse.eye(size)) / s
+        saddle = sparse.bmat([[-s * sparse.eye(strains), self.rate], [self.rate.T, diagonal]])
+        solve = splu(saddle.tocsc()).solve
+        return lambda x: solve(np.concatenate([np.zeros(strains), x / s]))[strains:]
+
+    def quotient(self, vectors: np.ndarray) -> np.ndarray:
+        """v·K v of the columns, for v·v = 1."""
+        strains = self.rate @ vectors
+        return (np.abs(strains) ** 2).sum(axis=0) + (vectors.conj() * (self.rest @ vectors)).sum(0)
+
+    def round_off(self, vectors: np.ndarray) -> np.ndarray:
+        """Bounds of the round-off in :meth:`quotient`."""
+        size = np.abs(vectors)
+        strains = _ROUND_OFF * (abs(self.rate) @ size)
+        return (strains**2).sum(axis=0) + _ROUND_OFF * (size * (abs(self.rest) @ size)).sum(axis=0)
+
+
+def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
+    """The pencil of a beam at its configuration, the same on every process.
+
+    Parameters
+    ----------
+    load : float
+        By which the loads are multiplied.
+    free : numpy.ndarray of bool
+        Which of the owned degrees of freedom are not held.
+
+    Raises
+    ------
+    ValueError
+        If the configuration is no equilibrium at that load.
+    """
+    rod, comm, space = beam.rod, beam.comm, beam.velocity.function_space()
+    pose = beam.position, beam.orientation
+    test, trial = TestFunction(space), TrialFunction(space)
+    probe = TestFunction(beam.strain.function_space())
+    factor = Constant(load)
+
+    def in_cells(density: Expr):
+        return rod.cells.sum(dot(density, probe) / rod.cells.length)
+
+    external = rod.external_work(pose, test)
+    loaded = bool(load) and not external.empty()
+    lengths, stiffness = _of_cells(beam, rod.cells.length), _of_cells(beam, rod.stiffness)
+    strain = assemble(in_cells(rod.elastic_strain(pose))).dat.data_ro.copy()
+    if not loaded:
+        _clean(strain, lengths, beam)
+    stress = Function(beam.strain.function_space(), name="stress")
+    stress.dat.data_wo[...] = np.einsum("nij,nj->ni", stiffness, strain)
+
+    keep = np.concatenate(comm.allgather(free))
+    forces = [rod.stress_work(stress, pose, test), *([-factor * external] if loaded else [])]
+    parts = [_gathered(comm, assemble(form).dat.data_ro.ravel()) for form in forces]
+
+    rate = _scipy(in_cells(rod.strain_rate(pose, trial)))[:, keep]
+    rest = _scipy(rod.geometric_stiffness(stress, pose, trial, test))[keep][:, keep]
+    mass = _scipy(rod.inertial_product(pose, trial, test))
+    lengths, stiffness = _gathered(comm, lengths), _gathered(comm, stiffness)
+    extent = lengths.sum()
+    _check_equilibrium(beam, sum(parts)[keep], parts, (stiffness, lengths))
+    symmetric, change = True, rod.load_stiffness(pose, trial, test) if loaded else None
+    if change is not None and not change.empty():
+        of_loads = load * _scipy(change)[keep][:, keep]
+        rest = rest - of_loads
+        symmetric = _is_symmetric(rest, of_loads, keep, extent)
+    if symmetric:
+        # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
+        rest = (rest + rest.T) / 2
+
+    root = _inverse_root(mass, keep)
+    half = _blocks(np.linalg.cholesky(lengths[:, None, None] * stiffness).transpose(0, 2, 1))
+    return Pencil(
+        rate=(half @ rate @ root).tocsr(),
+        rest=(root.T @ rest @ root).tocsr(),
+        root=root,
+        symmetric=symmetric,
+        scale=_scale(stiffness, mass, lengths),
+    )
+
+
+def _of_cells(beam: Beam, value: Expr) -> np.ndarray:
+    """Values of an expression in the owned cells."""
+    shape, mesh = value.ufl_shape, beam.mesh
+    space = (
+        TensorFunctionSpace(mesh, "DG", 0, shape=shape) if shape else FunctionSpace(mesh, "DG", 0)
+    )
+    return Function(space).interpolate(value).dat.data_ro.copy()
+
+
+def _clean(strain: np.ndarray, lengths: np.ndarray, beam: Beam) -> None:
+    """Set components to zero that are nowhere above the round-off of positions and orientations.
+
+    Times the axial stiffness of a wire that would be a tension as large as Euler's load.
+    """
+    comm = beam.comm
+    extent = max(comm.allgather(np.abs(beam.position.dat.data_ro).max(initial=0.0)))
+    allowed = 16 * _EPS * (1 + np.array([1.0] * 3 + [extent] * 3) / lengths[:, None])
+    above = np.array(comm.allgather((np.abs(strain) > allowed).any(axis=0))).any(axis=0)
+    strain[:, ~above] = 0.0
+
+
+def _gathered(comm, values: np.ndarray) -> np.ndarray:
+    return np.concatenate(comm.allgather(np.array(values)))
+
+
+def _scipy(form) -> sparse.csr_matrix:
+    """The whole assembled matrix on every process."""
+    matrix: PETSc.Mat = assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat
+    rows, columns, values = matrix.getValuesCSR()
+    blocks = matrix.getComm().tompi4py().allgather((rows, columns, values))
+    size = matrix.getSize()
+    parts = [sparse.csr_matrix((v, c, r), shape=(len(r) - 1, size[1])) for r, c, v in blocks]
+    return sparse.vstack(parts, format="csr")
+
+
+def _check_equilibrium(beam: Beam, residual, parts, cells) -> None:
+    stiffness, lengths = cells
+    forces = sum(np.abs(part).max() for part in parts)
+    position = _gathered(beam.comm, beam.position.dat.data_ro.ravel())
+    # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.
+    stiff = (np.abs(stiffness).max(axis=(1, 2)) / lengths).max()
+    allowed = 1e-6 * forces + 1e-12 * stiff * np.abs(position).max()
+    worst = np.abs(residual).max(initial=0.0)
+    if not worst <= allowed:
+        raise ValueError(
+            f"beam: its configuration is no equilibrium at that load (unbalanced by {worst:.3g}, "
+            f"forces up to {forces:.3g}): solve for one with fdgeom.StaticEquilibrium"
+        )
+
+
+def _is_symmetric(rest, of_loads, keep: np.ndarray, extent: float) -> bool:
+    """Whether the loads are conservative: what they make unsymmetric, the stress makes up for."""
+    size = np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep]
+    scale = sparse.diags(size)
+    skew = scale @ (rest - rest.T) @ scale
+    # Newton's method leaves 1e-12 of the forces, and for wires the round-off of the axial force.
+    return abs(skew).max() <= 1e-6 * abs(scale @ of_loads @ scale).max()
+
+
+def _inverse_root(mass: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:
+    """R⁻ᵀ of the free part of a mass matrix that has 6×6 blocks at the nodes, R Rᵀ = M."""
+    free = keep.reshape(-1, 6)
+    dofs = np.arange(len(keep)).reshape(-1, 6)
+    rows, columns = np.broadcast_arrays(dofs[:, :, None], dofs[:, None, :])
+    blocks = np.asarray(mass[rows.ravel(), columns.ravel()]).reshape(rows.shape)
+    # What is held stands alone with 1, and is then left out.
+    blocks = np.where(free[:, :, None] & free[:, None, :], blocks, np.eye(6))
+    return _blocks(np.linalg.inv(np.linalg.cholesky(blocks)).transpose(0, 2, 1))[keep][:, keep]
+
+
+def _blocks(values: np.ndarray) -> sparse.csr_matrix:
+    """A block-diagonal matrix."""
+    count = len(values)
+    return sparse.bsr_matrix((values, np.arange(count), np.arange(count + 1))).tocsr()
+
+
+def _scale(stiffness: np.ndarray, mass: sparse.csr_matrix, lengths: np.ndarray) -> float:
+    """Least stiffness by largest inertia, rotations measured by the beam's length.
+
+    For bending EI / (m L⁴): below the lowest frequency, and for slender beams not far below.
+    """
+    extent = lengths.sum()
+    size = np.array([1 / extent] * 3 + [1.0] * 3)
+    inertia = (size**2 * mass.diagonal().reshape(-1, 6).sum(axis=0)).max() / extent
+    least = np.linalg.eigvalsh(size[:, None] * size * stiffness)[:, 0].min()
+    return float(least / inertia / extent**2)
