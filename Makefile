@@ -1,6 +1,6 @@
 # make demo    set up everything and run the flagship demo
 # make test    set up everything and run the tests
-# make setup   only set up;  make lint;  make bench;  make clean
+# make setup   only set up;  make lint;  make bench;  make readme (its measured parts);  make clean
 # On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes about
 # 12 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on,
 # JOBS=... is how many test files run at once.
@@ -14,7 +14,7 @@ VPY := .venv/bin/python
 # Test files run at once, a process each.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 
-.PHONY: help setup demo test bench lint format clean
+.PHONY: help setup demo test bench readme lint format clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
@@ -33,6 +33,10 @@ test: setup
 bench: setup
 	@echo "Measuring fdgeom beside C, NumPy and (where installed) PyElastica: about 6 minutes, ARGS=--quick 1 minute"
 	@$(VPY) tests/benchmarks/bench.py $(ARGS)
+
+readme: setup
+	@echo "Measuring what the README says of accuracy and speed: about 10 minutes, ARGS=kept 1 minute"
+	@$(VPY) tests/benchmarks/readme.py $(ARGS)
 
 lint: setup
 	@$(VPY) -m ruff check . && $(VPY) -m ruff format --check .

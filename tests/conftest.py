@@ -1,5 +1,6 @@
 """Shared by all tests: this folder is importable, so helpers are `verification.numpy_beam` etc."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+# Compiling forms makes millions of objects and few cycles: the collector would take a quarter of the time.
+gc.set_threshold(100_000, 50, 50)
 # PETSc reads pytest's command line; it need not list what it did not understand.
 os.environ.setdefault("PETSC_OPTIONS", "-options_left 0")
 

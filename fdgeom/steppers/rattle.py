@@ -111,7 +111,8 @@ class SHAKE(HolonomicStepper):
 
     The positions are those of :class:`RATTLE`, to round-off; the momentum is within O(Δt²) of the
     constraint on the velocity, for less work: the second line is explicit where the mass is lumped.
-    As a map of (q, p) it is neither symmetric nor symplectic.
+    On the manifold g(q) = 0 it keeps dq∧dp, as RATTLE does: what the two momenta differ by is along
+    Dg, which no δq of the manifold sees (Leimkuhler & Skeel 1994). It is not symmetric in p.
 
     Parameters
     ----------
@@ -124,6 +125,7 @@ class SHAKE(HolonomicStepper):
     """
 
     order = 2
+    symplectic = True
     conserves = ("constraint", "momenta of linear symmetries")
     moves = ConstrainedSystem
     solves = ("position", "momentum")

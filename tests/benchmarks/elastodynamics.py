@@ -1,7 +1,7 @@
 """Cost of a step of linear elastodynamics over that of its linear solve.
 
     python tests/benchmarks/elastodynamics.py [--cells 111] [--dimension 2] [--repeats 100]
-        [--solver petsc|mumps|gamg]
+        [--solver petsc|mumps|gamg] [--json]
 
 The default has 1e5 unknowns: quadratic triangles in a square, PETSc's own LU, kept between steps. The
 solve is repeated with the right-hand side that the step had. Times are the least of the repeats, of
@@ -11,6 +11,7 @@ steps and bare solves in turn, so that other work on the machine spoils both ali
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ parser.add_argument("--cells", type=int, default=111, help="cells along a side")
 parser.add_argument("--dimension", type=int, choices=(2, 3), default=2)
 parser.add_argument("--repeats", type=int, default=100)
 parser.add_argument("--solver", choices=("petsc", "mumps", "gamg"), default="petsc")
+parser.add_argument("--json", action="store_true", help="print the numbers alone, as JSON")
 # PETSc reads the command line as well.
 args, sys.argv[1:] = parser.parse_known_args()
 
@@ -63,6 +65,9 @@ def measure(cells: int, dimension: int, repeats: int, options: dict | None = Non
 
 def main() -> None:
     found = measure(args.cells, args.dimension, args.repeats, SOLVERS[args.solver])
+    if args.json:
+        print(json.dumps(found))
+        return
     for name in ("step", "solve", "residual"):
         print(f"{name:>9}: {1e3 * found[name]:8.2f} ms")
     print(f"{found['unknowns']} unknowns: a step costs {found['step'] / found['solve']:.3f} solves")

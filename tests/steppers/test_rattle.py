@@ -25,7 +25,7 @@ def state(system):
 
 def test_traits():
     for cls, symmetric in ((R, True), (S, False)):
-        assert (cls.order, cls.symmetric, cls.symplectic) == (2, symmetric, symmetric)
+        assert (cls.order, cls.symmetric, cls.symplectic) == (2, symmetric, True)
     assert set(S.conserves) < set(R.conserves)
 
 
@@ -168,13 +168,17 @@ def runge_kutta(z, dt):
     return z + dt / 6 * (a + 2 * b + 2 * c + slope(z + dt * c))
 
 
-def test_rattle_is_symplectic_on_the_manifold():
-    """ω = dq∧dp of two tangent vectors is kept: differences between copies, stepped at once."""
+@pytest.mark.parametrize("cls", [R, S])
+def test_symplectic_on_the_manifold(cls):
+    """ω = dq∧dp of two tangent vectors is kept: differences between copies, stepped at once.
+
+    By SHAKE too, whose momenta differ from RATTLE's along Dg, which no δq of the manifold sees.
+    """
     q, v = (np.array(x) for x in ROTATING)
     frame, dt, size = tangent_frame(q, v), 0.3, 1e-3
     points = np.array([on_manifold(q, v, d, size * e) for d in frame for e in (1, -1, 2, -2)])
     system = spherical_pendulum((points[:, :3], points[:, 3:]), gravity=1.0)
-    R(system, dt).advance(3)
+    cls(system, dt).advance(3)
     other = points
     for _ in range(3):
         other = np.array([runge_kutta(z, dt) for z in other])

@@ -135,17 +135,50 @@ class NumpyBeam:
     # --- steps -----------------------------------------------------------------------------------
     def step(self, dt, method="poisson", configuration="old"):
         """One step of the Poisson or the Hamel field integrator."""
-        old = self.momentum
-        new = self._new_momentum(dt, method)
-        velocity = self.velocity(new)
-        before = self.velocity(old)
-        # Strain: linear in γ¹. The paper's (54) takes the mean strain, Hamel's the mean of the flows.
+        self.move_momentum(dt, method, configuration)
+        self.move_strain(dt)
+
+    def symmetric_step(self, dt, configuration="mean"):
+        """Half a step of the strain, a step of the momentum, half a step of the strain."""
+        self.move_strain(dt / 2)
+        self.move_momentum(dt, "poisson", configuration)
+        self.move_strain(dt / 2)
+
+    def composed_step(self, dt, weights):
+        """Symmetric steps for fractions of the time, one after another."""
+        for weight in weights:
+            self.symmetric_step(weight * dt)
+
+    def midpoint_step(self, dt):
+        """Implicit midpoint rule for everything at once, by fixed-point iteration (free ends)."""
+        strain, momentum = self.strain, self.momentum
+        for _ in range(200):
+            velocity = self.velocity(momentum)
+            last = strain, momentum
+            strain = self.strain + dt / 2 * self.strain_rate(last[0], velocity)
+            momentum = self.momentum + dt / 2 * (self.force(last[0]) + dual(velocity, last[1]))
+            change = max(np.abs(strain - last[0]).max(), np.abs(momentum - last[1]).max())
+            # A few units of round-off of the largest entry: it will not fall further.
+            if change <= 4e-16 * max(np.abs(strain).max(), np.abs(momentum).max()):
+                break
+        else:
+            raise RuntimeError("the fixed-point iteration does not converge: dt is too large")
+        self.strain, self.momentum = 2 * strain - self.strain, 2 * momentum - self.momentum
+        self.pose = self.pose @ cay(dt * self.velocity(momentum))
+
+    def move_strain(self, dt):
+        """The strain with the velocity held: linear in γ¹, so (54) and the mean of two flows agree."""
+        velocity = self.velocity(self.momentum)
         mean = 0.5 * (velocity[1:] + velocity[:-1])
         difference = (velocity[1:] - velocity[:-1]) / self.h[:, None]
         A = 0.5 * dt * ad(mean)
         right = self.strain + dt * (difference - apply(ad(mean), self.e)) - apply(A, self.strain)
         self.strain = np.linalg.solve(np.eye(6) + A, right[..., None])[..., 0]
-        self.momentum = new
+
+    def move_momentum(self, dt, method="poisson", configuration="old"):
+        """The momentum with the strain held, and the poses by (55)."""
+        old, self.momentum = self.momentum, self._new_momentum(dt, method)
+        before, velocity = self.velocity(old), self.velocity(self.momentum)
         used = {"old": before, "new": velocity, "mean": 0.5 * (before + velocity)}[configuration]
         self.pose = self.pose @ cay(dt * used)
 

@@ -1,0 +1,139 @@
+"""Writes the measured parts of the README anew: python readme.py [kept] [speed] (both by default).
+
+``kept`` is what each method keeps in the paper's run (a minute), ``speed`` what ``bench.py``,
+``rods.py`` and ``elastodynamics.py`` measure (ten minutes; the machine should do nothing else).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TOP = HERE.parents[1]
+README = TOP / "README.md"
+#: Rows of the table of speed: what stands there, and the program of ``bench.py``.
+WAYS = {
+    "`advance(n)`, compiled, order of the chain": "fused, chain",
+    "the same through general maps": "fused, maps",
+    "`advance()`, one step a call": "advance(1)",
+    "one step a call through SNES with `fdgeom.LocalNewton`": "SNES LocalNewton",
+    "one step a call through SNES as it is": "SNES",
+    "NumPy, all nodes at once": "NumPy",
+}
+
+
+def put(name: str, text: str) -> None:
+    """Replace what stands between the marks of a part."""
+    mark = f"<!-- measured: {name} %s -->"
+    begin, end = mark % "begin", mark % "end"
+    whole = README.read_text()
+    if begin not in whole or end not in whole:
+        raise SystemExit(f"README.md has no part between {begin} and {end}")
+    pattern = re.compile(f"{re.escape(begin)}.*{re.escape(end)}", flags=re.DOTALL)
+    README.write_text(pattern.sub(lambda _: f"{begin}\n{text}\n{end}", whole))
+    print(f"README.md: {name} is new")
+
+
+def kept() -> str:
+    """Table of energy bands and momenta."""
+    sys.path[:0] = [str(TOP), str(HERE.parent)]
+    import kept
+
+    return f"{kept.start()}\n\n{kept.table()}"
+
+
+def speed() -> str:
+    """Ratios to C, and the other measurements in sentences."""
+    run("bench.py")
+    results = json.loads((HERE / "output" / "benchmark.json").read_text())
+    rods = json.loads(run("rods.py", "--json").splitlines()[-1])
+    elastic = json.loads(run("elastodynamics.py", "--json").splitlines()[-1])
+    return "\n\n".join([ratios(results), sentences(results), of_rods(rods), of_bodies(elastic)])
+
+
+def ratios(results: dict) -> str:
+    """The table of ratios to C."""
+    steps = results["steps"]
+    sizes = [n for n in ("100", "10000", "100000", "1000000") if n in steps]
+    lines = [f"Measured by `make readme` on: {results['machine']}", ""]
+    lines += [f"| way | {' | '.join(f'{int(n):g}' for n in sizes)} cells |"]
+    lines += ["|---" * (len(sizes) + 1) + "|"]
+    for words, program in WAYS.items():
+        cells = [
+            f"{steps[n][program] / steps[n]['C']:.2g}" if program in steps[n] else "" for n in sizes
+        ]
+        lines.append(f"| {words} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def sentences(results: dict) -> str:
+    """What else ``bench.py`` measures."""
+    steps = results["steps"]["100"]
+    faster = steps["C"] / steps["C, unrolled"]
+    out = [
+        f"The C program takes {1e6 * steps['C']:.0f} µs a step for 100 cells; gcc makes it "
+        f"{faster:.1f} times as fast when its 6×6 eliminations are unrolled by pragma."
+    ]
+    if flight := results["flight"].get("100"):
+        theirs = flight["PyElastica"]
+        out.append(
+            f"In the same run, on a free-flying beam of 100 cells, PyElastica's Verlet takes "
+            f"{1e6 * theirs:.0f} µs a step, `advance(n)` {flight['fdgeom, advance(n)'] / theirs:.2f} "
+            f"times that and `advance()` {flight['fdgeom, advance(1)'] / theirs:.2f}."
+        )
+    if ranks := results.get("ranks"):
+        gains = " and ".join(f"{r['one'] / r['two']:.2f} at {r['cells']:g} cells" for r in ranks)
+        out.append(f"Two ranks with a core each are faster than one by {gains}.")
+    if times := results["startup"].get("fused, chain"):
+        cold, warm = times
+        out.append(
+            f"From making a stepper to its first step takes {warm:.1f} s, or {cold:.0f} s where "
+            "nothing has been compiled yet."
+        )
+    return " ".join(out)
+
+
+def of_rods(rows: list) -> str:
+    """The table of the integrators on the group."""
+    lines = [
+        "The integrators on the group, on a free beam of 100 cells (`tests/benchmarks/rods.py`):",
+        "",
+        "| stepper | step | ms a step | s for a simulated second | energy error |",
+        "|---|---|---|---|---|",
+    ]
+    lines += [f"| {n} | {dt:.0e} | {ms:.2g} | {s:.2g} | {e:.0e} |" for n, dt, ms, s, e in rows]
+    return "\n".join(lines)
+
+
+def of_bodies(found: dict) -> str:
+    """The cost of a step of elastodynamics."""
+    return (
+        f"Linear elastodynamics with {found['unknowns']:.0e} unknowns (quadratic triangles, PETSc's "
+        "LU, factorised once): a step of `GeneralizedAlpha` takes "
+        f"{found['step'] / found['solve']:.1f} times as long as its linear solve."
+    )
+
+
+def run(script: str, *arguments: str) -> str:
+    """What a benchmark prints."""
+    print(f"running {script}", flush=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(HERE / script), *arguments]
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+    ).stdout
+
+
+PARTS = {"kept": kept, "speed": speed}
+
+if __name__ == "__main__":
+    chosen, sys.argv[1:] = sys.argv[1:] or list(PARTS), []
+    for name in chosen:
+        if name not in PARTS:
+            raise SystemExit(f"no part {name!r}: choose among {', '.join(PARTS)}")
+        put(name, PARTS[name]())
