@@ -11,6 +11,7 @@ with the mass matrix and the strains of its own element (two nodes, one point).
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -144,11 +145,9 @@ def measure() -> list[tuple]:
         ("EnergyMomentum", ours(fg.EnergyMomentum, 1e-2)),
         ("GeneralizedAlpha", ours(fg.GeneralizedAlpha, 1e-3)),
     ]
-    try:
+    with contextlib.suppress(ImportError):
         rows += [(f"Exudyn, radius {r}", exudyn(dt, r)) for dt, r in
                  ((1e-2, 1.0), (1e-3, 1.0), (1e-3, 0.8))]  # fmt: skip
-    except ImportError:
-        pass
     return [
         (name, args.seconds / steps, 1e3 * spent / steps, spent / args.seconds, float(error))
         for name, (spent, error, steps) in rows
