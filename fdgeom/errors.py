@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# No force of sensible data is larger, in any units.
+_ABSURD = 1e30
+
 
 class StepFailed(RuntimeError):
     """A step could not be taken; the state is as it was before that step.
@@ -14,16 +17,19 @@ class StepFailed(RuntimeError):
         Number of steps that had been completed.
     reason : str
         What stopped the step, in words: SNES's reason, or what was not finite.
+    residual : float or None
+        Norm of what was left of the equations, where it is known.
     """
 
-    def __init__(self, reason: str, *, t: float, step: int) -> None:
+    def __init__(self, reason: str, *, t: float, step: int, residual: float | None = None) -> None:
         super().__init__(
             f"step {step + 1} from t = {t:.8g} failed: {reason}. "
-            "The state is the one before this step; try a smaller dt or other solver_parameters."
+            f"The state is the one before this step; {_advice(step, residual)}."
         )
         self.reason = reason
         self.t = t
         self.step = step
+        self.residual = residual
 
 
 class LoadStepFailed(StepFailed):
@@ -33,15 +39,32 @@ class LoadStepFailed(StepFailed):
     ----------
     load : float
         Load factor at the beginning of the step that failed.
+    free : str
+        How the beam could still move as a rigid body; "" if its ends hold it.
     step, reason
         As of :class:`StepFailed`.
     """
 
-    def __init__(self, reason: str, *, load: float, step: int) -> None:
+    def __init__(self, reason: str, *, load: float, step: int, free: str = "") -> None:
+        advice = (
+            f"{free}: hold that too, such as by clamping an end"
+            if free
+            else "try more and smaller steps, or other solver_parameters"
+        )
         RuntimeError.__init__(
             self,
             f"load step {step + 1} from the load factor {load:.8g} failed: {reason}. The "
-            "configuration is the one before this step; try more and smaller steps, hold what can "
-            "still move freely, or other solver_parameters.",
+            f"configuration is the one before this step; {advice}.",
         )
         self.reason, self.load, self.t, self.step = reason, load, load, step
+        self.residual, self.free = None, free
+
+
+def _advice(step: int, residual: float | None) -> str:
+    """What to try. A first step fails for its data as often as for its length."""
+    data = "check the data first: units, masses and stiffnesses, loads, the start"
+    if step:
+        return "try a smaller dt or other solver_parameters"
+    if residual is not None and not residual < _ABSURD:
+        return data.replace(" first", "") + " (no time step is to blame for such numbers)"
+    return f"{data}; then try a smaller dt or other solver_parameters"

@@ -6,6 +6,7 @@ Functions of a quaternion take it as a unit one and do not divide by its length:
 from __future__ import annotations
 
 import ufl
+from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.lie.coefficients import ARCTANGENT, polynomial
@@ -38,6 +39,8 @@ def conjugate(q: Expr) -> Expr:
 def normalize(q: Expr) -> Expr:
     """q / |q| (4)."""
     q = tensor(q, (4,), "q")
+    if isinstance(q, Zero):
+        raise ValueError("q must not be the zero quaternion, which is no rotation")
     return q / ufl.sqrt(ufl.dot(q, q))
 
 

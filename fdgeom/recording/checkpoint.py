@@ -212,7 +212,7 @@ def _read_header(path: Path) -> dict:
                 "steps": int(attributes["steps"]),
                 "functions": json.loads(attributes["functions"]),
             }
-    except (OSError, KeyError, RuntimeError) as exc:
+    except (OSError, KeyError, RuntimeError, json.JSONDecodeError, TypeError) as exc:
         raise ValueError(f"it is damaged or was not written by fdgeom ({exc})") from exc
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from .collective import positive_integer
 from .history import History
 from .snapshots import Snapshots
+from .space import frame, trim
+from .units import check_units, labelled
 
 # Each with its own dash or marker: told apart in print without colour.
 STYLES = (
@@ -36,6 +39,7 @@ def plot_energy(
     names: Sequence[str] | None = None,
     deviation: bool = False,
     title: str | None = None,
+    units: str | Mapping[str, str] | None = None,
 ):
     """Draw recorded energies over time.
 
@@ -49,23 +53,28 @@ def plot_energy(
     deviation : bool
         Draw (H - H(0)) / |H(0)| instead of H (not divided where H(0) = 0).
     title : str, optional
+    units : "SI" or dict of str to str, optional
+        Units for the names of the axes: ``{"time": "ms", "energy": "mJ"}``; none by default.
 
     Returns
     -------
     matplotlib Axes
     """
+    _check("history", history, History, "as run(...) returns it")
     if names is None:
         parts = [n for n in history.names if n.endswith("_energy") and not deviation]
         names = ["energy", *parts]
     ax = _axes(ax, history, names, "Energy()")
+    units = check_units(units, names)
     for name, style in zip(names, _styles(len(names)), strict=True):
         values = history[name]
         if deviation:
             values = (values - values[0]) / (abs(values[0]) or 1.0)
         label = "total energy" if name == "energy" else name.replace("_", " ")
         ax.plot(history.t, values, label=label, **style)
-    ax.set_ylabel("relative energy deviation" if deviation else "energy")
-    return _finish(ax, title, legend=len(names) > 1)
+    quantity = labelled("energy", units.get("energy"))
+    ax.set_ylabel("relative energy deviation" if deviation else quantity)
+    return _finish(ax, title, legend=len(names) > 1, unit=units.get("time"))
 
 
 def plot_momentum(
@@ -75,6 +84,7 @@ def plot_momentum(
     names: Sequence[str] | None = None,
     deviation: bool = False,
     title: str | None = None,
+    units: str | Mapping[str, str] | None = None,
 ):
     """Draw the components of recorded momenta (space frame) over time.
 
@@ -88,14 +98,20 @@ def plot_momentum(
     deviation : bool
         Draw the difference from the first sample.
     title : str, optional
+    units : "SI" or dict of str to str, optional
+        Units for the names of the axes: ``{"time": "ms", "linear_momentum": "g m/s"}``; none by default.
 
     Returns
     -------
     matplotlib Axes
     """
+    _check("history", history, History, "as run(...) returns it")
     if names is None:
         names = [n for n in history.names if n.endswith("momentum")]
     ax = _axes(ax, history, names, "Momentum()")
+    units = check_units(units, names)
+    # One unit for all stands at the axis, several at their curves.
+    several = len({units.get(name) for name in names}) > 1
     curves = []
     for name in names:
         values = history[name].reshape(len(history), -1)
@@ -103,12 +119,14 @@ def plot_momentum(
         suffixes = [f", {'xyz'[i]}" for i in range(3)] if values.shape[1] == 3 else [""]
         if len(suffixes) != values.shape[1]:
             suffixes = [f", {i}" for i in range(values.shape[1])]
-        label = name.replace("_", " ")
-        curves += [(label + s, v) for s, v in zip(suffixes, values.T, strict=True)]
+        label, unit = name.replace("_", " "), units.get(name) if several else None
+        curves += [(labelled(label + s, unit), v) for s, v in zip(suffixes, values.T, strict=True)]
     for (label, values), style in zip(curves, _styles(len(curves)), strict=True):
         ax.plot(history.t, values, label=label, **style)
-    ax.set_ylabel("momentum deviation" if deviation else "momentum")
-    return _finish(ax, title, legend=len(curves) > 1)
+    words = names[0].replace("_", " ") if len(names) == 1 else "momentum"
+    unit = None if several else units.get(names[0])
+    ax.set_ylabel(labelled(f"{words} deviation" if deviation else words, unit))
+    return _finish(ax, title, legend=len(curves) > 1, unit=units.get("time"))
 
 
 def plot_shapes(
@@ -118,8 +136,12 @@ def plot_shapes(
     count: int = 12,
     title: str | None = None,
     colormap: str = "viridis",
+    units: str | Mapping[str, str] | None = None,
 ):
     """Draw shapes of a beam in space, dark at first and light at last.
+
+    The axes have one scale and fill the place that they have; shapes in one plane are seen from
+    across it.
 
     Parameters
     ----------
@@ -131,16 +153,29 @@ def plot_shapes(
     title : str, optional
     colormap : str
         Name of a colour map whose lightness grows (viridis, cividis, ...).
+    units : "SI" or dict of str to str, optional
+        Units for the names of the axes: ``{"time": "ms", "length": "mm"}``; none by default.
 
     Returns
     -------
     matplotlib 3-D Axes, or None on ranks without data
     """
+    _check("snapshots", snapshots, Snapshots, "that a run has filled")
+    units = check_units(units)
+    count = positive_integer(count, "count")
     curves = _curves(snapshots)
     if curves is None:
         return None
     pyplot = _pyplot()
-    ax = ax or pyplot.figure(figsize=(7, 5.5), layout="constrained").add_subplot(projection="3d")
+    own = ax is None
+    if own:
+        figure = pyplot.figure(figsize=(7, 5.5), layout="constrained")
+        ax = figure.add_subplot(projection="3d")
+    elif not hasattr(ax, "get_zlim"):
+        raise TypeError(
+            "ax must be 3-D axes, such as figure.add_subplot(projection='3d'), not "
+            f"{type(ax).__name__}"
+        )
     chosen = np.unique(np.linspace(0, len(curves) - 1, min(count, len(curves))).round().astype(int))
     times = np.array(snapshots.times)
     norm = pyplot.Normalize(times[0], times[-1])
@@ -148,10 +183,13 @@ def plot_shapes(
     for i in chosen:
         ax.plot(*curves[i].T, color=mapping.to_rgba(times[i]), linewidth=1.5)
         ax.plot(*curves[i][:1].T, "o", color=mapping.to_rgba(times[i]), markersize=3)
-    _space(ax, curves)
-    ax.figure.colorbar(mapping, ax=ax, label="time t", shrink=0.7, pad=0.12)
+    frame(ax, curves, units.get("length"))
+    label = labelled("time t", units.get("time"))
+    ax.figure.colorbar(mapping, ax=ax, label=label, shrink=0.7, pad=0.04)
     if title is not None:
         ax.set_title(title)
+    if own:
+        trim(ax)
     return ax
 
 
@@ -162,6 +200,7 @@ def animate(
     fps: int = 20,
     title: str | None = None,
     dpi: int = 80,
+    units: str | Mapping[str, str] | None = None,
 ) -> None:
     """Write a moving picture (.gif) of a beam, one frame a snapshot, with Pillow.
 
@@ -174,8 +213,16 @@ def animate(
         Frames per second.
     title : str, optional
     dpi : int
-        Resolution; the picture is 6 by 5 inches.
+        Resolution; the picture is 6 by 5 inches, less what would be empty.
+    units : "SI" or dict of str to str, optional
+        Units for the names of the axes: ``{"time": "ms", "length": "mm"}``; none by default.
     """
+    _check("snapshots", snapshots, Snapshots, "that a run has filled")
+    units = check_units(units)
+    if not os.fspath(path).endswith(".gif"):
+        raise ValueError(f"path must end in .gif, got '{os.fspath(path)}'")
+    for name, value in (("fps", fps), ("dpi", dpi)):
+        positive_integer(value, name)
     curves = _curves(snapshots)
     if curves is None:
         return
@@ -186,17 +233,23 @@ def animate(
         raise ImportError('animate needs Pillow: pip install "fdgeom[plots]"') from exc
     from matplotlib.animation import FuncAnimation, PillowWriter
 
-    figure = pyplot.figure(figsize=(6, 5))
+    figure = pyplot.figure(figsize=(6, 5), layout="constrained")
     ax = figure.add_subplot(projection="3d")
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
-    _space(ax, curves)
+    frame(ax, curves, units.get("length"))
+    # All times to one digit, so that the title does not dance.
+    digits = _digits(snapshots.times)
 
     def draw(i: int):
         line.set_data_3d(*curves[i].T)
         end.set_data_3d(*curves[i][:1].T)
-        ax.set_title(f"{title + ', ' if title else ''}t = {snapshots.times[i]:.3g}")
+        time = f"t = {snapshots.times[i]:.{digits}f} {units.get('time', '')}".rstrip()
+        ax.set_title(f"{title}, {time}" if title else time)
         return line, end
+
+    draw(len(curves) - 1)
+    trim(ax)
 
     animation = FuncAnimation(figure, draw, frames=len(curves), blit=False)
     animation.save(os.fspath(path), writer=PillowWriter(fps=fps), dpi=dpi)
@@ -207,7 +260,14 @@ def _styles(count: int) -> list[dict]:
     return [STYLES[i % len(STYLES)] | {"markevery": 0.1, "markersize": 4} for i in range(count)]
 
 
+def _check(name: str, value: object, kind: type, which: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be a {kind.__name__} {which}, not {type(value).__name__}")
+
+
 def _axes(ax, history: History, names: Sequence[str], monitor: str):
+    if isinstance(names, str):
+        raise TypeError(f"names must be a sequence of recorded names, such as [{names!r}]")
     missing = [name for name in names if name not in history]
     if missing or not names:
         raise ValueError(
@@ -217,8 +277,8 @@ def _axes(ax, history: History, names: Sequence[str], monitor: str):
     return ax or _pyplot().subplots(figsize=(7, 4), layout="constrained")[1]
 
 
-def _finish(ax, title: str | None, legend: bool):
-    ax.set_xlabel("time t")
+def _finish(ax, title: str | None, legend: bool, unit: str | None):
+    ax.set_xlabel(labelled("time t", unit))
     ax.grid(alpha=0.3)
     ax.margins(x=0)
     if legend:
@@ -226,6 +286,12 @@ def _finish(ax, title: str | None, legend: bool):
     if title is not None:
         ax.set_title(title)
     return ax
+
+
+def _digits(times: Sequence[float]) -> int:
+    """Digits behind the point that tell neighbouring times apart."""
+    steps = np.diff(np.unique(times))
+    return max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
 
 
 def _curves(snapshots: Snapshots) -> np.ndarray | None:
@@ -236,19 +302,3 @@ def _curves(snapshots: Snapshots) -> np.ndarray | None:
         return None
     curves = np.array(snapshots.positions)
     return np.concatenate([curves, curves[:, :1]], axis=1) if snapshots.closed else curves
-
-
-def _space(ax, curves: np.ndarray) -> None:
-    """One scale on all three axes, wide enough for all shapes."""
-    low, high = curves.min(axis=(0, 1)), curves.max(axis=(0, 1))
-    # A planar motion has no extent out of its plane: give it a tenth.
-    half = np.maximum(high - low, 0.1 * (high - low).max() or 1.0) * 0.525
-    middle = (high + low) / 2
-    for set_limits, c, h in zip((ax.set_xlim, ax.set_ylim, ax.set_zlim), middle, half, strict=True):
-        set_limits(c - h, c + h)
-    ax.set_box_aspect(half)
-    for axis, h in zip("xyz", half, strict=True):
-        ax.locator_params(axis=axis, nbins=max(2, round(6 * h / half.max())))
-    ax.set_xlabel("x")
-    ax.set_ylabel("y")
-    ax.set_zlabel("z")

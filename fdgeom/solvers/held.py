@@ -11,9 +11,12 @@ from petsc4py import PETSc
 
 from fdgeom.forms import is_affine
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.solvers.compiled.layout import describe
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.local_newton import attach_problem
 from fdgeom.solvers.options import refuse_unknown
+from fdgeom.solvers.petsc_words import reason as petsc_reason
+from fdgeom.solvers.petsc_words import refusing
 
 #: Round-off: the invariants are to hold to the last digits, so the solves go there.
 NEWTON = {
@@ -35,7 +38,17 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
 
 
 class SolveFailed(RuntimeError):
-    """A solve did not converge; the message says why."""
+    """A solve did not converge; the message says why.
+
+    Attributes
+    ----------
+    residual : float or None
+        Norm of what was left of the equations, where it is known.
+    """
+
+    def __init__(self, reason: str, residual: float | None = None) -> None:
+        super().__init__(reason)
+        self.residual = residual
 
 
 class HeldSNES:
@@ -83,7 +96,8 @@ class HeldSNES:
         local = str(options.get("snes_type")) == "python"
         mat_type = options.pop("mat_type", "aij")
         self._matrix_of = derivative(residual, unknown), mat_type
-        self._jacobian = None if local else MatrixAssembly(*self._matrix_of)
+        with refusing({"mat_type": mat_type}):
+            self._jacobian = None if local else MatrixAssembly(*self._matrix_of)
         self._fields = fields(unknown)
         # Local solves touch their unknown only through x: then x may be the unknown itself.
         self._shared = local and len(self._fields) == 1
@@ -105,7 +119,8 @@ class HeldSNES:
             options_prefix=prefix or None,
             default_prefix="fdgeom",
         )
-        petsctools.set_from_options(self.snes)
+        with refusing(options):
+            petsctools.set_from_options(self.snes)
         manager = petsctools.get_options(self.snes)
         if given:
             refuse_unknown(given, manager._used_options, _COMMON)
@@ -187,12 +202,14 @@ class HeldSNES:
         self.krylov_iterations += snes.getLinearSolveIterations()
         if reason < 0:
             norm = snes.getFunctionNorm()
-            detail = getattr(self._python_context(), "failure", None) or f"residual norm {norm:.3g}"
+            own = getattr(self._python_context(), "failure", None)
+            detail = own or f"residual norm {norm:.3g}{self._worst_place()}"
             if reason == _LINEAR_SOLVE and self._jacobian is not None:
                 self._renew_matrix()
             raise SolveFailed(
                 f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
-                f"{iterations} iterations ({detail})"
+                f"{iterations} iterations ({detail})",
+                residual=norm,
             )
         # Local solves find that out by themselves.
         if self._jacobian is not None and not np.isfinite(self._x.norm()):
@@ -213,6 +230,21 @@ class HeldSNES:
         self.snes.computeFunction(self._x, self._f)
         return self._f.norm()
 
+    def _worst_place(self) -> str:
+        """Where the residual is largest, in words."""
+        parts = self.unknown.subfunctions
+        values = np.abs(self.snes.getFunction()[0].getArray(readonly=True))
+        values = np.where(np.isfinite(values), values, np.inf)
+        ends = np.cumsum([part.dat.data_ro.size for part in parts])
+        own = int(np.argmax(values)) if len(values) else -1
+        part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
+        words = [describe(f) for f in parts]  # on all ranks: they interpolate coordinates
+        index = own - (ends[part - 1] if part else 0)
+        block = parts[part].function_space().block_size
+        found = (values[own], words[part](index // block)) if own >= 0 else (-1.0, "")
+        worst = max(self.unknown.function_space().comm.allgather(found), key=lambda x: x[0])
+        return f", largest at {worst[1]}" if worst[0] > 0 else ""
+
     def _python_context(self):
         return self.snes.getPythonContext() if self.snes.getType() == "python" else None
 
@@ -220,7 +252,7 @@ class HeldSNES:
         try:
             self.snes.solve(None, self._x)
         except PETSc.Error as error:
-            raise SolveFailed(f"{self._label()} raised PETSc error {error.ierr}") from error
+            raise SolveFailed(f"{self._label()}: PETSc: {petsc_reason(error)}") from error
 
     def _label(self) -> str:
         return f"the SNES for {self.name}" if self.name else "SNES"

@@ -14,8 +14,9 @@ from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
+from fdgeom.statics.freedom import free_motion
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
-from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.problem import EquilibriumProblem, check_beam
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.of_beam import check_poses
 
@@ -70,8 +71,7 @@ class StaticEquilibrium:
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
     ) -> None:
-        if not isinstance(beam, Beam):
-            raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}")
+        check_beam(beam)
         self.beam = beam
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
         check_poses(beam)
@@ -79,7 +79,8 @@ class StaticEquilibrium:
         held = sum(len(end.components) for end in self._problem.ends)
         if held < 3:
             raise ValueError(
-                "left, right: nothing holds the beam, so it has no equilibrium of its own"
+                "left, right: nothing holds the beam, so it has no equilibrium of its own; clamp an "
+                "end, by left='clamped', or pin or slide both"
             )
         self._direction: tuple[np.ndarray, float] | None = None
         if self._given:
@@ -231,7 +232,8 @@ class StaticEquilibrium:
             self._problem.factor.assign(load)
             self.beam.time.assign(time)
             self._direction = direction
-            raise LoadStepFailed(str(failure), load=load, step=k - 1) from failure
+            free = free_motion(self.beam, self._problem.ends)
+            raise LoadStepFailed(str(failure), load=load, step=k - 1, free=free) from failure
 
     def solver_stats(self) -> dict[str, int]:
         """Solves, Newton and Krylov iterations since this was made."""

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import ArpackError
 
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, pencil
+from fdgeom.statics.problem import check_beam
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.ends import HeldEnd
 from fdgeom.systems.rods.of_beam import check_poses
@@ -54,8 +55,7 @@ class VibrationModes:
     """
 
     def __init__(self, beam: Beam, number: int = 10, *, load: float = 1.0) -> None:
-        if not isinstance(beam, Beam):
-            raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}")
+        check_beam(beam)
         space = beam.velocity.function_space()
         held = [HeldEnd(beam, name) for name in ("left", "right")]
         free = np.ones(6 * space.dof_dset.total_size, dtype=bool)

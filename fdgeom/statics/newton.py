@@ -10,6 +10,8 @@ from petsc4py import PETSc
 
 from fdgeom.solvers.held import COUPLED, SolveFailed
 from fdgeom.solvers.options import refuse_unknown
+from fdgeom.solvers.petsc_words import reason as petsc_reason
+from fdgeom.solvers.petsc_words import refusing
 from fdgeom.statics.problem import EquilibriumProblem
 
 #: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
@@ -73,7 +75,8 @@ class GroupNewton:
             options_prefix=prefix or None,
             default_prefix="fdgeom_statics",
         )
-        petsctools.set_from_options(self.snes)
+        with refusing(options):
+            petsctools.set_from_options(self.snes)
         if given:
             refuse_unknown(given, petsctools.get_options(self.snes)._used_options, DEFAULTS)
 
@@ -200,7 +203,7 @@ class GroupNewton:
         try:
             action()
         except PETSc.Error as error:
-            raise SolveFailed(f"SNES raised PETSc error {error.ierr}") from error
+            raise SolveFailed(f"SNES: PETSc: {petsc_reason(error)}") from error
 
 
 _REASONS = {

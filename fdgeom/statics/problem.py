@@ -16,6 +16,21 @@ from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.ends import HeldEnd
 
 
+def check_beam(beam) -> None:
+    """Raise ``TypeError`` if it is no beam, saying what would do."""
+    if isinstance(beam, Beam):
+        return
+    hint = ""
+    if hasattr(beam, "beams"):
+        hint = (
+            ": statics and modes are of one beam, by itself; an assembly comes to rest by "
+            "GeneralizedAlpha with damping"
+        )
+    elif isinstance(getattr(beam, "beam", None), Beam):
+        hint = ": give the beam itself"
+    raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}{hint}")
+
+
 class EquilibriumProblem:
     """F(g, λ; δ) = internal work - λ · work of the loads, and what Newton's method asks of it.
 

@@ -14,6 +14,7 @@ from fdgeom.forms import tidy
 from fdgeom.solvers.data import Field, Number
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import RoundOff, SaddleSNES
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.rod_unknown import RodUnknown, rod_options
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import options_for
@@ -84,10 +85,7 @@ class EnergyMomentum(Stepper):
 
     def _setup(self) -> None:
         if not isinstance(self.system, RodMotion):
-            raise TypeError(
-                f"system: EnergyMomentum needs a fdgeom.Beam or Assembly, "
-                f"not {type(self.system).__name__}"
-            )
+            raise wrong_system("EnergyMomentum", "a fdgeom.Beam or Assembly", self.system)
         _check_system(self.system)
         self.system.check_start()
         self.system.settle()

@@ -12,6 +12,7 @@ from fdgeom.steppers.alpha_scheme import AlphaScheme
 from fdgeom.steppers.alpha_solve import AlphaSolve
 from fdgeom.steppers.alpha_start import MotionStart
 from fdgeom.steppers.motion_stepper import MotionStepper
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.rod_alpha import RodAlphaSolve, RodEquations, RodStart
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.motion import Motion
@@ -100,11 +101,8 @@ class GeneralizedAlpha(MotionStepper):
     def _setup(self) -> None:
         system = self.system
         if not isinstance(system, Motion):
-            raise TypeError(
-                "system: GeneralizedAlpha needs a second-order motion such as a SecondOrderSystem, "
-                "RigidBodies, a Beam or an Assembly, "
-                f"not {type(system).__name__}"
-            )
+            needs = "a second-order motion such as a SecondOrderSystem, RigidBodies, a Beam or an Assembly"
+            raise wrong_system("GeneralizedAlpha", needs, system)
         if system.constraint is not None and self.scheme.rho_inf > _LARGEST_RHO:
             raise ValueError(
                 f"scheme: {self.scheme.name or 'it'} does not damp the highest frequencies "

@@ -13,6 +13,7 @@ from fdgeom.forms import tidy
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.options import options_of
 from fdgeom.solvers.saddle import SaddleSolver
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
 from fdgeom.systems.stage import Stage
@@ -36,10 +37,8 @@ class HolonomicStepper(Stepper):
     def _setup(self) -> None:
         if not isinstance(self.system, self.moves):
             article = "a" if self.moves.__name__[0] not in "AEIOU" else "an"
-            raise TypeError(
-                f"system: {type(self).__name__} needs {article} {self.moves.__name__}, not "
-                f"{type(self.system).__name__}"
-            )
+            needs = f"{article} {self.moves.__name__}"
+            raise wrong_system(type(self).__name__, needs, self.system)
         self.system.check_start()
         self._held = self._sequence()
 

@@ -10,6 +10,7 @@ from firedrake import Constant, Function, TestFunction
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.options import options_of
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
 from fdgeom.systems.hamiltonian import HamiltonianSystem
@@ -116,10 +117,8 @@ class Partitioned(Stepper):
 def check_hamiltonian(stepper: Stepper) -> None:
     """Raise ``TypeError`` if the system of a stepper is no canonical one."""
     if not isinstance(stepper.system, HamiltonianSystem):
-        raise TypeError(
-            f"system: {type(stepper).__name__} needs a HamiltonianSystem(q, p, energy), "
-            f"not {type(stepper.system).__name__}"
-        )
+        needs = "a HamiltonianSystem(q, p, energy)"
+        raise wrong_system(type(stepper).__name__, needs, stepper.system)
 
 
 def other(part: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.substep import MIDPOINT
 from fdgeom.steppers.sweep import Move, Sweep, everything
 from fdgeom.systems.poisson import PoissonSystem
@@ -47,9 +48,7 @@ class Splitting(Sweep):
         if len(self.energies) < 2:
             raise ValueError("energies must be two functionals or more, that sum to the energy")
         if not isinstance(self.system, PoissonSystem):
-            raise TypeError(
-                f"system: Splitting needs a PoissonSystem, not {type(self.system).__name__}"
-            )
+            raise wrong_system("Splitting", "a PoissonSystem", self.system)
         self._pieces = [self.system.with_energy(h) for h in self.energies]
         total, pieces = self.system.energy(), [s.energy() for s in self._pieces]
         scale = max(abs(total), *(abs(e) for e in pieces))

@@ -19,6 +19,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import unflatten
 from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.poisson import PoissonSystem
@@ -156,10 +157,7 @@ def check_plain(stepper: Stepper) -> None:
     """Raise an error if the system is no Poisson system, or more moves with it than its state."""
     system, name = stepper.system, type(stepper).__name__
     if not isinstance(system, PoissonSystem):
-        raise TypeError(
-            f"system: {name} needs a PoissonSystem (a bracket and an energy), "
-            f"not {type(system).__name__}"
-        )
+        raise wrong_system(name, "a PoissonSystem (a bracket and an energy)", system)
     more = set(system.functions()) - set(system.names)
     if more:
         raise ValueError(

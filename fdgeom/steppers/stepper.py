@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import ClassVar
 
 from fdgeom.errors import StepFailed
@@ -12,10 +12,11 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, wants_compiled
+from fdgeom.steppers.call import StepperType
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
 
 
-class Stepper(ABC):
+class Stepper(metaclass=StepperType):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -114,7 +115,10 @@ class Stepper(ABC):
                 self._step(self.t, self._dt)
             except SolveFailed as failure:
                 self._snapshot.restore()
-                raise StepFailed(str(failure), t=self.t, step=self.steps) from failure
+                residual = failure.residual
+                raise StepFailed(
+                    str(failure), t=self.t, step=self.steps, residual=residual
+                ) from failure
             self.steps += 1
             self.t += self._dt
 

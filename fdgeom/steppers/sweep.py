@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fdgeom.solvers.options import options_of
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep, options_for
 from fdgeom.systems.poisson import PoissonSystem
@@ -75,10 +76,8 @@ class Sweep(Stepper):
 
     def _setup(self) -> None:
         if not isinstance(self.system, PoissonSystem):
-            raise TypeError(
-                f"system: {type(self).__name__} needs a PoissonSystem (a bracket and an energy), "
-                f"not {type(self.system).__name__}"
-            )
+            needs = "a PoissonSystem (a bracket and an energy)"
+            raise wrong_system(type(self).__name__, needs, self.system)
         self.system.check_start()
         moves = self.moves()
         names = ["_".join(self.system.names[k] for k in move.active) for move in moves]

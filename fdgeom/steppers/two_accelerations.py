@@ -15,6 +15,7 @@ from fdgeom.solvers.essential import GivenValues
 from fdgeom.solvers.held import defaults
 from fdgeom.solvers.kept import KeptSNES
 from fdgeom.steppers.motion_stepper import MotionStepper, put_given
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.substep import options_for
 from fdgeom.systems.second_order import SecondOrderSystem
 
@@ -29,9 +30,7 @@ class TwoAccelerations(MotionStepper):
     def _setup(self) -> None:
         system, name = self.system, type(self).__name__
         if not isinstance(system, SecondOrderSystem):
-            raise TypeError(
-                f"system: {name} needs a SecondOrderSystem, not {type(system).__name__}"
-            )
+            raise wrong_system(name, "a SecondOrderSystem", system)
         if system.constraint is not None:
             raise ValueError(f"system: {name} takes no constraint; use GeneralizedAlpha")
         self._check_system()

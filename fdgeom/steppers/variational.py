@@ -15,6 +15,7 @@ from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.options import options_of
 from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
 from fdgeom.steppers.variational_solves import JointSolve, KeptSolve
@@ -80,9 +81,7 @@ class VariationalIntegrator(Stepper):
     def _setup(self) -> None:
         system = self.system
         if not isinstance(system, RodMotion):
-            raise TypeError(
-                f"system: VariationalIntegrator needs a fdgeom.Beam or Assembly, not {type(system).__name__}"
-            )
+            raise wrong_system("VariationalIntegrator", "a fdgeom.Beam or Assembly", system)
         _check_forces(system)
         system.check_start()
         system.settle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,13 +122,13 @@ class Beam(PoissonSystem):
         check_interval(mesh)
         if not isinstance(section, Section):
             raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
-        if degree not in DEGREES or isinstance(degree, bool):
+        if not isinstance(degree, Integral) or degree not in DEGREES or isinstance(degree, bool):
             raise ValueError(f"degree must be one of {DEGREES}, not {degree!r}")
         if not (isinstance(end_weight, Real) and np.isfinite(end_weight) and end_weight > 0):
             raise ValueError(f"end_weight must be a positive number, not {end_weight!r}")
         if degree > 1 and end_weight != 0.5:
             raise ValueError("end_weight can be chosen for degree 1 only")
-        self.mesh, self.section, self.degree = mesh, section, degree
+        self.mesh, self.section, self.degree = mesh, section, int(degree)
         self.end_weight = float(end_weight)
 
         strain_space = _spectral(mesh, "DG", degree - 1, 6)

@@ -212,7 +212,15 @@ class Constraint:
         scaled.transpose()
         schur = back.matMult(scaled)
         diagonal = schur.getDiagonal()
+        row, least = diagonal.min()
+        diagonal.abs()
         _, largest = diagonal.max()
+        # Of either sign: round-off of a gradient that vanishes.
+        if least < -1e-12 * largest:
+            raise ValueError(
+                f"constraint: the mass is negative there (the entry {least:.3g} in row {row} of "
+                "Dg M⁻¹ Dgᵀ at the start): the kinetic energy must grow with every velocity"
+            )
         low, least = diagonal.min()
         if not least > 1e-24 * largest:
             raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import ufl
@@ -38,10 +38,7 @@ class Section:
     """
 
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
-        if axis not in (0, 1, 2) or isinstance(axis, bool):
-            raise ValueError(
-                f"axis must be 0, 1 or 2 (the material axis along the beam), not {axis!r}"
-            )
+        axis = _axis(axis)
         self.stiffness = _matrix("stiffness", stiffness)
         self.inertia = _matrix("inertia", inertia)
         self.axis = axis
@@ -87,10 +84,7 @@ class Section:
         axis : {0, 1, 2}
             Material axis along the beam.
         """
-        if axis not in (0, 1, 2) or isinstance(axis, bool):
-            raise ValueError(
-                f"axis must be 0, 1 or 2 (the material axis along the beam), not {axis!r}"
-            )
+        axis = _axis(axis)
         for name, value in (
             ("area", area),
             ("density", density),
@@ -184,6 +178,12 @@ def check_positive_definite(name: str, matrices: np.ndarray) -> None:
             f"{name} must be positive definite: its least eigenvalue is {least:.3g} "
             "(a negative or zero density, modulus or dimension?)"
         )
+
+
+def _axis(axis) -> int:
+    if not isinstance(axis, Integral) or isinstance(axis, bool) or axis not in (0, 1, 2):
+        raise ValueError(f"axis must be 0, 1 or 2 (the material axis along the beam), not {axis!r}")
+    return int(axis)
 
 
 def _matrix(name: str, value):

@@ -33,7 +33,10 @@ def conjugate(q: ArrayLike) -> NDArray:
 def normalize(q: ArrayLike) -> NDArray:
     """q / |q| (..., 4)."""
     q = tensor(q, (4,), "q")
-    return q / np.sqrt(dot(q, q))
+    square = dot(q, q)
+    if not np.all(np.real(square) > 0):
+        raise ValueError("q must not hold a zero quaternion, which is no rotation, nor NaN")
+    return q / np.sqrt(square)
 
 
 def principal(q: ArrayLike) -> NDArray:

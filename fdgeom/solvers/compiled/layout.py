@@ -151,13 +151,23 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
     return orders
 
 
+# Families whose unknowns are values at points.
+_POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
+
+
 def describe(function: Function) -> Callable[[int], str]:
     """What puts the place of a node (of a cell, for a problem of cells) into words."""
     space = function.function_space()
-    if space.mesh().geometric_dimension != 1:
-        return lambda index: f"local node {index}"
-    x = _node_coordinates(space)
-    return lambda index: f"the node at {x[min(index, len(x) - 1)]:.6g}"
+    mesh, element = space.mesh(), space.ufl_element()
+    if element.family() not in _POINTS:
+        return lambda index: f"the local unknown {index}"
+    places = [_node_coordinates(space, k) for k in range(mesh.geometric_dimension)]
+
+    def words(index: int) -> str:
+        x = [f"{place[min(index, len(place) - 1)]:.6g}" for place in places]
+        return f"the node at {x[0]}" if len(x) == 1 else f"the node at ({', '.join(x)})"
+
+    return words
 
 
 def _is_cg1(space) -> bool:
@@ -165,6 +175,6 @@ def _is_cg1(space) -> bool:
     return [len(v) for v in dofs[0].values()] == [1, 1]
 
 
-def _node_coordinates(space) -> np.ndarray:
-    arc = Function(scalar_space(space)).interpolate(SpatialCoordinate(space.mesh())[0])
-    return np.array(arc.dat.data_ro_with_halos)
+def _node_coordinates(space, component: int = 0) -> np.ndarray:
+    x = SpatialCoordinate(space.mesh())[component]
+    return np.array(Function(scalar_space(space)).interpolate(x).dat.data_ro_with_halos)

@@ -329,7 +329,8 @@ class Unit:
         if report.reason >= 0:
             return None
         report.reason = 0
-        return words(self.layout.original(self.program.tables.space(function), int(report.failed)))
+        place = words(self.layout.original(self.program.tables.space(function), int(report.failed)))
+        return f"{place}, where a residual of {report.norm:.3g} is left"
 
 
 def load(code: str, flags: Sequence[str], comm: MPI.Comm):

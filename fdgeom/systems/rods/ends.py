@@ -14,7 +14,7 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
 from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.systems.rods.evaluated import evaluated
+from fdgeom.systems.rods.evaluated import evaluated, unit_quaternion
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -88,7 +88,8 @@ class GivenPose:
         x = None if self._position is None else evaluated("position", self._position, (t,), 3)
         if self._orientation is None:
             return x, None
-        return x, quaternion.normalize(evaluated("orientation", self._orientation, (t,), 4))
+        turned = evaluated("orientation", self._orientation, (t,), 4)
+        return x, unit_quaternion("orientation", turned)
 
     def body_velocity(self, t: Expr) -> Expr:
         """The velocity (6) of the motion, all in the body frame; both parts must be given."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import ufl
+from ufl.classes import Zero
 from ufl.core.expr import Expr
+
+from fdgeom.lie import quaternion
 
 
 def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
@@ -23,3 +26,10 @@ def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: in
             f"{name}: the function must give a vector of {size}, not {value.ufl_shape}"
         )
     return value
+
+
+def unit_quaternion(name: str, q: Expr) -> Expr:
+    """q / |q|; ``ValueError``, which calls it ``name``, if it is zero for certain."""
+    if isinstance(q, Zero):
+        raise ValueError(f"{name} is zero; it must be a quaternion, scalar first: (1, 0, 0, 0)")
+    return quaternion.normalize(q)

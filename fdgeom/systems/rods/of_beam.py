@@ -10,8 +10,8 @@ import ufl
 from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
 from mpi4py import MPI
 
-from fdgeom.lie import quaternion
 from fdgeom.systems.rods.cells import Cells
+from fdgeom.systems.rods.evaluated import unit_quaternion
 from fdgeom.systems.rods.forcing import check_forcing
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.rod import Rod
@@ -92,7 +92,9 @@ def set_shape(beam: Beam, shape) -> Function | None:
             )
         expressions.append(value)
     beam.position.interpolate(expressions[0])
-    beam.orientation.interpolate(quaternion.normalize(expressions[1]))
+    turned = unit_quaternion("reference_shape: the orientation", expressions[1])
+    beam.orientation.interpolate(turned)
+    _check_finite(beam)
     beam.project()
     beam.reference_strain.assign(beam.strain)
     if beam.degree > 1:
@@ -100,6 +102,16 @@ def set_shape(beam: Beam, shape) -> Function | None:
     check_poses(beam)
     found = Function(beam.strain.function_space(), name="reference_strain")
     return found.interpolate(rod_of(beam).strain((beam.position, beam.orientation)))
+
+
+def _check_finite(beam: Beam) -> None:
+    for name in ("position", "orientation"):
+        values = getattr(beam, name).dat.data_ro
+        if beam.comm.allreduce(int(not np.all(np.isfinite(values)))):
+            raise ValueError(
+                f"reference_shape: the {name} is not finite everywhere along the beam"
+                + (" (a quaternion that is zero?)" if name == "orientation" else "")
+            )
 
 
 def check_poses(beam: Beam) -> None:

@@ -1,0 +1,54 @@
+"""Units in pictures: what stands in brackets behind the name of an axis."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+#: The units of ``units="SI"``.
+SI = {
+    "time": "s",
+    "length": "m",
+    "energy": "J",
+    "linear_momentum": "kg m/s",
+    "angular_momentum": "kg m²/s",
+}
+
+
+def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()) -> dict[str, str]:
+    """The unit of each quantity that has one.
+
+    Parameters
+    ----------
+    units : "SI", dict of str to str, or None
+        Units by quantity: those of :data:`SI`, or a recorded name.
+    names : iterable of str
+        Recorded names that may have a unit too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is something else, or has a unit for an unknown quantity.
+    """
+    if units is None:
+        return {}
+    if units == "SI":
+        return dict(SI)
+    known = [*SI, *names]
+    if not isinstance(units, Mapping):
+        raise TypeError(
+            f"units must be 'SI' or a dict such as {{'time': 'ms', 'length': 'mm'}}, not {units!r}"
+        )
+    for name, unit in units.items():
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"units: {name!r} is none of {', '.join(known)}{hint}")
+        if not isinstance(unit, str):
+            raise TypeError(f"units: that of {name!r} must be a string, not {unit!r}")
+    return dict(units)
+
+
+def labelled(words: str, unit: str | None) -> str:
+    """The name of a quantity with its unit, if it has one."""
+    return f"{words} [{unit}]" if unit else words

@@ -1,0 +1,60 @@
+"""PETSc's errors in a sentence, without its stack of C functions."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from petsc4py import PETSc
+
+# The names that PETSc's options of these endings may take.
+_TYPES = {
+    "snes_type": PETSc.SNES.Type,
+    "ksp_type": PETSc.KSP.Type,
+    "pc_type": PETSc.PC.Type,
+    "mat_type": PETSc.Mat.Type,
+    "snes_linesearch_type": PETSc.SNESLineSearch.Type,
+}
+
+
+def reason(error: Exception) -> str:
+    """What PETSc says is wrong: the last line of its text."""
+    line = str(error).strip().splitlines()[-1]
+    return re.sub(r"^\[\d+\]\s*", "", line).rstrip(".")
+
+
+@contextmanager
+def refusing(options: Mapping) -> Iterator[None]:
+    """Turn an error of PETSc's about an option into a ``ValueError`` that names the option.
+
+    Parameters
+    ----------
+    options : dict
+        The flat options that PETSc reads meanwhile.
+
+    Raises
+    ------
+    ValueError
+        With the option, its value and PETSc's reason.
+    """
+    try:
+        yield
+    except (PETSc.Error, ValueError) as error:
+        why = reason(error)
+        words = set(re.findall(r"[^\s',]+", why))
+        named = [(k, v) for k, v in options.items() if str(v) in words]
+        if not named:
+            raise ValueError(f"solver_parameters: PETSc refuses them: {why}") from error
+        key, value = named[-1]
+        raise ValueError(
+            f"solver_parameters: {key!r} cannot be {value!r}{_hint(key, value)} (PETSc: {why})"
+        ) from error
+
+
+def _hint(key: str, value) -> str:
+    kind = next((types for end, types in _TYPES.items() if key.endswith(end)), None)
+    names = [v for k, v in vars(kind).items() if k.isupper()] if kind else []
+    near = difflib.get_close_matches(str(value), names, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

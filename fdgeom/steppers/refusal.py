@@ -1,0 +1,44 @@
+"""What moves a system, for those who gave it to a stepper that does not."""
+
+from __future__ import annotations
+
+# By class name, the most special first, so that nothing needs to be imported to say it.
+_MOVED_BY = {
+    "Beam": "SymmetricPoissonIntegrator, GeneralizedAlpha, EnergyMomentum or VariationalIntegrator",
+    "Assembly": "GeneralizedAlpha, EnergyMomentum or VariationalIntegrator",
+    "HamiltonianSystem": "StormerVerlet, ImplicitMidpoint or GaussLegendre(2)",
+    "PoissonSystem": "ImplicitMidpoint, DiscreteGradient or GaussLegendre(2)",
+    "ConstrainedSystem": "RATTLE",
+    "LagrangianSystem": "DiscreteLagrangian",
+    "NonholonomicSystem": "NonholonomicMidpoint",
+    "SecondOrderSystem": "GeneralizedAlpha",
+    "RigidBodies": "GeneralizedAlpha",
+    "Motion": "GeneralizedAlpha",
+}
+
+
+def wrong_system(stepper: str, needs: str, system: object) -> TypeError:
+    """The error for a system of another kind.
+
+    Parameters
+    ----------
+    stepper : str
+        Name of the class that refuses it.
+    needs : str
+        What it needs, with an article.
+    system : object
+        What it was given.
+    """
+    if isinstance(system, type):
+        return TypeError(
+            f"system: {stepper} needs {needs}, not the class {system.__name__} itself: make one"
+        )
+    name = type(system).__name__
+    kinds = [base.__name__ for base in type(system).__mro__ if base.__name__ in _MOVED_BY]
+    if kinds:
+        hint = f"; that is moved by {_MOVED_BY[kinds[0]]}"
+    elif name in ("Function", "Form"):
+        hint = "; state a system first, such as PoissonSystem(state, energy, bracket, pairing)"
+    else:
+        hint = ""
+    return TypeError(f"system: {stepper} needs {needs}, not {name}{hint}")
