@@ -21,6 +21,7 @@ from fdgeom.recording import (
     resume,
     run,
     save,
+    space_axes,
 )
 from fdgeom.solvers import LocalNewton
 from fdgeom.statics import StaticEquilibrium, VibrationModes
@@ -159,6 +160,7 @@ __all__ = [
     "resume",
     "run",
     "save",
+    "space_axes",
     "three_root",
     "two_root",
     "wbz_alpha",

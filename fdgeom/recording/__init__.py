@@ -4,7 +4,7 @@
 - monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`
 - output: `VTKOutput` (ParaView), `Snapshots` (shapes in memory), `CSVFile` (table of samples)
 - restart: `Checkpoint` (during a run), `save`, `resume`
-- pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`
+- pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`; `space_axes` for one's own
 """
 
 from .checkpoint import Checkpoint, resume, save
@@ -14,6 +14,7 @@ from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, P
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run
 from .snapshots import Snapshots
+from .space import space_axes
 from .vtk import VTKOutput
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "resume",
     "run",
     "save",
+    "space_axes",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from .collective import positive_integer
 from .history import History
 from .snapshots import Snapshots
-from .space import frame, trim
+from .space import space_axes, trim
 from .units import check_units, labelled
 
 # Each with its own dash or marker: told apart in print without colour.
@@ -171,11 +171,7 @@ def plot_shapes(
     if own:
         figure = pyplot.figure(figsize=(7, 5.5), layout="constrained")
         ax = figure.add_subplot(projection="3d")
-    elif not hasattr(ax, "get_zlim"):
-        raise TypeError(
-            "ax must be 3-D axes, such as figure.add_subplot(projection='3d'), not "
-            f"{type(ax).__name__}"
-        )
+    space_axes(ax, curves, units)
     chosen = np.unique(np.linspace(0, len(curves) - 1, min(count, len(curves))).round().astype(int))
     times = np.array(snapshots.times)
     norm = pyplot.Normalize(times[0], times[-1])
@@ -183,7 +179,6 @@ def plot_shapes(
     for i in chosen:
         ax.plot(*curves[i].T, color=mapping.to_rgba(times[i]), linewidth=1.5)
         ax.plot(*curves[i][:1].T, "o", color=mapping.to_rgba(times[i]), markersize=3)
-    frame(ax, curves, units.get("length"))
     label = labelled("time t", units.get("time"))
     ax.figure.colorbar(mapping, ax=ax, label=label, shrink=0.7, pad=0.04)
     if title is not None:
@@ -237,7 +232,7 @@ def animate(
     ax = figure.add_subplot(projection="3d")
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
-    frame(ax, curves, units.get("length"))
+    space_axes(ax, curves, units)
     # All times to one digit, so that the title does not dance.
     digits = _digits(snapshots.times)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from types import MethodType
 
 import numpy as np
+
+from .units import check_units, labelled
 
 # Points between a label and what is beside it.
 _GAP = 4.0
@@ -21,27 +24,43 @@ _PLANAR = 1e-9
 _VIEWS = ({"elev": 0, "azim": 0}, {"elev": 0, "azim": -90}, {"elev": 90, "azim": -90})
 
 
-def frame(ax, points: np.ndarray, unit: str | None = None) -> None:
+def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None:
     """Give 3-D axes one scale for all of ``points``, names, and a place for every label.
 
-    A planar motion is looked at from across its plane.
+    Points in one plane are looked at from across it. The axes then fill the place that their figure
+    has for them, whatever its layout, its size and the view, and nothing that is written on them is
+    cut off or lies on anything else; a title is to be set after this.
 
     Parameters
     ----------
     ax : matplotlib 3-D Axes
-        In any figure, under any layout.
-    points : numpy.ndarray, shape (..., 3)
+        In any figure.
+    points : array_like, shape (..., 3)
         All that will be drawn.
-    unit : str, optional
-        Of length, for the names of the axes.
+    units : "SI" or dict of str to str, optional
+        Units for the names of the axes, ``{"length": "mm"}``; none by default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the axes are not 3-D, the points not finite, or a unit is of something else.
     """
-    flat = np.asarray(points, dtype=float).reshape(-1, 3)
+    if not hasattr(ax, "get_zlim"):
+        raise TypeError(
+            "ax must be 3-D axes, such as figure.add_subplot(projection='3d'), not "
+            f"{type(ax).__name__}"
+        )
+    flat = np.asarray(points, dtype=float)
+    if flat.ndim == 0 or flat.shape[-1] != 3 or not flat.size or not np.all(np.isfinite(flat)):
+        raise ValueError(f"points must be finite, of shape (..., 3), not of shape {flat.shape}")
+    unit = check_units(units).get("length")
+    flat = flat.reshape(-1, 3)
     low, high = flat.min(axis=0), flat.max(axis=0)
     extent, largest = high - low, (high - low).max()
     half = np.maximum(extent, 0.1 * largest or 1.0) * 0.525
     for axis, middle, h in zip("xyz", (high + low) / 2, half, strict=True):
-        name = axis if unit is None else f"{axis} [{unit}]"
-        ax.set(**{f"{axis}lim": (middle - h, middle + h), f"{axis}label": name})
+        limits = (middle - h, middle + h)
+        ax.set(**{f"{axis}lim": limits, f"{axis}label": labelled(axis, unit)})
     ax.set_box_aspect(half)
     across = np.flatnonzero(extent <= _PLANAR * largest)
     if len(across) == 1:
