@@ -10,7 +10,7 @@
 from .checkpoint import Checkpoint, resume, save
 from .csvfile import CSVFile
 from .history import History
-from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe
+from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe, Reactions
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run
 from .snapshots import Snapshots
@@ -27,6 +27,7 @@ __all__ = [
     "History",
     "Momentum",
     "Probe",
+    "Reactions",
     "Snapshots",
     "VTKOutput",
     "animate",

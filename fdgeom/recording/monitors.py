@@ -12,8 +12,12 @@ import numpy as np
 import ufl
 from firedrake import Function, PointEvaluator
 from firedrake.assemble import get_assembler
+from ufl.algorithms import extract_coefficients
+from ufl.domain import extract_unique_domain
 
 from fdgeom.solvers.functional import FunctionalAssembly
+
+from .interpolated import common_element, following
 
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
@@ -158,29 +162,40 @@ class Functional(FormMonitor):
 
 
 class Probe:
-    """Value of a Function at one point of its mesh.
+    """Value of a Function or a UFL expression at one point of its mesh.
 
     Parameters
     ----------
     name : str
-    function : firedrake.Function
-        Scalar or vector valued, on a mesh whose coordinates do not move.
+    function : firedrake.Function or UFL expression
+        Scalar or vector valued, on a mesh whose coordinates do not move. An expression of Functions
+        is interpolated to the Lagrange element that has the highest degree among theirs, so it is
+        exact at the nodes: ``beam.velocity_in_space()``, say.
     point : float or sequence of float
         A point of the mesh: for a beam, the arc length.
     """
 
-    def __init__(self, name: str, function: Function, point: float | Sequence[float]) -> None:
-        if not isinstance(function, Function):
-            raise TypeError(f"function must be a firedrake.Function, got {function!r}")
+    def __init__(
+        self, name: str, function: Function | ufl.core.expr.Expr, point: float | Sequence[float]
+    ) -> None:
+        if not isinstance(function, ufl.core.expr.Expr) or not extract_coefficients(function):
+            raise TypeError(
+                f"function must be a firedrake.Function or a UFL expression of Functions, "
+                f"got {function!r}"
+            )
         self.name = name
         self.function = function
         self.point = np.atleast_1d(np.asarray(point, dtype=float))
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
-        self._evaluator = PointEvaluator(
-            self.function.function_space().mesh(), self.point.reshape(1, -1)
-        )
+        self._values, self._update = self.function, lambda: None
+        if not isinstance(self.function, Function):
+            mesh = extract_unique_domain(self.function)
+            element = common_element(mesh, [self.function])
+            self._values, self._update = following(self.function, element, mesh)
+        mesh = self._values.function_space().mesh()
+        self._evaluator = PointEvaluator(mesh, self.point.reshape(1, -1))
         try:
             self.sample()
         except Exception as exc:
@@ -188,7 +203,44 @@ class Probe:
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""
-        return {self.name: self._evaluator.evaluate(self.function)[0]}
+        self._update()
+        return {self.name: self._evaluator.evaluate(self._values)[0]}
+
+
+class Reactions:
+    """What holds a beam or an assembly: moments about the nodes, and forces, (3,) each in space.
+
+    Of a beam "left_moment", "left_force", "right_moment", "right_force", of the ends that are held;
+    of an assembly these as "beam0_left_moment", ..., and "joint0_moment", "joint0_force", ... on the
+    second place of each joint. The moment at an end with a given orientation is the torque that
+    turns it. See ``reactions`` of the systems and `Assembly.force` for the time that they are of.
+    """
+
+    def bind(self, system) -> None:
+        """TypeError if the system is nothing that is held."""
+        if not hasattr(system, "reactions"):
+            raise TypeError(
+                f"Reactions() needs a beam or an assembly, and {type(system).__name__} is none"
+            )
+        self._system = system
+
+    def sample(self) -> dict[str, np.ndarray]:
+        """Return the present values by name."""
+        found, values = self._system.reactions(), {}
+        several = not isinstance(found, dict)
+        for k, ends in enumerate(found if several else [found]):
+            for end, wrench in ends.items():
+                name = f"beam{k}_{end}" if several else end
+                values |= _wrench(name, wrench)
+        if several:
+            for k, wrench in enumerate(self._system.joint_forces()):
+                values |= _wrench(f"joint{k}", wrench)
+        return values
+
+
+def _wrench(name: str, wrench) -> dict[str, np.ndarray]:
+    moment, force = wrench
+    return {f"{name}_moment": moment, f"{name}_force": force}
 
 
 class Monitors:

@@ -7,14 +7,12 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import finat.ufl
 import numpy as np
 import ufl
-from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector, interpolate
-from firedrake.assemble import get_assembler
-from ufl.algorithms import extract_coefficients
+from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
 from .collective import on_root, positive_integer, writable_file
+from .interpolated import common_element, following
 
 
 class VTKOutput:
@@ -87,7 +85,7 @@ class VTKOutput:
         self._updates: list[Callable[[], None]] = []
         self._position = system.output_coordinates()
         drawn = [*fields.values(), *([] if self._position is None else [self._position])]
-        element = _common_element(system.mesh, drawn)
+        element = common_element(system.mesh, drawn)
         if self._position is None:
             self._mesh = system.mesh
         else:
@@ -101,12 +99,18 @@ class VTKOutput:
         self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
         if element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
             self._file._topology = _curved_topology(FunctionSpace(self._mesh, element))
+        drawn_cells = getattr(system, "output_cells", lambda: None)()
+        if drawn_cells is not None:
+            self._file._topology = _part_of_topology(
+                FunctionSpace(self._mesh, element), drawn_cells
+            )
         self.append = True
 
     def write(self, stepper) -> None:
         """Write one frame at the stepper's time."""
         if self._position is not None:
             self._source.dat.data_wo[...] = self._system.output_coordinates().dat.data_ro
+        getattr(self._system, "refresh_output", lambda: None)()
         for update in self._updates:
             update()
         self._file.write(*(self._functions or [self._mesh]), time=float(stepper.t))
@@ -126,16 +130,7 @@ class VTKOutput:
 
     def _interpolated(self, expression, scalar_element) -> Function:
         """Function on the system's mesh that follows `expression` with each frame."""
-        shape = expression.ufl_shape
-        element = finat.ufl.TensorElement(scalar_element, shape=shape) if shape else scalar_element
-        if len(shape) == 1:
-            element = finat.ufl.VectorElement(scalar_element, dim=shape[0])
-        target = Function(FunctionSpace(self._system.mesh, element))
-        assembler = get_assembler(interpolate(expression, target.function_space()))
-
-        def update() -> None:
-            assembler.assemble(tensor=target)
-
+        target, update = following(expression, scalar_element, self._system.mesh)
         self._updates.append(update)
         return target
 
@@ -161,20 +156,6 @@ def _parts(name: str, f) -> dict:
     return {f"{name}_{i}": f[i] for i in range(shape[0])}
 
 
-def _common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:
-    """Scalar Lagrange element for the coordinates and all that the expressions consist of."""
-    coefficients = [
-        c
-        for e in expressions
-        for c in extract_coefficients(ufl.as_ufl(e))
-        if c.ufl_element().family() != "Real"
-    ]
-    elements = [mesh.coordinates.ufl_element(), *(c.ufl_element() for c in coefficients)]
-    family = "CG" if all(e in ufl.H1 for e in elements) else "DG"
-    degree = max(e.embedded_superdegree for e in elements)
-    return finat.ufl.FiniteElement(family, mesh.ufl_cell(), degree, variant="equispaced")
-
-
 def _curved_topology(space) -> tuple:
     """Cells of degree > 1 on a line: VTK wants both ends first, then the inner nodes.
 
@@ -185,6 +166,19 @@ def _curved_topology(space) -> tuple:
     connectivity, offsets, types = get_topology(Function(space))
     nodes = space.cell_node_map().values.astype(connectivity.array.dtype)
     return connectivity._replace(array=nodes.flatten()), offsets, types
+
+
+def _part_of_topology(space, drawn: np.ndarray) -> tuple:
+    """Some of the cells of a line only, as joints are none of a beam's."""
+    from firedrake.output.vtk_output import get_topology  # needs the vtk package
+
+    connectivity, offsets, types = get_topology(Function(space))
+    kept = connectivity.array.reshape(len(drawn), -1)[drawn]
+    return (
+        connectivity._replace(array=kept.flatten()),
+        offsets._replace(array=offsets.array[: len(kept)]),
+        types._replace(array=types.array[: len(kept)]),
+    )
 
 
 def _forget(path: Path, t: float) -> None:

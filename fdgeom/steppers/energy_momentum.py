@@ -11,17 +11,19 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from fdgeom.forms import tidy
-from fdgeom.solvers.data import Field, Number
+from fdgeom.solvers.data import Field, Number, Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import RoundOff, SaddleSNES
+from fdgeom.steppers.mean_forces import MeanForces
 from fdgeom.steppers.refusal import wrong_system
-from fdgeom.steppers.rod_unknown import RodUnknown, rod_options
+from fdgeom.steppers.rod_unknown import rod_options
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import options_for
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.mean import MeanStep
 from fdgeom.systems.rods.measured import MeasuredBeam
 from fdgeom.systems.rods.motion import RodMotion
+from fdgeom.systems.rods.unknown import RodUnknown
 
 
 class EnergyMomentum(Stepper):
@@ -90,6 +92,20 @@ class EnergyMomentum(Stepper):
         self.system.check_start()
         self.system.settle()
         self._solve = EnergyMomentumSolve(self)
+        self._known = Snapshot([*self.system.configuration, self.system.v])
+        self._forces = MeanForces(
+            self.system,
+            self._solve.increment,
+            self._solve.dt,
+            lambda: self._solve.has_moved and self._known.holds(),
+        )
+
+    def _advance(self, steps: int) -> None:
+        try:
+            super()._advance(steps)
+        finally:
+            self._known.take()
+            self.system.step_forces = self._forces
 
     def _step(self, t: float, dt: float) -> None:
         self._solve.take(t, dt)
@@ -143,11 +159,14 @@ class EnergyMomentumSolve:
         separate = all(i.separate for i in system.inertias)
         self._late = system.given is not None and system.given.moves
         #: The increment, with the node numbers of the state (the unknown has the multiplier too).
-        self._D = Field(Function(system.space, name="increment"))
+        self.increment = Function(system.space, name="increment")
+        self._D = Field(self.increment)
+        #: Whether the increment is that of a step.
+        self.has_moved = False
         self._multiplier = None if system.joints is None else Field(system.multiplier)
         self._step, step = (
             MeanStep(system.configuration, system.v, D, self.dt, separate)
-            for D in (self._unknown.vector, self._D.function)
+            for D in (self._unknown.vector, self.increment)
         )
         x, q = step.configuration
         self._update = PointwiseUpdate(
@@ -212,6 +231,7 @@ class EnergyMomentumSolve:
         self._acceleration.array[...] = (v.array - before) / dt
         self._acceleration.written(ghosts_too=True)
         system.set_time(t + dt)
+        self.has_moved = True
 
     def _guess(self, dt: float) -> None:
         """Begin with the motion as it goes on, or with none, whichever is nearer to balance.

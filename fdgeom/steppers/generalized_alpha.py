@@ -16,6 +16,7 @@ from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.rod_alpha import RodAlphaSolve, RodEquations, RodStart
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.motion import Motion
+from fdgeom.systems.rods.forces import StepForces
 from fdgeom.systems.rods.motion import RodMotion
 
 STARTS = ("default", "consistent")
@@ -110,7 +111,13 @@ class GeneralizedAlpha(MotionStepper):
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
         self._last_dt = self._dt
+        self._forces = None
         if isinstance(system, RodMotion):
+            self._forces = StepForces(
+                system,
+                # Where all have been set, as from a checkpoint, they are taken to agree.
+                lambda: self._known.holds() or not self._carried.holds(),
+            )
             equations = RodEquations(system)
             self._solve = RodAlphaSolve(self, equations)
             self._start_motion(RodStart(system, equations))
@@ -123,6 +130,11 @@ class GeneralizedAlpha(MotionStepper):
         if self._start_kind == "consistent":
             self._shift()
         self._last_dt = self._dt
+
+    def _remember(self) -> None:
+        super()._remember()
+        if self._forces is not None:
+            self.system.step_forces = self._forces
 
     def _shift(self) -> None:
         system, scheme, h = self.system, self.scheme, self._dt

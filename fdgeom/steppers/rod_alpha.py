@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cached_property
 
-import numpy as np
-from firedrake import Constant, Function, TrialFunction
-from petsc4py import PETSc
+from firedrake import Constant, Function
 
 from fdgeom.forms import tidy
-from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.data import Field, Number
 from fdgeom.solvers.saddle import SaddleSNES
-from fdgeom.steppers.rod_unknown import RodUnknown, Settled, halved, rod_options
+from fdgeom.steppers.rod_unknown import Settled, rod_options
 from fdgeom.steppers.substep import options_for
+from fdgeom.systems.rods.accelerations import Accelerations
 from fdgeom.systems.rods.motion import RodMotion
+from fdgeom.systems.rods.unknown import RodUnknown
 
 
 class RodEquations:
@@ -150,33 +150,12 @@ class RodAlphaSolve:
             part.reshape(-1)[dofs] = wanted - slope * self._unknown.held.now
 
 
-class RodStart:
-    """Accelerations and multipliers that belong to a configuration and a velocity:
-
-    M v̇ + Bᵀλ = -r(g, v, 0, t),   B v̇ = -(d²Φ/dt² without v̇).
-    """
+class RodStart(Accelerations):
+    """The start of rods: the accelerations by the form that serves the steps too."""
 
     def __init__(self, system: RodMotion, equations: RodEquations) -> None:
-        self._system, self._equations = system, equations
-        unknown = equations.unknown
-        g, trial = system.configuration, TrialFunction(unknown.function.function_space())
-        a, multiplier = halved(trial, unknown.size)
-        form, self._turning = system.inertia(unknown.test, a), None
-        if system.joints is not None:
-            form += system.joints.slope(multiplier, unknown.test, g)
-            form += system.joints.slope(unknown.nu, a, g)
-            turning = tidy(system.joints.turning(unknown.nu, system.v, g))
-            # Spherical joints alone are linear: nothing turns.
-            self._turning = None if turning.empty() else VectorAssembly(turning)
-        self._matrix = MatrixAssembly(tidy(form), "aij")
-        self._rows = np.concatenate([[], *(e.dofs for e in unknown.essential)]).astype(int)
-        self._ksp = PETSc.KSP().create(comm=system.comm)
-        self._ksp.setOptionsPrefix("fdgeom_rod_start_")
-        options = PETSc.Options("fdgeom_rod_start_")
-        for key, value in rod_options(system.comm).items():
-            if key.startswith(("pc", "ksp", "mat_mumps")):
-                options[key] = value
-        self._ksp.setFromOptions()
+        super().__init__(system, equations.unknown)
+        self._equations = equations
 
     def solve_acceleration(self) -> None:
         """Set v̇ and λ of the system from its configuration and velocity, at its time.
@@ -186,40 +165,11 @@ class RodStart:
         ValueError
             If they cannot be found.
         """
-        system, equations, unknown = self._system, self._equations, self._equations.unknown
-        velocity = system.v.dat.data_ro_with_halos
-        equations.put(1.0, (0.0, 0.0), (velocity, 0.0))
+        system, equations, unknown = self._motion, self._equations, self.unknown
+        equations.put(1.0, (0.0, 0.0), (system.v.dat.data_ro_with_halos, 0.0))
         unknown.field.array[...] = 0.0
         unknown.field.written(ghosts_too=True)
-        load = equations.assembly.assemble()
-        matrix = self._matrix.assemble()
-        own = self._rows[self._rows < unknown.field.owned.size]
-        first = matrix.getOwnershipRange()[0]
-        matrix.zeroRows((first + own).astype(PETSc.IntType), diag=1.0)
-        with load.dat.vec_ro as f:
-            right = -f
-        values = right.getArray()
-        size = 6 + unknown.size
-        # Φ vanishes at the start; its second derivative stands in its place.
-        values.reshape(-1, size)[:, 6:] = 0.0
-        if self._turning is not None:
-            values -= self._turning.assemble().dat.data_ro.reshape(-1)
-        values[own] = 0.0
-        if system.given is not None:
-            (dofs,), held = system.given.dofs, unknown.held.dofs
-            mine = held < len(values)
-            values[held[mine]] = system.given.a.dat.data_ro_with_halos.reshape(-1)[dofs[mine]]
-        self._ksp.setOperators(matrix)
-        found = right.duplicate()
-        self._ksp.solve(right, found)
-        if self._ksp.getConvergedReason() < 0 or not np.isfinite(found.norm()):
-            raise ValueError(
-                "system: no acceleration belongs to this start: the matrix of mass and joints is "
-                "singular. Is every node of the beams of positive mass, and is the state finite?"
-            )
-        with unknown.function.dat.vec_wo as target:
-            found.copy(target)
-        values = unknown.function.dat.data_ro_with_halos
+        values = self.solve(equations.assembly.assemble())
         system.acceleration.dat.data_wo_with_halos[...] = values[:, :6]
         if system.joints is not None:
             system.multiplier.dat.data_wo_with_halos[...] = values[:, 6:]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from contextlib import nullcontext
 from typing import ClassVar
 
 from fdgeom.errors import StepFailed
 from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, wants_compiled
@@ -62,7 +64,7 @@ class Stepper(metaclass=StepperType):
         self._dt = _positive("dt", dt)
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
         wanted = wants_compiled(self._given, self._prefix, compiled)
-        with paused_collection():
+        with paused_collection(), self._compiling():
             self._setup()
             self._fused = self._fuse(required=bool(compiled)) if wanted else None
         self._snapshot = Snapshot(self._moving())
@@ -101,9 +103,14 @@ class Stepper(metaclass=StepperType):
             return
         self.system.prepare()
         try:
-            self._advance(steps)
+            # Solvers are made when they are first needed.
+            with self._compiling() if not self.steps else nullcontext():
+                self._advance(steps)
         finally:
             self.system.settle()
+
+    def _compiling(self):
+        return compiling(type(self).__name__)
 
     def _advance(self, steps: int) -> None:
         if self._fused is not None:

@@ -14,9 +14,10 @@ from fdgeom.solvers.held import defaults
 from fdgeom.solvers.kept import KeptSNES
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES
-from fdgeom.steppers.rod_unknown import RodUnknown, rod_options
+from fdgeom.steppers.rod_unknown import rod_options
 from fdgeom.steppers.substep import Solve
 from fdgeom.systems.rods.motion import RodMotion
+from fdgeom.systems.rods.unknown import RodUnknown
 
 
 class KeptSolve(Solve):

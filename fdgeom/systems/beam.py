@@ -23,11 +23,13 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion, se3
+from fdgeom.lie.operands import halves, join
 from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.beam_ends import BeamEnd, left_and_right
 from fdgeom.systems.beam_output import momentum_forms, output_fields
+from fdgeom.systems.beam_reactions import BeamReactions
 from fdgeom.systems.chain import Chain
 from fdgeom.systems.fields import body_matrix, sample_shape
 from fdgeom.systems.joints.places import Place
@@ -370,6 +372,24 @@ class Beam(PoissonSystem):
     def _vector(self, name: str) -> np.ndarray:
         forms = self.momenta()[name]
         return np.array([self._value(f"{name}{k}", lambda k=k: forms[k]) for k in range(3)])
+
+    def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """What holds each held end, by its strain and momentum now.
+
+        Moment about the end's node, and force, in space, two arrays of 3 each; the moment at an end
+        with a given motion is the torque that turns it. These are the forces of the equations of
+        motion in strain and momentum; in configuration form ask what the stepper moves,
+        ``stepper.system.reactions()``.
+        """
+        self.prepare()
+        if "reactions" not in self._held:
+            self._held["reactions"] = BeamReactions(self)
+        return self._held["reactions"].values()
+
+    def velocity_in_space(self) -> Expr:
+        """(angular, linear) velocity of the nodes in space, a UFL vector of 6; `velocity` is ζ."""
+        parts = halves(self.velocity, "velocity")
+        return join(*(quaternion.rotate(self.orientation, part) for part in parts))
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         if "momenta" not in self._held:

@@ -9,6 +9,7 @@ import numpy as np
 import ufl
 from firedrake import Function
 from mpi4py import MPI
+from ufl.algorithms import expand_derivatives
 
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
@@ -41,18 +42,22 @@ class BeamEnd:
         components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
         self.held = np.array(components, dtype=int)
         self._beam = beam
-        self._nodes = np.array([], dtype=int)
-        self._target, self._update = None, None
+        #: Local index of the end's node, if this rank has it and it is held.
+        self.nodes = np.array([], dtype=int)
+        self._target, self._update, self._rate = None, None, None
+        self._acceleration: tuple[Function, PointwiseUpdate] | None = None
         if len(components) or self._in_space:
             space = beam.velocity.function_space()
-            self._nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
-            if not space.comm.allreduce(len(self._nodes)):
+            self.nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
+            if not space.comm.allreduce(len(self.nodes)):
                 raise ValueError(f"{name}: this mesh has no ends")
         if prescribed:
             self._target = Function(
                 beam.velocity.function_space(), name=f"velocity of the {name} end"
             )
             self._update = PointwiseUpdate({self._target: _velocity(name, velocity, beam.time)})
+            t = ufl.variable(beam.time)
+            self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
 
     def update(self) -> None:
         """Evaluate a prescribed motion at the beam's time."""
@@ -63,9 +68,21 @@ class BeamEnd:
         """What a stage of the momentum must hold here; ``part``: its index in the unknown."""
         if not len(self.held):
             return ()
-        dofs = (6 * self._nodes[:, None] + self.held[None, :]).ravel()
+        dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()
         made = EssentialValues(part, dofs, old=self._beam.velocity, target=self._target)
         return (made,)
+
+    def accelerations(self) -> np.ndarray:
+        """The rate of the held components of the velocity, at the beam's time."""
+        if self._rate is None:
+            return np.zeros(len(self.held))
+        if self._acceleration is None:
+            rate = Function(self._beam.velocity.function_space())
+            self._acceleration = rate, PointwiseUpdate({rate: self._rate})
+        rate, update = self._acceleration
+        update.apply()
+        values = rate.dat.data_ro_with_halos[self.nodes]
+        return values[0, self.held] if len(values) else np.zeros(len(self.held))
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the velocity at the start is not the one that the end must have.
@@ -82,8 +99,8 @@ class BeamEnd:
             return
         self.update()
         velocity = self._beam.velocity.dat.data_ro_with_halos
-        wanted = 0.0 if self._target is None else self._target.dat.data_ro_with_halos[self._nodes]
-        gap = np.abs(velocity[self._nodes] - wanted)[:, self.held].max(initial=0.0)
+        wanted = 0.0 if self._target is None else self._target.dat.data_ro_with_halos[self.nodes]
+        gap = np.abs(velocity[self.nodes] - wanted)[:, self.held].max(initial=0.0)
         scale = np.abs(velocity).max(initial=1.0)
         worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
         # A start set from the same formula differs by round-off only.

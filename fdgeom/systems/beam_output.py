@@ -9,6 +9,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
+from fdgeom.systems.rods.output import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -25,25 +26,9 @@ def momentum_forms(beam: Beam) -> dict[str, tuple[Form, ...]]:
 
 
 def output_fields(beam: Beam) -> dict[str, Expr]:
-    """Position and directors in space; strain, stress resultants and momentum in the body frame."""
-    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    directors = {
-        f"director{k + 1}": quaternion.rotate(beam.orientation, ufl.as_vector(axis))
-        for k, axis in enumerate(axes)
-    }
-    curvature, stretch = _halves(beam.strain)
-    moment, force = _halves(beam.stress())
-    angular, linear = _halves(beam.momentum)
-    return {
-        "position": beam.position,
-        **directors,
-        "curvature": curvature,
-        "stretch": stretch,
-        "moment": moment,
-        "force": force,
-        "angular_momentum": angular,
-        "linear_momentum": linear,
-    }
+    """Fields worth drawing, as :func:`fdgeom.systems.rods.output.shown` names them."""
+    pose = beam.position, beam.orientation
+    return shown(pose, beam.strain, beam.stress(), beam.momentum, beam.velocity)
 
 
 def _halves(f: Expr) -> tuple[Expr, Expr]:

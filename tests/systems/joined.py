@@ -1,12 +1,15 @@
 """Beams put together for the tests of joints."""
 
 import numpy as np
-from firedrake import IntervalMesh
+from firedrake import IntervalMesh, as_vector
 
 import fdgeom as fg
 from fdgeom.lie import arrays
 
 Z = (0.0, 0.0, 1.0)
+FIELD = np.array([0.3, -9.81, 1.0])
+AXIS = np.array([1.0, 2.0, 2.0]) / 3
+SPRING, DAMPER, REST = 60.0, 1.5, 0.1
 
 
 def section(**changes):
@@ -45,3 +48,22 @@ def spin(beam, omega, drift=(0.0, 0.0, 0.0)):
     linear = np.cross(omega, x) + np.array(drift)
     beam.velocity.dat.data[:, :3] = arrays.quaternion.rotate_inverse(q, np.tile(omega, (len(q), 1)))
     beam.velocity.dat.data[:, 3:] = arrays.quaternion.rotate_inverse(q, linear)
+
+
+def sprung_chain(**options):
+    """A slide from the ground, a hinge and a ball, all with springs and dampers; a turned end."""
+    turned = fg.GivenPose(orientation=lambda t: as_vector([1, 0, 0, 0.4 * t**2]))
+    beams = [
+        straight((0, 0, 0), (0, 1, 0), 2, **options),
+        straight((0, 1, 0), (0, 1, 1), 2, **options),
+        straight((0, 1, 1), (1, 1, 1), 2, right=turned, **options),
+    ]
+    joints = [
+        fg.Prismatic(
+            fg.ground, beams[0].left, axis=AXIS, stiffness=SPRING, damping=DAMPER, rest=REST
+        ),
+        # From the later beam to the earlier one: the numbers of their nodes the other way round.
+        fg.Revolute(beams[1].left, beams[0].right, axis=(1, 1, 0), stiffness=5.0, damping=0.4),
+        fg.Spherical(beams[1].right, beams[2].left, stiffness=4.0, damping=0.3),
+    ]
+    return fg.Assembly(beams, joints, loads=fg.Gravity(FIELD))

@@ -25,6 +25,7 @@ from fdgeom.systems.rods.in_space import BeamInSpace
 from fdgeom.systems.rods.loads import Gravity, check_loads
 from fdgeom.systems.rods.motion import RodMotion
 
+SIDES = ("first", "second")
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
 
@@ -106,6 +107,7 @@ class Assembly(RodMotion):
         names = ("position", "orientation")
         fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
         joint_set = None
+        self._ends: list[dict[str, Hold]] = []
         holds = self._holds()
         if joints:
             fixed = {number for number, hold in holds if len(hold.components)}
@@ -163,11 +165,13 @@ class Assembly(RodMotion):
         """Held nodes by number: held ends of the beams, and the nodes of the ground."""
         network, found = self.network, []
         for beam in self.beams:
+            self._ends.append({})
             for end in beam.ends:
                 check_end(end.name, end.kind)
                 if end.kind != "free":
                     number = network.node(Place(beam, end.name))
                     hold = Hold(f"a {end.name} end", network.local(number), end.kind)
+                    self._ends[-1][end.name] = hold
                     found.append((number, hold))
         for number in network.ends[network.ends >= network.starts[-1]]:
             found.append((int(number), Hold("the ground", network.local(number), "clamped")))
@@ -229,13 +233,69 @@ class Assembly(RodMotion):
             link.settle()
         self._written = [v[: self.network.starts[-1]] for v in values]
 
+    # --- what the recording reads ----------------------------------------------------------------
+    def output_fields(self) -> dict[str, Expr]:
+        """Those of a beam, and ``beam``: the number of the beam that a cell is a piece of."""
+        network = self.network
+        number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
+        return super().output_fields() | {"beam": network.cellwise(number.astype(float), "beam")}
+
+    def output_cells(self) -> np.ndarray | None:
+        """Which of this rank's cells are drawn: pieces of beams, not joints."""
+        inside = self._in_rods()
+        return None if inside is True else inside
+
     # --- numbers ---------------------------------------------------------------------------------------
-    def force(self, joint: Joint) -> np.ndarray:
-        """Force (3, space frame) that a joint exerts on its second place now."""
-        index = next((k for k, j in enumerate(self.joints.joints) if j is joint), None)
+    def force(self, joint: Joint, side: str = "second") -> np.ndarray:
+        """Force (3, in space) that a joint with its spring and damper exerts on one of its places.
+
+        Parameters
+        ----------
+        joint : Joint
+            One of this assembly.
+        side : {"second", "first"}
+            On which place.
+
+        Notes
+        -----
+        After a step these are the forces of that step, as its equations have them: with
+        `GeneralizedAlpha` those at its end, with `EnergyMomentum` their mean over it. Before the
+        first step, and where a configuration or velocity has been set since, they are those of the
+        equations of motion at the present state; after `VariationalIntegrator` too.
+        """
+        return self._exerted(joint, side)[3:]
+
+    def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
+        """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
+        return self._exerted(joint, side)[:3]
+
+    def _exerted(self, joint: Joint, side: str) -> np.ndarray:
+        if side not in SIDES:
+            raise ValueError(f"side must be one of {SIDES}, not {side!r}")
+        joints = () if self.joints is None else self.joints.joints
+        index = next((k for k, j in enumerate(joints) if j is joint), None)
         if index is None:
             raise ValueError(f"joint: {joint!r} is none of this assembly")
-        return self.joints.force(index, self.multiplier, self.orientation)
+        return self.forces().joints()[index, SIDES.index(side)]
+
+    def joint_forces(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Moment and force of each joint on its second place: :meth:`moment` and :meth:`force`."""
+        if self.joints is None:
+            return []
+        return [(wrench[:3], wrench[3:]) for wrench in self.forces().joints()[:, 1]]
+
+    def reactions(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
+        """For each beam what holds its held ends: moment about the node, and force, both in space.
+
+        ``reactions()[k]["left"]`` is that of ``beams[k]``; the moment at a `GivenPose` with an
+        orientation is the torque that turns it. Joints to the ground are joints: see :meth:`force`,
+        also for the state that they belong to.
+        """
+        values = self.forces().supports()
+        return tuple(
+            {name: self.held_by(values, hold) for name, hold in holds.items()}
+            for holds in self._ends
+        )
 
     def shapes(self) -> list[np.ndarray]:
         """Positions of each beam's nodes, (nodes, 3) in the order of the arc length, on all ranks."""

@@ -11,9 +11,9 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.lie import arrays, quaternion
+from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves
-from fdgeom.systems.joints.joint import Joint, Prismatic, Side, Spherical, triad
+from fdgeom.systems.joints.joint import Joint, Side, Spherical, triad
 from fdgeom.systems.joints.network import Network
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.variation import Pose, displaced, rate
@@ -86,8 +86,6 @@ class JointSet:
             for i, joint in enumerate(self.joints):
                 node = np.sort(network.ends[i])[k]
                 values[network.pieces + i] = rotations[node].T @ triad(joint.axis)
-            if k == 0:
-                self._first_triads = values[network.pieces :]
             found.append(network.packed(values, "triads", cells=True))
         return tuple(found)
 
@@ -220,15 +218,11 @@ class JointSet:
         return ufl.dot(q, halves(second, "v")[0]) - ufl.dot(p, halves(first, "v")[0])
 
     # --- numbers -----------------------------------------------------------------------------------------
-    def force(self, index: int, multiplier, orientation) -> np.ndarray:
-        """Force (3, space frame) that a joint exerts on its second place."""
-        numbering, joint = self._network.numbering, self.joints[index]
-        force = numbering.gather(multiplier)[self.owner_nodes[index]][:3]
-        if isinstance(joint, Prismatic):
-            first = np.sort(self._network.ends[index])[0]
-            rotation = arrays.quaternion.matrix(numbering.gather(orientation)[first])
-            force = (rotation @ self._first_triads[index])[:, :2] @ force[:2]
-        return force if self._swapped[index] else -force
+    def at_sides(self, values) -> np.ndarray:
+        """Values (DG1) on the first and the second side of each joint, (joints, 2, ...)."""
+        found = self._network.at_ends(values)[self._network.pieces :]
+        found[self._swapped] = found[self._swapped, ::-1]
+        return found
 
     def _displaced(self, configuration: Pose, displacement: Expr) -> tuple[Side, Side]:
         a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)

@@ -35,14 +35,14 @@ class BeamMotion(RodMotion):
     def __init__(self, beam: Beam) -> None:
         super().__init__(beam.rod, beam.position, beam.orientation)
         self.beam = beam
-        holds = []
+        self._holds: dict[str, Hold] = {}
         for end, boundary in zip(beam.ends, (1, 2), strict=True):
             check_end(end.name, end.kind)
             if end.kind != "free":
                 nodes = np.asarray(self.space.boundary_nodes(boundary), dtype=int)
-                holds.append(Hold(f"{end.name} end", nodes, end.kind))
-        if holds:
-            self.given = HeldNodes(self, holds)
+                self._holds[end.name] = Hold(f"{end.name} end", nodes, end.kind)
+        if self._holds:
+            self.given = HeldNodes(self, list(self._holds.values()))
         self._fields = BeamInSpace(beam)
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
@@ -59,6 +59,15 @@ class BeamMotion(RodMotion):
     def check_start(self) -> None:
         self.prepare()
         super().check_start()
+
+    def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """What holds each held end: moment about its node, and force, in space, two arrays of 3.
+
+        The moment at a `GivenPose` with an orientation is the torque that turns it. See `forces` for
+        the state that they belong to.
+        """
+        values = self.forces().supports()
+        return {name: self.held_by(values, hold) for name, hold in self._holds.items()}
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -12,12 +13,13 @@ from mpi4py import MPI
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.motion import Motion
-from fdgeom.systems.rods.held_nodes import HeldNodes
+from fdgeom.systems.rods.forces import Forces, SolvedForces
+from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
 from fdgeom.systems.rods.inertia import Inertia
+from fdgeom.systems.rods.output import RodOutput
 from fdgeom.systems.rods.potentials import potential_density
 from fdgeom.systems.rods.rod import Rod
 
@@ -65,6 +67,8 @@ class RodMotion(Motion):
         #: What has inertia: the sections, and what a subclass adds.
         self.inertias: list[Inertia] = [rod.inertia]
         self._displacements: dict[Function, PointwiseUpdate] = {}
+        #: The forces of the last step, as the stepper that took it knows them.
+        self.step_forces: Forces | None = None
 
     # --- as a motion ---------------------------------------------------------------------------
     def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
@@ -173,15 +177,45 @@ class RodMotion(Motion):
             self._held[key] = [get_assembler(form) for form in self.momenta()[name]]
         return np.array([float(a.assemble()) for a in self._held[key]])
 
+    # --- forces ----------------------------------------------------------------------------------
+    @cached_property
+    def _present_forces(self) -> SolvedForces:
+        return SolvedForces(self)
+
+    def forces(self) -> Forces:
+        """What supports and joints exert now.
+
+        After a step they are that step's. Where none has been taken, or configuration or velocity
+        have been set since, the equations of motion are solved for accelerations and multipliers.
+        """
+        self.prepare()
+        if self.step_forces is not None and self.step_forces.belong():
+            return self.step_forces
+        self._present_forces.solve()
+        return self._present_forces
+
+    def held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
+        """Moment and force (3 each, in space) of a held node, of the values at the owned nodes."""
+        total = np.zeros(6)
+        for node in hold.nodes[hold.nodes < len(values)]:
+            total[hold.components] += values[node, hold.components]
+        total = self.comm.allreduce(total)
+        return total[:3], total[3:]
+
     # --- what the recording reads ----------------------------------------------------------------
+    @cached_property
+    def _output(self) -> RodOutput:
+        return RodOutput(self)
+
     def output_fields(self) -> dict[str, Expr]:
-        """Position, directors and velocity, the angular in the body frame and the linear in space."""
-        axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-        directors = {
-            f"director{k + 1}": quaternion.rotate(self.orientation, ufl.as_vector(axis))
-            for k, axis in enumerate(axes)
-        }
-        return {"position": self.position, **directors, "velocity": self.v}
+        """Fields worth drawing, as :func:`fdgeom.systems.rods.output.shown` names them."""
+        self.refresh_output()
+        return self._output.fields()
+
+    def refresh_output(self) -> None:
+        """Bring the fields for drawing up to date."""
+        self.prepare()
+        self._output.refresh()
 
     def output_coordinates(self) -> Function:
         """The nodes' positions."""
