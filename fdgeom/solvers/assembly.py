@@ -8,6 +8,7 @@ from petsc4py import PETSc
 from pyop2.global_kernel import compile_global_kernel
 
 from fdgeom.forms import MATRIX_COMPILER
+from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.data import fields
 
 
@@ -28,8 +29,9 @@ class VectorAssembly:
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()
         self.tensor = Cofunction(test.function_space().dual())
-        self._assembler = get_assembler(form)
-        self._assembler.assemble(tensor=self.tensor)
+        with paused_collection():
+            self._assembler = get_assembler(form)
+            self._assembler.assemble(tensor=self.tensor)
         self._kernels = None
         if test.function_space().comm.size == 1:
             self._parts = fields(self.tensor)
@@ -65,10 +67,11 @@ class MatrixAssembly:
     """
 
     def __init__(self, form: Form, mat_type: str) -> None:
-        self._assembler = get_assembler(
-            form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER
-        )
-        self._tensor = self._assembler.assemble()
+        with paused_collection():
+            self._assembler = get_assembler(
+                form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER
+            )
+            self._tensor = self._assembler.assemble()
         self.matrix = self._tensor.petscmat
         self.matrix.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
         spaces = [a.function_space() for a in form.arguments()]

@@ -6,6 +6,8 @@ from firedrake import Form
 from firedrake.assemble import ZeroFormAssembler, get_assembler
 from pyop2.global_kernel import compile_global_kernel
 
+from fdgeom.solvers.collection import paused_collection
+
 
 class FunctionalAssembly:
     """Evaluates a form without arguments with the present values of its coefficients.
@@ -20,8 +22,9 @@ class FunctionalAssembly:
         self._assembler, self._kernels = None, []
         if form.empty():
             return
-        self._assembler = get_assembler(form)
-        self._assembler.assemble()
+        with paused_collection():
+            self._assembler = get_assembler(form)
+            self._assembler.assemble()
         if not isinstance(self._assembler, ZeroFormAssembler) or form.ufl_domain().comm.size > 1:
             self._kernels = None
             return
