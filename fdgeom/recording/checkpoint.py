@@ -11,6 +11,8 @@ import h5py
 import numpy as np
 from firedrake import CheckpointFile, Function, FunctionSpace
 
+from fdgeom.taping import not_taped
+
 from .collective import on_root, positive_integer, writable_file
 from .finite import require_finite_functions
 from .transfer import Transfer
@@ -103,6 +105,7 @@ def _replace(temporary: Path, path: Path) -> None:
     os.replace(temporary, path)
 
 
+@not_taped
 def resume(stepper, path: str | os.PathLike) -> None:
     """Fill `stepper` with the state in a restart file: its functions, t and steps.
 

@@ -8,6 +8,8 @@ import time
 
 from pyadjoint import stop_annotating
 
+from fdgeom.taping import not_taped
+
 from .checkpoint import Checkpoint
 from .collective import positive_integer
 from .csvfile import CSVFile, header
@@ -18,6 +20,7 @@ from .monitors import Monitors
 from .progress import Pace, Progress
 
 
+@not_taped
 def run(
     stepper,
     until: float | None = None,

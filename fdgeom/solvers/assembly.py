@@ -10,9 +10,18 @@ from pyop2.global_kernel import compile_global_kernel
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.data import fields
+from fdgeom.solvers.derived import derived_in
 
 
-class VectorAssembly:
+class _Assembly:
+    """What both kinds share."""
+
+    def _refresh(self) -> None:
+        for derived in self._derived:
+            derived.refresh()
+
+
+class VectorAssembly(_Assembly):
     """Assembles a linear form into :attr:`tensor` again and again.
 
     Parameters
@@ -29,6 +38,8 @@ class VectorAssembly:
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()
         self.tensor = Cofunction(test.function_space().dual())
+        self._derived = derived_in(form)
+        self._refresh()
         with paused_collection():
             self._assembler = get_assembler(form)
             self._assembler.assemble(tensor=self.tensor)
@@ -39,6 +50,7 @@ class VectorAssembly:
 
     def assemble(self) -> Cofunction:
         """Assemble with the present values of the form's coefficients."""
+        self._refresh()
         if self._kernels is None:
             return self._assembler.assemble(tensor=self.tensor)
         for part in self._parts:
@@ -50,7 +62,7 @@ class VectorAssembly:
         return self.tensor
 
 
-class MatrixAssembly:
+class MatrixAssembly(_Assembly):
     """Assembles a bilinear form into :attr:`matrix` again and again.
 
     Parameters
@@ -67,6 +79,8 @@ class MatrixAssembly:
     """
 
     def __init__(self, form: Form, mat_type: str) -> None:
+        self._derived = derived_in(form)
+        self._refresh()
         with paused_collection():
             self._assembler = get_assembler(
                 form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER
@@ -80,6 +94,7 @@ class MatrixAssembly:
 
     def assemble(self) -> PETSc.Mat:
         """Assemble with the present values of the form's coefficients."""
+        self._refresh()
         if self._kernels is None:
             self._assembler.assemble(tensor=self._tensor)
             return self.matrix

@@ -7,6 +7,7 @@ from firedrake.assemble import ZeroFormAssembler, get_assembler
 from pyop2.global_kernel import compile_global_kernel
 
 from fdgeom.solvers.collection import paused_collection
+from fdgeom.solvers.derived import derived_in
 
 
 class FunctionalAssembly:
@@ -19,9 +20,10 @@ class FunctionalAssembly:
     """
 
     def __init__(self, form: Form) -> None:
-        self._assembler, self._kernels = None, []
+        self._assembler, self._kernels, self._derived = None, [], ()
         if form.empty():
             return
+        self._derived = derived_in(form)
         with paused_collection():
             self._assembler = get_assembler(form)
             self._assembler.assemble()
@@ -36,6 +38,8 @@ class FunctionalAssembly:
 
     def assemble(self) -> float:
         """The present value."""
+        for derived in self._derived:
+            derived.refresh()
         if self._kernels is None:
             return float(self._assembler.assemble())
         value = 0.0

@@ -9,7 +9,9 @@ from firedrake import Function
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into
+from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiled.unit import Program, Unit
+from fdgeom.taping import not_taped
 
 
 class PointwiseUpdate:
@@ -31,7 +33,8 @@ class PointwiseUpdate:
     -----
     The expressions are compiled once (TSFC's kernel for one node in a loop over all nodes, ghosts
     included), so :meth:`apply` costs microseconds and nothing needs to be communicated after it.
-    Without a C++ compiler Firedrake interpolates them, in milliseconds.
+    Without a C++ compiler Firedrake interpolates them, in milliseconds. Functions whose degrees of
+    freedom are no values at nodes (N1curl, RT) may be combined linearly, by ``Function.assign``.
     """
 
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
@@ -40,18 +43,23 @@ class PointwiseUpdate:
         self._assignments = dict(assignments)
         self._unit: Unit | None = None
         program = Program(next(iter(assignments)).function_space().mesh())
-        self._phase = program.add_update(assignments)
         try:
+            self._phase = program.add_update(assignments)
             self._unit = Unit(program)
-        except RuntimeError as error:
+            return
+        except CannotCompile:
+            self._put = Function.assign
+        except NoCompiler as error:
             warnings.warn(f"interpolating instead: {error}", stacklevel=2)
-            self._values = {t: Function(t.function_space()) for t in self._assignments}
+            self._put = Function.interpolate
+        self._values = {t: Function(t.function_space()) for t in self._assignments}
 
+    @not_taped
     def apply(self) -> None:
-        """Do the assignments."""
+        """Do the assignments; ``NotImplementedError`` while pyadjoint records."""
         if self._unit is None:
             for target, value in self._values.items():
-                value.interpolate(self._assignments[target])
+                self._put(value, self._assignments[target])
             for target, value in self._values.items():
                 copy_into(target, value)
             return

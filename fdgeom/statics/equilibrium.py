@@ -19,6 +19,7 @@ from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem, check_beam
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.of_beam import check_poses
+from fdgeom.taping import not_taped, off_the_tape
 
 
 class StaticEquilibrium:
@@ -64,6 +65,7 @@ class StaticEquilibrium:
     >>> moment, force = statics.reactions()["left"]  # doctest: +SKIP
     """
 
+    @off_the_tape
     def __init__(
         self,
         beam: Beam,
@@ -111,6 +113,7 @@ class StaticEquilibrium:
         )
 
     # --- solving -------------------------------------------------------------------------------------
+    @not_taped
     def solve(
         self,
         load: float = 1.0,
@@ -170,6 +173,7 @@ class StaticEquilibrium:
             self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
             self._load_step(load, time, halvings - 1)
 
+    @not_taped
     def follow(self, step: float, *, steps: int = 1) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
 

@@ -14,6 +14,7 @@ from fdgeom.statics.problem import check_beam
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.ends import HeldEnd
 from fdgeom.systems.rods.of_beam import check_poses
+from fdgeom.taping import not_taped
 
 
 class VibrationModes:
@@ -54,6 +55,7 @@ class VibrationModes:
     slow ones.
     """
 
+    @not_taped
     def __init__(self, beam: Beam, number: int = 10, *, load: float = 1.0) -> None:
         check_beam(beam)
         space = beam.velocity.function_space()

@@ -22,6 +22,7 @@ from scipy.sparse.linalg import splu
 from ufl.core.expr import Expr
 
 from fdgeom.forms import MATRIX_COMPILER
+from fdgeom.solvers.derived import refresh
 from fdgeom.systems.beam import Beam
 
 _EPS = np.finfo(float).eps
@@ -103,6 +104,7 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
     test, trial = TestFunction(space), TrialFunction(space)
     probe = TestFunction(beam.strain.function_space())
     factor = Constant(load)
+    refresh(rod.balance(pose, beam.velocity, beam.velocity, test))
 
     def in_cells(density: Expr):
         return rod.cells.sum(dot(density, probe) / rod.cells.length)

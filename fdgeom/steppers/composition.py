@@ -112,6 +112,7 @@ class _Composed(Stepper):
             self.dt,
             solver_parameters=self._given,
             options_prefix=self._prefix or None,
+            compiled=False,  # its steps are not taken as such
             **self._method_options,
         )
         self._prepare_sequence()
@@ -136,6 +137,8 @@ class _FlowsComposed(_Composed):
 
     def _prepare_sequence(self) -> None:
         first, second = self._flows()
+        #: The flow with which time passes.
+        self._timed = second
         sequence, pair = [], (first, second)
         for fraction in pair_fractions().tolist():
             sequence += [(flow, fraction) for flow in pair]
@@ -153,9 +156,16 @@ class _FlowsComposed(_Composed):
         return inner[0][0], inner[1][0]
 
     def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        for substep, fraction in self._sequence:
-            substep.take(fraction * dt)
+        system, now = self.system, t
+        system.set_time(t + dt)
+        try:
+            for flow, fraction in self._sequence:
+                if flow is self._timed:
+                    system.set_clock(now + 0.5 * fraction * dt)
+                    now += fraction * dt
+                flow.take(fraction * dt)
+        finally:
+            system.set_clock(t + dt)
 
     def substeps(self):
         return self._sequence

@@ -9,6 +9,7 @@ from mpi4py import MPI
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
 from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.derived import all_constants
 
 # So many steps at the most are repeated to come back to the last good state after a failure.
 _CHUNK = 256
@@ -25,6 +26,8 @@ class FusedSteps:
         Functions that the user may change between two calls.
     tolerances : callable
         ``tolerances(substep)`` gives rtol, atol, stol and the limit of iterations.
+    clocks : sequence of Constant
+        What holds the time, which compiled steps do not set.
 
     Raises
     ------
@@ -32,13 +35,14 @@ class FusedSteps:
         If a substep is not local, or a condition changes in time; says which.
     """
 
-    def __init__(self, substeps: Sequence, live, tolerances) -> None:
+    def __init__(self, substeps: Sequence, live, tolerances, clocks: Sequence = ()) -> None:
         mesh = substeps[0][0].stage.unknown.subfunctions[0].function_space().mesh()
         self._program = Program(mesh)
         self._live = tuple(live)
         self._snapshot = Snapshot(self._live)
         phases: dict[int, list[tuple]] = {}
         self._sequence, self._names = [], []
+        self._clocks = tuple(clocks)
         for substep, fraction in substeps:
             if id(substep) not in phases:
                 phases[id(substep)] = self._add(substep, tolerances(substep))
@@ -54,6 +58,9 @@ class FusedSteps:
             raise CannotCompile(f"{substep.name}: an unknown of several parts has given values")
         if substep.stage.gradient_test is not None:
             raise CannotCompile(f"{substep.name}: the variational derivative is an unknown")
+        read = all_constants(substep.residual)
+        if any(clock is constant for clock in self._clocks for constant in read):
+            raise CannotCompile(f"{substep.name}: a coefficient is a function of the time")
         before = [self._program.add_update(group) for group in substep.preparations]
         solve = self._program.add_solve(
             substep.residual,
@@ -71,6 +78,15 @@ class FusedSteps:
             unit = Unit(self._program, chain=chain, live=self._live)
             self._units[chain] = unit, unit.moves(self._sequence)
         return self._units[chain]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the code has been compiled."""
+        return bool(self._units)
+
+    def make_ready(self) -> None:
+        """Compile the code; raises whatever stops that."""
+        self._unit()
 
     def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
         """Take up to ``steps`` steps.

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar
 
 from fdgeom.errors import StepFailed
 from fdgeom.solvers.collection import paused_collection
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, wants_compiled
 from fdgeom.steppers.call import StepperType
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
+from fdgeom.taping import not_taped, off_the_tape
 
 
 class Stepper(metaclass=StepperType):
@@ -34,12 +37,20 @@ class Stepper(metaclass=StepperType):
     compiled : bool, optional
         Whether to run the steps in compiled code where all solves of the method are local (the
         default, where no option asks for more than other tolerances). False, like the option
-        ``fdgeom_compiled 0``, goes through PETSc SNES; True raises if it is not possible.
+        ``fdgeom_compiled 0``, goes through PETSc SNES, and so does whatever cannot be compiled, by
+        itself: :attr:`why_not_compiled` says why. True raises if it is not possible.
 
     Raises
     ------
     TypeError, ValueError
         If the system lacks what the method needs, ``dt`` is not positive, or an option is unknown.
+
+    Notes
+    -----
+    Between two calls of :meth:`advance` the state and every coefficient may be changed: Functions and
+    Constants in the system's forms and what they are made of, and the mesh's coordinates; by
+    Firedrake, a PETSc Vec or a NumPy view. The next step sees the new values, in compiled code and
+    through PETSc SNES alike; accelerations that a method carries are those of the last step.
     """
 
     #: Order of convergence in time.
@@ -51,6 +62,7 @@ class Stepper(metaclass=StepperType):
     #: What is conserved to round-off.
     conserves: ClassVar[tuple[str, ...]] = ()
 
+    @off_the_tape
     def __init__(
         self,
         system,
@@ -66,7 +78,11 @@ class Stepper(metaclass=StepperType):
         wanted = wants_compiled(self._given, self._prefix, compiled)
         with paused_collection(), self._compiling():
             self._setup()
-            self._fused = self._fuse(required=bool(compiled)) if wanted else None
+            self._fused: FusedSteps | None = None
+            self._why_not: str | None = "an option or compiled=False asks for PETSc SNES"
+            self._required = bool(compiled)
+            if wanted:
+                self._fuse()
         self._snapshot = Snapshot(self._moving())
         #: Time, and number of steps taken.
         self.t: float = 0.0
@@ -89,11 +105,14 @@ class Stepper(metaclass=StepperType):
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` (which compositions make negative)."""
 
+    @not_taped
     def advance(self, steps: int = 1) -> None:
         """Take ``steps`` steps.
 
         Raises
         ------
+        NotImplementedError
+            While pyadjoint records: steps are not on its tape.
         StepFailed
             If a step cannot be taken; the state is then the one before that step.
         """
@@ -171,21 +190,48 @@ class Stepper(metaclass=StepperType):
         """Whether the steps run in compiled code."""
         return self._fused is not None
 
-    def _fuse(self, required: bool) -> FusedSteps | None:
-        try:
+    @property
+    def why_not_compiled(self) -> str | None:
+        """Why the steps go through PETSc SNES, in a sentence; None if they run in compiled code."""
+        return None if self.is_compiled else self._why_not
+
+    def _fuse(self) -> None:
+        """Make compiled steps, if that can be done."""
+        with self._falling_back():
             substeps = self.substeps()
             if not substeps:
                 raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
-            return FusedSteps(substeps, self._moving(), self._tolerances)
-        except CannotCompile as reason:
-            if required:
-                raise ValueError(f"compiled: this stepper cannot be compiled: {reason}") from reason
-            return None
+            self._fused = FusedSteps(substeps, self._moving(), self._tolerances, self.system.clocks)
+
+    @contextmanager
+    def _falling_back(self) -> Iterator[None]:
+        """Whatever stops the compilation: keep the reason, and go through PETSc SNES."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except Exception as error:
+            known = isinstance(error, CannotCompile | NoCompiler)
+            self._fused = None
+            self._why_not = str(error) if known else f"{type(error).__name__}: {error}"
+            if self._required:
+                raise ValueError(
+                    f"compiled: this stepper cannot be compiled: {self._why_not}; leave compiled out, "
+                    "and the steps go through PETSc SNES"
+                ) from error
+            if not isinstance(error, CannotCompile):
+                _warn(self.system.mesh.comm, self._why_not)
 
     def _tolerances(self, substep) -> tuple[float, float, float, int]:
         return tolerances_of(substep.options({})[0])
 
     def _advance_fused(self, steps: int) -> None:
+        if not self._fused.is_ready:
+            with self._falling_back():
+                self._fused.make_ready()
+            if self._fused is None:
+                self._advance(steps)
+                return
         done, why = self._fused.advance(steps, self._dt)
         for _ in range(done):  # as single steps would add it up
             self.t += self._dt
@@ -197,6 +243,11 @@ class Stepper(metaclass=StepperType):
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
+
+
+def _warn(comm, why: str) -> None:
+    if comm.rank == 0:
+        warnings.warn(f"steps go through PETSc SNES, and are slower: {why}", stacklevel=4)
 
 
 def _positive(name: str, value) -> float:

@@ -103,9 +103,15 @@ class Sweep(Stepper):
         return {"configuration": self.configuration} if hasattr(self.system, "position") else {}
 
     def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        for substep, fraction in self._substeps:
-            substep.take(fraction * dt)
+        system = self.system
+        system.set_time(t + dt)
+        # Symmetric, so that methods of second order stay so where coefficients change in time.
+        system.set_clock(t + 0.5 * dt)
+        try:
+            for substep, fraction in self._substeps:
+                substep.take(fraction * dt)
+        finally:
+            system.set_clock(t + dt)
 
     def substeps(self):
         return self._substeps

@@ -103,6 +103,7 @@ class VariationalIntegrator(Stepper):
         self._known = Snapshot((system.v, *system.configuration))
         self._begin.apply()
         self._known.take()
+        self._inertia_seen = self._inertia.version()
 
     def _of_velocity(self):
         """M v, with the translation in the body frame if the group is SE(3)."""
@@ -224,8 +225,10 @@ class VariationalIntegrator(Stepper):
         return (*super()._moving(), self._momentum)
 
     def _advance(self, steps: int) -> None:
-        if not self._known.holds():
+        version = self._inertia.version()
+        if version != self._inertia_seen or not self._known.holds():
             self._begin.apply()
+            self._inertia_seen = version
         try:
             super()._advance(steps)
         finally:

@@ -25,7 +25,8 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion, se3
 from fdgeom.lie.operands import halves, join
 from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
-from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.data import Number, Snapshot
+from fdgeom.solvers.derived import derived_in
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.beam_ends import BeamEnd, left_and_right
 from fdgeom.systems.beam_output import momentum_forms, output_fields
@@ -41,6 +42,7 @@ from fdgeom.systems.rods.of_beam import check_for_bracket, rod_of, set_shape
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import check_measure
 from fdgeom.systems.section import Section
+from fdgeom.taping import not_taped
 
 if TYPE_CHECKING:
     from fdgeom.systems.rods.beam_motion import BeamMotion
@@ -66,12 +68,13 @@ class Beam(PoissonSystem):
         What holds the end at the smaller and the larger coordinate. "pinned": its position is held,
         its rotation free. A callable ``velocity(t)`` prescribes the motion: it takes the time (a
         UFL constant) and gives the body velocity (angular, linear) as a vector of 6.
-    reference_strain : UFL expression, optional
+    reference_strain : UFL expression, array_like or callable, optional
         Strain of the stress-free shape, a vector of 6 in the body frame: a beam curved or twisted
-        at rest.
+        at rest. An expression may contain the mesh coordinate, and Functions and Constants that
+        change; a callable takes the time ``t``, or the arc length and the time ``s, t``.
     reference_shape : pair of UFL expressions, optional
         The stress-free shape instead: position (3) and unit quaternion (4) in space as expressions
-        of the mesh coordinate. The beam starts there.
+        of the mesh coordinate, Functions and Constants. The beam starts there.
     loads : Load, Gravity or a sequence of them
         What acts on the beam; loads that depend on the time in configuration form only.
     damping : float or (6, 6) array_like, optional
@@ -104,6 +107,14 @@ class Beam(PoissonSystem):
     {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds with (a, α) = δf/δz and
     (b, β) = δh/δz, the terms with strain at the Gauss points, the last at the nodes: Chen & Shi
     (2025), equations (41) and (50). Free ends are natural.
+
+    What the section, the loads, the damping and the stress-free shape are made of is read anew when
+    it has changed, by every stepper, compiled or not, in an assembly too, by statics, energies and
+    monitors: a natural strain that changes in time is actuation. ``beam.reference_strain`` is a
+    Function; values that are assigned to it stay until something changes in the expression that it
+    was given by. Of a function of time, methods on strain and momentum take the value in the middle
+    of each (sub)step, those in configuration form the value at the time where they balance forces;
+    all keep their order.
     """
 
     def __init__(
@@ -159,13 +170,17 @@ class Beam(PoissonSystem):
         self.compliance_of_inertia = body_matrix(
             "section.inertia", section.inertia, scalar_nodal, inverse=True
         )
-        self.reference_strain = sample_shape("reference_strain", reference_strain, strain_space)
+        self.reference_strain = sample_shape(
+            "reference_strain", reference_strain, strain_space, self.time
+        )
         self.loads, self.damping = check_loads(loads), damping
         self.strain_measure = check_measure(strain_measure)
         if reference_shape is not None:
             if reference_strain is not None:
                 raise ValueError("give reference_strain or reference_shape, not both")
             self.reference_strain = Function(strain_space, name="reference_strain")
+        #: The same as the strain of a cell in the beam's measure, if ``reference_shape`` was given.
+        self.shape_strain = None
 
         self.ends: tuple[BeamEnd, BeamEnd] = left_and_right(self, left, right)
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
@@ -179,13 +194,14 @@ class Beam(PoissonSystem):
         )
         self._chain = Chain(self)
         self._settled = Snapshot((self.momentum, self.velocity))
+        self._clock = Number(self.time)
         self._refresh = PointwiseUpdate(
             {self.velocity: dot(self.compliance_of_inertia, self.momentum)}
         )
-        #: Strain of ``reference_shape`` in the beam's measure, if that was given.
-        self.shape_strain = None
         if reference_shape is not None:
-            self.shape_strain = set_shape(self, reference_shape)
+            set_shape(self, reference_shape)
+        self._derived = derived_in(self.stress(), self.compliance_of_inertia)
+        self._mobility_seen = self._mobility_version()
 
     @cached_property
     def rod(self) -> Rod:
@@ -297,9 +313,20 @@ class Beam(PoissonSystem):
             end.check_start()
 
     def prepare(self) -> None:
-        """Make the velocity that of the momentum, if either has been changed since the last step."""
-        if not self._settled.holds():
+        """Make the velocity that of the momentum, if either has been changed since the last step.
+
+        Or the inertia: the momentum is then what stays.
+        """
+        for derived in self._derived:
+            derived.refresh()
+        version = self._mobility_version()
+        if version != self._mobility_seen or not self._settled.holds():
             self._refresh.apply()
+            self._mobility_seen = version
+
+    def _mobility_version(self) -> int:
+        field = self.compliance_of_inertia
+        return field.dat.dat_version if isinstance(field, Function) else 0
 
     def settle(self) -> None:
         self._settled.take()
@@ -308,6 +335,13 @@ class Beam(PoissonSystem):
         self.time.assign(t)
         for end in self.ends:
             end.update()
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self.time,)
+
+    def set_clock(self, t: float) -> None:
+        self._clock.set(t)
 
     def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
         """Momentum, velocity and configuration after a substep of the momentum.
@@ -331,6 +365,7 @@ class Beam(PoissonSystem):
         }
 
     # --- configuration -----------------------------------------------------------------------------
+    @not_taped
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
 
@@ -347,6 +382,7 @@ class Beam(PoissonSystem):
         self._chain.reconstruct(position, orientation)
         self.prepare()
 
+    @not_taped
     def project(self) -> None:
         """Fill strain and momentum from position, orientation and velocity: inverse of the above."""
         self._chain.project()

@@ -9,6 +9,8 @@ import ufl
 from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.derived import collectively, sampled
+
 # Of the largest entry: how symmetric a matrix in double precision is, and how far from singular.
 _SYMMETRIC, _SINGULAR = 1e-12, 1e-14
 
@@ -79,18 +81,9 @@ def _field(name: str, value: Expr, shape: tuple[int, ...], like: Function, check
         TensorFunctionSpace(mesh, "DG", 0, shape=shape) if shape else FunctionSpace(mesh, "DG", 0)
     )
     if isinstance(value, Function) and value.function_space() == space:
-        field = value  # what the user changes is to be seen
-    else:
-        field = Function(space, name=name).interpolate(value)
-    try:
-        check(field.dat.data_ro)
-        message = None
-    except ValueError as error:
-        message = str(error)
-    found = [m for m in space.comm.allgather(message) if m]
-    if found:
-        raise ValueError(found[0])
-    return field
+        collectively(space.comm, lambda: check(value.dat.data_ro))
+        return value  # what the user changes is to be seen
+    return sampled(name, value, space, check=check, private=True)
 
 
 def _check_inertia(matrices: np.ndarray) -> None:

@@ -56,11 +56,15 @@ class Chain:
 
     def project(self) -> None:
         """Fill the strain of the beam from its position and orientation."""
+        self.put_strain(self._beam.position, self._beam.orientation, self._beam.strain)
+
+    def put_strain(self, position: Function, orientation: Function, strain: Function) -> None:
+        """Fill a strain with that of a position and orientation of the beam's nodes."""
         points, nodes = self._lines()
-        x, q = nodes.gather(self._beam.position), nodes.gather(self._beam.orientation)
+        x, q = nodes.gather(position), nodes.gather(orientation)
         q = quaternion.normalize(q)
         relative = se3.pose_compose(se3.pose_inverse((x[:-1], q[:-1])), (x[1:], q[1:]))
-        points.scatter(self._strains(relative), self._beam.strain)
+        points.scatter(self._strains(relative), strain)
 
     def _increments(self, strain):
         """Relative poses (n, 3), (n, 4) between neighbouring nodes."""

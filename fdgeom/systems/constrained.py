@@ -27,6 +27,7 @@ from fdgeom.systems.constraint import Constraint, check_at_rest, fixed_values, m
 from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.projection import Projection
+from fdgeom.taping import not_taped
 
 _NEEDS_CONSTANT_MASS = (
     "the kinetic energy depends on the position q. RATTLE and SHAKE are explicit in the forces only "
@@ -155,6 +156,7 @@ class ConstrainedSystem(MechanicalSystem):
             self.velocity(), self.pairing(trial, w), self.fixed, derivative(rate, self.p, trial)
         )
 
+    @not_taped
     def project(self) -> None:
         """Go to the nearest configuration with g(q) = 0, and drop the part of p against it.
 

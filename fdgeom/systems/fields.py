@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import ufl
-from firedrake import Constant, Function, TensorFunctionSpace
+from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
+from ufl.core.expr import Expr
 
+from fdgeom.solvers.derived import sampled
+from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
 from fdgeom.systems.section import check_positive_definite
 
 
 def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
     """A 6×6 matrix (or its inverse) for use in forms: of a Constant, or a field where it varies.
+
+    The field follows the Functions and Constants in an expression.
 
     Parameters
     ----------
@@ -36,18 +43,26 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
             [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
         )
     space = TensorFunctionSpace(scalar_space.mesh(), scalar_space.ufl_element(), shape=(6, 6))
-    field = Function(space, name=name).interpolate(value)
-    _collectively(space.comm, lambda: check_positive_definite(name, field.dat.data_ro))
-    if inverse:
-        field.dat.data_wo[...] = np.linalg.inv(field.dat.data_ro)
-    return field
+    return sampled(
+        name,
+        value,
+        space,
+        check=lambda values: check_positive_definite(name, values),
+        transform=np.linalg.inv if inverse else None,
+        private=True,
+    )
 
 
-def sample_shape(name: str, value, space) -> Function | None:
-    """A vector of 6 given as an expression or numbers, as a field of ``space``; None stays None."""
+def sample_shape(name: str, value, space, time: Constant) -> Function | None:
+    """A vector of 6 given as an expression, a function of time or of arc length and time, or numbers.
+
+    Returns a field of ``space`` that follows it; None stays None.
+    """
     if value is None:
         return None
-    if isinstance(value, ufl.core.expr.Expr):
+    if callable(value) and not isinstance(value, Expr):
+        expression = _of_time(name, value, space.mesh(), time)
+    elif isinstance(value, Expr):
         expression = value
     elif np.ndim(value) == 1:
         expression = ufl.as_vector(list(value))
@@ -55,20 +70,17 @@ def sample_shape(name: str, value, space) -> Function | None:
         raise ValueError(f"{name} must be a vector of 6, not {value!r}")
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name} must be a vector of 6, not of shape {expression.ufl_shape}")
-    field = Function(space, name=name).interpolate(expression)
-    bad = not np.all(np.isfinite(field.dat.data_ro))
-    if space.comm.allreduce(int(bad)):
-        raise ValueError(f"{name} must be finite everywhere along the beam")
-    return field
+
+    def check(values: np.ndarray) -> None:
+        if not np.all(np.isfinite(values)):
+            raise ValueError(f"{name} must be finite everywhere along the beam")
+
+    return sampled(name, expression, space, check=check)
 
 
-def _collectively(comm, check) -> None:
-    """Run a check that may raise on some ranks so that it raises on all."""
-    try:
-        check()
-        message = None
-    except ValueError as error:
-        message = str(error)
-    found = [m for m in comm.allgather(message) if m]
-    if found:
-        raise ValueError(found[0])
+def _of_time(name: str, function: Callable, mesh, time: Constant) -> Expr:
+    count = number_of_arguments(function)
+    if count not in (1, 2):
+        raise ValueError(f"{name}: the function must take (t) or (s, t)")
+    arguments = (SpatialCoordinate(mesh)[0], time)
+    return evaluated(name, function, arguments[2 - count :], 6)

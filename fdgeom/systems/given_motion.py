@@ -10,6 +10,7 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.data import fields
+from fdgeom.solvers.derived import Sources
 
 
 class GivenMotion:
@@ -56,7 +57,7 @@ class GivenMotion:
             self._groups.append((target, group))
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
         self.dofs = self._find(bcs, space)
-        self._evaluated = False
+        self._read = Sources(*(value for value in values if isinstance(value, Expr)))
         self.update()
 
     @staticmethod
@@ -68,10 +69,10 @@ class GivenMotion:
         return [np.flatnonzero(field.array.reshape(-1)) for field in fields(mark)]
 
     def update(self) -> None:
-        """Evaluate the given values at the present time."""
-        if self._evaluated and not self.moves:
+        """Evaluate the given values at the present time, if they or what they are made of changed."""
+        if not self._read.changed():
             return
-        self._evaluated = True
+        self._read.take()
         for target, group in self._groups:
             for value in group:
                 value.apply(target)

@@ -13,6 +13,7 @@ from fdgeom.solvers.saddle import deficiency
 from fdgeom.systems.constraint import Constraint, check_at_rest, fixed_values
 from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.projection import Projection
+from fdgeom.taping import not_taped
 
 
 class LagrangianSystem(MechanicalSystem):
@@ -124,6 +125,7 @@ class LagrangianSystem(MechanicalSystem):
         if self.constraint is not None:
             self.constraint.check(self._v, mass, self.fixed)
 
+    @not_taped
     def project(self) -> None:
         """Go to the nearest configuration with g(q) = 0, and drop the velocity's part against it.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from firedrake import Function
+from firedrake import Constant, Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
@@ -80,6 +80,9 @@ class MechanicalSystem:
         return self._coordinates
 
     # --- what the steppers ask -------------------------------------------------------------------
+    #: Constants that the steppers set to the time.
+    clocks: tuple[Constant, ...] = ()
+
     def prepare(self) -> None:
         """Bring what depends on the state up to date before a step (nothing)."""
 
@@ -88,6 +91,9 @@ class MechanicalSystem:
 
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming step (it is autonomous)."""
+
+    def set_clock(self, t: float) -> None:
+        """Set the time that coefficients are read at (it is autonomous)."""
 
     def _check_finite(self) -> None:
         for name, f in self.functions().items():

@@ -133,6 +133,10 @@ class Motion(MechanicalSystem):
         return found | {"velocity": self.v, "acceleration": self.acceleration}
 
     # --- what the steppers ask -------------------------------------------------------------------
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self.time,)
+
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming step."""
         self.time.assign(t)

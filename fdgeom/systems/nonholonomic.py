@@ -22,6 +22,7 @@ from fdgeom.solvers.saddle import SaddleSNES, deficiency, saddle_defaults
 from fdgeom.systems.constraint import check_at_rest, fixed_values
 from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.velocity_constraint import VelocityConstraint
+from fdgeom.taping import not_taped
 
 
 class NonholonomicSystem(MechanicalSystem):
@@ -143,6 +144,7 @@ class NonholonomicSystem(MechanicalSystem):
             )
         self.constraint.check(self._v, mass, self.fixed)
 
+    @not_taped
     def project(self) -> None:
         """Change the velocity by a reaction, ∂L/∂q̇(v) = ∂L/∂q̇(v⁰) + A(q)ᵀμ, so that A(q) q̇ = 0.
 

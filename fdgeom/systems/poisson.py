@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import ufl
 from firedrake import (
+    Constant,
     Function,
     MixedFunctionSpace,
     TestFunction,
@@ -30,6 +31,7 @@ from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.systems.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.gradient import pointwise_gradient
 from fdgeom.systems.stage import Stage
+from fdgeom.taping import not_taped
 
 
 class PoissonSystem:
@@ -195,6 +197,7 @@ class PoissonSystem:
             self._held[key] = FunctionalAssembly(form())
         return self._held[key].assemble()
 
+    @not_taped
     def gather_state(self) -> None:
         """Copy the parts into ``state``, where it does not hold them itself."""
         for own, part in zip(self.state.subfunctions, self.parts, strict=True):
@@ -246,6 +249,9 @@ class PoissonSystem:
         return None
 
     # --- what the steppers ask -------------------------------------------------------------------
+    #: Constants that the steppers set to the time.
+    clocks: tuple[Constant, ...] = ()
+
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
         self.check_state()
@@ -258,6 +264,9 @@ class PoissonSystem:
 
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming substep (autonomous in general)."""
+
+    def set_clock(self, t: float) -> None:
+        """Set the time that coefficients are read at, halfway in a step (autonomous in general)."""
 
     def chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
         """Part ``k`` of the state, and of δh/δz if it follows directly, in terms of the unknown."""

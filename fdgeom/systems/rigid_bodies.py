@@ -19,6 +19,7 @@ from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.body_inertia import body_inertia, body_mass
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.motion_projection import MotionProjection
+from fdgeom.taping import not_taped
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -209,6 +210,7 @@ class RigidBodies(Motion):
             )
         super().check_start()
 
+    @not_taped
     def project(self) -> None:
         """Go to a configuration with Φ = 0 near by, and drop the velocity's part against it.
 

@@ -19,8 +19,8 @@ class Section:
     ----------
     stiffness : (6, 6) array_like or UFL expression
         Stiffness D₂: stress resultants (moment, force) from strain (curvature, stretch), in the
-        body frame, rotation first. An expression of the mesh coordinate makes it vary along the
-        beam.
+        body frame, rotation first. An expression may contain the mesh coordinate, so that it varies
+        along the beam, and Functions and Constants: beams follow them when they change.
     inertia : (6, 6) array_like or UFL expression
         Inertia D₁ per length: body momentum (angular, linear) from body velocity.
     axis : {0, 1, 2}

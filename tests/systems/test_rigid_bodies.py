@@ -296,3 +296,19 @@ def test_needs_one_value_in_a_cell():
     with pytest.raises(ValueError, match="orientation must be of a DG0 space"):
         fg.RigidBodies(q, q, inertia=[1, 1, 1])
     assert free_body().constraint_defect() == 0.0
+
+
+def test_inertia_and_mass_follow_the_constants_in_them():
+    size, weight = Constant(1.0), Constant(MASS)
+    motion = np.array([0.3, -0.2, 0.5, 1.0, 2.0, -1.0])
+    moving = rows(mesh, motion, "moving")
+    bodies = make(velocity=moving, inertia=size * tensor, mass=weight)
+    for factor, mass in ((1.0, MASS), (3.0, 0.7)):
+        size.assign(factor)
+        weight.assign(mass)
+        spin, push = motion[:3], motion[3:]
+        one = 0.5 * factor * spin @ np.array(INERTIA) @ spin + 0.5 * mass * push @ push
+        assert bodies.kinetic_energy() == pytest.approx(2 * one, rel=1e-13)
+    size.assign(-1.0)
+    with pytest.raises(ValueError, match="positive definite"):
+        bodies.kinetic_energy()

@@ -16,6 +16,8 @@ from firedrake import (
 )
 from ufl.classes import Form, Integral
 
+from fdgeom.solvers.compiled.refused import CannotCompile
+
 # Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.
 _ROUND_OFF = 1e-14
 
@@ -23,12 +25,20 @@ _ROUND_OFF = 1e-14
 def scalar_space(space) -> FunctionSpace:
     """The space of one component, with the same nodes."""
     element = space.ufl_element()
+    if not has_nodal_values(space):
+        raise CannotCompile(f"{element}: its degrees of freedom are no values at nodes")
     return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
+
+
+def has_nodal_values(space) -> bool:
+    """Whether the degrees of freedom are components at nodes, unlike those of N1curl or RT."""
+    size = int(np.prod(space.value_shape, dtype=int))
+    return space.block_size == size and (size == 1 or bool(space.ufl_element().sub_elements))
 
 
 def is_collocated(space, integral: Integral) -> bool:
     """Whether the mass matrix of a space is diagonal under the measure of an integral."""
-    if integral.integral_type() not in ("cell", "exterior_facet"):
+    if integral.integral_type() not in ("cell", "exterior_facet") or not has_nodal_values(space):
         return False
     if space.mesh().ufl_cell().cellname == "interval":
         metadata = tuple(sorted(integral.metadata().items()))

@@ -12,7 +12,9 @@ from ufl.algorithms import extract_arguments, extract_coefficients
 from ufl.algorithms import replace as put
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.compiled.collocation import has_nodal_values
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
+from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 
@@ -55,6 +57,8 @@ def _check(targets, expressions) -> list[Function]:
             raise ValueError(f"the expression for {name} holds a test or trial function")
         coefficients.update(dict.fromkeys(extract_coefficients(expression)))
     for f in (*targets, *coefficients):
+        if not has_nodal_values(f.function_space()):
+            raise CannotCompile(f"the degrees of freedom of {f.name()} are no values at nodes")
         if f.function_space().node_set is not nodes:
             raise ValueError(
                 f"{f.name()} has other nodes than {targets[0].name()}: interpolate it first"

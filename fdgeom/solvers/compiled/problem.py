@@ -13,10 +13,10 @@ from firedrake import (
     SpatialCoordinate,
     TestFunction,
     VectorFunctionSpace,
-    assemble,
     derivative,
     dx,
 )
+from firedrake.assemble import get_assembler
 from ufl.algorithms import extract_coefficients
 from ufl.algorithms import replace as put
 
@@ -24,7 +24,8 @@ from fdgeom.forms import is_affine, is_zero, tidy
 from fdgeom.solvers.compiled.collocation import is_collocated, scalar_space
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.compiled.terms import Term, terms_of
+from fdgeom.solvers.compiled.terms import Term, terms_of, total
+from fdgeom.solvers.derived import Derived, sampled
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 
@@ -204,7 +205,7 @@ def _weighted(unknown: Function, terms: Sequence[Term], name: str):
     here = _Substitution(unknown)
     for group in groups.values():
         # Scaled to its first term, so that equal functions under other measures look alike.
-        form = here.form(sum((t.number / group[0].number) * t.rest for t in group))
+        form = here.form(total([(t.number / group[0].number) * t.rest for t in group]))
         functions.setdefault(form.signature(), (form, []))[1].append(group[0])
     for number, (form, measured) in enumerate(functions.values()):
         jacobian = tidy(derivative(form, here.unknown))
@@ -249,7 +250,7 @@ class _Substitution:
         if self._coordinate is None:
             mesh, element = self._space.mesh(), scalar_space(self._space).ufl_element()
             space = VectorFunctionSpace(mesh, element, dim=mesh.geometric_dimension)
-            self._coordinate = Function(space).interpolate(SpatialCoordinate(mesh))
+            self._coordinate = sampled("x", SpatialCoordinate(mesh), space, private=True)
         return self._coordinate
 
 
@@ -258,8 +259,12 @@ def _weight(unknown: Function, terms: Sequence[Term]) -> Function:
     space = scalar_space(pieces(unknown)[0].function_space())
     test = TestFunction(space)
     form = Form([t.integral.reconstruct(integrand=t.number * t.geometry * test) for t in terms])
-    weight = Function(space, name="weight")
-    with assemble(form).dat.vec_ro as source, weight.dat.vec_wo as target:
-        source.copy(target)
-    np.asarray(weight.dat.data_ro_with_halos)  # fetches the ghosts
+    weight, assembler = Function(space, name="weight"), get_assembler(form)
+
+    def make() -> None:
+        with assembler.assemble().dat.vec_ro as source, weight.dat.vec_wo as target:
+            source.copy(target)
+        np.asarray(weight.dat.data_ro_with_halos)  # fetches the ghosts
+
+    Derived([weight], [form], make, private=True)
     return weight

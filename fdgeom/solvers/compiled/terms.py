@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import ufl
@@ -22,6 +22,11 @@ from ufl.classes import (
 )
 from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
+
+# A product that would be multiplied out to more terms stays one term.
+_MANY = 256
+# So many terms make a sum as it is written.
+_LONG = 64
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,11 @@ class Term:
         return any(not isinstance(e, SpatialCoordinate) for e in found)
 
     def __str__(self) -> str:
-        text = str(self.integrand)
-        return f"{text[:200]}{'...' if len(text) > 200 else ''} * {self.integral.integral_type()}"
+        kind = self.integral.integral_type()
+        where = {"cell": "the cells", "exterior_facet": "the boundary", "interior_facet": "facets"}
+        names = sorted({f.name() for f in extract_coefficients(self.rest)}) or ["the test function"]
+        slope = ", with derivatives in space" if self.has_derivatives() else ""
+        return f"the integral over {where.get(kind, kind)} of {', '.join(names)}{slope}"
 
 
 def terms_of(form: Form) -> list[Term]:
@@ -85,16 +93,40 @@ def _summands(e: Expr) -> Iterator[tuple[Expr, ...]]:
             yield from _summands(operand)
     elif isinstance(e, Product):
         a, b = e.ufl_operands
-        right = list(_summands(b))
-        for left in _summands(a):
+        left, right = list(_summands(a)), list(_summands(b))
+        if len(left) * len(right) > _MANY:
+            yield tuple(_factors(e))
+            return
+        for one in left:
             for other in right:
-                yield left + other
+                yield one + other
     elif isinstance(e, Division):
         a, b = e.ufl_operands
         for left in _summands(a):
             yield (*left, 1 / b)
     else:
         yield (e,)
+
+
+def _factors(e: Expr) -> Iterator[Expr]:
+    """The factors of a product as it stands."""
+    if isinstance(e, Product):
+        for operand in e.ufl_operands:
+            yield from _factors(operand)
+    elif isinstance(e, Division):
+        a, b = e.ufl_operands
+        yield from _factors(a)
+        yield 1 / b
+    else:
+        yield e
+
+
+def total(expressions: Sequence[Expr]) -> Expr:
+    """Their sum; long ones in pieces, since a deep expression is beyond Python's recursion."""
+    items = list(expressions)
+    while len(items) > _LONG:
+        items = [sum(items[k : k + _LONG]) for k in range(0, len(items), _LONG)]
+    return sum(items)
 
 
 def _weighed(factors: list[Expr]) -> tuple[float, Expr, Expr]:

@@ -17,6 +17,7 @@ from fdgeom.solvers.compiled.exchange import make_exchange
 from fdgeom.solvers.compiled.expressions import expression_kernel
 from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout, chain_order, describe
 from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem, pieces
+from fdgeom.solvers.compiled.refused import NoCompiler
 from fdgeom.solvers.compiled.structs import (
     Context,
     Essential,
@@ -27,6 +28,7 @@ from fdgeom.solvers.compiled.structs import (
     Tolerances,
 )
 from fdgeom.solvers.compiled.tables import Tables
+from fdgeom.solvers.derived import derived_of
 from fdgeom.solvers.essential import EssentialValues
 
 # A NaN must stay one in spite of the other liberties that fast arithmetic takes. Blocks of small
@@ -138,7 +140,13 @@ class Unit:
     chain : bool
         Whether to use the layout of a chain, if the mesh is one.
     live : sequence of Function
-        Functions that change between two calls, beside those that the program writes.
+        Functions that may be guesses and that change between two calls.
+
+    Notes
+    -----
+    Every coefficient may be changed by its owner between two calls, in whatever way: what is copied
+    into the order of a chain is copied anew by :meth:`begin`. Fields that fdgeom alone writes (the
+    coordinates, weights, sampled sections) are copied where they have a new version.
 
     Attributes
     ----------
@@ -161,12 +169,18 @@ class Unit:
         written = {f for p in program.phases for f in p.written}
         # An unknown that starts from another function is nobody's business.
         written -= {f for p in program.phases if p.guess != p.solved for f in p.solved} - set(live)
-        moving = written | set(live)
-        self._copy_in(self.layout.copies(range(len(tables.functions))))
-        self.layout.extend_coordinates()
         numbers = {f: k for k, f in enumerate(tables.functions)}
         self._written = [numbers[f] for f in tables.functions if f in written]
-        self._incoming = self.layout.copies([numbers[f] for f in tables.functions if f in moving])
+        hidden = {f for p in program.phases for f in p.solved} - written - set(live)
+        self._copy_in(self.layout.copies([numbers[f] for f in hidden]))
+        derived = {f: derived_of(f) for f in tables.functions}
+        self._derived = list({id(d): d for d in derived.values() if d is not None}.values())
+        quiet = {f for f, d in derived.items() if d is not None and d.private}
+        quiet.add(tables.coordinates)
+        self._quiet = [(f.dat, self.layout.copies([numbers[f]])) for f in quiet - written]
+        self._versions: list[int] | None = None
+        incoming = [k for f, k in numbers.items() if f not in hidden and f not in quiet - written]
+        self._incoming = self.layout.copies(incoming)
         self._outgoing = self.layout.copies(self._written)
         self._context = self._make_context()
         self._address = ctypes.addressof(self._context)
@@ -270,9 +284,23 @@ class Unit:
 
     def begin(self) -> None:
         """Make the functions' present values known to the unit."""
+        for derived in self._derived:
+            derived.refresh()
         for f in self._ghosted:
             f.update_ghosts()
         self._copy_in(self._incoming)
+        if self.is_chain:
+            self._copy_quiet()
+
+    def _copy_quiet(self) -> None:
+        """Copy the fields that hardly ever change where they did."""
+        versions = [dat.dat_version for dat, _ in self._quiet]
+        if versions == self._versions:
+            return
+        for _, copies in self._quiet:
+            self._copy_in(copies)
+        self.layout.extend_coordinates()
+        self._versions = versions
 
     def _copy_in(self, copies) -> None:
         if copies:
@@ -338,13 +366,13 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
 
     Raises
     ------
-    RuntimeError
+    NoCompiler
         If there is no working C++ compiler; says what to do without.
     """
     try:
         library = compilation.load(code, "cpp", cppargs=(*_FLAGS, *flags), comm=comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:
-        raise RuntimeError(
+        raise NoCompiler(
             "compiled steps need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "
             "install one, or pass compiled=False to step through PETSc SNES instead"
         ) from error

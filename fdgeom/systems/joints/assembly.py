@@ -24,6 +24,7 @@ from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
 from fdgeom.systems.rods.in_space import BeamInSpace
 from fdgeom.systems.rods.loads import Gravity, check_loads
 from fdgeom.systems.rods.motion import RodMotion
+from fdgeom.taping import off_the_tape
 
 SIDES = ("first", "second")
 # Of the size of the assembly: what nodes that meet may be apart.
@@ -79,6 +80,7 @@ class Assembly(RodMotion):
     ...     loads=Gravity((0, 0, -9.81)))  # doctest: +SKIP
     """
 
+    @off_the_tape
     def __init__(
         self,
         beams: Sequence[Beam],
@@ -186,6 +188,10 @@ class Assembly(RodMotion):
         super().set_time(t)
         for beam in self.beams:
             beam.time.assign(t)
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self.time, *(beam.time for beam in self.beams))
 
     def _of_beams(self) -> list[np.ndarray]:
         """Positions, orientations and body velocities of all nodes of the beams."""

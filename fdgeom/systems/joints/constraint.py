@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from firedrake import TestFunction, TrialFunction, assemble
-from firedrake.assemble import get_assembler
 from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.saddle import deficiency
 from fdgeom.systems.joints.joint_set import JointSet
 
@@ -42,7 +42,7 @@ class JointConstraint:
         if name not in self._held:
             test, g = TestFunction(self.space), motion.configuration
             form = joints.value(test, g) if name == "value" else joints.slope(test, motion.v, g)
-            self._held[name] = get_assembler(form)
+            self._held[name] = VectorAssembly(form)
         return self._held[name].assemble().dat.data_ro
 
     def _largest(self, values) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from firedrake import (
 from firedrake.mesh import plex_from_cell_list
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.derived import Derived
 from fdgeom.systems.joints.joint import Joint
 from fdgeom.systems.joints.places import Ground, Place
 
@@ -179,8 +180,7 @@ class Network:
         """A DG0 function from its values in all cells."""
         space = self._space("DG", 0, values)
         function = Function(space, name=name)
-        dofs = space.cell_node_map().values_with_halo[:, 0]
-        function.dat.data_wo_with_halos[dofs] = values[self._cell_of]
+        self._put_cells(values, function)
         return function
 
     def at_ends(self, function) -> np.ndarray:
@@ -197,6 +197,10 @@ class Network:
         found = np.zeros((len(self.cells), 2, *own.shape[1:]))
         found[self._cell_of[: len(nodes)]] = own[nodes]
         return self.mesh.comm.allreduce(found)
+
+    def _put_cells(self, values: np.ndarray, function: Function) -> None:
+        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
+        function.dat.data_wo_with_halos[dofs] = values[self._cell_of]
 
     def _space(self, family: str, degree: int, values: np.ndarray):
         if values.ndim == 1:
@@ -224,6 +228,31 @@ class Network:
             else:
                 entries[k] = constant[k] if fixed[k] else ufl.as_ufl(0.0)
         return ufl.as_tensor(entries.reshape(shape).tolist())
+
+    def followed(
+        self,
+        sources: Sequence[Function],
+        gather: Callable[[], np.ndarray],
+        name: str,
+        *,
+        cells: bool,
+    ) -> Function:
+        """A function of values (n, ...) at nodes or in cells, gathered anew when a source changes."""
+        values = gather()
+        flat = values.reshape(len(values), -1)
+        field = (self.cellwise if cells else self.nodal)(flat, name)
+        put = self._put_cells if cells else self.numbering.scatter
+
+        def make() -> None:
+            found = gather()
+            put(found.reshape(len(found), -1), field)
+
+        Derived([field], sources, make, private=True)
+        shape = values.shape[1:]
+        if len(shape) == 1:
+            return field
+        entries = [field[k] for k in range(flat.shape[1])]
+        return ufl.as_tensor(np.array(entries, dtype=object).reshape(shape).tolist())
 
     def local(self, number: int) -> np.ndarray:
         """Local indices of a node, on the ranks that have it."""

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
+from firedrake import Constant, SpatialCoordinate, TensorFunctionSpace
+from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.derived import derived_of, sampled
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.joints.bodies import PointBody
 from fdgeom.systems.joints.loads import LoadInNetwork
-from fdgeom.systems.joints.network import Network
+from fdgeom.systems.joints.network import Network, Numbering
 from fdgeom.systems.joints.places import Place
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.inertia import Inertia
@@ -57,10 +59,10 @@ class NetworkRod:
         """The rod of the network, with the loads of the beams and those common to all."""
         rods, optional = [beam.rod for beam in self._beams], {}
         if any(rod.viscosity is not None for rod in rods):
-            values = [rod.viscosity or ufl.zero(6, 6) for rod in rods]
+            values = [ufl.zero(6, 6) if r.viscosity is None else r.viscosity for r in rods]
             optional["viscosity"] = self._in_cells(values, "viscosity")
         if any(rod.reference is not None for rod in rods):
-            values = [rod.reference or ufl.zero(6) for rod in rods]
+            values = [ufl.zero(6) if r.reference is None else r.reference for r in rods]
             optional["reference"] = self._in_cells(values, "reference strain")
         return Rod(
             self.cells,
@@ -74,22 +76,38 @@ class NetworkRod:
         )
 
     def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
-        network, found = self._network, []
-        for value, beam, numbering in zip(values, self._beams, network.beams, strict=True):
-            space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=value.ufl_shape)
-            field = Function(space).interpolate(value)
-            found.append(numbering.gather_cells(field))
-        rest = [found[0][:1]] * (len(network.cells) - network.pieces)
-        return network.packed(np.concatenate([*found, *rest]), name, cells=True)
+        network = self._network
+        rest = len(network.cells) - network.pieces
+        return self._gathered(values, name, "DG", Numbering.gather_cells, rest)
 
     def _at_nodes(self, values: Sequence[Expr], name: str) -> Expr:
-        network, found = self._network, []
-        for value, beam, numbering in zip(values, self._beams, network.beams, strict=True):
-            space = TensorFunctionSpace(beam.mesh, "CG", 1, shape=value.ufl_shape)
-            found.append(numbering.gather(Function(space).interpolate(value)))
-        total = len(network.numbering.coordinates)
-        rest = [found[0][:1]] * (total - network.starts[-1])
-        return network.packed(np.concatenate([*found, *rest]), name, cells=False)
+        network = self._network
+        rest = len(network.numbering.coordinates) - network.starts[-1]
+        return self._gathered(values, name, "CG", Numbering.gather, rest)
+
+    def _gathered(self, values: Sequence[Expr], name: str, family: str, collect, rest: int) -> Expr:
+        """A tensor of each beam as one of the network, which follows them where they may change.
+
+        ``rest`` nodes or cells belong to no beam.
+        """
+        network, cells = self._network, family == "DG"
+        samples = [
+            sampled(
+                name,
+                value,
+                TensorFunctionSpace(beam.mesh, family, 0 if cells else 1, shape=value.ufl_shape),
+                private=True,
+            )
+            for value, beam in zip(values, self._beams, strict=True)
+        ]
+
+        def gather() -> np.ndarray:
+            found = [collect(n, f) for n, f in zip(network.beams, samples, strict=True)]
+            return np.concatenate([*found, *([found[0][:1]] * rest)])
+
+        if any(map(_may_change, values)):
+            return network.followed(samples, gather, name, cells=cells)
+        return network.packed(gather(), name, cells=cells)
 
     def _bodies(self, bodies: Sequence[PointBody]) -> list[Inertia]:
         """The bodies' inertia per length at their nodes."""
@@ -125,3 +143,13 @@ class NetworkRod:
             here = arc - float(network.offsets[k])
             for load in beam.loads:
                 yield LoadInNetwork(load, self.inertias, mask, place, here, time, beam)
+
+
+def _may_change(value: Expr) -> bool:
+    """Whether a tensor of a beam is made of what its user may change between two steps.
+
+    Such are strains at rest, and sections that are made of Functions and Constants; a section of
+    numbers, or of the mesh coordinate alone, is as sparse in the forms as it is.
+    """
+    made = [derived_of(f) for f in extract_coefficients(value)]
+    return any(d is not None and (not d.private or d.follows_a_user) for d in made)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 
 import ufl
@@ -33,3 +34,10 @@ def unit_quaternion(name: str, q: Expr) -> Expr:
     if isinstance(q, Zero):
         raise ValueError(f"{name} is zero; it must be a quaternion, scalar first: (1, 0, 0, 0)")
     return quaternion.normalize(q)
+
+
+def number_of_arguments(function: Callable) -> int:
+    """How many arguments must be given to a function."""
+    parameters = inspect.signature(function).parameters.values()
+    free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in free and p.default is inspect.Parameter.empty for p in parameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves
-from fdgeom.systems.rods.evaluated import evaluated
+from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
 
 if TYPE_CHECKING:
     from fdgeom.systems.rods.rod import Rod
@@ -141,14 +140,14 @@ def check_loads(loads) -> tuple[BodyLoad, ...]:
 def vector(name: str, value: Vector, rod: Rod) -> Expr:
     """The UFL vector of a load's value on a rod."""
     if callable(value) and not isinstance(value, Expr):
-        arguments = (rod.arc, rod.time)[2 - _arity(value) :]
+        arguments = (rod.arc, rod.time)[2 - number_of_arguments(value) :]
         return evaluated(name, value, arguments, 3)
     return value
 
 
 def _checked(name: str, value):
     if value is None or (callable(value) and not isinstance(value, Expr)):
-        if value is not None and _arity(value) not in (1, 2):
+        if value is not None and number_of_arguments(value) not in (1, 2):
             raise ValueError(f"{name}: the function must take (t) or (s, t)")
         return value
     if isinstance(value, Expr):
@@ -164,10 +163,3 @@ def _checked(name: str, value):
     if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be a vector of 3 finite numbers, not {value!r}")
     return Constant(numbers)
-
-
-def _arity(function: Callable) -> int:
-    """How many arguments must be given to a function."""
-    parameters = inspect.signature(function).parameters.values()
-    free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in free and p.default is inspect.Parameter.empty for p in parameters)

@@ -5,12 +5,9 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING
 
-import ufl
-from firedrake import Function
-
-from fdgeom.lie import se3
 from fdgeom.systems.rods.beam_motion import BeamMotion
 from fdgeom.systems.rods.in_space import BeamInSpace
+from fdgeom.systems.rods.of_beam import shape_in_measure
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import STRAINS
 
@@ -41,9 +38,5 @@ def in_measure(beam: Beam, measure: str) -> Rod:
     rod = copy.copy(beam.rod)
     rod._measure = STRAINS[measure]
     if beam.shape_strain is not None:
-        # The second end of a cell in the stress-free shape, seen from the first.
-        pose = se3.pose_cay(rod.cells.length * (beam.reference_strain + rod.tangent))
-        origin = (ufl.zero(3), ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
-        shape = STRAINS[measure](origin, pose, rod.cells.length) - rod.tangent
-        rod.reference = Function(beam.strain.function_space()).interpolate(shape)
+        rod.reference = shape_in_measure(beam, measure)
     return rod

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 import ufl
 from firedrake import Function, VectorFunctionSpace
-from firedrake.assemble import get_assembler
 from mpi4py import MPI
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.lie.groups import R3xSO3
+from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.rods.forces import Forces, SolvedForces
@@ -174,8 +174,8 @@ class RodMotion(Motion):
     def _vector(self, name: str) -> np.ndarray:
         key = f"assemblers of {name}"
         if key not in self._held:
-            self._held[key] = [get_assembler(form) for form in self.momenta()[name]]
-        return np.array([float(a.assemble()) for a in self._held[key]])
+            self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
+        return np.array([a.assemble() for a in self._held[key]])
 
     # --- forces ----------------------------------------------------------------------------------
     @cached_property

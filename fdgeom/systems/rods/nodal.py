@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
+from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.measures import vertex
+from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.derived import Derived, derived_in
 from fdgeom.systems.rods.motion import RodMotion
 
 
@@ -18,7 +23,7 @@ class NodalInertia:
     Attributes
     ----------
     matrix, inverse : UFL expression, 6×6
-        Constants, or fields of the nodes.
+        Constants, or fields of the nodes, which follow the sections.
     separate : bool
         Whether all inertias are of the form diag(J, m I).
     """
@@ -42,12 +47,31 @@ class NodalInertia:
         )
         space = TensorFunctionSpace(mesh, scalar, shape=(6, 6))
         total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
-        sums = _values(self._cells.at_nodes(ufl.inner(total, TestFunction(space))))
+        sums = VectorAssembly(self._cells.at_nodes(ufl.inner(total, TestFunction(space))))
         self.matrix, self.inverse = (Function(space, name=n) for n in ("inertia", "mobility"))
-        values = np.tile(np.eye(6), (len(there), 1, 1))
-        values[rods] = sums[rods] / there[rods, None, None]
-        self.matrix.dat.data_wo_with_halos[...] = values
-        self.inverse.dat.data_wo_with_halos[...] = np.linalg.inv(values)
+
+        def make() -> None:
+            values = np.tile(np.eye(6), (len(there), 1, 1))
+            found = sums.assemble().dat.data_ro_with_halos
+            values[rods] = found[rods] / there[rods, None, None]
+            self.matrix.dat.data_wo_with_halos[...] = values
+            self.inverse.dat.data_wo_with_halos[...] = np.linalg.inv(values)
+
+        Derived([self.matrix, self.inverse], [total], make, private=True)
+
+    def version(self) -> int:
+        """Another number whenever the inertia is another."""
+        for derived in self._derived:
+            derived.refresh()
+        return sum(dat.dat_version for dat in self._dats)
+
+    @cached_property
+    def _derived(self) -> tuple[Derived, ...]:
+        return derived_in(self.matrix)
+
+    @cached_property
+    def _dats(self) -> list:
+        return [f.dat for f in extract_coefficients(self.matrix)]
 
     def at_nodes(self, density: Expr) -> Form:
         """∫ density ds, lumped at the nodes; of fields of the nodes alone."""

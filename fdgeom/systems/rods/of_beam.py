@@ -10,11 +10,15 @@ import ufl
 from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
 from mpi4py import MPI
 
+from fdgeom.forms import copy_into
+from fdgeom.lie import se3
+from fdgeom.solvers.derived import Derived, collectively, sampled
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.evaluated import unit_quaternion
 from fdgeom.systems.rods.forcing import check_forcing
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.rod import Rod
+from fdgeom.systems.rods.strains import STRAINS
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -75,11 +79,12 @@ def _nodes(beam: Beam, at: str | float) -> np.ndarray:
     return np.flatnonzero(distance <= 1e-9 * length)
 
 
-def set_shape(beam: Beam, shape) -> Function | None:
-    """Put a beam into its stress-free shape in space; returns the strain of it in the beam's measure.
+def set_shape(beam: Beam, shape) -> None:
+    """Put a beam into its stress-free shape in space.
 
     ``beam.reference_strain``, for the strain–momentum steppers, becomes the one from which
-    `Beam.reconstruct` makes that shape. The measure's, constant in each cell, is for degree 1.
+    `Beam.reconstruct` makes that shape, and follows it. ``beam.shape_strain``, for degree 1, is the
+    same in the beam's measure.
     """
     if not isinstance(shape, list | tuple) or len(shape) != 2:
         raise TypeError("reference_shape must be a pair (position, orientation) of UFL expressions")
@@ -91,27 +96,42 @@ def set_shape(beam: Beam, shape) -> Function | None:
                 f"reference_shape: the {name} must be a vector of {size}, not {value.ufl_shape}"
             )
         expressions.append(value)
-    beam.position.interpolate(expressions[0])
-    turned = unit_quaternion("reference_shape: the orientation", expressions[1])
-    beam.orientation.interpolate(turned)
-    _check_finite(beam)
+    turn = unit_quaternion("reference_shape: the orientation", expressions[1])
+    pose = []
+    for name, e, f in (
+        ("position", expressions[0], beam.position),
+        ("orientation", turn, beam.orientation),
+    ):
+        pose.append(sampled(name, e, f.function_space(), check=_finite_shape(name), private=True))
+    rest = beam.reference_strain
+    Derived([rest], pose, lambda: beam._chain.put_strain(*pose, rest))
+    for target, source in zip((beam.position, beam.orientation), pose, strict=True):
+        copy_into(target, source)
     beam.project()
-    beam.reference_strain.assign(beam.strain)
-    if beam.degree > 1:
-        return None
-    check_poses(beam)
-    found = Function(beam.strain.function_space(), name="reference_strain")
-    return found.interpolate(rod_of(beam).strain((beam.position, beam.orientation)))
+    if beam.degree == 1:
+        check_poses(beam)
+        beam.shape_strain = shape_in_measure(beam, beam.strain_measure)
 
 
-def _check_finite(beam: Beam) -> None:
-    for name in ("position", "orientation"):
-        values = getattr(beam, name).dat.data_ro
-        if beam.comm.allreduce(int(not np.all(np.isfinite(values)))):
+def shape_in_measure(beam: Beam, measure: str) -> Function:
+    """The strain in a measure of the cells of the stress-free shape, from ``beam.reference_strain``."""
+    length = Cells(beam.mesh).length
+    # The second end of a cell in the stress-free shape, seen from the first.
+    pose = se3.pose_cay(length * (beam.reference_strain + beam.tangent))
+    origin = (ufl.zero(3), ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
+    shape = STRAINS[measure](origin, pose, length) - beam.tangent
+    return sampled("reference_strain", shape, beam.strain.function_space(), private=True)
+
+
+def _finite_shape(name: str):
+    def check(values: np.ndarray) -> None:
+        if not np.all(np.isfinite(values)):
             raise ValueError(
                 f"reference_shape: the {name} is not finite everywhere along the beam"
                 + (" (a quaternion that is zero?)" if name == "orientation" else "")
             )
+
+    return check
 
 
 def check_poses(beam: Beam) -> None:
@@ -178,20 +198,21 @@ def viscosity_of(damping, beam: Beam):
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
     space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=(6, 6))
-    field = Function(space, name="damping")
     if isinstance(damping, ufl.core.expr.Expr):
-        field.interpolate(damping)
-    else:
-        field.dat.data_wo[...] = damping
-    values = field.dat.data_ro
+        return sampled("damping", damping, space, check=_check_damping, private=True)
+    collectively(beam.comm, lambda: _check_damping(damping[None]))
+    field = Function(space, name="damping")
+    field.dat.data_wo[...] = damping
+    return field
+
+
+def _check_damping(values: np.ndarray) -> None:
     size = np.abs(values).max(initial=0.0)
     skew = np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0)
     least = np.linalg.eigvalsh(values).min(initial=0.0) if np.all(np.isfinite(values)) else -np.inf
     # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
-    good = skew <= 1e-10 * size and least >= -1e-12 * size
-    if beam.comm.allreduce(int(not good)):
+    if not (skew <= 1e-10 * size and least >= -1e-12 * size):
         raise ValueError("damping must be symmetric and positive semidefinite everywhere")
-    return field
 
 
 def _end_factor(beam: Beam) -> Function:

@@ -1,0 +1,258 @@
+"""Data that follow other data: noticed when they change, and made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from firedrake import Constant, Form, Function, get_interpolator, interpolate
+from tsfc.ufl_utils import extract_firedrake_constants
+from ufl.algorithms import extract_coefficients
+from ufl.core.expr import Expr
+from ufl.domain import extract_domains
+
+from fdgeom.solvers.data import Snapshot
+from fdgeom.taping import refuse_annotation
+
+_ATTRIBUTE = "_fdgeom_derived"
+
+
+class Sources:
+    """The Functions, Constants and meshes in some expressions: do they hold what they held?
+
+    Values are compared, to the last bit, not counters of changes: so it does not matter whether
+    they were set through Firedrake, a PETSc Vec, or a NumPy view that somebody has kept.
+
+    Parameters
+    ----------
+    things : Form or UFL expression
+        What is read. All ranks must ask together.
+    """
+
+    def __init__(self, *things: Form | Expr) -> None:
+        self.functions, self.constants = _read_by(things)
+        real = [f for f in self.functions if _is_real(f)]
+        self._numbers = [f.dat for f in (*self.constants, *real)]
+        self._others = [f for f in self.functions if f not in real]
+        self._snapshot: Snapshot | None = None
+        self._seen: list[bytes] | None = None
+
+    def changed(self) -> bool:
+        """Whether a value is another than at the last :meth:`take`, on any rank; True before."""
+        if self._seen is None or self._now() != self._seen:
+            return True
+        return self._snapshot is not None and not self._snapshot.holds()
+
+    def take(self) -> None:
+        """Remember the present values."""
+        self._seen = self._now()
+        if self._others:
+            self._snapshot = self._snapshot or Snapshot(self._others)
+            for function in self._others:
+                # Set behind Firedrake's back, perhaps: then it does not know about the ghosts.
+                function.dat.halo_valid = False
+            self._snapshot.take()
+
+    def _now(self) -> list[bytes]:
+        return [np.asarray(dat.data_ro).tobytes() for dat in self._numbers]
+
+
+def _read_by(things) -> tuple[list[Function], list[Constant]]:
+    functions: dict[Function, None] = {}
+    constants: dict[int, Constant] = {}
+    for thing in things:
+        functions.update(dict.fromkeys(extract_coefficients(thing)))
+        constants.update((id(c), c) for c in extract_firedrake_constants(thing))
+        for domain in extract_domains(thing):
+            functions[domain.coordinates] = None
+    return list(functions), list(constants.values())
+
+
+def _is_place(function: Function) -> bool:
+    """Whether a function holds the coordinates of its mesh."""
+    return function is function.function_space().mesh().coordinates
+
+
+def _is_real(function: Function) -> bool:
+    return any(V.ufl_element().family() == "Real" for V in function.function_space())
+
+
+class Derived:
+    """Functions that are made from other data, and made anew before they are read if those changed.
+
+    Whatever of fdgeom reads a form (assemblers, compiled units, steppers) refreshes the derived
+    functions in it first, so that there is one rule for all: a coefficient may be changed at any
+    time between two steps.
+
+    Parameters
+    ----------
+    targets : sequence of Function
+        What is made.
+    sources : sequence of Form or UFL expression
+        What it is made from; derived functions among the coefficients come first.
+    make : callable
+        Fills the targets; raises, and leaves them, if that cannot be done. It is called at once.
+    private : bool
+        Whether nobody else writes to the targets.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Function],
+        sources: Sequence[Form | Expr],
+        make: Callable[[], None],
+        *,
+        private: bool = False,
+    ) -> None:
+        self.private = private
+        self._above = derived_in(*sources)
+        self._sources = Sources(*sources)
+        self._make = make
+        # Made from meshes alone: their versions are quicker to compare, and steps are short.
+        self._meshes = None if self.follows_a_user else [f.dat for f in self._sources.functions]
+        self._versions: list[int] | None = None
+        self.refresh()
+        for target in targets:
+            setattr(target, _ATTRIBUTE, self)
+
+    def refresh(self) -> None:
+        """Make the targets anew if a source has changed; to be called on all ranks."""
+        for derived in self._above:
+            derived.refresh()
+        if self._meshes is not None:
+            versions = [dat.dat_version for dat in self._meshes]
+            if versions == self._versions:
+                return
+            self._make()
+            self._versions = versions
+            return
+        if self._sources.changed():
+            self._make()
+            self._sources.take()
+
+    @property
+    def constants(self) -> list[Constant]:
+        """The Constants that it is made from in the end."""
+        found = list(self._sources.constants)
+        for derived in self._above:
+            found += derived.constants
+        return found
+
+    @property
+    def follows_a_user(self) -> bool:
+        """Whether it is made from more than meshes: from what somebody else may change."""
+        plain = [f for f in self._sources.functions if derived_of(f) is None and not _is_place(f)]
+        above = any(d.follows_a_user or not d.private for d in self._above)
+        return bool(plain or self._sources.constants) or above
+
+
+def derived_of(function: Function) -> Derived | None:
+    """What makes a function, if it is derived."""
+    return getattr(function, _ATTRIBUTE, None)
+
+
+def derived_in(*things: Form | Expr) -> tuple[Derived, ...]:
+    """What makes the derived functions among the coefficients of forms or expressions."""
+    found = (derived_of(f) for thing in things for f in extract_coefficients(thing))
+    return tuple({id(d): d for d in found if d is not None}.values())
+
+
+def refresh(*things: Form | Expr) -> None:
+    """Bring the derived functions in forms or expressions up to date; on all ranks."""
+    for derived in derived_in(*things):
+        derived.refresh()
+
+
+def all_constants(*things: Form | Expr) -> list[Constant]:
+    """The Constants in forms or expressions, and those that derived functions there come from."""
+    found = [c for thing in things for c in extract_firedrake_constants(thing)]
+    for derived in derived_in(*things):
+        found += derived.constants
+    return found
+
+
+class Interpolation:
+    """One expression interpolated again and again.
+
+    Parameters
+    ----------
+    expression : UFL expression
+        What.
+    space : FunctionSpace
+        Where.
+
+    Attributes
+    ----------
+    values : Function
+        The result of the last :meth:`apply`.
+    """
+
+    def __init__(self, expression: Expr, space) -> None:
+        self.values = Function(space)
+        interpolator = get_interpolator(interpolate(expression, space))
+        # What the interpolator itself would make anew for every call, in milliseconds.
+        self._update = interpolator._get_callable(tensor=self.values)
+
+    def apply(self) -> Function:
+        """Interpolate the present values."""
+        self._update()
+        return self.values
+
+
+def sampled(
+    name: str,
+    expression: Expr,
+    space,
+    *,
+    transform: Callable[[np.ndarray], np.ndarray] | None = None,
+    check: Callable[[np.ndarray], None] | None = None,
+    private: bool = False,
+) -> Function:
+    """A function of a space that follows an expression of the mesh, Functions and Constants.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    expression : UFL expression
+        What it is the interpolant of.
+    space : FunctionSpace
+        Its space.
+    transform : callable, optional
+        What to make of the values, node by node.
+    check : callable, optional
+        Raises ``ValueError`` for values of this rank that are no good.
+    private : bool
+        As of :class:`Derived`.
+
+    Raises
+    ------
+    ValueError
+        On all ranks, here or where it is refreshed, if ``check`` raises on any.
+    NotImplementedError
+        If it is to follow a Function while pyadjoint records.
+    """
+    if any(derived_of(f) is None for f in extract_coefficients(expression)):
+        refuse_annotation(f"{name}, sampled from a Function,")
+    field, found = Function(space, name=name), Interpolation(expression, space)
+
+    def make() -> None:
+        values = found.apply().dat.data_ro
+        if check is not None:
+            collectively(space.comm, lambda: check(values))
+        field.dat.data_wo[...] = values if transform is None else transform(values)
+
+    Derived([field], [expression], make, private=private)
+    return field
+
+
+def collectively(comm, check: Callable[[], None]) -> None:
+    """Run a check that may raise on some ranks so that it raises on all."""
+    try:
+        check()
+        message = None
+    except ValueError as error:
+        message = str(error)
+    found = [m for m in comm.allgather(message) if m]
+    if found:
+        raise ValueError(found[0])
