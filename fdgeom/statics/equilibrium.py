@@ -11,6 +11,7 @@ from firedrake import Function, TestFunction, dot
 from fdgeom.errors import LoadStepFailed
 from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
@@ -66,6 +67,7 @@ class StaticEquilibrium:
     """
 
     @off_the_tape
+    @compiling("StaticEquilibrium")
     def __init__(
         self,
         beam: Beam,
@@ -114,6 +116,7 @@ class StaticEquilibrium:
 
     # --- solving -------------------------------------------------------------------------------------
     @not_taped
+    @compiling("StaticEquilibrium")
     def solve(
         self,
         load: float = 1.0,
@@ -174,6 +177,7 @@ class StaticEquilibrium:
             self._load_step(load, time, halvings - 1)
 
     @not_taped
+    @compiling("StaticEquilibrium")
     def follow(self, step: float, *, steps: int = 1) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
 

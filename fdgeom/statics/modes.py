@@ -8,6 +8,7 @@ import numpy as np
 from firedrake import Function
 from scipy.sparse.linalg import ArpackError
 
+from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.statics.problem import check_beam
@@ -56,6 +57,7 @@ class VibrationModes:
     """
 
     @not_taped
+    @compiling("VibrationModes")
     def __init__(self, beam: Beam, number: int = 10, *, load: float = 1.0) -> None:
         check_beam(beam)
         space = beam.velocity.function_space()

@@ -16,6 +16,7 @@ from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import RoundOff, SaddleSNES
 from fdgeom.steppers.mean_forces import MeanForces
 from fdgeom.steppers.refusal import wrong_system
+from fdgeom.steppers.rod_newton import RodNewton
 from fdgeom.steppers.rod_unknown import rod_options
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import options_for
@@ -153,6 +154,8 @@ class EnergyMomentumSolve:
         self._system, self._dt = stepper.system, Number(self.dt)
         self._options, self._user = options_for(stepper, "", ()), stepper._given
         system, self._unknown = self._system, RodUnknown(self._system)
+        # Where steps do not resolve the stiff directions their velocities alternate.
+        self._newton = RodNewton(self._unknown)
         self._velocity = Field(system.v)
         #: The mean one of the last step.
         self._acceleration = Field(system.acceleration)
@@ -215,8 +218,11 @@ class EnergyMomentumSolve:
             unknown.held.now = system.given.displacement.dat.data_ro_with_halos.reshape(-1)[dofs]
         system.set_time(t + 0.5 * dt)
         before = np.array(v.array)
-        self._guess(dt)
-        solver.solve()
+        if self._multiplier is not None:
+            self._multiplier.update_ghosts()
+            unknown.multipliers[...] = dt * self._multiplier.array
+        going_on = dt * v.array + dt**2 / 2 * self._acceleration.array
+        self._newton.solve(solver, (going_on, 0.0))
         unknown.field.update_ghosts()
         self._D.array[...] = unknown.vectors
         self._D.written(ghosts_too=True)
@@ -232,22 +238,3 @@ class EnergyMomentumSolve:
         self._acceleration.written(ghosts_too=True)
         system.set_time(t + dt)
         self.has_moved = True
-
-    def _guess(self, dt: float) -> None:
-        """Begin with the motion as it goes on, or with none, whichever is nearer to balance.
-
-        Where the step does not resolve the stiff directions their velocities alternate, and the
-        first would tear the rods.
-        """
-        unknown, norms = self._unknown, []
-        if self._multiplier is not None:
-            self._multiplier.update_ghosts()
-            unknown.multipliers[...] = dt * self._multiplier.array
-        going_on = dt * self._velocity.array + dt**2 / 2 * self._acceleration.array
-        for guess in (going_on, 0.0):
-            unknown.vectors[...] = guess
-            unknown.field.written(ghosts_too=True)
-            norms.append(self.solver.residual_norm())
-        if not norms[1] <= norms[0]:
-            unknown.vectors[...] = going_on
-            unknown.field.written(ghosts_too=True)

@@ -6,7 +6,9 @@ from firedrake import Function
 
 from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
+from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Snapshot, fields
+from fdgeom.solvers.held import SolveFailed
 from fdgeom.steppers.alpha_members import hamel_alpha
 from fdgeom.steppers.alpha_scheme import AlphaScheme
 from fdgeom.steppers.alpha_solve import AlphaSolve
@@ -52,6 +54,10 @@ class GeneralizedAlpha(MotionStepper):
         How a begins. "default": a⁰ = v̇⁰, safe for stiff systems. "consistent": a⁰ = v̇ at the
         shifted time, and with a constraint a velocity that is O(h²) off it, so that the multiplier
         is of second order from the first step on; it differentiates the equations once more.
+    halvings : int
+        How often a step that does not converge is cut in halves, which are then taken one after the
+        other, before it fails; steps are then not compiled. The order stays, as for any change of
+        the step.
     solver_parameters, options_prefix, compiled
         As for every stepper. A linear problem with constant matrices is factorised once. The default
         is an LU of everything; large problems want ``{"ksp_type": "cg", "pc_type": "gamg"}`` or so.
@@ -66,6 +72,10 @@ class GeneralizedAlpha(MotionStepper):
     -----
     The configuration and velocity of the system may be set between two steps: the accelerations are
     then solved for anew. The reported ``acceleration`` is the true one, v̇.
+
+    On beams Newton's iteration begins with the motion as it goes on. Where that does not contract,
+    as after a sudden load that a step does not resolve, it begins again with the beam as it is, and
+    at last with damped steps: see :class:`fdgeom.steppers.rod_newton.RodNewton`.
     """
 
     order = 2
@@ -78,6 +88,7 @@ class GeneralizedAlpha(MotionStepper):
         scheme: AlphaScheme | None = None,
         *,
         start: str = "default",
+        halvings: int = 0,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
         compiled: bool | None = None,
@@ -88,6 +99,11 @@ class GeneralizedAlpha(MotionStepper):
             )
         if start not in STARTS:
             raise ValueError(f"start must be one of {STARTS}, not {start!r}")
+        if not isinstance(halvings, int) or isinstance(halvings, bool) or halvings < 0:
+            raise ValueError(
+                f"halvings must be a whole number that is not negative, not {halvings!r}"
+            )
+        self._halvings = halvings
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start
@@ -155,11 +171,34 @@ class GeneralizedAlpha(MotionStepper):
 
     # --- stepping --------------------------------------------------------------------------------
     def _step(self, t: float, dt: float) -> None:
+        if not self._halvings:
+            self._whole_step(t, dt)
+            return
+        last = self._last_dt
+        try:
+            self._cut_step(t, dt, self._halvings)
+        except SolveFailed:
+            self._last_dt = last
+            raise
+
+    def _whole_step(self, t: float, dt: float) -> None:
         if dt != self._last_dt:
             self._rescale(dt / self._last_dt)
         self.system.set_time(t + dt)
         self._solve.take(dt)
         self._last_dt = dt
+
+    def _cut_step(self, t: float, dt: float, halvings: int) -> None:
+        before = Snapshot(self._moving())
+        before.take()
+        try:
+            self._whole_step(t, dt)
+        except SolveFailed:
+            if not halvings:
+                raise
+            before.restore()
+            for start in (t, t + dt / 2):
+                self._cut_step(start, dt / 2, halvings - 1)
 
     def _advance_fused(self, steps: int) -> None:
         if self._dt == self._last_dt:
@@ -194,6 +233,8 @@ class GeneralizedAlpha(MotionStepper):
     def substeps(self):
         if not isinstance(self._solve, AlphaSolve):
             return []
+        if self._halvings:
+            raise CannotCompile("a step that fails is to be cut in halves")
         self._solve.make_compilable()
         return [(self._solve, 1.0)]
 

@@ -10,6 +10,7 @@ from fdgeom.forms import tidy
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.data import Field, Number
 from fdgeom.solvers.saddle import SaddleSNES
+from fdgeom.steppers.rod_newton import RodNewton
 from fdgeom.steppers.rod_unknown import Settled, rod_options
 from fdgeom.steppers.substep import options_for
 from fdgeom.systems.rods.accelerations import Accelerations
@@ -67,6 +68,8 @@ class RodAlphaSolve:
         self._system, self._scheme = system, stepper.scheme
         self._equations, self._unknown = equations, equations.unknown
         self._options, self._user = options_for(stepper, "", ()), stepper._given
+        self._settled = Settled(system)
+        self._newton = RodNewton(self._unknown, self._settled)
         self._D = Function(system.space, name="increment")
         self._increment = Field(self._D)
         self._state = [Field(f) for f in (system.v, system.algorithmic, system.acceleration)]
@@ -88,11 +91,11 @@ class RodAlphaSolve:
             name="the motion",
         )
         if solver.snes.getType() not in ("ksponly", "python"):
-            solver.snes.setConvergenceTest(Settled(self._system))
+            solver.snes.setConvergenceTest(self._settled)
         return solver
 
     def take(self, dt: float) -> None:
-        """Move by ``dt``: the motion goes on with a as it is, and the solve corrects that."""
+        """Move by ``dt``: the motion goes on with a as it is, or rests, and the solve corrects that."""
         solver, s, unknown = self.solver, self._scheme, self._unknown
         for field in self._state:
             field.update_ghosts()
@@ -107,13 +110,11 @@ class RodAlphaSolve:
         slopes = s.A * dt / scale, 1 / (scale * (1 + s.B1))
         self._prescribe(slopes, parts)
         self._equations.put(scale, slopes, parts)
-        unknown.vectors[...] = dt * v0 + dt**2 / 2 * a0
         if self._multiplier is not None:
             self._multiplier.update_ghosts()
             unknown.multipliers[...] = scale * self._multiplier.array
-        unknown.field.written(ghosts_too=True)
 
-        solver.solve()
+        self._newton.solve(solver, (dt * v0 + dt**2 / 2 * a0, 0.0))
 
         unknown.field.update_ghosts()
         D = self._increment.array

@@ -13,6 +13,8 @@ from fdgeom.systems.rods.motion import RodMotion
 _SMALL = 1e-9
 # Of the positions' norm: round-off of strains, brought back to displacements by the stiffness.
 _UNNOTICED = 1e-13
+# Of the first residual: stiff directions let it grow on the way, but never so far.
+_LOST = 1e15
 _REASON = PETSc.SNES.ConvergedReason
 
 
@@ -41,10 +43,16 @@ class Settled:
     square is below round-off: the next one would be of that size), or so small that
     the positions hardly notice it in double precision: where little happens in a step, the increment
     itself has few digits. So does a small one after which the residual is no longer halved.
+
+    Attributes
+    ----------
+    contracting : bool
+        Whether the iteration fails at an update that is not smaller than the last one (the first:
+        than the increment that was guessed), unless it is small.
     """
 
     def __init__(self, motion: RodMotion) -> None:
-        self._motion = motion
+        self._motion, self.contracting = motion, False
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
         x, step, f = norms
@@ -56,7 +64,10 @@ class Settled:
             return _REASON.CONVERGED_FNORM_ABS
         if iteration == 0:
             self._first = f
+            self._update = snes.getSolution().norm() if self.contracting else 0.0
             return _REASON.ITERATING
+        if f > _LOST * self._first:
+            return _REASON.DIVERGED_DTOL
         if f <= rtol * self._first:
             return _REASON.CONVERGED_FNORM_RELATIVE
         small = step <= (stol or _SMALL) * x or (step <= 1e-6 * x and f >= 0.5 * before)
@@ -65,4 +76,9 @@ class Settled:
             return _REASON.CONVERGED_SNORM_RELATIVE
         with self._motion.position.dat.vec_ro as position:
             unnoticed = step <= _UNNOTICED * position.norm()
-        return _REASON.CONVERGED_SNORM_RELATIVE if unnoticed else _REASON.ITERATING
+        if unnoticed:
+            return _REASON.CONVERGED_SNORM_RELATIVE
+        last, self._update = self._update, step
+        if self.contracting and 0 < last <= step and step > 1e-6 * x:
+            return _REASON.DIVERGED_DTOL
+        return _REASON.ITERATING

@@ -25,6 +25,7 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion, se3
 from fdgeom.lie.operands import halves, join
 from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
+from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Number, Snapshot
 from fdgeom.solvers.derived import derived_in
 from fdgeom.solvers.pointwise import PointwiseUpdate
@@ -117,6 +118,7 @@ class Beam(PoissonSystem):
     all keep their order.
     """
 
+    @compiling("Beam")
     def __init__(
         self,
         mesh,

@@ -22,6 +22,7 @@ def main(path):
             out[f"{f.name()} {k}"] = gathered(f)
     out["energies"] = np.array([start, system.energy(), system.gap(), system.kinetic_energy()])
     out["force"] = system.force(system.joints.joints[1])
+    out["moment"] = system.moment(system.joints.joints[1], "first")
     beam = spaghetti(20)
     fg.GeneralizedAlpha(beam, 0.01, fg.hamel_alpha(0.9)).advance(200)
     out["spaghetti"] = gathered(beam.position)

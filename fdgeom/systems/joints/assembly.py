@@ -10,6 +10,7 @@ from firedrake import Constant, Function, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.lie import arrays
+from fdgeom.solvers.compiling import compiling
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.joints.bodies import PointBody
 from fdgeom.systems.joints.constraint import JointConstraint
@@ -81,6 +82,7 @@ class Assembly(RodMotion):
     """
 
     @off_the_tape
+    @compiling("Assembly")
     def __init__(
         self,
         beams: Sequence[Beam],
