@@ -10,6 +10,8 @@ from firedrake import Function, FunctionSpace, interpolate
 from firedrake.assemble import get_assembler
 from ufl.algorithms import extract_coefficients
 
+from fdgeom.solvers.derived import refresh
+
 
 def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:
     """A Function of a Lagrange element, and what interpolates the expression to it."""
@@ -21,6 +23,7 @@ def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], 
     assembler = get_assembler(interpolate(expression, target.function_space()))
 
     def update() -> None:
+        refresh(expression)
         assembler.assemble(tensor=target)
 
     return target, update

@@ -58,12 +58,15 @@ def wants_compiled(given: dict, prefix: str, argument: bool | None) -> bool:
         choice = str(given.pop(_COMPILED)).lower() not in ("0", "false", "no", "off")
     if prefix and database.hasName(prefix + _COMPILED):
         choice = database.getBool(prefix + _COMPILED)
-    if choice is not None:
-        return choice
+    return not asking_for_snes(given, prefix) if choice is None else choice
+
+
+def asking_for_snes(given: Mapping, prefix: str) -> list[str]:
+    """The options of a stepper that compiled steps cannot heed."""
     keys = list(given)
     if prefix:
-        keys += [k for k in database.getAll() if k.startswith(prefix)]
-    return all(k.endswith(_SAME) for k in keys)
+        keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
+    return [k for k in keys if not k.endswith((*_SAME, _COMPILED))]
 
 
 def options_of(given: Mapping, name: str, others: Iterable[str]) -> dict:

@@ -263,6 +263,7 @@ class StaticEquilibrium:
             found[end.name] = (total[:3], total[3:])
         return found
 
+    @not_taped
     def stress(self) -> Function:
         """Stress resultants (DG0, 6): moment and force of each cell's section, body frame."""
         rod, space = self.beam.rod, self.beam.strain.function_space()

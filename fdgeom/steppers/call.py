@@ -7,18 +7,22 @@ import inspect
 from abc import ABCMeta
 from functools import cache
 
+from pyadjoint.tape import stop_annotating
+
 
 class StepperType(ABCMeta):
     """The type of stepper classes: checks the names of arguments before any work is done.
 
     Most steppers hand options on to the class that they derive from; Python's own message would
-    name that one, which the caller has never heard of.
+    name that one, which the caller has never heard of. What a stepper assembles and solves when it
+    is made is not for pyadjoint's tape.
     """
 
     def __call__(cls, *args, **options):
         if not inspect.isabstract(cls):
             _check(cls, args, options)
-        return super().__call__(*args, **options)
+        with stop_annotating():
+            return super().__call__(*args, **options)
 
 
 def _check(cls: type, args: tuple, options: dict) -> None:

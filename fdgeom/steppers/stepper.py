@@ -15,10 +15,10 @@ from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
-from fdgeom.solvers.options import check_parameters, wants_compiled
+from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
 from fdgeom.steppers.call import StepperType
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
-from fdgeom.taping import not_taped, off_the_tape
+from fdgeom.taping import not_taped
 
 
 class Stepper(metaclass=StepperType):
@@ -62,7 +62,6 @@ class Stepper(metaclass=StepperType):
     #: What is conserved to round-off.
     conserves: ClassVar[tuple[str, ...]] = ()
 
-    @off_the_tape
     def __init__(
         self,
         system,
@@ -79,7 +78,7 @@ class Stepper(metaclass=StepperType):
         with paused_collection(), self._compiling():
             self._setup()
             self._fused: FusedSteps | None = None
-            self._why_not: str | None = "an option or compiled=False asks for PETSc SNES"
+            self._why_not: str | None = self._chosen()
             self._required = bool(compiled)
             if wanted:
                 self._fuse()
@@ -202,6 +201,12 @@ class Stepper(metaclass=StepperType):
             if not substeps:
                 raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
             self._fused = FusedSteps(substeps, self._moving(), self._tolerances, self.system.clocks)
+
+    def _chosen(self) -> str:
+        """Who asked for PETSc SNES."""
+        options = asking_for_snes(self._given, self._prefix)
+        name = f"the option {options[0]!r}" if options else "compiled=False"
+        return f"{name} asks for PETSc SNES"
 
     @contextmanager
     def _falling_back(self) -> Iterator[None]:

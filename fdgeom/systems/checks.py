@@ -15,11 +15,13 @@ from firedrake import (
 from firedrake.assemble import get_assembler
 
 from fdgeom.forms import MATRIX_COMPILER, substitute
+from fdgeom.taping import off_the_tape
 
 if TYPE_CHECKING:
     from fdgeom.systems.poisson import PoissonSystem
 
 
+@off_the_tape
 def antisymmetry_defect(system: PoissonSystem, samples: int = 3, seed: int = 0) -> float:
     """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b.
 
@@ -38,6 +40,7 @@ def antisymmetry_defect(system: PoissonSystem, samples: int = 3, seed: int = 0) 
     return worst
 
 
+@off_the_tape
 def jacobi_defect(system: PoissonSystem, samples: int, seed: int) -> float:
     """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
     if samples < 1:

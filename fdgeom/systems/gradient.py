@@ -13,6 +13,7 @@ from ufl.classes import Zero
 
 from fdgeom.forms import MATRIX_COMPILER, parts_of
 from fdgeom.solvers.data import Snapshot
+from fdgeom.taping import off_the_tape
 
 if TYPE_CHECKING:
     from fdgeom.systems.poisson import PoissonSystem
@@ -35,6 +36,7 @@ def variational_derivative(system: PoissonSystem) -> Function:
     return riesz
 
 
+@off_the_tape
 def pointwise_gradient(system: PoissonSystem) -> Callable | None:
     """A callable giving δh/δz pointwise, or None if there is none that stands the test.
 

@@ -1,0 +1,141 @@
+"""Under pyadjoint's annotation nothing of fdgeom changes a Function unseen: it refuses."""
+
+import numpy as np
+import pytest
+from firedrake import Function, FunctionSpace, IntervalMesh, VectorFunctionSpace, dot, dx
+from firedrake.adjoint import continue_annotation, pause_annotation, stop_annotating
+from pyadjoint import Tape, get_working_tape, set_working_tape
+from verification.beams import SOFT, set_smooth, uneven_mesh
+
+import fdgeom as fg
+
+
+@pytest.fixture
+def tape():
+    """Annotation on, and off again."""
+    set_working_tape(Tape())
+    continue_annotation()
+    yield get_working_tape()
+    pause_annotation()
+    set_working_tape(Tape())
+
+
+def oscillator():
+    space = FunctionSpace(fg.copies(2), "DG", 0)
+    q, p = Function(space).assign(1.0), Function(space)
+    return fg.HamiltonianSystem(q, p, energy=(p**2 / 2 + q**2 / 2) * dx)
+
+
+def pendulum():
+    mesh = fg.copies(1)
+    vectors = VectorFunctionSpace(mesh, "DG", 0, dim=3)
+    q, p, mult = Function(vectors), Function(vectors), Function(FunctionSpace(mesh, "DG", 0))
+    q.dat.data_wo[...] = [1.0, 0.1, 0.0]
+    return fg.ConstrainedSystem(
+        q, p, kinetic=dot(p, p) / 2 * dx, potential=q[2] * dx,
+        constraint=lambda lam: lam * (dot(q, q) - 1) * dx, multiplier=mult,
+    )  # fmt: skip
+
+
+def free_beam():
+    with stop_annotating():
+        return set_smooth(fg.Beam(uneven_mesh(4), SOFT))
+
+
+def bent():
+    return fg.Beam(
+        IntervalMesh(4, 1.0), fg.Section(np.eye(6), np.eye(6)), left="clamped",
+        loads=fg.Load(force=(0, 0, 0.1), at="right"),
+    )  # fmt: skip
+
+
+def stepping(make, stepper, **options):
+    def case():
+        system = make()
+        return system, stepper(system, 1e-2, **options).advance
+
+    return case
+
+
+def called(make, method):
+    def case():
+        system = make()
+        return system, getattr(system, method)
+
+    return case
+
+
+def statics(method, *arguments):
+    def case():
+        beam = bent()
+        return beam, lambda: getattr(fg.StaticEquilibrium(beam), method)(*arguments)
+
+    return case
+
+
+def gathering():
+    system = oscillator()
+    return system, system.gather_state
+
+
+def running():
+    system = oscillator()
+    return system, lambda: fg.StormerVerlet(system, 0.1).run(steps=2, progress=False)
+
+
+CASES = {
+    "compiled": stepping(oscillator, fg.StormerVerlet),
+    "through SNES": stepping(oscillator, fg.StormerVerlet, compiled=False),
+    "composed": stepping(oscillator, fg.Composition(fg.StormerVerlet)),
+    "beam": stepping(free_beam, fg.SymmetricPoissonIntegrator),
+    "beam in space": stepping(free_beam, fg.VariationalIntegrator),
+    "run": running,
+    "reconstruct": called(free_beam, "reconstruct"),
+    "Beam.project": called(free_beam, "project"),
+    "ConstrainedSystem.project": called(pendulum, "project"),
+    "gather_state": gathering,
+    "solve": statics("solve"),
+    "follow": statics("follow", 0.1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_and_unchanged(name, tape):
+    """Made under annotation, refused there, and taken where nothing is recorded."""
+    system, action = CASES[name]()
+    before = {k: np.array(f.dat.data_ro) for k, f in system.functions().items()}
+    blocks = len(tape.get_blocks())
+    with pytest.raises(NotImplementedError, match="stop_annotating"):
+        action()
+    for key, f in system.functions().items():
+        assert np.array_equal(f.dat.data_ro, before[key]), key
+    with stop_annotating():
+        action()
+    assert len(tape.get_blocks()) == blocks
+
+
+def test_resume_is_refused(tape, tmp_path):
+    system = oscillator()
+    stepper = fg.StormerVerlet(system, 0.1)
+    with stop_annotating():
+        fg.save(stepper, tmp_path / "state.h5")
+    with pytest.raises(NotImplementedError, match=r"fdgeom\.resume"):
+        fg.resume(stepper, tmp_path / "state.h5")
+    with stop_annotating():
+        fg.resume(stepper, tmp_path / "state.h5")
+
+
+def test_modes_are_refused(tape):
+    with pytest.raises(NotImplementedError, match="VibrationModes"):
+        fg.VibrationModes(free_beam(), 2)
+
+
+def test_a_beam_made_of_functions_is_refused(tape):
+    """Its sampled section would hide them from the tape."""
+    mesh = IntervalMesh(2, 1.0)
+    modulus = Function(FunctionSpace(mesh, "DG", 0)).assign(1.0)
+    section = fg.Section.circle(0.1, density=1.0, youngs_modulus=modulus, poisson_ratio=0.3)
+    with pytest.raises(NotImplementedError, match=r"section\.stiffness"):
+        fg.Beam(mesh, section)
+    with stop_annotating():
+        fg.Beam(mesh, section)
