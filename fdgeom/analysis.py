@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fdgeom.steppers.alpha_scheme import AlphaScheme
+from fdgeom.words import shown
 
 Method = AlphaScheme | Callable[[np.ndarray], np.ndarray]
 
@@ -102,7 +103,9 @@ def period_elongation(method: Method, Omega: ArrayLike, damping: float = 0.0) ->
     Not a number where the numerical solution does not oscillate.
     """
     if not 0 <= damping < 1:
-        raise ValueError(f"damping must lie in [0, 1) for there to be a period, not {damping!r}")
+        raise ValueError(
+            f"damping must lie in [0, 1) for there to be a period, not {shown(damping)}"
+        )
     root = _principal(method, Omega, damping)
     exact = np.sqrt(1 - damping**2) * _frequencies(Omega)
     return (exact / np.angle(root) - 1)[()]
@@ -148,7 +151,7 @@ def overshoot(
     if not isinstance(scheme, AlphaScheme):
         raise TypeError(f"scheme must be an AlphaScheme, not {type(scheme).__name__}")
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise ValueError(f"steps must be a whole number greater than 0, not {steps!r}")
+        raise ValueError(f"steps must be a whole number greater than 0, not {shown(steps)}")
     amplitude = float(np.hypot(displacement, velocity))
     if not (np.isfinite(amplitude) and amplitude > 0):
         raise ValueError("displacement and velocity must be finite and not both 0")
@@ -210,7 +213,9 @@ def _frequencies(Omega: ArrayLike) -> np.ndarray:
     try:
         W = np.asarray(Omega, dtype=float)
     except (TypeError, ValueError):
-        raise TypeError(f"Omega must be a number or an array of numbers, not {Omega!r}") from None
+        raise TypeError(
+            f"Omega must be a number or an array of numbers, not {shown(Omega)}"
+        ) from None
     if not (W >= 0).all():
         raise ValueError("Omega must not be negative or NaN")
     return W
@@ -218,9 +223,9 @@ def _frequencies(Omega: ArrayLike) -> np.ndarray:
 
 def _damping(method: Method, damping: float) -> float:
     if not isinstance(method, AlphaScheme) and not callable(method):
-        raise TypeError(f"method must be an AlphaScheme or a callable, not {method!r}")
+        raise TypeError(f"method must be an AlphaScheme or a callable, not {shown(method)}")
     if not 0 <= damping < np.inf:
-        raise ValueError(f"damping must be a number that is not negative, not {damping!r}")
+        raise ValueError(f"damping must be a number that is not negative, not {shown(damping)}")
     if damping and not isinstance(method, AlphaScheme):
         raise ValueError("damping: a callable has its own damping; leave this out")
     return float(damping)

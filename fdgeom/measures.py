@@ -9,6 +9,8 @@ from __future__ import annotations
 import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
 
+from fdgeom.words import shown
+
 #: Names accepted by :func:`measure`, and whether they take a number of points.
 NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": True}
 
@@ -38,7 +40,7 @@ def check_interval(mesh, argument: str = "mesh"):
 def _points(name: str, points, least: int) -> int:
     if not isinstance(points, int) or isinstance(points, bool) or points < least:
         raise ValueError(
-            f"points must be an integer of at least {least} for {name!r}, not {points!r}"
+            f"points must be an integer of at least {least} for {name!r}, not {shown(points)}"
         )
     return points
 
@@ -91,7 +93,7 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
         is not of intervals.
     """
     if name not in NAMES:
-        raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, not {name!r}")
+        raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, not {shown(name)}")
     if not NAMES[name] and points is not None:
         raise ValueError(f"points has no meaning for {name!r}: leave it out")
     rule = {"vertex": vertex, "midpoint": midpoint, "gauss": gauss, "gauss-lobatto": gauss_lobatto}

@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from fdgeom.words import shown
+
 
 def on_root(comm, action: Callable[[], object], error: type[Exception], message: str):
     """Call `action` on rank 0 and raise on every rank if it failed there.
@@ -66,5 +68,5 @@ def writable_file(path: str | os.PathLike, argument: str, comm) -> Path:
 def positive_integer(value: object, argument: str) -> int:
     """Return `value` as int; ValueError naming `argument` unless it is an integer >= 1."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
-        raise ValueError(f"{argument} must be an integer >= 1, got {value!r}")
+        raise ValueError(f"{argument} must be an integer >= 1, got {shown(value)}")
     return value.__index__()

@@ -16,6 +16,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
 from fdgeom.solvers.functional import FunctionalAssembly
+from fdgeom.words import shown
 
 from .interpolated import common_element, following
 
@@ -36,7 +37,9 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     if isinstance(form, int | float):
         return lambda: float(form)
     hint = " (multiply it by a measure, say dx)" if isinstance(form, ufl.core.expr.Expr) else ""
-    raise TypeError(f"'{name}' must be a 0-form, a UFL form without arguments, got {form!r}{hint}")
+    raise TypeError(
+        f"'{name}' must be a 0-form, a UFL form without arguments, got {shown(form)}{hint}"
+    )
 
 
 def _provided(system, method: str, monitor: str) -> dict:
@@ -151,7 +154,7 @@ class Functional(FormMonitor):
 
     def __init__(self, name: str, forms: ufl.BaseForm | Sequence[ufl.BaseForm]) -> None:
         if not isinstance(name, str):
-            raise TypeError(f"name must be a string, got {name!r}")
+            raise TypeError(f"name must be a string, got {shown(name)}")
         self.name = name
         self.forms = forms
         for form in forms if isinstance(forms, Sequence) else (forms,):
@@ -181,7 +184,7 @@ class Probe:
         if not isinstance(function, ufl.core.expr.Expr) or not extract_coefficients(function):
             raise TypeError(
                 f"function must be a firedrake.Function or a UFL expression of Functions, "
-                f"got {function!r}"
+                f"got {shown(function)}"
             )
         self.name = name
         self.function = function
@@ -285,5 +288,5 @@ def _as_monitor(item, i: int):
         return item
     raise TypeError(
         f"monitors[{i}] must be a monitor such as Energy(), a UFL 0-form or a (name, form) pair, "
-        f"got {item!r}"
+        f"got {shown(item)}"
     )

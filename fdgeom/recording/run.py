@@ -9,6 +9,7 @@ import time
 from pyadjoint import stop_annotating
 
 from fdgeom.taping import not_taped
+from fdgeom.words import shown
 
 from .checkpoint import Checkpoint
 from .collective import positive_integer
@@ -85,7 +86,7 @@ def run(
     total = _number_of_steps(stepper, until, steps)
     every = positive_integer(every, "every")
     if progress not in (True, False, "always"):
-        raise ValueError(f"progress must be True, False or 'always', got {progress!r}")
+        raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
     outputs = _outputs(output)
     if csv is not None and not isinstance(csv, CSVFile):
         csv = CSVFile(csv)
@@ -194,7 +195,7 @@ def _outputs(output) -> list:
         if missing or isinstance(item, type):
             raise TypeError(
                 f"output must be an output object or a sequence of them, such as VTKOutput(path); "
-                f"got {item!r}"
+                f"got {shown(item)}"
             )
         positive_integer(item.every, f"every of the output {type(item).__name__}")
     return outputs

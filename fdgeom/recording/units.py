@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+from fdgeom.words import shown
+
 #: The units of ``units="SI"``.
 SI = {
     "time": "s",
@@ -37,7 +39,7 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
     known = [*SI, *names]
     if not isinstance(units, Mapping):
         raise TypeError(
-            f"units must be 'SI' or a dict such as {{'time': 'ms', 'length': 'mm'}}, not {units!r}"
+            f"units must be 'SI' or a dict such as {{'time': 'ms', 'length': 'mm'}}, not {shown(units)}"
         )
     for name, unit in units.items():
         if name not in known:
@@ -45,7 +47,7 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"units: {name!r} is none of {', '.join(known)}{hint}")
         if not isinstance(unit, str):
-            raise TypeError(f"units: that of {name!r} must be a string, not {unit!r}")
+            raise TypeError(f"units: that of {name!r} must be a string, not {shown(unit)}")
     return dict(units)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fdgeom.steppers.alpha_scheme import ROUND_OFF, AlphaScheme, check_beta, number
+from fdgeom.words import shown
 
 
 def hamel_alpha(rho_inf: float) -> AlphaScheme:
@@ -120,7 +121,7 @@ def _scheme(gamma, beta, B1, B2, name: str) -> AlphaScheme:
 def _between(name: str, value, low: float, high: float) -> float:
     found = number(name, value)
     if not low - ROUND_OFF <= found <= high + ROUND_OFF:
-        raise ValueError(f"{name} must lie in [{low:.4g}, {high:.4g}], not {value!r}")
+        raise ValueError(f"{name} must lie in [{low:.4g}, {high:.4g}], not {shown(value)}")
     return found
 
 

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, fields
 from numbers import Real
 
+from fdgeom.words import shown
+
 #: Round-off allowed where a property of a scheme is an equality or a bound that it may attain.
 ROUND_OFF = 1e-12
 
@@ -62,7 +64,7 @@ class AlphaScheme:
         for field in fields(self)[:5]:
             object.__setattr__(self, field.name, number(field.name, getattr(self, field.name)))
         if not isinstance(self.name, str):
-            raise TypeError(f"name must be a string, not {self.name!r}")
+            raise TypeError(f"name must be a string, not {shown(self.name)}")
         if 1 + self.B1 <= 0:
             raise ValueError(
                 f"B1 must be greater than -1, not {self.B1:g}: 1 + B1 weighs the force"
@@ -181,8 +183,8 @@ def check_beta(beta: float) -> float:
 def number(name: str, value) -> float:
     """Return a finite number as a float; raise an error that names it otherwise."""
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, not {value!r}")
+        raise TypeError(f"{name} must be a number, not {shown(value)}")
     found = float(value)
     if not math.isfinite(found):
-        raise ValueError(f"{name} must be finite, not {value!r}")
+        raise ValueError(f"{name} must be finite, not {shown(value)}")
     return found

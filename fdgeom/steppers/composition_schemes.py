@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fdgeom.words import shown
+
 _TRIPLE = 1 / (2 - 2 ** (1 / 3))
 # Half of each palindromic scheme, the middle weight last.
 _HALVES = {
@@ -72,11 +74,11 @@ def scheme_of(order: int, scheme: str | None) -> str:
         If there is no such scheme.
     """
     if order not in _DEFAULTS or isinstance(order, bool):
-        raise ValueError(f"order must be one of {tuple(_DEFAULTS)}, not {order!r}")
+        raise ValueError(f"order must be one of {tuple(_DEFAULTS)}, not {shown(order)}")
     names = schemes(order)
     chosen = _DEFAULTS[order] if scheme is None else scheme
     if chosen not in names:
-        raise ValueError(f"scheme must be one of {names} for order {order}, not {scheme!r}")
+        raise ValueError(f"scheme must be one of {names} for order {order}, not {shown(scheme)}")
     return chosen
 
 

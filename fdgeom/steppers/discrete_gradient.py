@@ -6,6 +6,7 @@ import numpy as np
 
 from fdgeom.steppers.substep import MIDPOINT, Rule
 from fdgeom.steppers.sweep import Move, Sweep, everything
+from fdgeom.words import shown
 
 # Sixteenth order in the step: round-off for any step that Newton can take.
 _POINTS_OF_A_GENERAL_ENERGY = 8
@@ -41,7 +42,7 @@ class DiscreteGradient(Sweep):
 
     def __init__(self, system, dt, *, points: int | None = None, **options) -> None:
         if points is not None and (not isinstance(points, int) or points < 1):
-            raise ValueError(f"points must be a whole number of at least 1, not {points!r}")
+            raise ValueError(f"points must be a whole number of at least 1, not {shown(points)}")
         self.points = points
         super().__init__(system, dt, **options)
 

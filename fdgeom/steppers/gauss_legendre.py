@@ -12,6 +12,7 @@ from fdgeom.forms import tidy
 from fdgeom.steppers.stages import check_plain, defining_gradients, flow, stages
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
+from fdgeom.words import shown
 
 _STAGES = (1, 2, 3, 4)
 
@@ -27,7 +28,7 @@ def tableau(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return A, b, c
 
 
-def GaussLegendre(stages: int = 2) -> type[Stepper]:
+def GaussLegendre(stages: int = 2, *misplaced) -> type[Stepper]:
     """The stepper class of the Gauss–Legendre method with that many stages.
 
         Z_i = z⁰ + Δt Σ_j a_ij f(Z_j),    z¹ = z⁰ + Δt Σ_i b_i f(Z_i),    ⟨w, f(Z)⟩ = {w, h}(Z),
@@ -49,15 +50,20 @@ def GaussLegendre(stages: int = 2) -> type[Stepper]:
 
     Raises
     ------
-    ValueError
-        If there is no such method.
+    TypeError, ValueError
+        If there is no such method, or system and dt are given already.
 
     Examples
     --------
     >>> stepper = GaussLegendre(stages=3)(system, dt=0.1)  # doctest: +SKIP
     """
+    if misplaced:
+        raise TypeError(
+            "GaussLegendre takes the number of stages alone and makes a stepper class, which takes "
+            "system and dt: GaussLegendre(2)(system, dt)"
+        )
     if not isinstance(stages, int) or isinstance(stages, bool) or stages not in _STAGES:
-        raise ValueError(f"stages must be one of {_STAGES}, not {stages!r}")
+        raise ValueError(f"stages must be one of {_STAGES}, not {shown(stages)}")
     return _class_of(stages)
 
 

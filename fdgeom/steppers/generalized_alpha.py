@@ -20,6 +20,7 @@ from fdgeom.systems.beam import Beam
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.rods.forces import StepForces
 from fdgeom.systems.rods.motion import RodMotion
+from fdgeom.words import shown
 
 STARTS = ("default", "consistent")
 #: A multiplier grows without bound where nothing damps the highest frequencies.
@@ -95,10 +96,10 @@ class GeneralizedAlpha(MotionStepper):
     ) -> None:
         if scheme is not None and not isinstance(scheme, AlphaScheme):
             raise TypeError(
-                f"scheme must be an AlphaScheme such as hamel_alpha(0.8), not {scheme!r}"
+                f"scheme must be an AlphaScheme such as hamel_alpha(0.8), not {shown(scheme)}"
             )
         if start not in STARTS:
-            raise ValueError(f"start must be one of {STARTS}, not {start!r}")
+            raise ValueError(f"start must be one of {STARTS}, not {shown(start)}")
         if not isinstance(halvings, int) or isinstance(halvings, bool) or halvings < 0:
             raise ValueError(
                 f"halvings must be a whole number that is not negative, not {halvings!r}"

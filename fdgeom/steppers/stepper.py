@@ -19,6 +19,7 @@ from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_comp
 from fdgeom.steppers.call import StepperType
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
 from fdgeom.taping import not_taped
+from fdgeom.words import shown
 
 
 class Stepper(metaclass=StepperType):
@@ -116,7 +117,9 @@ class Stepper(metaclass=StepperType):
             If a step cannot be taken; the state is then the one before that step.
         """
         if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
-            raise ValueError(f"steps must be a whole number that is not negative, not {steps!r}")
+            raise ValueError(
+                f"steps must be a whole number that is not negative, not {shown(steps)}"
+            )
         if not steps:
             return
         self.system.prepare()
@@ -259,7 +262,7 @@ def _positive(name: str, value) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
+        raise TypeError(f"{name} must be a number, not {shown(value)}") from None
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive number, not {value!r}")
+        raise ValueError(f"{name} must be a positive number, not {shown(value)}")
     return number

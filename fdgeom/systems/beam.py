@@ -44,6 +44,7 @@ from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import check_measure
 from fdgeom.systems.section import Section
 from fdgeom.taping import not_taped
+from fdgeom.words import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.rods.beam_motion import BeamMotion
@@ -138,9 +139,9 @@ class Beam(PoissonSystem):
         if not isinstance(section, Section):
             raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
         if not isinstance(degree, Integral) or degree not in DEGREES or isinstance(degree, bool):
-            raise ValueError(f"degree must be one of {DEGREES}, not {degree!r}")
+            raise ValueError(f"degree must be one of {DEGREES}, not {shown(degree)}")
         if not (isinstance(end_weight, Real) and np.isfinite(end_weight) and end_weight > 0):
-            raise ValueError(f"end_weight must be a positive number, not {end_weight!r}")
+            raise ValueError(f"end_weight must be a positive number, not {shown(end_weight)}")
         if degree > 1 and end_weight != 0.5:
             raise ValueError("end_weight can be chosen for degree 1 only")
         self.mesh, self.section, self.degree = mesh, section, int(degree)

@@ -14,6 +14,7 @@ from ufl.algorithms import expand_derivatives
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.ends import HELD, GivenPose, Sliding
+from fdgeom.words import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -37,7 +38,7 @@ class BeamEnd:
         if not (prescribed or self._in_space) and kind not in HELD:
             raise ValueError(
                 f"{name} must be one of {', '.join(map(repr, HELD))}, fdgeom.Sliding, "
-                f"fdgeom.GivenPose or a callable velocity(t), not {kind!r}"
+                f"fdgeom.GivenPose or a callable velocity(t), not {shown(kind)}"
             )
         components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
         self.held = np.array(components, dtype=int)

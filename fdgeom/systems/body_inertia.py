@@ -10,6 +10,7 @@ from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.derived import collectively, sampled
+from fdgeom.words import shown
 
 # Of the largest entry: how symmetric a matrix in double precision is, and how far from singular.
 _SYMMETRIC, _SINGULAR = 1e-12, 1e-14
@@ -36,7 +37,7 @@ def body_inertia(value, like: Function) -> Expr:
         matrix = np.array(value, dtype=float)
     except (TypeError, ValueError):
         raise TypeError(
-            f"inertia must be a 3x3 matrix, its diagonal or a UFL expression, not {value!r}"
+            f"inertia must be a 3x3 matrix, its diagonal or a UFL expression, not {shown(value)}"
         ) from None
     if matrix.shape == (3,):
         matrix = np.diag(matrix)
@@ -67,7 +68,7 @@ def body_mass(value, like: Function, *, needed: bool) -> Expr | None:
     if isinstance(value, Expr):
         return _field("mass", value, (), like, _check_mass)
     if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"mass must be a number or a UFL expression, not {value!r}")
+        raise TypeError(f"mass must be a number or a UFL expression, not {shown(value)}")
     _check_mass(np.array([value], dtype=float))
     return Constant(float(value))
 

@@ -11,6 +11,7 @@ from scipy.interpolate import BarycentricInterpolator
 
 from fdgeom.lie.arrays import quaternion, se3
 from fdgeom.lie.arrays.scan import pose_scan
+from fdgeom.words import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -154,9 +155,9 @@ def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
     except (TypeError, ValueError):
         raise TypeError("position and orientation must be 3 and 4 numbers") from None
     if x.shape != (3,) or not np.all(np.isfinite(x)):
-        raise ValueError(f"position must be 3 finite numbers, not {position!r}")
+        raise ValueError(f"position must be 3 finite numbers, not {shown(position)}")
     if q.shape != (4,) or not np.all(np.isfinite(q)) or abs(np.linalg.norm(q) - 1) > 1e-8:
         raise ValueError(
-            f"orientation must be a unit quaternion (scalar first), not {orientation!r}"
+            f"orientation must be a unit quaternion (scalar first), not {shown(orientation)}"
         )
     return x, q / np.linalg.norm(q)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from firedrake import COMM_WORLD, IntervalMesh
 
+from fdgeom.words import shown
+
 
 def copies(n: int, comm=COMM_WORLD):
     """A mesh of ``n`` unit cells, for ``n`` independent copies of a small system in DG0.
@@ -24,5 +26,5 @@ def copies(n: int, comm=COMM_WORLD):
         If ``n`` is not a positive whole number.
     """
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, not {n!r}")
+        raise ValueError(f"n must be a whole number of at least 1, not {shown(n)}")
     return IntervalMesh(n, n, comm=comm)

@@ -12,6 +12,7 @@ from ufl.core.expr import Expr
 from fdgeom.solvers.derived import sampled
 from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
 from fdgeom.systems.section import check_positive_definite
+from fdgeom.words import shown
 
 
 def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
@@ -67,7 +68,7 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
     elif np.ndim(value) == 1:
         expression = ufl.as_vector(list(value))
     else:
-        raise ValueError(f"{name} must be a vector of 6, not {value!r}")
+        raise ValueError(f"{name} must be a vector of 6, not {shown(value)}")
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name} must be a vector of 6, not of shape {expression.ufl_shape}")
 

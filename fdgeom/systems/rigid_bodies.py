@@ -20,6 +20,7 @@ from fdgeom.systems.body_inertia import body_inertia, body_mass
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.motion_projection import MotionProjection
 from fdgeom.taping import not_taped
+from fdgeom.words import shown
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -278,7 +279,7 @@ def _group(group, position) -> Group:
     if not isinstance(group, Group):
         raise TypeError(
             "group must be fg.lie.groups.SO3, R3xSO3 or SE3 (or one of these .by('cay')), not "
-            f"{group!r}"
+            f"{shown(group)}"
         )
     if (group.dimension == 3) != (position is None):
         raise ValueError(

@@ -9,6 +9,8 @@ from numbers import Integral, Real
 import numpy as np
 import ufl
 
+from fdgeom.words import shown
+
 Number = float | ufl.core.expr.Expr
 
 
@@ -97,10 +99,10 @@ class Section:
             _positive("second_moments", value)
         if not isinstance(poisson_ratio, ufl.core.expr.Expr):
             if not isinstance(poisson_ratio, Real):
-                raise TypeError(f"poisson_ratio must be a number, not {poisson_ratio!r}")
+                raise TypeError(f"poisson_ratio must be a number, not {shown(poisson_ratio)}")
             if not -1 < poisson_ratio <= 0.5:
                 raise ValueError(
-                    f"poisson_ratio must lie above -1 and not above 0.5, not {poisson_ratio!r}"
+                    f"poisson_ratio must lie above -1 and not above 0.5, not {shown(poisson_ratio)}"
                 )
         factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
         if len(factors) != 2:
@@ -182,7 +184,9 @@ def check_positive_definite(name: str, matrices: np.ndarray) -> None:
 
 def _axis(axis) -> int:
     if not isinstance(axis, Integral) or isinstance(axis, bool) or axis not in (0, 1, 2):
-        raise ValueError(f"axis must be 0, 1 or 2 (the material axis along the beam), not {axis!r}")
+        raise ValueError(
+            f"axis must be 0, 1 or 2 (the material axis along the beam), not {shown(axis)}"
+        )
     return int(axis)
 
 
@@ -213,6 +217,8 @@ def _positive(name: str, value) -> None:
     try:
         good = math.isfinite(value) and value > 0
     except TypeError:
-        raise TypeError(f"{name} must be a number or a UFL expression, not {value!r}") from None
+        raise TypeError(
+            f"{name} must be a number or a UFL expression, not {shown(value)}"
+        ) from None
     if not good:
-        raise ValueError(f"{name} must be a positive number, not {value!r}")
+        raise ValueError(f"{name} must be a positive number, not {shown(value)}")

@@ -26,6 +26,7 @@ from fdgeom.systems.rods.in_space import BeamInSpace
 from fdgeom.systems.rods.loads import Gravity, check_loads
 from fdgeom.systems.rods.motion import RodMotion
 from fdgeom.taping import off_the_tape
+from fdgeom.words import shown
 
 SIDES = ("first", "second")
 # Of the size of the assembly: what nodes that meet may be apart.
@@ -336,5 +337,5 @@ def _several(name: str, values, kind: type) -> tuple:
     values = tuple(values) if isinstance(values, list | tuple) else (values,)
     for value in values:
         if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a sequence of {kind.__name__}, not {value!r}")
+            raise TypeError(f"{name} must be a sequence of {kind.__name__}, not {shown(value)}")
     return values

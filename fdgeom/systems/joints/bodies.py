@@ -8,6 +8,7 @@ from numbers import Real
 import numpy as np
 
 from fdgeom.systems.joints.places import Ground, Place, check_place
+from fdgeom.words import shown
 
 
 class PointBody:
@@ -44,9 +45,11 @@ class PointBody:
         if isinstance(at, Ground):
             raise ValueError("at: a body on the ground does not move")
         if not isinstance(mass, Real) or isinstance(mass, bool):
-            raise TypeError(f"mass must be a number, not {mass!r}")
+            raise TypeError(f"mass must be a number, not {shown(mass)}")
         if not (np.isfinite(mass) and mass >= 0):
-            raise ValueError(f"mass must be a finite number that is not negative, not {mass!r}")
+            raise ValueError(
+                f"mass must be a finite number that is not negative, not {shown(mass)}"
+            )
         own = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=float)
         own = np.diag(own) if own.shape == (3,) else own
         if own.shape != (3, 3) or not np.all(np.isfinite(own)) or not np.allclose(own, own.T):
@@ -55,7 +58,7 @@ class PointBody:
             raise ValueError("inertia must be positive semidefinite")
         place = np.array(offset, dtype=float)
         if place.shape != (3,) or not np.all(np.isfinite(place)):
-            raise ValueError(f"offset must be a vector of 3 finite numbers, not {offset!r}")
+            raise ValueError(f"offset must be a vector of 3 finite numbers, not {shown(offset)}")
         x, y, z = place
         hat = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         #: Body momentum of body velocity at the node (6×6, rotation first).

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fdgeom.words import shown
+
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
 
@@ -32,7 +34,7 @@ class Place:
         number = isinstance(self.at, Real) and not isinstance(self.at, bool)
         if not named and not (number and np.isfinite(self.at)):
             raise ValueError(
-                f"at must be 'left', 'right' or the arc length of a node, not {self.at!r}"
+                f"at must be 'left', 'right' or the arc length of a node, not {shown(self.at)}"
             )
 
     def index(self, arcs: np.ndarray) -> int:
@@ -76,6 +78,6 @@ def check_place(name: str, place) -> Place | Ground:
     if not isinstance(place, Place | Ground):
         raise TypeError(
             f"{name} must be a place such as beam.left, beam.right, beam.at(s) or fdgeom.ground, "
-            f"not {place!r}"
+            f"not {shown(place)}"
         )
     return place

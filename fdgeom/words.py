@@ -1,0 +1,27 @@
+"""How a value is called in a message."""
+
+from __future__ import annotations
+
+from firedrake import Function
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+# Longer texts are no help in a sentence.
+_LONGEST = 60
+
+
+def shown(value: object) -> str:
+    """A value in a sentence: as it would be typed if that is short, else of what kind it is."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    if isinstance(value, Function):
+        return "a Function"
+    if isinstance(value, Form):
+        return "a UFL form"
+    if isinstance(value, Expr):
+        return f"a UFL expression of shape {value.ufl_shape}"
+    text = repr(value)
+    if len(text) <= _LONGEST and "\n" not in text and " at 0x" not in text:
+        return text
+    name = "function" if callable(value) and hasattr(value, "__code__") else type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
