@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from firedrake import Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -25,3 +27,10 @@ def shown(value: object) -> str:
         return text
     name = "function" if callable(value) and hasattr(value, "__code__") else type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def brief(error: Exception) -> str:
+    """The first line of an error in a user's function, without where Python found that function."""
+    line = (str(error).splitlines() or [""])[0].rstrip(".")
+    line = re.sub(r"^\S*<locals>\.", "", line)
+    return line if len(line) <= 3 * _LONGEST else line[: 3 * _LONGEST] + "..."

@@ -24,7 +24,10 @@ def tensor(x: Expr, shape: tuple[int, ...], name: str) -> Expr:
         If its shape is another.
     """
     if isinstance(x, list | tuple | np.ndarray):
-        x = ufl.as_tensor(x.tolist() if isinstance(x, np.ndarray) else x)
+        try:
+            x = ufl.as_tensor(x.tolist() if isinstance(x, np.ndarray) else x)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} must be of shape {shape}, of numbers or UFL") from None
     if not isinstance(x, Expr):
         raise TypeError(
             f"{name} must be a UFL expression of shape {shape}, not {type(x).__name__}; "

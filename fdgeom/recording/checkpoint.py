@@ -11,10 +11,13 @@ import h5py
 import numpy as np
 from firedrake import CheckpointFile, Function, FunctionSpace
 
+from fdgeom.solvers.petsc_words import reason
 from fdgeom.taping import not_taped
+from fdgeom.words import brief
 
-from .collective import on_root, positive_integer, writable_file
+from .collective import as_path, check_stepper, on_root, positive_integer, writable_file
 from .finite import require_finite_functions
+from .room import check_room
 from .transfer import Transfer
 
 FORMAT = 1
@@ -39,7 +42,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike, every: int | None = None) -> None:
-        self.path = Path(path)
+        self.path = as_path(path, "path")
         self.every = None if every is None else positive_integer(every, "every")
 
     def open(self, stepper) -> None:
@@ -73,11 +76,13 @@ def save(stepper, path: str | os.PathLike) -> None:
     StepFailed
         When a value is not finite; the old file is kept.
     """
+    check_stepper(stepper)
     mesh = stepper.system.mesh
     comm = mesh.comm
     path = writable_file(path, "path", comm)
     functions = _functions(stepper)
     require_finite_functions(functions, comm, t=stepper.t, step=stepper.steps)
+    check_room(path, functions, mesh)
     temporary = path.with_name(path.name + ".part")
     try:
         with CheckpointFile(str(temporary), "w", comm=comm) as file:
@@ -94,7 +99,9 @@ def save(stepper, path: str | os.PathLike) -> None:
             file.set_attr(GROUP, "steps", int(stepper.steps))
             file.set_attr(GROUP, "functions", json.dumps(_description(functions, mesh)))
     except (RuntimeError, OSError) as exc:
-        raise ValueError(f"path = '{path}' cannot be written: {exc}") from exc
+        raise ValueError(
+            f"path = '{path}' cannot be written: is the disk full? (HDF5: {reason(exc)})"
+        ) from exc
     on_root(comm, lambda: _replace(temporary, path), ValueError, f"path = '{path}'")
 
 
@@ -124,7 +131,8 @@ def resume(stepper, path: str | os.PathLike) -> None:
         Naming `path` when the file is missing, damaged, or of another system (then with the
         difference). The stepper is unchanged in that case.
     """
-    path = Path(path)
+    check_stepper(stepper)
+    path = as_path(path, "path")
     system = stepper.system
     comm = system.mesh.comm
     wrong = f"path = '{path}' cannot be resumed from"
@@ -216,7 +224,7 @@ def _read_header(path: Path) -> dict:
                 "functions": json.loads(attributes["functions"]),
             }
     except (OSError, KeyError, RuntimeError, json.JSONDecodeError, TypeError) as exc:
-        raise ValueError(f"it is damaged or was not written by fdgeom ({exc})") from exc
+        raise ValueError(f"it is damaged or was not written by fdgeom ({brief(exc)})") from exc
 
 
 def _read(path: Path, found: dict, functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:

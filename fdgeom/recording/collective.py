@@ -51,7 +51,7 @@ def writable_file(path: str | os.PathLike, argument: str, comm) -> Path:
         On all ranks, naming `argument`, when the folder cannot be made or written to, or when
         `path` is itself a folder.
     """
-    path = Path(path)
+    path = as_path(path, argument)
 
     def check() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,3 +70,21 @@ def positive_integer(value: object, argument: str) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
         raise ValueError(f"{argument} must be an integer >= 1, got {shown(value)}")
     return value.__index__()
+
+
+def as_path(value: object, argument: str) -> Path:
+    """Return `value` as a Path; TypeError naming `argument` if it is no name of a file."""
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"{argument} must be the name of a file, not {shown(value)}")
+    return Path(value)
+
+
+def check_stepper(value: object) -> None:
+    """TypeError unless `value` can be run: has a system, a clock and `advance`."""
+    if isinstance(value, type) or not all(
+        hasattr(value, name) for name in ("system", "t", "dt", "steps", "advance")
+    ):
+        raise TypeError(
+            "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), not "
+            f"{shown(value)}"
+        )

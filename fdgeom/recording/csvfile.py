@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import os
-from pathlib import Path
 
 import numpy as np
 
-from .collective import on_root, writable_file
+from .collective import as_path, on_root, writable_file
 
 
 def header(sample: dict) -> list[str]:
@@ -40,7 +39,7 @@ class CSVFile:
     """
 
     def __init__(self, path: str | os.PathLike, append: bool = False) -> None:
-        self.path = Path(path)
+        self.path = as_path(path, "csv")
         self.append = append
         self._file = None
 

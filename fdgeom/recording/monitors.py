@@ -12,11 +12,12 @@ import numpy as np
 import ufl
 from firedrake import Function, PointEvaluator
 from firedrake.assemble import get_assembler
+from firedrake.exceptions import VertexOnlyMeshMissingPointsError
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
 from fdgeom.solvers.functional import FunctionalAssembly
-from fdgeom.words import shown
+from fdgeom.words import brief, shown
 
 from .interpolated import common_element, following
 
@@ -188,7 +189,10 @@ class Probe:
             )
         self.name = name
         self.function = function
-        self.point = np.atleast_1d(np.asarray(point, dtype=float))
+        try:
+            self.point = np.atleast_1d(np.asarray(point, dtype=float))
+        except (TypeError, ValueError):
+            raise TypeError(f"point must be a number or numbers, not {shown(point)}") from None
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
@@ -201,8 +205,12 @@ class Probe:
         self._evaluator = PointEvaluator(mesh, self.point.reshape(1, -1))
         try:
             self.sample()
+        except VertexOnlyMeshMissingPointsError as exc:
+            raise ValueError(
+                f"point = {self.point} of Probe('{self.name}'): it is outside the mesh"
+            ) from exc
         except Exception as exc:
-            raise ValueError(f"point = {self.point} of Probe('{self.name}'): {exc}") from exc
+            raise ValueError(f"point = {self.point} of Probe('{self.name}'): {brief(exc)}") from exc
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present value by name."""

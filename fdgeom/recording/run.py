@@ -12,7 +12,7 @@ from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
 from .checkpoint import Checkpoint
-from .collective import positive_integer
+from .collective import check_stepper, positive_integer
 from .csvfile import CSVFile, header
 from .finite import require_finite_sample
 from .history import History
@@ -83,6 +83,7 @@ def run(
     samples taken so far are attached to the exception as `exc.history`. Ctrl-C stops between two
     steps; a second one stops at once, perhaps within a step.
     """
+    check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)
     every = positive_integer(every, "every")
     if progress not in (True, False, "always"):
@@ -176,7 +177,10 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
         raise ValueError("give exactly one of until (a time) and steps (a number)")
     if steps is not None:
         return positive_integer(steps, "steps")
-    number = (float(until) - stepper.t) / stepper.dt
+    try:
+        number = (float(until) - stepper.t) / stepper.dt
+    except (TypeError, ValueError):
+        raise TypeError(f"until must be a time, not {shown(until)}") from None
     if not math.isfinite(number):
         raise ValueError(f"until must be a finite time, got {until}")
     # The sum of many dt is off by round-off: a millionth of a step is none.

@@ -36,7 +36,7 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
         return {}
     if units == "SI":
         return dict(SI)
-    known = [*SI, *names]
+    known = list(dict.fromkeys([*SI, *names]))
     if not isinstance(units, Mapping):
         raise TypeError(
             f"units must be 'SI' or a dict such as {{'time': 'ms', 'length': 'mm'}}, not {shown(units)}"

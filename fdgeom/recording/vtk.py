@@ -11,7 +11,7 @@ import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
-from .collective import on_root, positive_integer, writable_file
+from .collective import as_path, on_root, positive_integer, writable_file
 from .interpolated import common_element, following
 
 
@@ -59,7 +59,7 @@ class VTKOutput:
             import vtkmodules.vtkCommonDataModel  # noqa: F401
         except ImportError as exc:
             raise ImportError('VTKOutput needs vtk: pip install "fdgeom[vtk]"') from exc
-        self.path = Path(path)
+        self.path = as_path(path, "path")
         if self.path.suffix != ".pvd":
             raise ValueError(f"path must end in .pvd, got '{path}'")
         if isinstance(fields, str):

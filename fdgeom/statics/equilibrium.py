@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from firedrake import Function, TestFunction, dot
@@ -17,7 +17,7 @@ from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
 from fdgeom.statics.freedom import free_motion
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
-from fdgeom.statics.problem import EquilibriumProblem, check_beam
+from fdgeom.statics.problem import EquilibriumProblem, check_beam, finite_number
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.of_beam import check_poses
 from fdgeom.taping import not_taped, off_the_tape
@@ -143,11 +143,11 @@ class StaticEquilibrium:
         LoadStepFailed
             If a load step does not converge; configuration, load and time are then those before it.
         """
-        _number("load", load)
+        finite_number("load", load)
         _count("steps", steps)
         _count("halvings", halvings, least=0)
         start, begin = self.load, float(self.beam.time)
-        end = begin if time is None else _number("time", time)
+        end = begin if time is None else finite_number("time", time)
         for k in range(1, steps + 1):
             self._take(
                 lambda k=k: self._load_step(
@@ -205,7 +205,7 @@ class StaticEquilibrium:
         Predictor along the tangent (du, dλ), corrector in the plane normal to it (Riks, Int. J.
         Solids Struct. 15, 1979): du₀·W (u - u₀) = step, an equation beside the others.
         """
-        _number("step", step)
+        finite_number("step", step)
         _count("steps", steps)
         if step == 0:
             raise ValueError("step must not be zero")
@@ -276,12 +276,6 @@ class StaticEquilibrium:
 
     def __repr__(self) -> str:
         return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"
-
-
-def _number(name: str, value) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, not {value!r}")
-    return float(value)
 
 
 def _count(name: str, value, least: int = 1) -> None:

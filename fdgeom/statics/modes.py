@@ -11,7 +11,7 @@ from scipy.sparse.linalg import ArpackError
 from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, pencil
-from fdgeom.statics.problem import check_beam
+from fdgeom.statics.problem import check_beam, finite_number
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.ends import HeldEnd
 from fdgeom.systems.rods.of_beam import check_poses
@@ -76,7 +76,7 @@ class VibrationModes:
                 f"number must be a whole number from 1 to {count - 2} for this beam, not {number!r}"
             )
         check_poses(beam)
-        found = pencil(beam, float(load), free)
+        found = pencil(beam, finite_number("load", load), free)
         values, vectors, round_off = _lowest(found, int(number))
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction, TrialFunction, assemble, dot
@@ -29,6 +30,13 @@ def check_beam(beam) -> None:
     elif isinstance(getattr(beam, "beam", None), Beam):
         hint = ": give the beam itself"
     raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}{hint}")
+
+
+def finite_number(name: str, value) -> float:
+    """A number; ``ValueError``, which calls it ``name``, for anything else."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+    return float(value)
 
 
 class EquilibriumProblem:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import ClassVar
 
+from fdgeom.call import CheckedCall
 from fdgeom.errors import StepFailed
 from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
@@ -16,13 +17,12 @@ from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
-from fdgeom.steppers.call import StepperType
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
 from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
 
-class Stepper(metaclass=StepperType):
+class Stepper(metaclass=CheckedCall):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters

@@ -14,7 +14,7 @@ from ufl.algorithms import expand_derivatives
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.ends import HELD, GivenPose, Sliding
-from fdgeom.words import shown
+from fdgeom.words import brief, shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -35,7 +35,8 @@ class BeamEnd:
         velocity = _given_velocity(kind)
         self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
         prescribed = velocity is not None
-        if not (prescribed or self._in_space) and kind not in HELD:
+        known = prescribed or self._in_space or (isinstance(kind, str) and kind in HELD)
+        if not known:
             raise ValueError(
                 f"{name} must be one of {', '.join(map(repr, HELD))}, fdgeom.Sliding, "
                 f"fdgeom.GivenPose or a callable velocity(t), not {shown(kind)}"
@@ -117,14 +118,16 @@ def _given_velocity(kind) -> Callable | None:
     """The body velocity as a function of time, if the end's motion is given altogether."""
     if isinstance(kind, GivenPose):
         return kind.body_velocity if len(kind.components) == 6 else None
-    return kind if callable(kind) else None
+    return kind if callable(kind) and not isinstance(kind, type) else None
 
 
 def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
     try:
         expression = ufl.as_ufl(velocity(time))
     except (TypeError, ValueError, IndexError) as error:
-        raise ValueError(f"{name}: velocity(t) must give a UFL vector of 6: {error}") from error
+        raise ValueError(
+            f"{name}: velocity(t) must give a UFL vector of 6: {brief(error)}"
+        ) from error
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
     return expression

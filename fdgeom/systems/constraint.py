@@ -26,6 +26,7 @@ from fdgeom.forms import check_functional, depends_on, substitute, tidy
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.saddle import deficiency
+from fdgeom.words import brief
 
 # Of |Dg| |q|: what a start that was meant to be consistent can miss by in double precision.
 CONSISTENT = 1e-11
@@ -82,7 +83,7 @@ class Constraint:
         except (ValueError, TypeError, IndexError) as error:
             raise ValueError(
                 f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape}, "
-                f"and the multiplier must have one component for each constraint: {error}"
+                f"and the multiplier must have one component for each constraint: {brief(error)}"
             ) from error
         if not isinstance(form, Form):
             raise TypeError(
@@ -95,7 +96,7 @@ class Constraint:
         try:
             check_form_arity(form, form.arguments())
         except ArityMismatch as error:
-            raise ValueError(f"constraint must be linear in the multiplier: {error}") from error
+            raise ValueError("constraint must be linear in the multiplier") from error
         if self.multiplier in form.coefficients():
             raise ValueError("constraint must use its argument, not the multiplier itself")
         for function, why in forbidden.items():

@@ -44,7 +44,7 @@ class GivenMotion:
         symbol = ufl.variable(time)
         if callable(bcs) and not isinstance(bcs, DirichletBC):
             bcs = bcs(symbol)
-        bcs = (bcs,) if isinstance(bcs, DirichletBC) else tuple(bcs)
+        bcs = tuple(bcs) if isinstance(bcs, list | tuple) else (bcs,)
         for bc in bcs:
             _check(bc, space)
         values = [bc._original_arg for bc in bcs]

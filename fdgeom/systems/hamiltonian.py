@@ -7,6 +7,7 @@ from ufl.classes import Form, Measure
 
 from fdgeom.forms import is_zero, parts_of, tidy
 from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.words import shown
 
 
 class HamiltonianSystem(PoissonSystem):
@@ -48,6 +49,10 @@ class HamiltonianSystem(PoissonSystem):
             raise ValueError("p must be in the function space of q")
         if q is p:
             raise ValueError("q and p must be two functions")
+        if not (measure is None or isinstance(measure, Measure)):
+            raise TypeError(
+                f"measure must be a UFL measure such as dx(degree=0), not {shown(measure)}"
+            )
         self.q, self.p = q, p
         self._measure = measure
         mu = dx if measure is None else measure

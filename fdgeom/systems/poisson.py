@@ -32,6 +32,7 @@ from fdgeom.systems.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.gradient import pointwise_gradient
 from fdgeom.systems.stage import Stage
 from fdgeom.taping import not_taped
+from fdgeom.words import brief
 
 
 class PoissonSystem:
@@ -124,7 +125,7 @@ class PoissonSystem:
         try:
             result = form(self._test, self._trial)
         except (ValueError, TypeError, IndexError) as error:
-            raise ValueError(f"{name}(a, b) is no valid form: {error}") from error
+            raise ValueError(f"{name}(a, b) is no valid form: {brief(error)}") from error
         return self._in_terms_of_state(check_functional(name, result, 2))
 
     def _state_map(self, at) -> dict[Expr, Expr]:
@@ -353,7 +354,9 @@ class PoissonSystem:
 def _check_names(names, number: int) -> tuple[str, ...]:
     if names is None:
         return ("state",) if number == 1 else tuple(f"part{k}" for k in range(number))
-    names = tuple(names)
+    names = tuple(names) if isinstance(names, list | tuple) else ()
     if len(names) != number or len(set(names)) != number:
-        raise ValueError(f"names must be {number} different names, one for each part of the state")
+        raise ValueError(
+            f"names must be a sequence of {number} different names, one for each part of the state"
+        )
     return names

@@ -20,7 +20,7 @@ from fdgeom.systems.body_inertia import body_inertia, body_mass
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.motion_projection import MotionProjection
 from fdgeom.taping import not_taped
-from fdgeom.words import shown
+from fdgeom.words import brief, shown
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -139,7 +139,7 @@ class RigidBodies(Motion):
         try:
             found = ufl.as_ufl(force(*self.configuration, self.v, self.time))
         except (TypeError, ValueError, IndexError) as error:
-            raise ValueError(f"force: no valid expression of ({wanted}): {error}") from error
+            raise ValueError(f"force: no valid expression of ({wanted}): {brief(error)}") from error
         if found.ufl_shape != self.v.ufl_shape:
             raise ValueError(
                 f"force must give a vector of shape {self.v.ufl_shape}, the moment first, not of "

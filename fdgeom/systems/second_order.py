@@ -12,6 +12,7 @@ from fdgeom.forms import check_functional, is_zero, tidy
 from fdgeom.solvers.data import fields
 from fdgeom.systems.given_motion import GivenMotion
 from fdgeom.systems.motion import Motion
+from fdgeom.words import brief
 
 
 class SecondOrderSystem(Motion):
@@ -85,7 +86,12 @@ class SecondOrderSystem(Motion):
             self.given = GivenMotion(bcs, self.space, self.time)
 
     def _check_residual(self) -> None:
-        form = self._form(TestFunction(self.space))
+        try:
+            form = self._form(TestFunction(self.space))
+        except (TypeError, ValueError, IndexError) as error:
+            raise ValueError(
+                f"residual: no valid form of (q, v, a, t, test): {brief(error)}"
+            ) from error
         if not isinstance(form, Form):
             raise TypeError(f"residual must give a UFL form, not {type(form).__name__}")
         if len(form.arguments()) != 1:

@@ -10,6 +10,7 @@ from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 
 from fdgeom.forms import depends_on, substitute, tidy
 from fdgeom.systems.constraint import CONSISTENT, Constraint, _check_multiplier
+from fdgeom.words import brief
 
 
 class VelocityConstraint(Constraint):
@@ -59,7 +60,7 @@ class VelocityConstraint(Constraint):
         except (ValueError, TypeError, IndexError) as error:
             raise ValueError(
                 f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
-                f"and a velocity of shape {v.ufl_shape}: {error}"
+                f"and a velocity of shape {v.ufl_shape}: {brief(error)}"
             ) from error
         if not isinstance(form, Form):
             raise TypeError(
@@ -73,7 +74,7 @@ class VelocityConstraint(Constraint):
         try:
             check_form_arity(form, form.arguments())
         except ArityMismatch as error:
-            raise ValueError(f"{linear}: {error}") from error
+            raise ValueError(linear) from error
         if len(form.arguments()) != 2:
             raise ValueError(linear)
         for function, name in ((self.multiplier, "multiplier"), (v, "velocity")):

@@ -216,3 +216,42 @@ def test_missing_and_damaged_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="path = .*values of 'position'"):
         resume(stepper, path)
     assert all(np.array_equal(before[n], v) for n, v in state_of(stepper.system).items())
+
+
+def test_a_full_disk_is_found_before_it_is_written_to(tmp_path, monkeypatch):
+    """Said with the sizes; the old file stays, and nothing half written."""
+    stepper = OscillatorStepper(Oscillators())
+    path = tmp_path / "a.h5"
+    save(stepper, path)
+    before = path.read_bytes()
+    usage = type("usage", (), {"free": 20_000})
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: usage)
+    with pytest.raises(ValueError, match=r"the disk is full: about .* needed and 20 kB are free"):
+        save(stepper, path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["a.h5"]
+
+
+def test_what_hdf5_says_is_one_sentence(tmp_path, monkeypatch):
+    """PETSc's and HDF5's stacks of C functions are left out."""
+
+    def fails(*_, **__):
+        raise RuntimeError(
+            "error code 76\n[0] VecView() at vec.c:1\n[0] HDF5 call H5Dwrite() Status -1"
+        )
+
+    monkeypatch.setattr("firedrake.CheckpointFile.save_function", fails)
+    with pytest.raises(ValueError, match="is the disk full") as caught:
+        save(OscillatorStepper(Oscillators()), tmp_path / "a.h5")
+    assert str(caught.value).endswith("(HDF5: HDF5 call H5Dwrite() Status -1)")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_description_is_called_damaged(tmp_path):
+    stepper = OscillatorStepper(Oscillators())
+    path = tmp_path / "a.h5"
+    save(stepper, path)
+    with h5py.File(path, "r+") as file:
+        file["fdgeom"].attrs["functions"] = ""
+    with pytest.raises(ValueError, match="it is damaged or was not written by fdgeom"):
+        resume(stepper, path)

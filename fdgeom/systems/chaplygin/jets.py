@@ -60,6 +60,8 @@ class Jets:
         ValueError
             If it contains another function of time.
         """
+        if isinstance(expression, str):  # SymPy would make symbols of it that are no coordinates
+            raise TypeError(f"{name} must be a SymPy expression, not the string {expression!r}")
         try:
             expression = sp.sympify(expression).doit()
         except (sp.SympifyError, AttributeError) as error:

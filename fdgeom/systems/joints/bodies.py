@@ -50,13 +50,13 @@ class PointBody:
             raise ValueError(
                 f"mass must be a finite number that is not negative, not {shown(mass)}"
             )
-        own = np.zeros((3, 3)) if inertia is None else np.array(inertia, dtype=float)
+        own = np.zeros((3, 3)) if inertia is None else _numbers("inertia", inertia)
         own = np.diag(own) if own.shape == (3,) else own
         if own.shape != (3, 3) or not np.all(np.isfinite(own)) or not np.allclose(own, own.T):
             raise ValueError("inertia must be a symmetric 3×3 matrix, or its diagonal")
         if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
             raise ValueError("inertia must be positive semidefinite")
-        place = np.array(offset, dtype=float)
+        place = _numbers("offset", offset)
         if place.shape != (3,) or not np.all(np.isfinite(place)):
             raise ValueError(f"offset must be a vector of 3 finite numbers, not {shown(offset)}")
         x, y, z = place
@@ -70,3 +70,10 @@ class PointBody:
 
     def __repr__(self) -> str:
         return f"<body of mass {self.matrix[5, 5]:g} at {self.at}>"
+
+
+def _numbers(name: str, value) -> np.ndarray:
+    try:
+        return np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be numbers, not {shown(value)}") from None

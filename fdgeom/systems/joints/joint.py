@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Real
 from typing import ClassVar
@@ -11,13 +11,14 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
+from fdgeom.call import CheckedCall
 from fdgeom.systems.joints.places import Ground, Place, check_place
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
 
 
-class Joint(ABC):
+class Joint(metaclass=CheckedCall):
     """A joint between two places.
 
     Each side carries a triad, fixed in the section of its node; the triads of the two sides agree

@@ -153,7 +153,9 @@ class Network:
     def node(self, place: Place) -> int:
         """Number of the node at a place; ``ValueError`` if its beam is none of these."""
         if id(place.beam) not in self._index:
-            raise ValueError(f"{place}: its beam is not in the assembly; add it to beams=[...]")
+            raise ValueError(
+                f"joints, bodies: {place}: its beam is not in the assembly; add it to beams=[...]"
+            )
         k = self._index[id(place.beam)]
         return int(self.starts[k] + place.index(self.beams[k].coordinates))
 

@@ -15,6 +15,7 @@ from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.evaluated import evaluated, unit_quaternion
+from fdgeom.words import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -34,8 +35,8 @@ class Sliding:
     """
 
     def __init__(self, along: str | int, *, turning: bool = True) -> None:
-        if isinstance(along, bool) or along not in _AXES:
-            raise ValueError(f"along must be 'x', 'y' or 'z' (or 0, 1, 2), not {along!r}")
+        if not isinstance(along, str | int) or isinstance(along, bool) or along not in _AXES:
+            raise ValueError(f"along must be 'x', 'y' or 'z' (or 0, 1, 2), not {shown(along)}")
         if not isinstance(turning, bool):
             raise TypeError(f"turning must be True or False, not {turning!r}")
         self.along, self.turning = _AXES[along], turning

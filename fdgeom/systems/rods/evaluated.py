@@ -10,6 +10,7 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
+from fdgeom.words import brief
 
 
 def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
@@ -20,7 +21,7 @@ def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: in
         value = ufl.as_ufl(value)
     except (TypeError, ValueError, IndexError) as error:
         raise ValueError(
-            f"{name}: the function must give a UFL vector of {size}: {error}"
+            f"{name}: the function must give a UFL vector of {size}: {brief(error)}"
         ) from error
     if value.ufl_shape != (size,):
         raise ValueError(

@@ -14,6 +14,7 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves
 from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
+from fdgeom.words import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.rods.rod import Rod
@@ -132,7 +133,7 @@ def check_loads(loads) -> tuple[BodyLoad, ...]:
     for load in several:
         if not isinstance(load, BodyLoad):
             raise TypeError(
-                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {type(load).__name__}"
+                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {shown(load)}"
             )
     return several
 

@@ -19,6 +19,7 @@ from fdgeom.systems.rods.forcing import check_forcing
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import STRAINS
+from fdgeom.words import shown
 
 if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
@@ -90,7 +91,13 @@ def set_shape(beam: Beam, shape) -> None:
         raise TypeError("reference_shape must be a pair (position, orientation) of UFL expressions")
     expressions = []
     for name, value, size in zip(("position", "orientation"), shape, (3, 4), strict=True):
-        value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else ufl.as_ufl(value)
+        try:
+            value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
+            value = ufl.as_ufl(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"reference_shape: the {name} must be a UFL vector of {size}, not {shown(value)}"
+            ) from None
         if value.ufl_shape != (size,):
             raise ValueError(
                 f"reference_shape: the {name} must be a vector of {size}, not {value.ufl_shape}"

@@ -1,0 +1,68 @@
+"""A wrong call of a class says which class it was, and what that takes."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from abc import ABCMeta
+from functools import cache
+
+from pyadjoint.tape import stop_annotating
+
+
+class CheckedCall(ABCMeta):
+    """The type of classes that check the names of arguments before any work is done.
+
+    Classes hand arguments on to those that they derive from; Python's own message would name one
+    of these, which the caller has never heard of. What is assembled and solved when one is made is
+    not for pyadjoint's tape.
+    """
+
+    def __call__(cls, *args, **options):
+        if not inspect.isabstract(cls):
+            _check(cls, args, options)
+        with stop_annotating():
+            return super().__call__(*args, **options)
+
+
+def _check(cls: type, args: tuple, options: dict) -> None:
+    """Raise ``TypeError`` if the arguments are too few, too many, or have other names."""
+    positional, keywords, required = takes(cls)
+    made = f"it is made by {cls.__name__}({', '.join((*positional, *(f'{k}=' for k in keywords)))})"
+    given = positional[: len(args)]
+    for name in options:
+        if name not in positional + keywords:
+            free = [k for k in positional + keywords if k not in given and k not in options]
+            near = difflib.get_close_matches(name, free, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{cls.__name__} has no argument {name!r}{hint} ({made})")
+    if len(args) > len(positional):
+        raise TypeError(f"{cls.__name__} takes the options by their names: {made}")
+    for name in required:
+        if name not in given and name not in options:
+            raise TypeError(f"{cls.__name__}: {name} is missing; {made}")
+
+
+@cache
+def takes(cls: type) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Names of the arguments that a class takes by position, by name only, and that it needs."""
+    positional: list[str] = []
+    keywords: list[str] = []
+    required: list[str] = []
+    # A composition hands on to the method that it composes, too.
+    method = getattr(cls, "_stepper_class", None)
+    for base in (*cls.__mro__, *(method.__mro__ if method else ())):
+        if "__init__" not in vars(base) or base is object:
+            continue
+        parameters = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+        new = [p for p in parameters if p.name not in positional + keywords]
+        found = [p.name for p in new if p.kind is p.POSITIONAL_OR_KEYWORD]
+        keywords += [p.name for p in new if p.kind is p.KEYWORD_ONLY]
+        if not positional:
+            positional += found
+        required += [
+            p.name for p in new if p.default is p.empty and p.name in positional + keywords
+        ]
+        if all(p.kind is not p.VAR_KEYWORD for p in parameters) and not method:
+            break
+    return tuple(positional), tuple(keywords), tuple(required)
