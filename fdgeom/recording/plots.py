@@ -245,6 +245,8 @@ def animate(
 
     draw(len(curves) - 1)
     trim(ax)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # every frame has this one
 
     animation = FuncAnimation(figure, draw, frames=len(curves), blit=False)
     animation.save(os.fspath(path), writer=PillowWriter(fps=fps), dpi=dpi)

@@ -71,6 +71,7 @@ def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None
         axis.set_ticks([])
         axis.set_label_text("")
         axis.line.set_visible(False)
+    ax.patch.set_visible(False)  # the square in which it is drawn reaches over its neighbours
     ax.set_axes_locator(_Fitted())
     ax.get_tightbbox = MethodType(_tight_box, ax)
 
@@ -109,9 +110,10 @@ class _Fitted:
 
         renderer = renderer or ax.figure._get_renderer()
         place = ax.get_position(original=True)
+        # Layouts repeat a place to round-off only.
         key = (
-            *place.bounds, *ax.figure.bbox.bounds, ax.figure.dpi, ax.elev, ax.azim, ax.roll,
-            *ax.get_w_lims(), *(axis.get_label_text() for axis in _axes_of(ax)),
+            *np.round(place.bounds, 9), *ax.figure.bbox.bounds, ax.figure.dpi, ax.elev, ax.azim,
+            ax.roll, *ax.get_w_lims(), *(axis.get_label_text() for axis in _axes_of(ax)),
         )  # fmt: skip
         if key != self._known:
             ax.M = ax.get_proj()

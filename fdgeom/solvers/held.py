@@ -209,11 +209,11 @@ class HeldSNES:
             raise SolveFailed(
                 f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
                 f"{iterations} iterations ({detail})",
-                residual=norm,
+                residual=self._left_over(norm),
             )
         # Local solves find that out by themselves.
         if self._jacobian is not None and not np.isfinite(self._x.norm()):
-            raise SolveFailed(f"{self._label()} gave values that are not finite")
+            raise SolveFailed(f"{self._label()} gave values that are not finite", residual=np.nan)
         self._put(self._x)
 
     def _renew_matrix(self) -> None:
@@ -229,6 +229,10 @@ class HeldSNES:
         self._get()
         self.snes.computeFunction(self._x, self._f)
         return self._f.norm()
+
+    def _left_over(self, norm: float) -> float:
+        """The norm of the residual; SNES keeps the last finite one, which says nothing here."""
+        return norm if np.isfinite(self.snes.getFunction()[0].norm()) else np.nan
 
     def _worst_place(self) -> str:
         """Where the residual is largest, in words."""

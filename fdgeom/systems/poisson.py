@@ -32,7 +32,7 @@ from fdgeom.systems.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.gradient import pointwise_gradient
 from fdgeom.systems.stage import Stage
 from fdgeom.taping import not_taped
-from fdgeom.words import brief
+from fdgeom.words import brief, shown
 
 
 class PoissonSystem:
@@ -89,6 +89,10 @@ class PoissonSystem:
             # A UFL form can be called too.
             if not callable(form) or isinstance(form, Form):
                 raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
+        if gradient is not None and not callable(gradient):
+            raise TypeError(
+                f"gradient must be a callable of the state giving δh/δz, not {shown(gradient)}"
+            )
         self.state = state
         self.space = state.function_space()
         self.mesh = state.subfunctions[0].function_space().mesh()
@@ -356,7 +360,5 @@ def _check_names(names, number: int) -> tuple[str, ...]:
         return ("state",) if number == 1 else tuple(f"part{k}" for k in range(number))
     names = tuple(names) if isinstance(names, list | tuple) else ()
     if len(names) != number or len(set(names)) != number:
-        raise ValueError(
-            f"names must be a sequence of {number} different names, one for each part of the state"
-        )
+        raise ValueError(f"names must be {number} different names, one for each part of the state")
     return names

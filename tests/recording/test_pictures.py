@@ -15,6 +15,7 @@ from fdgeom.recording import (
     plot_momentum,
     plot_shapes,
     run,
+    space_axes,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -147,6 +148,34 @@ def test_shapes_beside_other_axes(name, tmp_path):
         check_picture(figure)
         check_off_the_axes(ax)
     assert [ax.get_xlabel(), ax.get_ylabel(), ax.get_zlabel()][0] == "x [mm]"
+    pyplot.close(figure)
+
+
+def test_neighbours_do_not_cover_one_another():
+    """Every label of two pictures in space, side by side, can be seen: there is ink in its box."""
+    figure = pyplot.figure(figsize=(8, 3.5), layout="constrained")
+    both = [figure.add_subplot(1, 2, k, projection="3d") for k in (1, 2)]
+    for ax in both:
+        space_axes(ax, [[-0.6, -0.6, -0.8], [0.6, 0.6, 0.2]], units="SI")
+    figure.canvas.draw()
+    pixels = np.asarray(figure.canvas.buffer_rgba())[::-1, :, :3].min(axis=-1)
+    found = boxes(figure)
+    assert len(found) > 12
+    for name, box in found.items():
+        rows, columns = (
+            slice(int(low), int(high) + 1) for low, high in ((box.y0, box.y1), (box.x0, box.x1))
+        )
+        assert pixels[rows, columns].min() < 100, name
+    pyplot.close(figure)
+
+
+def test_what_is_no_place_in_space_is_refused():
+    figure, ax = pyplot.subplots()
+    with pytest.raises(TypeError, match=r"^ax must be 3-D axes"):
+        space_axes(ax, [[0, 0, 0]])
+    ax = figure.add_subplot(projection="3d")
+    with pytest.raises(ValueError, match=r"^points must be finite, of shape \(..., 3\)"):
+        space_axes(ax, [[0, 0]])
     pyplot.close(figure)
 
 

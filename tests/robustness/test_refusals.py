@@ -27,7 +27,7 @@ CASES = [
 ]
 
 # What only those can read who wrote it: addresses, files of the machine, trees of expressions, C.
-_NOISE = re.compile(r"\n|0x[0-9a-f]{6}|Traceback|site-packages|\[0\] |dx\(<|w₀|v_0|\{ |\\x1b")
+_NOISE = re.compile(r"\n|0x[0-9a-f]{6}|Traceback|site-packages|dx\(<|w₀|v_0|\{ |\\x1b")
 
 
 @pytest.mark.parametrize(("argument", "call", "error", "sentence"), CASES)
@@ -44,14 +44,14 @@ def test_refusal(argument, call, error, sentence):
 
 
 def test_there_are_enough_of_them():
-    """At least two hundred calls, no two the same, with every public class among them."""
+    """At least two hundred calls, with every public class among them."""
     assert len(CASES) >= 200
     called = set()
     for room in ROOMS:
         called |= set(re.findall(r"fg\.(\w+)", _source(room)))
     classes = {name for name in fg.__all__ if isinstance(getattr(fg, name), type)}
-    # Errors are raised, not called; these two have nothing that could be wrong.
-    assert classes - called <= {"StepFailed", "LoadStepFailed", "LocalNewton", "ConstraintDefect"}
+    # Errors are raised, not called; PETSc makes a LocalNewton.
+    assert classes - called <= {"StepFailed", "LoadStepFailed", "LocalNewton"}
 
 
 def _source(module) -> str:

@@ -1,0 +1,199 @@
+"""What acts on a beam: forces, moments, gravity, damping."""
+
+import numpy as np
+from firedrake import as_vector
+from robustness import small
+
+import fdgeom as fg
+
+REFUSALS = [
+    ("force", lambda: fg.Load(), ValueError, "Load: give force, moment, or both"),
+    (
+        "force",
+        lambda: fg.Load(force=(0, 1)),
+        ValueError,
+        "force must be a vector of 3 finite numbers, not (0, 1)",
+    ),
+    (
+        "force",
+        lambda: fg.Load(force="up"),
+        TypeError,
+        "force must be a vector of 3 numbers, not 'up'",
+    ),
+    (
+        "force",
+        lambda: fg.Load(force=(0, 0, np.inf)),
+        ValueError,
+        "force must be a vector of 3 finite numbers, not (0, 0, inf)",
+    ),
+    (
+        "force",
+        lambda: fg.Load(force=3.0),
+        ValueError,
+        "force must be a vector of 3 finite numbers, not 3.0",
+    ),
+    (
+        "force",
+        lambda: fg.Load(force=as_vector([0, 1])),
+        ValueError,
+        "force must be a vector of 3, not of shape (2,)",
+    ),
+    (
+        "force",
+        lambda: fg.Load(force=lambda a, b, c: as_vector([a, b, c])),
+        ValueError,
+        "force: the function must take (t) or (s, t)",
+    ),
+    (
+        "force",
+        lambda: fg.Beam(
+            small.mesh(), small.SECTION, loads=fg.Load(force=lambda t: as_vector([t, 0]))
+        ).rod.external_work(None, None),
+        ValueError,
+        "force: the function must give a vector of 3, not (2,)",
+    ),
+    (
+        "moment",
+        lambda: fg.Load(moment=(1, 2, 3, 4)),
+        ValueError,
+        "moment must be a vector of 3 finite numbers, not (1, 2, 3, 4)",
+    ),
+    (
+        "moment",
+        lambda: fg.Load(moment={"z": 1}),
+        TypeError,
+        "moment must be a vector of 3 numbers, not {'z': 1}",
+    ),
+    (
+        "frame",
+        lambda: fg.Load(force=(0, 0, 1), frame="global"),
+        ValueError,
+        "frame must be 'space' (a dead load) or 'body' (a follower load), not 'global'",
+    ),
+    (
+        "frame",
+        lambda: fg.Load(force=(0, 0, 1), frame=None),
+        ValueError,
+        "frame must be 'space' (a dead load) or 'body' (a follower load), not None",
+    ),
+    (
+        "acceleration",
+        lambda: fg.Gravity(9.81),
+        ValueError,
+        "acceleration must be a vector of 3 finite numbers, not 9.81",
+    ),
+    (
+        "acceleration",
+        lambda: fg.Gravity((0, -9.81)),
+        ValueError,
+        "acceleration must be a vector of 3 finite numbers, not (0, -9.81)",
+    ),
+    (
+        "acceleration",
+        lambda: fg.Gravity("down"),
+        TypeError,
+        "acceleration must be a vector of 3 numbers, not 'down'",
+    ),
+    (
+        "loads",
+        lambda: fg.Beam(small.mesh(), small.SECTION, loads=(0, 0, 1)),
+        TypeError,
+        "loads must be fdgeom.Load or fdgeom.Gravity, or several, not 0",
+    ),
+    (
+        "loads",
+        lambda: fg.Beam(small.mesh(), small.SECTION, loads="gravity"),
+        TypeError,
+        "loads must be fdgeom.Load or fdgeom.Gravity, or several, not 'gravity'",
+    ),
+    (
+        "loads",
+        lambda: fg.Beam(small.mesh(), small.SECTION, loads=fg.Load),
+        TypeError,
+        "loads must be fdgeom.Load or fdgeom.Gravity, or several, not the class Load",
+    ),
+    (
+        "loads",
+        lambda: fg.Beam(small.mesh(), small.SECTION, loads=[fg.Gravity((0, 0, -9.81)), None]),
+        TypeError,
+        "loads must be fdgeom.Load or fdgeom.Gravity, or several, not None",
+    ),
+    (
+        "at",
+        lambda: fg.StaticEquilibrium(
+            fg.Beam(
+                small.mesh(), small.SECTION, left="clamped", loads=fg.Load(force=(0, 0, 1), at=0.3)
+            )
+        ),
+        ValueError,
+        "at: the mesh has no node at 0.3; the nearest is 0.05 away",
+    ),
+    (
+        "at",
+        lambda: fg.StaticEquilibrium(
+            fg.Beam(
+                small.mesh(), small.SECTION, left="clamped", loads=fg.Load(force=(0, 0, 1), at=2.0)
+            )
+        ),
+        ValueError,
+        "at: the mesh has no node at 2.0; the nearest is 1 away",
+    ),
+    (
+        "at",
+        lambda: fg.StaticEquilibrium(
+            fg.Beam(
+                small.mesh(),
+                small.SECTION,
+                left="clamped",
+                loads=fg.Load(force=(0, 0, 1), at="tip"),
+            )
+        ),
+        ValueError,
+        "at must be 'left', 'right', the arc length of a node, or None (all along), not 'tip'",
+    ),
+    (
+        "damping",
+        lambda: fg.Beam(small.mesh(), small.SECTION, damping=-1.0).rod,
+        ValueError,
+        "damping must be a time that is not negative, not -1.0",
+    ),
+    (
+        "damping",
+        lambda: fg.Beam(small.mesh(), small.SECTION, damping=np.eye(3)).rod,
+        ValueError,
+        "damping must be a time or a 6×6 matrix, not of shape (3, 3)",
+    ),
+    (
+        "damping",
+        lambda: fg.Beam(small.mesh(), small.SECTION, damping=-np.eye(6)).rod,
+        ValueError,
+        "damping must be symmetric and positive semidefinite everywhere",
+    ),
+    (
+        "damping",
+        lambda: fg.SymmetricPoissonIntegrator(small.damped(), 0.01),
+        ValueError,
+        (
+            "damping: the steppers on strain and momentum move a beam without it (their "
+            "bracket is antisymmetric); take a method in configuration form, such as "
+            "GeneralizedAlpha"
+        ),
+    ),
+    (
+        "time",
+        lambda: fg.SymmetricPoissonIntegrator(
+            fg.Beam(
+                small.mesh(),
+                small.SECTION,
+                loads=fg.Load(force=lambda t: as_vector([t, 0, 0]), at="right"),
+            ),
+            0.01,
+        ),
+        ValueError,
+        (
+            "<dead force at 'right'> depends on the time, which the steppers on strain and "
+            "momentum know at the end of a step only; change a Constant between steps, or "
+            "take GeneralizedAlpha"
+        ),
+    ),
+]

@@ -1,0 +1,394 @@
+"""Runs: how long, what is sampled, where it goes; pictures of it."""
+
+import numpy as np
+from firedrake import TestFunction, dx
+from robustness import small
+
+import fdgeom as fg
+
+REFUSALS = [
+    (
+        "until",
+        lambda: small.stepper().run(),
+        ValueError,
+        "give exactly one of until (a time) and steps (a number)",
+    ),
+    (
+        "until",
+        lambda: small.stepper().run(1.0, steps=10),
+        ValueError,
+        "give exactly one of until (a time) and steps (a number)",
+    ),
+    (
+        "until",
+        lambda: small.stepper().run(-1.0),
+        ValueError,
+        "until = -1.0 must lie ahead of the stepper's time 0.0 (dt = 0.1)",
+    ),
+    (
+        "until",
+        lambda: small.stepper().run(np.nan),
+        ValueError,
+        "until must be a finite time, got nan",
+    ),
+    ("until", lambda: small.stepper().run("1 s"), TypeError, "until must be a time, not '1 s'"),
+    (
+        "steps",
+        lambda: small.stepper().run(steps=0),
+        ValueError,
+        "steps must be an integer >= 1, got 0",
+    ),
+    (
+        "steps",
+        lambda: small.stepper().run(steps=2.5),
+        ValueError,
+        "steps must be an integer >= 1, got 2.5",
+    ),
+    (
+        "every",
+        lambda: small.stepper().run(steps=1, every=0),
+        ValueError,
+        "every must be an integer >= 1, got 0",
+    ),
+    (
+        "progress",
+        lambda: small.stepper().run(steps=1, progress="no"),
+        ValueError,
+        "progress must be True, False or 'always', got 'no'",
+    ),
+    (
+        "monitors",
+        lambda: small.stepper().run(steps=1, monitors="energy"),
+        TypeError,
+        (
+            "monitors[0] must be a monitor such as Energy(), a UFL 0-form or a (name, form)"
+            " pair, got 'energy'"
+        ),
+    ),
+    (
+        "monitors",
+        lambda: small.stepper().run(steps=1, monitors=[3.0]),
+        TypeError,
+        (
+            "monitors[0] must be a monitor such as Energy(), a UFL 0-form or a (name, form)"
+            " pair, got 3.0"
+        ),
+    ),
+    (
+        "monitors",
+        lambda: small.stepper().run(steps=1, monitors=fg.Energy),
+        TypeError,
+        (
+            "monitors[0] must be a monitor such as Energy(), a UFL 0-form or a (name, form)"
+            " pair, got the class Energy"
+        ),
+    ),
+    (
+        "monitors",
+        lambda: small.stepper().run(steps=1, monitors=[fg.Energy(), fg.Energy()]),
+        ValueError,
+        "monitors record the name 'energy' twice; rename one",
+    ),
+    (
+        "monitor",
+        lambda: small.stepper().run(steps=1, monitor=fg.Energy()),
+        TypeError,
+        "run() got an unexpected keyword argument 'monitor'",
+    ),
+    (
+        "momenta",
+        lambda: small.stepper().run(steps=1, monitors=fg.Momentum()),
+        TypeError,
+        "Momentum() needs a system with momenta(), and PoissonSystem has none",
+    ),
+    (
+        "ConstraintDefect",
+        lambda: small.stepper().run(steps=1, monitors=fg.ConstraintDefect()),
+        TypeError,
+        "ConstraintDefect() needs a system with constraints, and PoissonSystem has none",
+    ),
+    (
+        "Reactions",
+        lambda: fg.Reactions().bind(small.body()),
+        TypeError,
+        "Reactions() needs a beam or an assembly, and PoissonSystem is none",
+    ),
+    (
+        "Casimir",
+        lambda: small.stepper().run(steps=1, monitors=fg.Casimir("mass")),
+        TypeError,
+        "Casimir('mass') is not among the Casimirs of PoissonSystem: norm",
+    ),
+    (
+        "output",
+        lambda: small.stepper().run(steps=1, output="beam.pvd"),
+        TypeError,
+        (
+            "output must be an output object or a sequence of them, such as "
+            "VTKOutput(path); got 'beam.pvd'"
+        ),
+    ),
+    (
+        "output",
+        lambda: small.stepper().run(steps=1, output=fg.Snapshots),
+        TypeError,
+        (
+            "output must be an output object or a sequence of them, such as "
+            "VTKOutput(path); got the class Snapshots"
+        ),
+    ),
+    (
+        "output_coordinates",
+        lambda: small.stepper().run(steps=1, output=fg.Snapshots()),
+        TypeError,
+        "Snapshots needs a system with output_coordinates(), and PoissonSystem has none",
+    ),
+    (
+        "csv",
+        lambda: small.stepper().run(steps=1, csv="/proc/none/table.csv"),
+        ValueError,
+        "csv = '/proc/none/table.csv' cannot be written: …",
+    ),
+    (
+        "csv",
+        lambda: small.stepper().run(steps=1, csv=3),
+        TypeError,
+        "csv must be the name of a file, not 3",
+    ),
+    (
+        "path",
+        lambda: small.stepper().run(steps=1, checkpoint="/proc/none/state.h5"),
+        ValueError,
+        "path = '/proc/none/state.h5' cannot be written: …",
+    ),
+    (
+        "path",
+        lambda: small.stepper().run(steps=1, checkpoint=3),
+        TypeError,
+        "path must be the name of a file, not 3",
+    ),
+    (
+        "stepper",
+        lambda: fg.run(small.body(), steps=1),
+        TypeError,
+        (
+            "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), "
+            "not a PoissonSystem"
+        ),
+    ),
+    ("every", lambda: fg.Snapshots(every=0), ValueError, "every must be an integer >= 1, got 0"),
+    (
+        "every",
+        lambda: fg.Checkpoint("state.h5", every=-1),
+        ValueError,
+        "every must be an integer >= 1, got -1",
+    ),
+    ("path", lambda: fg.Checkpoint(3), TypeError, "path must be the name of a file, not 3"),
+    ("csv", lambda: fg.CSVFile(None), TypeError, "csv must be the name of a file, not None"),
+    ("path", lambda: fg.VTKOutput("beam.vtk"), ValueError, "path must end in .pvd, got 'beam.vtk'"),
+    (
+        "every",
+        lambda: fg.VTKOutput("beam.pvd", every=1.5),
+        ValueError,
+        "every must be an integer >= 1, got 1.5",
+    ),
+    (
+        "fields",
+        lambda: fg.VTKOutput("beam.pvd", fields="strain"),
+        ValueError,
+        "fields must be a sequence of names, got the string 'strain'",
+    ),
+    (
+        "path",
+        lambda: fg.resume(small.stepper(), "/no/such/file.h5"),
+        ValueError,
+        "path = '/no/such/file.h5' cannot be resumed from: there is no such file",
+    ),
+    (
+        "path",
+        lambda: fg.resume(small.stepper(), __file__),
+        ValueError,
+        "path = '…' cannot be resumed from: it is damaged or was not written by fdgeom (…)",
+    ),
+    (
+        "ax",
+        lambda: fg.space_axes(None, [[0, 0, 0]]),
+        TypeError,
+        "ax must be 3-D axes, such as figure.add_subplot(projection='3d'), not NoneType",
+    ),
+    ("path", lambda: fg.VTKOutput(3), TypeError, "path must be the name of a file, not 3"),
+    (
+        "path",
+        lambda: fg.save(small.stepper(), "/proc/none/state.h5"),
+        ValueError,
+        "path = '/proc/none/state.h5' cannot be written: …",
+    ),
+    (
+        "path",
+        lambda: fg.save(small.stepper(), "/"),
+        ValueError,
+        "path = '/' cannot be written: it is a folder; give the name of a file",
+    ),
+    (
+        "stepper",
+        lambda: fg.save(small.body(), "state.h5"),
+        TypeError,
+        (
+            "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), "
+            "not a PoissonSystem"
+        ),
+    ),
+    (
+        "stepper",
+        lambda: fg.resume(small.body(), "state.h5"),
+        TypeError,
+        (
+            "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), "
+            "not a PoissonSystem"
+        ),
+    ),
+    (
+        "name",
+        lambda: fg.Functional(3, small.number() * dx),
+        TypeError,
+        "name must be a string, got 3",
+    ),
+    (
+        "density",
+        lambda: fg.Functional("density", small.number()),
+        TypeError,
+        (
+            "'density' must be a 0-form, a UFL form without arguments, got a Function "
+            "(multiply it by a measure, say dx)"
+        ),
+    ),
+    (
+        "load",
+        lambda: fg.Functional("load", TestFunction(small.number().function_space()) * dx),
+        TypeError,
+        "'load' must be a 0-form, a UFL form without arguments, got a UFL form",
+    ),
+    (
+        "norm",
+        lambda: fg.Casimir("norm", "m.m"),
+        TypeError,
+        "'norm' must be a 0-form, a UFL form without arguments, got 'm.m'",
+    ),
+    (
+        "function",
+        lambda: fg.Probe("middle", 3.0, 0.5),
+        TypeError,
+        "function must be a firedrake.Function or a UFL expression of Functions, got 3.0",
+    ),
+    (
+        "point",
+        lambda: fg.Probe("middle", small.number(), "centre"),
+        TypeError,
+        "point must be a number or numbers, not 'centre'",
+    ),
+    (
+        "point",
+        lambda: fg.Probe("middle", small.number(), 99.0).bind(small.oscillator()),
+        ValueError,
+        "point = [99.] of Probe('middle'): it is outside the mesh",
+    ),
+    (
+        "speed",
+        lambda: small.history()["speed"],
+        KeyError,
+        "\"no monitor recorded 'speed'; recorded are energy\"",
+    ),
+    (
+        "path",
+        lambda: fg.History.from_csv("/no/such/table.csv"),
+        ValueError,
+        "path = '/no/such/table.csv' is not a table of samples: …",
+    ),
+    (
+        "path",
+        lambda: small.history().to_csv("/proc/none/table.csv"),
+        ValueError,
+        "path = '/proc/none/table.csv' cannot be written: …",
+    ),
+    (
+        "history",
+        lambda: fg.plot_energy(small.stepper()),
+        TypeError,
+        "history must be a History as run(...) returns it, not ImplicitMidpoint",
+    ),
+    (
+        "Energy()",
+        lambda: fg.plot_energy(fg.History()),
+        ValueError,
+        "history holds no energy; it has nothing. Add Energy() to the run's monitors",
+    ),
+    (
+        "names",
+        lambda: fg.plot_energy(small.history(), names="energy"),
+        TypeError,
+        "names must be a sequence of recorded names, such as ['energy']",
+    ),
+    (
+        "heat",
+        lambda: fg.plot_energy(small.history(), names=["heat"]),
+        ValueError,
+        "history holds no heat; it has energy. Add Energy() to the run's monitors",
+    ),
+    (
+        "Momentum()",
+        lambda: fg.plot_momentum(small.history()),
+        ValueError,
+        "history holds no such quantity; it has energy. Add Momentum() to the run's monitors",
+    ),
+    (
+        "units",
+        lambda: fg.plot_energy(small.history(), units="metric"),
+        TypeError,
+        "units must be 'SI' or a dict such as {'time': 'ms', 'length': 'mm'}, not 'metric'",
+    ),
+    (
+        "units",
+        lambda: fg.plot_energy(small.history(), units={"enrgy": "J"}),
+        ValueError,
+        (
+            "units: 'enrgy' is none of time, length, energy, linear_momentum, "
+            "angular_momentum; did you mean 'energy'?"
+        ),
+    ),
+    (
+        "units",
+        lambda: fg.plot_energy(small.history(), units={"energy": 1.0}),
+        TypeError,
+        "units: that of 'energy' must be a string, not 1.0",
+    ),
+    (
+        "snapshots",
+        lambda: fg.plot_shapes(small.history()),
+        TypeError,
+        "snapshots must be a Snapshots that a run has filled, not History",
+    ),
+    (
+        "snapshots",
+        lambda: fg.plot_shapes(fg.Snapshots()),
+        ValueError,
+        "snapshots is empty: give it to run(..., output=snapshots) first",
+    ),
+    (
+        "count",
+        lambda: fg.plot_shapes(fg.Snapshots(), count=0),
+        ValueError,
+        "count must be an integer >= 1, got 0",
+    ),
+    (
+        "path",
+        lambda: fg.animate(fg.Snapshots(), "motion.mp4"),
+        ValueError,
+        "path must end in .gif, got 'motion.mp4'",
+    ),
+    (
+        "fps",
+        lambda: fg.animate(fg.Snapshots(), "motion.gif", fps=0),
+        ValueError,
+        "fps must be an integer >= 1, got 0",
+    ),
+]

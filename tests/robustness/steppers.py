@@ -1,0 +1,664 @@
+"""Steppers: what each of them needs of a system, and what it may be told."""
+
+import numpy as np
+from robustness import small
+
+import fdgeom as fg
+
+REFUSALS = [
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body()),
+        TypeError,
+        "ImplicitMidpoint: dt is missing; it is made by ImplicitMidpoint(system, dt…)",
+    ),
+    (
+        "dt",
+        lambda: fg.PoissonIntegrator(small.beam()),
+        TypeError,
+        "PoissonIntegrator: dt is missing; it is made by PoissonIntegrator(system, dt…)",
+    ),
+    (
+        "system",
+        lambda: fg.RATTLE(dt=0.1),
+        TypeError,
+        "RATTLE: system is missing; it is made by RATTLE(system, dt…)",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.0),
+        ValueError,
+        "dt must be a positive number, not 0.0",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body(), -0.1),
+        ValueError,
+        "dt must be a positive number, not -0.1",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body(), np.nan),
+        ValueError,
+        "dt must be a positive number, not nan",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body(), np.inf),
+        ValueError,
+        "dt must be a positive number, not inf",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body(), "0.1 s"),
+        TypeError,
+        "dt must be a number, not '0.1 s'",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(small.body(), None),
+        TypeError,
+        "dt must be a number, not None",
+    ),
+    (
+        "dt",
+        lambda: fg.ImplicitMidpoint(0.1, small.body()),
+        TypeError,
+        "dt must be a number, not a PoissonSystem",
+    ),
+    (
+        "dt",
+        lambda: setattr(fg.ImplicitMidpoint(small.body(), 0.1), "dt", 0),
+        ValueError,
+        "dt must be a positive number, not 0",
+    ),
+    (
+        "step",
+        lambda: fg.ImplicitMidpoint(small.body(), step=0.1),
+        TypeError,
+        "ImplicitMidpoint has no argument 'step' (it is made by ImplicitMidpoint(system, dt…))",
+    ),
+    (
+        "solver_paramters",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1, solver_paramters={}),
+        TypeError,
+        (
+            "ImplicitMidpoint has no argument 'solver_paramters'; did you mean "
+            "'solver_parameters'? (it is made by ImplicitMidpoint(system, dt…))"
+        ),
+    ),
+    (
+        "options",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1, {"snes_rtol": 1e-8}),
+        TypeError,
+        (
+            "ImplicitMidpoint takes the options by their names: it is made by "
+            "ImplicitMidpoint(system, dt…)"
+        ),
+    ),
+    (
+        "rho_inf",
+        lambda: fg.GeneralizedAlpha(small.spring(), 0.1, rho_inf=0.8),
+        TypeError,
+        (
+            "GeneralizedAlpha has no argument 'rho_inf' (it is made by "
+            "GeneralizedAlpha(system, dt…))"
+        ),
+    ),
+    (
+        "energies",
+        lambda: fg.Splitting(small.body(), 0.1),
+        TypeError,
+        "Splitting: energies is missing; it is made by Splitting(system, dt…)",
+    ),
+    (
+        "configuration",
+        lambda: fg.PoissonIntegrator(small.beam(), 0.1, configuration="late"),
+        ValueError,
+        "configuration must be one of ('old', 'new', 'mean'), not 'late'",
+    ),
+    (
+        "compiled",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1, compiled="yes"),
+        TypeError,
+        "compiled must be True, False or None, not 'yes'",
+    ),
+    (
+        "compiled",
+        lambda: fg.ImplicitMidpoint(small.beam(), 0.01, compiled=True),
+        ValueError,
+        (
+            "compiled: this stepper cannot be compiled: this term couples more than one "
+            "node's unknowns: the integral over the cells of …"
+        ),
+    ),
+    (
+        "compiled",
+        lambda: fg.EnergyMomentum(small.clamped(), 0.01, compiled=True),
+        ValueError,
+        (
+            "compiled: this stepper cannot be compiled: EnergyMomentum is not made of "
+            "implicit substeps; leave compiled out, and the steps go through PETSc SNES"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.ImplicitMidpoint(small.pendulum(), 0.1),
+        TypeError,
+        (
+            "system: ImplicitMidpoint needs a PoissonSystem (a bracket and an energy), not "
+            "ConstrainedSystem; that is moved by RATTLE"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.ImplicitMidpoint(small.assembly(), 0.1),
+        TypeError,
+        (
+            "system: ImplicitMidpoint needs a PoissonSystem (a bracket and an energy), not "
+            "Assembly; that is moved by GeneralizedAlpha, EnergyMomentum or "
+            "VariationalIntegrator"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.ImplicitMidpoint(small.vector(), 0.1),
+        TypeError,
+        (
+            "system: ImplicitMidpoint needs a PoissonSystem (a bracket and an energy), not "
+            "Function; state a system first, such as PoissonSystem(state, energy, bracket, "
+            "pairing)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.ImplicitMidpoint(fg.PoissonSystem, 0.1),
+        TypeError,
+        (
+            "system: ImplicitMidpoint needs a PoissonSystem (a bracket and an energy), not "
+            "the class PoissonSystem itself: make one"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.PoissonIntegrator(None, 0.1),
+        TypeError,
+        ("system: PoissonIntegrator needs a PoissonSystem (a bracket and an energy), not NoneType"),
+    ),
+    (
+        "system",
+        lambda: fg.SymmetricPoissonIntegrator(small.spring(), 0.1),
+        TypeError,
+        (
+            "system: SymmetricPoissonIntegrator needs a PoissonSystem (a bracket and an "
+            "energy), not SecondOrderSystem; that is moved by GeneralizedAlpha"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.HamelFieldIntegrator(small.top(), 0.1),
+        TypeError,
+        (
+            "system: HamelFieldIntegrator needs a PoissonSystem (a bracket and an energy), "
+            "not RigidBodies; that is moved by GeneralizedAlpha"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.DiscreteGradient(small.link(), 0.1),
+        TypeError,
+        (
+            "system: DiscreteGradient needs a PoissonSystem (a bracket and an energy), not "
+            "LagrangianSystem; that is moved by DiscreteLagrangian"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.Splitting(small.spring(), 0.1, energies=[1, 2]),
+        TypeError,
+        (
+            "system: Splitting needs a PoissonSystem, not SecondOrderSystem; that is moved "
+            "by GeneralizedAlpha"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.GaussLegendre(2)(small.beam(), 0.1),
+        ValueError,
+        (
+            "system: GaussLegendre2 moves the state alone, but ['orientation', 'position', "
+            "'velocity'] of this Beam move too; use Composition(ImplicitMidpoint, order=4) "
+            "instead"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.GaussLegendre(2)(small.spring(), 0.1),
+        TypeError,
+        (
+            "system: GaussLegendre2 needs a PoissonSystem (a bracket and an energy), not "
+            "SecondOrderSystem; that is moved by GeneralizedAlpha"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.RungeKutta4(small.beam(), 0.1),
+        ValueError,
+        (
+            "system: RungeKutta4 moves the state alone, but ['orientation', 'position', "
+            "'velocity'] of this Beam move too; use Composition(ImplicitMidpoint, order=4) "
+            "instead"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.RungeKutta4(small.pendulum(), 0.1),
+        TypeError,
+        (
+            "system: RungeKutta4 needs a PoissonSystem (a bracket and an energy), not "
+            "ConstrainedSystem; that is moved by RATTLE"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.StormerVerlet(small.body(), 0.1),
+        TypeError,
+        (
+            "system: StormerVerlet needs a HamiltonianSystem(q, p, energy), not "
+            "PoissonSystem; that is moved by ImplicitMidpoint, DiscreteGradient or "
+            "GaussLegendre(2)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.StormerVerlet(small.mixed(), 0.1),
+        ValueError,
+        (
+            "system: StormerVerlet is explicit and needs a separable energy T(p) + V(q), "
+            "but this one has terms that hold both q and p; use ImplicitMidpoint, "
+            "GaussLegendre(stages) or SymplecticEuler instead"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.SymplecticEuler(small.beam(), 0.1),
+        TypeError,
+        (
+            "system: SymplecticEuler needs a HamiltonianSystem(q, p, energy), not Beam; "
+            "that is moved by SymmetricPoissonIntegrator, GeneralizedAlpha, EnergyMomentum "
+            "or VariationalIntegrator"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.GeneratingFunction4(small.body(), 0.1),
+        TypeError,
+        (
+            "system: GeneratingFunction4 needs a HamiltonianSystem(q, p, energy), not "
+            "PoissonSystem; that is moved by ImplicitMidpoint, DiscreteGradient or "
+            "GaussLegendre(2)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.RATTLE(small.oscillator(), 0.1),
+        TypeError,
+        (
+            "system: RATTLE needs a ConstrainedSystem, not HamiltonianSystem; that is moved"
+            " by StormerVerlet, ImplicitMidpoint or GaussLegendre(2)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.RATTLE(small.link(), 0.1),
+        TypeError,
+        (
+            "system: RATTLE needs a ConstrainedSystem, not LagrangianSystem; that is moved "
+            "by DiscreteLagrangian"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.SHAKE(small.skate(), 0.1),
+        TypeError,
+        (
+            "system: SHAKE needs a ConstrainedSystem, not NonholonomicSystem; that is moved"
+            " by NonholonomicMidpoint"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.DiscreteLagrangian(small.pendulum(), 0.1),
+        TypeError,
+        (
+            "system: DiscreteLagrangian needs a LagrangianSystem, not ConstrainedSystem; "
+            "that is moved by RATTLE"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.NonholonomicMidpoint(small.pendulum(), 0.1),
+        TypeError,
+        (
+            "system: NonholonomicMidpoint needs a NonholonomicSystem, not "
+            "ConstrainedSystem; that is moved by RATTLE"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.GeneralizedAlpha(small.body(), 0.1),
+        TypeError,
+        (
+            "system: GeneralizedAlpha needs a second-order motion such as a "
+            "SecondOrderSystem, RigidBodies, a Beam or an Assembly, not PoissonSystem; that"
+            " is moved by ImplicitMidpoint, DiscreteGradient or GaussLegendre(2)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.GeneralizedAlpha(small.oscillator(), 0.1),
+        TypeError,
+        (
+            "system: GeneralizedAlpha needs a second-order motion such as a "
+            "SecondOrderSystem, RigidBodies, a Beam or an Assembly, not HamiltonianSystem; "
+            "that is moved by StormerVerlet, ImplicitMidpoint or GaussLegendre(2)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.HermiteSimpson(small.top(), 0.1),
+        TypeError,
+        (
+            "system: HermiteSimpson needs a SecondOrderSystem, not RigidBodies; that is "
+            "moved by GeneralizedAlpha"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.HermiteSimpson(small.beam(), 0.1),
+        TypeError,
+        (
+            "system: HermiteSimpson needs a SecondOrderSystem, not Beam; that is moved by "
+            "SymmetricPoissonIntegrator, GeneralizedAlpha, EnergyMomentum or "
+            "VariationalIntegrator"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.FourthOrderAlpha(small.pendulum(), 0.1),
+        TypeError,
+        (
+            "system: FourthOrderAlpha needs a SecondOrderSystem, not ConstrainedSystem; "
+            "that is moved by RATTLE"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.FourthOrderAlpha(small.spring(), 0.1),
+        ValueError,
+        (
+            "system: the residual is not linear in q with a constant matrix; the order "
+            "would be two; use HermiteSimpson, of order four for any system"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.EnergyMomentum(small.body(), 0.1),
+        TypeError,
+        (
+            "system: EnergyMomentum needs a fdgeom.Beam or Assembly, not PoissonSystem; "
+            "that is moved by ImplicitMidpoint, DiscreteGradient or GaussLegendre(2)"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.EnergyMomentum(small.spring(), 0.1),
+        TypeError,
+        (
+            "system: EnergyMomentum needs a fdgeom.Beam or Assembly, not SecondOrderSystem;"
+            " that is moved by GeneralizedAlpha"
+        ),
+    ),
+    (
+        "strain_measure",
+        lambda: fg.EnergyMomentum(small.assembly(), 0.1),
+        ValueError,
+        (
+            "system: EnergyMomentum needs strains that are quadratic in the directors: make"
+            ' the beams of an assembly with strain_measure="directors"'
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.VariationalIntegrator(small.pendulum(), 0.1),
+        TypeError,
+        (
+            "system: VariationalIntegrator needs a fdgeom.Beam or Assembly, not "
+            "ConstrainedSystem; that is moved by RATTLE"
+        ),
+    ),
+    (
+        "system",
+        lambda: fg.VariationalIntegrator(small.damped(), 0.1),
+        ValueError,
+        (
+            "system: VariationalIntegrator moves beams without damping, whose explicit "
+            "steps would be bounded by it too; take GeneralizedAlpha or EnergyMomentum"
+        ),
+    ),
+    (
+        "degree",
+        lambda: fg.GeneralizedAlpha(small.fine(), 0.1),
+        ValueError,
+        "degree: the configuration form has beams of degree 1 only",
+    ),
+    (
+        "first",
+        lambda: fg.SymplecticEuler(small.oscillator(), 0.1, first="v"),
+        ValueError,
+        "first must be one of ('q', 'p'), not 'v'",
+    ),
+    (
+        "points",
+        lambda: fg.DiscreteGradient(small.body(), 0.1, points=0),
+        ValueError,
+        "points must be a whole number of at least 1, not 0",
+    ),
+    (
+        "points",
+        lambda: fg.DiscreteGradient(small.body(), 0.1, points="all"),
+        ValueError,
+        "points must be a whole number of at least 1, not 'all'",
+    ),
+    (
+        "energies",
+        lambda: fg.Splitting(small.body(), 0.1, energies=3.0),
+        TypeError,
+        "energies must be a list of functionals, not float",
+    ),
+    (
+        "energies",
+        lambda: fg.Splitting(small.body(), 0.1, energies=[small.body().energy_form()]),
+        ValueError,
+        "energies must be two functionals or more, that sum to the energy",
+    ),
+    (
+        "energies",
+        lambda: fg.Splitting(small.body(), 0.1, energies=[small.body().energy_form()] * 2),
+        ValueError,
+        "energies must sum to the energy of the system: 6 is not 3",
+    ),
+    (
+        "energy",
+        lambda: fg.Splitting(small.body(), 0.1, energies=[1.0, 2.0]),
+        TypeError,
+        "energy must be a UFL functional such as 0.5*inner(u, u)*dx, not float",
+    ),
+    (
+        "quadrature",
+        lambda: fg.DiscreteLagrangian(small.link(), 0.1, quadrature="simpson"),
+        ValueError,
+        "quadrature must be one of ('midpoint', 'trapezoidal'), not 'simpson'",
+    ),
+    (
+        "scheme",
+        lambda: fg.GeneralizedAlpha(small.spring(), 0.1, scheme="hamel"),
+        TypeError,
+        "scheme must be an AlphaScheme such as hamel_alpha(0.8), not 'hamel'",
+    ),
+    (
+        "scheme",
+        lambda: fg.GeneralizedAlpha(small.spring(), 0.1, fg.hamel_alpha),
+        TypeError,
+        "scheme must be an AlphaScheme such as hamel_alpha(0.8), not a function",
+    ),
+    (
+        "start",
+        lambda: fg.GeneralizedAlpha(small.spring(), 0.1, start="rest"),
+        ValueError,
+        "start must be one of ('default', 'consistent'), not 'rest'",
+    ),
+    (
+        "scheme",
+        lambda: fg.GeneralizedAlpha(small.assembly(), 0.01, fg.hamel_alpha(1.0)),
+        ValueError,
+        (
+            "scheme: hamel_alpha(1) does not damp the highest frequencies (rho_inf = 1), "
+            "and a multiplier then grows without bound; take hamel_alpha(rho_inf) with "
+            "rho_inf <= 0.95"
+        ),
+    ),
+    (
+        "start",
+        lambda: fg.GeneralizedAlpha(small.beam(), 0.01, start="consistent"),
+        ValueError,
+        (
+            "start: beams begin with 'default'; a consistent start needs the rate of the "
+            "acceleration, which the stiff directions of a beam make huge"
+        ),
+    ),
+    (
+        "kappa",
+        lambda: fg.FourthOrderAlpha(small.spring(), 0.1, kappa="one"),
+        TypeError,
+        "kappa must be a number, not 'one'",
+    ),
+    (
+        "kappa",
+        lambda: fg.FourthOrderAlpha(small.spring(), 0.1, kappa=np.nan),
+        ValueError,
+        "kappa must be finite, not nan",
+    ),
+    (
+        "stages",
+        lambda: fg.GaussLegendre(5),
+        ValueError,
+        "stages must be one of (1, 2, 3, 4), not 5",
+    ),
+    (
+        "stages",
+        lambda: fg.GaussLegendre(2.0),
+        ValueError,
+        "stages must be one of (1, 2, 3, 4), not 2.0",
+    ),
+    (
+        "stages",
+        lambda: fg.GaussLegendre(small.body(), 0.1),
+        TypeError,
+        (
+            "GaussLegendre takes the number of stages alone and makes a stepper class, "
+            "which takes system and dt: GaussLegendre(2)(system, dt)"
+        ),
+    ),
+    (
+        "stepper_class",
+        lambda: fg.Composition(fg.ImplicitMidpoint(small.body(), 0.1)),
+        TypeError,
+        "stepper_class must be a stepper class, such as SymmetricPoissonIntegrator",
+    ),
+    (
+        "stepper_class",
+        lambda: fg.Composition(fg.RungeKutta4),
+        ValueError,
+        (
+            "stepper_class must be symmetric and of order 2; RungeKutta4 is not symmetric "
+            "and of order 4"
+        ),
+    ),
+    (
+        "stepper_class",
+        lambda: fg.Composition(fg.PoissonIntegrator),
+        ValueError,
+        (
+            "stepper_class must be symmetric and of order 2; PoissonIntegrator is not "
+            "symmetric and of order 1"
+        ),
+    ),
+    (
+        "stepper_class",
+        lambda: fg.Composition(fg.GaussLegendre),
+        TypeError,
+        "stepper_class must be a stepper class, such as SymmetricPoissonIntegrator",
+    ),
+    (
+        "order",
+        lambda: fg.Composition(fg.ImplicitMidpoint, order=5),
+        ValueError,
+        "order must be one of (4, 6, 8), not 5",
+    ),
+    (
+        "order",
+        lambda: fg.Composition(fg.ImplicitMidpoint, order="high"),
+        ValueError,
+        "order must be one of (4, 6, 8), not 'high'",
+    ),
+    (
+        "scheme",
+        lambda: fg.Composition(fg.ImplicitMidpoint, order=4, scheme="kahan-li"),
+        ValueError,
+        "scheme must be one of ('suzuki', 'yoshida', 'blanes-moan') for order 4, not 'kahan-li'",
+    ),
+    (
+        "scheme",
+        lambda: fg.Composition(fg.ImplicitMidpoint, scheme="blanes-moan")(small.body(), 0.1),
+        ValueError,
+        (
+            "scheme: 'blanes-moan' needs a method of two flows, half of the first, the "
+            "second and again half of the first, and ImplicitMidpoint of this PoissonSystem"
+            " is not; use scheme='suzuki'"
+        ),
+    ),
+    (
+        "compild",
+        lambda: fg.Composition(fg.ImplicitMidpoint)(small.body(), 0.1, compild=True),
+        TypeError,
+        (
+            "ImplicitMidpointOrder4 has no argument 'compild'; did you mean 'compiled'? (it"
+            " is made by ImplicitMidpointOrder4(system, dt…))"
+        ),
+    ),
+    (
+        "steps",
+        lambda: small.stepper().advance(-1),
+        ValueError,
+        "steps must be a whole number that is not negative, not -1",
+    ),
+    (
+        "steps",
+        lambda: small.stepper().advance(1.5),
+        ValueError,
+        "steps must be a whole number that is not negative, not 1.5",
+    ),
+    (
+        "steps",
+        lambda: small.stepper().advance("ten"),
+        ValueError,
+        "steps must be a whole number that is not negative, not 'ten'",
+    ),
+    (
+        "steps",
+        lambda: small.stepper().advance(True),
+        ValueError,
+        "steps must be a whole number that is not negative, not True",
+    ),
+]
