@@ -11,16 +11,19 @@ import h5py
 import numpy as np
 from firedrake import CheckpointFile, Function, FunctionSpace
 
+from fdgeom.clock import Clock
+from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers.petsc_words import reason
 from fdgeom.taping import not_taped
 from fdgeom.words import brief
 
 from .collective import as_path, check_stepper, on_root, positive_integer, writable_file
 from .finite import require_finite_functions
+from .identity import bits, differences, identity
 from .room import check_room
 from .transfer import Transfer
 
-FORMAT = 1
+FORMAT = 2
 GROUP = "/fdgeom"
 
 
@@ -61,7 +64,7 @@ def save(stepper, path: str | os.PathLike) -> None:
     """Write the state of `stepper` to a restart file with Firedrake's CheckpointFile.
 
     The file holds the mesh, the system's functions (and the stepper's, where it has a method
-    `functions()` of its own), t, steps and dt.
+    `functions()` of its own), the clock, and what made it: method, system, and the numbers in them.
 
     Parameters
     ----------
@@ -94,9 +97,9 @@ def save(stepper, path: str | os.PathLike) -> None:
             file.require_group(GROUP)
             file.set_attr(GROUP, "format", FORMAT)
             file.set_attr(GROUP, "mesh", mesh.name)
-            file.set_attr(GROUP, "t", float(stepper.t))
-            file.set_attr(GROUP, "dt", float(stepper.dt))
-            file.set_attr(GROUP, "steps", int(stepper.steps))
+            for name, value in _clock(stepper)._asdict().items():
+                file.set_attr(GROUP, name, value)
+            file.set_attr(GROUP, "identity", json.dumps(identity(stepper)))
             file.set_attr(GROUP, "functions", json.dumps(_description(functions, mesh)))
     except (RuntimeError, OSError) as exc:
         raise ValueError(
@@ -113,23 +116,27 @@ def _replace(temporary: Path, path: Path) -> None:
 
 
 @not_taped
-def resume(stepper, path: str | os.PathLike) -> None:
-    """Fill `stepper` with the state in a restart file: its functions, t and steps.
+def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
+    """Fill `stepper` with the state in a restart file: its functions, time and number of steps.
 
     The stepper is constructed as it was for the run that wrote the file. The number of ranks may
     be another. All values are exact copies, so in serial the resumed run equals the uninterrupted
-    one bit for bit. Another dt gives a warning and the stepper keeps its own.
+    one bit for bit, whatever the stepper. Another dt gives a warning and the stepper keeps its own;
+    so do other numbers (Constants, Functions) in forms of one's own, which may change in time.
 
     Parameters
     ----------
     stepper : stepper
     path : path-like
+    strict : bool
+        Whether the method and its parameters, the system, its sections, ends, loads and joints, and
+        its equations must be those that made the file; with False a difference is a warning.
 
     Raises
     ------
     ValueError
-        Naming `path` when the file is missing, damaged, or of another system (then with the
-        difference). The stepper is unchanged in that case.
+        Naming `path` when the file is missing, damaged, or of another system or method (then with
+        the difference). The stepper is unchanged in that case.
     """
     check_stepper(stepper)
     path = as_path(path, "path")
@@ -144,26 +151,41 @@ def resume(stepper, path: str | os.PathLike) -> None:
         entry.pop("bits")
     if found["functions"] != expected:
         raise ValueError(f"{wrong}: {_difference(found['functions'], expected)}")
+    serious, others = differences(found["identity"], identity(stepper))
+    if serious and strict:
+        raise ValueError(f"{wrong}: {serious[0]} (strict=False takes it nevertheless)")
     try:
         values = _read(path, found, functions, system.mesh)
     except (RuntimeError, OSError, KeyError, AssertionError, ValueError) as exc:
         raise ValueError(f"{wrong}: {exc or type(exc).__name__}") from exc
     for name, array in values.items():
-        if _bits(array, functions[name], comm) != sums[name]:
+        if bits(array, functions[name]) != sums[name]:
             raise ValueError(f"{wrong}: the values of '{name}' are not those that were written")
-    if found["dt"] != stepper.dt and comm.rank == 0:
-        warnings.warn(
-            f"'{path}' was written with dt = {found['dt']}, the stepper has {stepper.dt} and "
-            "keeps it",
-            stacklevel=2,
+    clock = found["clock"]
+    said = [f"'{path}' was made by something else: {difference}" for difference in serious + others]
+    if clock.dt != stepper.dt:
+        said.append(
+            f"'{path}' was written with dt = {clock.dt}, the stepper has {stepper.dt} and keeps it"
         )
-    for name, f in functions.items():
-        f.dat.data_wo[...] = values[name]
-        # Bring the halos up to date now: compiled steps read them without asking.
-        _ = f.dat.data_ro_with_halos
-    stepper.t = found["t"]
-    stepper.steps = found["steps"]
-    getattr(system, "settle", lambda: None)()
+    for text in said if comm.rank == 0 else ():
+        warnings.warn(text, stacklevel=3)
+    clock = clock.with_dt(stepper.dt)
+    with delayed(comm, INT), shielded():
+        for name, f in functions.items():
+            f.dat.data_wo[...] = values[name]
+            # Bring the halos up to date now: compiled steps read them without asking.
+            _ = f.dat.data_ro_with_halos
+        if hasattr(stepper, "take_up"):
+            stepper.take_up(clock)
+        else:
+            stepper.t, stepper.steps = clock.t, clock.steps
+
+
+def _clock(stepper) -> Clock:
+    """The clock of a stepper; made up for one that has none."""
+    dt, steps = float(stepper.dt), int(stepper.steps)
+    made = Clock(begin=float(stepper.t), dt=dt, last_dt=dt, first=steps, steps=steps)
+    return getattr(stepper, "clock", made)
 
 
 def _functions(stepper) -> dict[str, Function]:
@@ -185,18 +207,10 @@ def _description(functions: dict[str, Function], mesh) -> dict[str, dict]:
             "element": str(f.function_space().ufl_element()),
             "degrees of freedom": int(f.function_space().dim()),
             "cells": cells,
-            "bits": _bits(f.dat.data_ro, f, mesh.comm),
+            "bits": bits(f.dat.data_ro, f),
         }
         for name, f in functions.items()
     }
-
-
-def _bits(values: np.ndarray, f: Function, comm) -> int:
-    """Sum of the bit patterns modulo 2^64: the same for any numbering and number of ranks."""
-    if f.function_space().ufl_element().family() == "Real":
-        values = values if comm.rank == 0 else values[:0]
-    words = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    return sum(comm.allgather(int(words.sum(dtype=np.uint64)))) % 2**64
 
 
 def _difference(found: dict, expected: dict) -> str:
@@ -218,10 +232,12 @@ def _read_header(path: Path) -> dict:
                 raise ValueError(f"format {attributes['format']}, this version reads {FORMAT}")
             return {
                 "mesh": str(attributes["mesh"]),
-                "t": float(attributes["t"]),
-                "dt": float(attributes["dt"]),
-                "steps": int(attributes["steps"]),
+                "clock": Clock(
+                    **{name: float(attributes[name]) for name in ("begin", "dt", "last_dt")},
+                    **{name: int(attributes[name]) for name in ("first", "steps")},
+                ),
                 "functions": json.loads(attributes["functions"]),
+                "identity": json.loads(attributes["identity"]),
             }
     except (OSError, KeyError, RuntimeError, json.JSONDecodeError, TypeError) as exc:
         raise ValueError(f"it is damaged or was not written by fdgeom ({brief(exc)})") from exc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Callable
 
 import numpy as np
 
@@ -34,8 +35,9 @@ class CSVFile:
     path : path-like
         A missing folder is made.
     append : bool
-        Continue an existing file (a resumed run): rows at or after the first new step are
-        replaced. With False (default) an existing file is overwritten.
+        Continue an existing file (a resumed run): what is there stays as it is and is not even
+        read, but for rows at or after the first new step, which are cut off. With False (default) an
+        existing file is overwritten.
     """
 
     def __init__(self, path: str | os.PathLike, append: bool = False) -> None:
@@ -57,9 +59,11 @@ class CSVFile:
         on_root(comm, lambda: self._open(columns, step), ValueError, f"csv = '{self.path}'")
 
     def _open(self, columns: list[str], step: int) -> None:
-        kept = self._earlier_rows(columns, step) if self.append and self.path.exists() else []
+        if self.append and self.path.exists() and self._end_before(columns, step):
+            self._file = self.path.open("a", newline="")
+            return
         self._file = self.path.open("w", newline="")
-        csv.writer(self._file).writerows([columns, *kept])
+        csv.writer(self._file).writerow(columns)
         self._file.flush()
 
     def write(self, t: float, step: int, sample: dict) -> None:
@@ -70,16 +74,52 @@ class CSVFile:
         csv.writer(self._file).writerow(row(t, step, sample))
         self._file.flush()
 
-    def _earlier_rows(self, columns: list[str], step: int) -> list[list[str]]:
-        with self.path.open(newline="") as file:
-            rows = list(csv.reader(file))
-        if rows and rows[0] != columns:
-            raise ValueError(f"append: the file has the columns {rows[0]}, this run {columns}")
-        # A run killed while writing may leave an incomplete last row.
-        return [r for r in rows[1:] if len(r) == len(columns) and int(r[1]) < step]
+    def _end_before(self, columns: list[str], step: int) -> bool:
+        """Cut off the rows from a step on; False if there is not even a header."""
+        with self.path.open("rb+") as file:
+            first = next(csv.reader([file.readline().decode()]), None)
+            if first is None:
+                return False
+            if first != columns:
+                raise ValueError(f"append: the file has the columns {first}, this run {columns}")
+            begin, size = file.tell(), file.seek(0, os.SEEK_END)
+            end = _first_row(file, begin, size, lambda row: _is_before(row, step, len(columns)))
+            if end < size:
+                file.truncate(end)
+        return True
 
     def close(self) -> None:
         """Close the file; the rows are already on disk."""
         if self._file is not None:
             self._file.close()
             self._file = None
+
+
+def _is_before(row: bytes, step: int, width: int) -> bool:
+    """Whether a row is complete (a run may be killed while writing it) and of an earlier step."""
+    values = row.split(b",")
+    try:
+        return row.endswith(b"\n") and len(values) == width and int(values[1]) < step
+    except ValueError:
+        return False
+
+
+def _first_row(file, begin: int, end: int, keep: Callable[[bytes], bool]) -> int:
+    """Where the first row starts that is not to be kept, by bisection of the file."""
+    # Rows that start before `low` are kept, those that start at `high` or later are not.
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        file.seek(max(middle - 1, begin))
+        if middle > begin:
+            file.readline()
+        start = file.tell()
+        if start >= high:
+            high = middle
+            continue
+        row = file.readline()
+        if keep(row):
+            low = file.tell()
+        else:
+            high = start
+    return low

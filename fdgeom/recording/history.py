@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import os
 import re
+import warnings
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from firedrake import COMM_WORLD
@@ -14,7 +16,7 @@ from .csvfile import header, row
 
 
 class History:
-    """Samples of the monitors of a run, by name.
+    """Samples of the monitors of a run, by name; eight bytes of memory for each number.
 
     Attributes
     ----------
@@ -31,48 +33,57 @@ class History:
     """
 
     def __init__(self) -> None:
-        self._t: list[float] = []
-        self._step: list[int] = []
-        self._columns: dict[str, list] = {}
+        self._table = Table(2)
+        self._places: dict[str, tuple[slice, tuple[int, ...]]] = {}
         self.stats: dict[str, int] = {}
         self.wall_time = float("nan")
 
     def append(self, t: float, step: int, sample: dict) -> None:
         """Add one sample: `sample` maps each name to a float or a vector."""
-        if not self._t:
-            self._columns = {name: [] for name in sample}
-        if sample.keys() != self._columns.keys():
+        if not self._table:
+            self._begin(sample)
+        if sample.keys() != self._places.keys():
             raise ValueError(f"sample has the names {list(sample)}, expected {list(self.names)}")
-        self._t.append(float(t))
-        self._step.append(int(step))
+        row = [t, step]
+        for value in sample.values():
+            row.extend(np.ravel(value)) if np.ndim(value) else row.append(value)
+        self._table.append(row)
+
+    def _begin(self, sample: dict) -> None:
+        width = 2
+        self._places = {}
         for name, value in sample.items():
-            self._columns[name].append(np.array(value, dtype=float))
+            size = np.size(value)
+            self._places[name] = slice(width, width + size), np.shape(value)
+            width += size
+        self._table = Table(width)
 
     @property
     def t(self) -> np.ndarray:
         """Times of the samples, shape (n,)."""
-        return np.array(self._t, dtype=float)
+        return self._table.columns(0)
 
     @property
     def step(self) -> np.ndarray:
         """Number of steps done at each sample, shape (n,)."""
-        return np.array(self._step, dtype=int)
+        return self._table.columns(1).astype(int)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the sampled quantities."""
-        return tuple(self._columns)
+        return tuple(self._places)
 
     def __len__(self) -> int:
-        return len(self._t)
+        return len(self._table)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._columns
+        return name in self._places
 
     def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self._columns:
+        if name not in self._places:
             raise KeyError(f"no monitor recorded '{name}'; recorded are {', '.join(self.names)}")
-        return np.array(self._columns[name], dtype=float)
+        which, shape = self._places[name]
+        return self._table.columns(which).reshape(len(self), *shape)
 
     def deviation(self, name: str) -> float:
         """Largest distance (of any component) of `name` from its first sample."""
@@ -80,11 +91,12 @@ class History:
         return float(np.max(np.abs(values - values[0]))) if len(values) else 0.0
 
     def __repr__(self) -> str:
-        if not self._t:
+        if not len(self):
             return "History(no samples)"
+        t, step = self.t, self.step
         lines = [
-            f"History({len(self)} samples, t = {self._t[0]:.6g} ... {self._t[-1]:.6g}, "
-            f"steps {self._step[0]} ... {self._step[-1]}, {self.wall_time:.3g} s"
+            f"History({len(self)} samples, t = {t[0]:.6g} ... {t[-1]:.6g}, "
+            f"steps {step[0]} ... {step[-1]}, {self.wall_time:.3g} s"
         ]
         lines += [
             f"  {name}: {np.array2string(self[name][-1], precision=6)} at the end, "
@@ -105,17 +117,17 @@ class History:
         path = writable_file(path, "path", comm)
 
         def write() -> None:
-            samples = [
-                dict(zip(self._columns, v, strict=True))
-                for v in zip(*self._columns.values(), strict=True)
-            ] or [{}] * len(self)
-            columns = header(samples[0] if samples else {})
             with path.open("w", newline="") as file:
                 writer = csv.writer(file)
-                writer.writerow(columns)
-                writer.writerows(map(row, self._t, self._step, samples))
+                writer.writerow(header(self._shaped(np.zeros(self._table.width))))
+                for line in self._table:
+                    writer.writerow(row(line[0], line[1], self._shaped(line)))
 
         on_root(comm, write, ValueError, f"path = '{path}'")
+
+    def _shaped(self, line: np.ndarray) -> dict:
+        """The sample in a line of the table."""
+        return {name: line[which].reshape(shape) for name, (which, shape) in self._places.items()}
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike) -> History:
@@ -128,8 +140,13 @@ class History:
         """
         try:
             with open(path, newline="") as file:
-                columns, *rows = csv.reader(file)
-            values = np.array(rows, dtype=float).reshape(len(rows), len(columns))
+                columns = next(csv.reader([file.readline()]), [])
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "loadtxt: input contained no data")
+                    values = np.loadtxt(file, delimiter=",", ndmin=2, comments=None)
+            values = values.reshape(-1, len(columns)) if values.size == 0 else values
+            if values.shape[1] != len(columns):
+                raise ValueError(f"{len(columns)} columns, but {values.shape[1]} numbers in a row")
         except (OSError, ValueError) as exc:
             raise ValueError(f"path = '{path}' is not a table of samples: {exc}") from exc
         if columns[:2] != ["t", "step"]:
@@ -145,3 +162,42 @@ class History:
         for line in values:
             history.append(line[0], int(line[1]), {name: line[i] for name, i in groups.items()})
         return history
+
+
+class Table:
+    """Rows of numbers, eight bytes each, in blocks: none is copied as the table grows.
+
+    Parameters
+    ----------
+    width : int
+        Numbers in a row.
+    """
+
+    _LARGEST = 2**16
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self._full: list[np.ndarray] = []
+        self._last, self._used = np.empty((64, width)), 0
+
+    def append(self, row: Sequence[float]) -> None:
+        """Add a row."""
+        if self._used == len(self._last):
+            self._full.append(self._last)
+            size = min(2 * len(self._last), self._LARGEST)
+            self._last, self._used = np.empty((size, self.width)), 0
+        self._last[self._used] = row
+        self._used += 1
+
+    def _blocks(self) -> list[np.ndarray]:
+        return [*self._full, self._last[: self._used]]
+
+    def columns(self, which: int | slice) -> np.ndarray:
+        """A copy of one or several columns."""
+        return np.concatenate([block[:, which] for block in self._blocks()])
+
+    def __len__(self) -> int:
+        return sum(map(len, self._full)) + self._used
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (row for block in self._blocks() for row in block)

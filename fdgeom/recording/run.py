@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 
 from pyadjoint import stop_annotating
 
+from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
@@ -16,7 +18,6 @@ from .collective import check_stepper, positive_integer
 from .csvfile import CSVFile, header
 from .finite import require_finite_sample
 from .history import History
-from .interrupt import DelayedInterrupt
 from .monitors import Monitors
 from .progress import Pace, Progress
 
@@ -29,6 +30,7 @@ def run(
     steps: int | None = None,
     monitors=(),
     every: int = 1,
+    keep: int = 1,
     output=(),
     csv: str | os.PathLike | CSVFile | None = None,
     checkpoint: str | os.PathLike | Checkpoint | None = None,
@@ -38,7 +40,7 @@ def run(
 
     Monitors are sampled and outputs written at the start, after every `every` steps counted from
     the start of this run, and at the end. Between these the stepper advances in one piece (of
-    about a second at most, so that Ctrl-C is heard).
+    about a second at most).
 
     Parameters
     ----------
@@ -54,6 +56,9 @@ def run(
     every : int
         Number of steps between two samples (without monitors only the first and last times are
         recorded).
+    keep : int
+        Of so many samples one is kept in the history, and the last; 0: none. The table `csv` gets all
+        of them, and each is tested for being finite.
     output : output or sequence of outputs
         Objects with `every`, `open(stepper)`, `write(stepper)`, `close()`: `VTKOutput`,
         `Snapshots`, or one's own.
@@ -81,11 +86,13 @@ def run(
     -----
     Whatever exception ends the run, files are closed, the last checkpoint is written, and the
     samples taken so far are attached to the exception as `exc.history`. Ctrl-C stops between two
-    steps; a second one stops at once, perhaps within a step.
+    steps, and so does SIGTERM, which batch systems send (by SystemExit, status 143). A second Ctrl-C
+    stops at once: a step that it cuts has not been taken, so the checkpoint never holds half of one.
     """
     check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)
     every = positive_integer(every, "every")
+    keep = 0 if keep == 0 and keep is not False else positive_integer(keep, "keep")
     if progress not in (True, False, "always"):
         raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
     outputs = _outputs(output)
@@ -106,26 +113,28 @@ def run(
     sampled = Rhythm(first, last, every if sample else None)
     written = [(Rhythm(first, last, item.every), item) for item in outputs]
     saved = Rhythm(first, last, checkpoint.every) if checkpoint is not None else None
+    kept = Rhythm(first, last, every * keep) if keep else None
     rhythms = [sampled, *(rhythm for rhythm, _ in written), *([saved] if saved else [])]
 
     history = History()
     start = time.perf_counter()
     pace = Pace(comm)
     bar = Progress(total, progress, comm)
-    try:
-        with DelayedInterrupt(comm) as interrupt:
+    with delayed(comm, INT, TERM) as signals:
+        try:
             while True:
                 step = stepper.steps
                 with stop_annotating():
                     if sampled.due(step):
-                        _sample(bound, stepper, history, csv)
+                        keeping = kept is not None and kept.due(step)
+                        _sample(bound, stepper, history if keeping else None, csv)
                     for rhythm, item in written:
                         if rhythm.due(step):
                             item.write(stepper)
                     if saved is not None and saved.due(step) and step > first:
                         checkpoint.write(stepper)
                 bar.show(step - first)
-                interrupt.check()
+                signals.check()
                 if step == last:
                     break
                 piece = pace.piece(min(rhythm.next(step) for rhythm in rhythms) - step)
@@ -136,18 +145,20 @@ def run(
                         f"{type(stepper).__name__}.advance({piece}) led from step {step} to "
                         f"{stepper.steps}; expected {step + piece}"
                     )
-    except BaseException as exc:
-        exc.history = history
-        if checkpoint is not None and stepper.steps > first:
-            _last_checkpoint(checkpoint, stepper, exc)
-        _close(closing, exc)
-        raise
-    else:
-        _close(closing, None)
-    finally:
-        bar.close()
-        history.wall_time = time.perf_counter() - start
-        history.stats = dict(stepper.solver_stats())
+        except BaseException as exc:
+            exc.history = history
+            try:
+                if checkpoint is not None and stepper.steps > first:
+                    _last_checkpoint(checkpoint, stepper, exc)
+            finally:
+                _close(closing, exc)
+            raise
+        else:
+            _close(closing, None)
+        finally:
+            bar.close()
+            history.wall_time = time.perf_counter() - start
+            history.stats = dict(stepper.solver_stats())
     return history
 
 
@@ -178,13 +189,15 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
     if steps is not None:
         return positive_integer(steps, "steps")
     try:
-        number = (float(until) - stepper.t) / stepper.dt
+        until = float(until)
     except (TypeError, ValueError):
         raise TypeError(f"until must be a time, not {shown(until)}") from None
+    number = (until - stepper.t) / stepper.dt
     if not math.isfinite(number):
         raise ValueError(f"until must be a finite time, got {until}")
-    # The sum of many dt is off by round-off: a millionth of a step is none.
-    total = math.ceil(number - 1e-6)
+    # A millionth of a step is none, nor is the round-off of the times.
+    round_off = 4 * sys.float_info.epsilon * max(abs(until), abs(stepper.t)) / abs(stepper.dt)
+    total = math.ceil(number - max(1e-6, round_off))
     if total < 1:
         raise ValueError(
             f"until = {until} must lie ahead of the stepper's time {stepper.t} (dt = {stepper.dt})"
@@ -235,9 +248,10 @@ def _close(items: list, exc: BaseException | None) -> None:
         exc.add_note(f"an output could not be closed: {problem}")
 
 
-def _sample(monitors: Monitors, stepper, history: History, csv: CSVFile | None) -> None:
+def _sample(monitors: Monitors, stepper, history: History | None, csv: CSVFile | None) -> None:
     sample = monitors.sample()
-    history.append(stepper.t, stepper.steps, sample)
+    if history is not None:
+        history.append(stepper.t, stepper.steps, sample)
     if csv is not None:
         csv.write(stepper.t, stepper.steps, sample)
     # Recorded first, so that the history shows what happened.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from firedrake import Cofunction, Constant, Function
 from mpi4py import MPI
 from pyop2 import op2
+
+from fdgeom.interrupt import shielded
 
 _compare = ctypes.CDLL(None).memcmp
 _compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
@@ -105,3 +109,14 @@ class Snapshot:
         for field, (copy, array) in zip(self._fields, self._pairs, strict=True):
             array[...] = copy
             field.written(ghosts_too=True)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Context that takes the values, and puts them back if an exception ends it."""
+        self.take()
+        try:
+            yield
+        except BaseException:
+            with shielded():
+                self.restore()
+            raise

@@ -67,7 +67,8 @@ class HeldSNES:
     prefix : str
         Options prefix ("" if the command line is not to be read).
     given : dict
-        The part of ``options`` that the user wrote: an unknown name among them is refused.
+        Which of ``options`` the user wrote, and where (see :func:`merge`): an unknown name among them
+        is refused, now or, where PETSc looks it up only then, in the first solve.
     name : str
         What to call the solve in an error.
 
@@ -109,9 +110,9 @@ class HeldSNES:
         with unknown.dat.vec_ro as own:
             self._x = own if self._shared else own.duplicate()
             self._f = own.duplicate()
-        self.snes.setFunction(self._form_function, self._f)
-        if self._jacobian is not None:
-            self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
+        #: What a callback has raised.
+        self._raised: BaseException | None = None
+        self._set_callbacks()
         attach_problem(self.snes, residual, unknown, essential)
         petsctools.attach_options(
             self.snes,
@@ -122,8 +123,9 @@ class HeldSNES:
         with refusing(options):
             petsctools.set_from_options(self.snes)
         manager = petsctools.get_options(self.snes)
-        if given:
-            refuse_unknown(given, manager._used_options, _COMMON)
+        self._wrote = dict(given or {})
+        #: Whether an option of the user's is yet to be looked up.
+        self._unread = refuse_unknown(self._wrote, manager._used_options, _COMMON)
         # Options such as snes_view are looked up while solving.
         self._reads_options = any(
             word in key
@@ -133,6 +135,28 @@ class HeldSNES:
         self._settled = False
 
     # --- callbacks -----------------------------------------------------------------------------
+    def _set_callbacks(self) -> None:
+        self.snes.setFunction(self._function, self._f)
+        if self._jacobian is not None:
+            self.snes.setJacobian(self._derivative, self._jacobian.matrix)
+
+    def _function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
+        try:
+            if self._raised is None:
+                self._form_function(snes, x, f)
+        except BaseException as error:
+            self._raised = error
+        if self._raised is not None:
+            # The solve then ends by itself; an error would leave PETSc's vectors locked.
+            f.set(np.nan)
+
+    def _derivative(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
+        try:
+            if self._raised is None:
+                self._form_jacobian(snes, x, J, P)
+        except BaseException as error:
+            self._raised = error
+
     def _form_function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
         self._put(x)
         tensor = self._residual.assemble()
@@ -189,10 +213,13 @@ class HeldSNES:
         """
         self._rows.set_unknown(self._fields)
         self._get()
-        if self._reads_options or not self._settled:
+        if self._reads_options or self._unread or not self._settled:
             with petsctools.inserted_options(self.snes):
                 self._run()
             self._settled = True
+            if self._unread and self.snes.getLinearSolveIterations():
+                used = petsctools.get_options(self.snes)._used_options
+                self._unread = refuse_unknown(self._wrote, used, _COMMON, solved=True)
         else:
             self._run()
         snes = self.snes
@@ -220,7 +247,8 @@ class HeldSNES:
         """Matrix and preconditioner remember a singular block, and would refuse all that comes."""
         self._jacobian = MatrixAssembly(*self._matrix_of)
         self._rows.matrix = self._jacobian.matrix
-        self.snes.setJacobian(self._form_jacobian, self._jacobian.matrix)
+        self._settled = False  # its factors read options again
+        self._set_callbacks()
         self.snes.getKSP().getPC().setFailedReason(PETSc.PC.FailedReason.NOERROR)
 
     def residual_norm(self) -> float:
@@ -228,6 +256,9 @@ class HeldSNES:
         self._rows.set_unknown(self._fields)
         self._get()
         self.snes.computeFunction(self._x, self._f)
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
         return self._f.norm()
 
     def _left_over(self, norm: float) -> float:
@@ -253,10 +284,30 @@ class HeldSNES:
         return self.snes.getPythonContext() if self.snes.getType() == "python" else None
 
     def _run(self) -> None:
+        failure = None
         try:
             self.snes.solve(None, self._x)
         except PETSc.Error as error:
-            raise SolveFailed(f"{self._label()}: PETSc: {petsc_reason(error)}") from error
+            failure = error
+            # Of a callback that is not ours, such as a monitor.
+            self._raised = self._raised or error.__cause__
+        if failure is None and self._raised is None:
+            return
+        raised, self._raised = self._raised, None
+        self._renew()
+        if raised is not None:
+            raise raised
+        raise SolveFailed(f"{self._label()}: PETSc: {petsc_reason(failure)}") from failure
+
+    def _renew(self) -> None:
+        """Make anew what an error may have left locked or half made."""
+        self.snes.reset()
+        self._shared = False
+        self._x, self._f = self._x.duplicate(), self._f.duplicate()
+        if self._jacobian is None:
+            self._set_callbacks()
+        else:
+            self._renew_matrix()
 
     def _label(self) -> str:
         return f"the SNES for {self.name}" if self.name else "SNES"

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 
 from petsc4py import PETSc
 from petsctools import flatten_parameters
 
-# Looked up while solving or when a nested object is made, so not used up by setFromOptions.
-_READ_LATER = (
-    "view", "reason", "test", "monitor", "sub_", "fieldsplit_", "mg_", "mat_", "pc_", "esteig_",
-    "python", "assembled_", "schur_", "npc_",
-)  # fmt: skip
+# Looked up while solving, or when a nested object is made: only the first solve uses them up.
+_READ_LATER = re.compile(
+    r".*(view|reason|test|monitor)"
+    r"|(sub|fieldsplit|mg|esteig|python|assembled|schur|npc)_"
+    r"|(mat|pc)_[^_]+_"
+)
+# Read by fdgeom itself.
+_COMPILED, _MATRIX = "fdgeom_compiled", "mat_type"
+_DICT = "solver_parameters"
 
 
 def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
@@ -42,7 +47,6 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
 
 # Tolerances mean the same to the compiled path; anything else asks for a SNES.
 _SAME = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
-_COMPILED = "fdgeom_compiled"
 
 
 def wants_compiled(given: dict, prefix: str, argument: bool | None) -> bool:
@@ -69,20 +73,10 @@ def asking_for_snes(given: Mapping, prefix: str) -> list[str]:
     return [k for k in keys if not k.endswith((*_SAME, _COMPILED))]
 
 
-def options_of(given: Mapping, name: str, others: Iterable[str]) -> dict:
-    """What a user's options say to one solve: those for all, and over them those under its name."""
-    names = tuple(f"{n}_" for n in others if n)
-    result = {k: v for k, v in given.items() if not (names and k.startswith(names))}
-    own = f"{name}_" if name else ""
-    if own:
-        result.update({k[len(own) :]: v for k, v in given.items() if k.startswith(own)})
-    return result
-
-
 def merge(
     defaults: Mapping, given: Mapping, prefix: str, name: str, others: Iterable[str]
 ) -> tuple[dict, str, dict]:
-    """Options of one solve of a stepper, its own prefix, and what of the options the dict gave.
+    """Options of one solve of a stepper, its own prefix, and which of the options the user wrote.
 
     Later ones win: the defaults; the user's dict; there, entries under ``name``; the command line
     under ``prefix``; there, under ``prefix + name``.
@@ -97,20 +91,28 @@ def merge(
         Name of the solve ("" if the stepper has only one).
     others : iterable of str
         Names of all solves of the stepper.
+
+    Returns
+    -------
+    dict, str, dict
+        The third: for each option that the user wrote, where ("solver_parameters", or the option as
+        it stands on the command line).
     """
     names = tuple(f"{n}_" for n in others if n)
     own = f"{name}_" if name else ""
     mine = _of_one_solve(given, names, own)
-    result = {**defaults, **mine}
+    result, wrote = {**defaults, **mine}, dict.fromkeys(mine, _DICT)
     if prefix:
         database = PETSc.Options()
         line = {k: v for k, v in database.getAll().items() if k.startswith(prefix)}
+        line.pop(prefix + _COMPILED, None)
         for key in line:
-            database.getString(key)  # looked up, so PETSc does not call it unused
+            if names and not key.removeprefix(prefix).startswith(names):
+                database.getString(key)  # looked up under other names, so PETSc would miss it
         line = {k.removeprefix(prefix): v for k, v in line.items()}
-        line.pop(_COMPILED, None)
         result.update(_of_one_solve(line, names, own))
-    return result, prefix + own, mine
+        wrote.update(_of_one_solve({k: f"-{prefix}{k}" for k in line}, names, own))
+    return result, prefix + own, wrote
 
 
 def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:
@@ -123,12 +125,37 @@ def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:
     return result
 
 
-def refuse_unknown(options: Mapping, used: Iterable[str], known: Iterable[str]) -> None:
-    """Raise ``ValueError`` for options of the user's that no PETSc object has looked up."""
-    used = set(used)
-    for key in options:
-        if key in used or any(word in key for word in _READ_LATER):
+def refuse_unknown(
+    wrote: Mapping, used: Iterable[str], known: Iterable[str], *, solved: bool = False
+) -> bool:
+    """Raise ``ValueError`` for options of the user's that no PETSc object has looked up.
+
+    Parameters
+    ----------
+    wrote : dict
+        The options and where they stand, of :func:`merge`.
+    used, known : iterable of str
+        What PETSc has looked up, and more names that may have been meant.
+    solved : bool
+        Whether a solve has been done: then those count too that are looked up only there.
+
+    Returns
+    -------
+    bool
+        Whether some can be told only after a solve.
+    """
+    used = {*used, _MATRIX, _COMPILED}
+    later = False
+    for key, where in wrote.items():
+        if key in used:
             continue
+        if not solved and _READ_LATER.match(key):
+            later = True
+            continue
+        place, start = f"{_DICT}: ", ""
+        if where != _DICT:
+            place, start = "command line: ", where.removesuffix(key)
         near = difflib.get_close_matches(key, [*used, *known], n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"solver_parameters: PETSc does not know the option {key!r}{hint}")
+        hint = f"; did you mean {start + near[0]!r}?" if near else ""
+        raise ValueError(f"{place}PETSc does not know the option {start + key!r}{hint}")
+    return later

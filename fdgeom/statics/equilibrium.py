@@ -87,7 +87,7 @@ class StaticEquilibrium:
                 "end, by left='clamped', or pin or slide both"
             )
         self._direction: tuple[np.ndarray, float] | None = None
-        if self._given:
+        if merge({}, self._given, self._prefix, "", ())[2]:
             _ = self._newton  # so that an unknown option is refused now
 
     @property

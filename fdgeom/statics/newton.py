@@ -78,7 +78,8 @@ class GroupNewton:
         with refusing(options):
             petsctools.set_from_options(self.snes)
         if given:
-            refuse_unknown(given, petsctools.get_options(self.snes)._used_options, DEFAULTS)
+            used = petsctools.get_options(self.snes)._used_options
+            refuse_unknown(given, used, DEFAULTS)
 
     # --- callbacks ---------------------------------------------------------------------------------
     def _read(self, x: PETSc.Vec) -> tuple[np.ndarray, float | None]:
@@ -203,6 +204,8 @@ class GroupNewton:
         try:
             action()
         except PETSc.Error as error:
+            if error.__cause__ is not None:  # of a callback: Ctrl-C, say
+                raise error.__cause__ from None
             raise SolveFailed(f"SNES: PETSc: {petsc_reason(error)}") from error
 
 

@@ -52,7 +52,6 @@ class AlphaSolve(Solve):
             {},
             [],
             options=options_for(stepper, "", ()),
-            given=stepper._given,
         )
 
     def _equations(self, dt: Constant):

@@ -94,27 +94,22 @@ class _Composed(Stepper):
     _stepper_class: ClassVar[type[Stepper]]
     _scheme: ClassVar[str]
 
-    def __init__(
-        self, system, dt, *, solver_parameters=None, options_prefix=None, compiled=None, **options
-    ) -> None:
-        self._method_options = options
-        super().__init__(
-            system,
-            dt,
-            solver_parameters=solver_parameters,
-            options_prefix=options_prefix,
-            compiled=compiled,
-        )
+    def __init__(self, system, dt, **options) -> None:
+        known = ("t0", "solver_parameters", "options_prefix", "compiled")
+        self._method_options = {k: v for k, v in options.items() if k not in known}
+        super().__init__(system, dt, **{k: v for k, v in options.items() if k in known})
 
     def _setup(self) -> None:
         self._inner = self._stepper_class(
             self.system,
             self.dt,
+            t0=self.t,
             solver_parameters=self._given,
             options_prefix=self._prefix or None,
             compiled=False,  # its steps are not taken as such
             **self._method_options,
         )
+        self.system = self._inner.system
         self._prepare_sequence()
 
     def _prepare_sequence(self) -> None:
@@ -124,6 +119,21 @@ class _Composed(Stepper):
         for weight in self._weights:
             self._inner._step(t, weight * dt)
             t += weight * dt
+
+    def parameters(self):
+        return self._inner.parameters()
+
+    def functions(self):
+        return self._inner.functions()
+
+    def _enter(self) -> None:
+        self._inner._enter()
+
+    def _leave(self) -> None:
+        self._inner._leave()
+
+    def _taken_up(self) -> None:
+        self._inner._taken_up()
 
     def substeps(self):
         return joined([(s, w * f) for w in self._weights for s, f in self._inner.substeps()])

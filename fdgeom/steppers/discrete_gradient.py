@@ -46,6 +46,9 @@ class DiscreteGradient(Sweep):
         self.points = points
         super().__init__(system, dt, **options)
 
+    def parameters(self):
+        return super().parameters() | {"points": self.points}
+
     def moves(self):
         degree = self.system.energy_degree
         if degree is not None and degree <= 2:

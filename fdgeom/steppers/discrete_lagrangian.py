@@ -62,6 +62,9 @@ class DiscreteLagrangian(HolonomicStepper):
         self.quadrature = quadrature
         super().__init__(system, dt, **options)
 
+    def parameters(self):
+        return {"quadrature": self.quadrature}
+
     def _sequence(self) -> list[Solve]:
         position = self._position()
         mean = pieces(position.stage.unknown)[0]

@@ -98,15 +98,19 @@ class EnergyMomentum(Stepper):
             self.system,
             self._solve.increment,
             self._solve.dt,
-            lambda: self._solve.has_moved and self._known.holds(),
+            lambda: self.steps > 0 and self._known.holds(),
         )
 
-    def _advance(self, steps: int) -> None:
-        try:
-            super()._advance(steps)
-        finally:
-            self._known.take()
-            self.system.step_forces = self._forces
+    def functions(self):
+        return {"increment": self._solve.increment}
+
+    def _leave(self) -> None:
+        self._solve.set_dt(self.clock.last_dt)
+        self._known.take()
+        self.system.step_forces = self._forces
+
+    def _taken_up(self) -> None:
+        self._leave()
 
     def _step(self, t: float, dt: float) -> None:
         self._solve.take(t, dt)
@@ -152,7 +156,7 @@ class EnergyMomentumSolve:
     def __init__(self, stepper: EnergyMomentum) -> None:
         self.name, self.dt = "the motion", Constant(1.0, name="dt")
         self._system, self._dt = stepper.system, Number(self.dt)
-        self._options, self._user = options_for(stepper, "", ()), stepper._given
+        self._options = options_for(stepper, "", ())
         system, self._unknown = self._system, RodUnknown(self._system)
         # Where steps do not resolve the stiff directions their velocities alternate.
         self._newton = RodNewton(self._unknown)
@@ -164,8 +168,6 @@ class EnergyMomentumSolve:
         #: The increment, with the node numbers of the state (the unknown has the multiplier too).
         self.increment = Function(system.space, name="increment")
         self._D = Field(self.increment)
-        #: Whether the increment is that of a step.
-        self.has_moved = False
         self._multiplier = None if system.joints is None else Field(system.multiplier)
         self._step, step = (
             MeanStep(system.configuration, system.v, D, self.dt, separate)
@@ -175,7 +177,7 @@ class EnergyMomentumSolve:
         self._update = PointwiseUpdate(
             {system.position: x, system.orientation: q, system.v: step.velocity}
         )
-        if self._user:
+        if self._options.told:
             _ = self.solver  # so that an unknown option is refused now
 
     def _residual(self):
@@ -204,6 +206,10 @@ class EnergyMomentumSolve:
         if solver.snes.getType() not in ("ksponly", "python"):
             solver.snes.setConvergenceTest(Settled(self._system))
         return solver
+
+    def set_dt(self, dt: float) -> None:
+        """Say how long the step of the increment is."""
+        self._dt.set(dt)
 
     def take(self, t: float, dt: float) -> None:
         """Move from ``t`` by ``dt``."""
@@ -237,4 +243,3 @@ class EnergyMomentumSolve:
         self._acceleration.array[...] = (v.array - before) / dt
         self._acceleration.written(ghosts_too=True)
         system.set_time(t + dt)
-        self.has_moved = True

@@ -143,8 +143,14 @@ class FourthOrderAlpha(TwoAccelerations):
     def _begun(self) -> None:
         self._bend.solve()
 
-    def _resumed(self) -> None:
+    def _accelerations_set(self) -> None:
         self._begun()
+
+    def parameters(self):
+        return {"kappa": self.kappa}
+
+    def functions(self):
+        return {"bend": self._b}
 
     # --- stepping --------------------------------------------------------------------------------
     def _prepare(self, t, h):

@@ -11,7 +11,8 @@ from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.derived import all_constants
 
-# So many steps at the most are repeated to come back to the last good state after a failure.
+# So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
+# good state after a failure.
 _CHUNK = 256
 
 
@@ -24,6 +25,8 @@ class FusedSteps:
         The substeps of one step and their fractions of it.
     live : sequence of Function
         Functions that the user may change between two calls.
+    snapshot : Snapshot
+        Of these, taken before each call of :meth:`advance`.
     tolerances : callable
         ``tolerances(substep)`` gives rtol, atol, stol and the limit of iterations.
     clocks : sequence of Constant
@@ -35,11 +38,12 @@ class FusedSteps:
         If a substep is not local, or a condition changes in time; says which.
     """
 
-    def __init__(self, substeps: Sequence, live, tolerances, clocks: Sequence = ()) -> None:
+    def __init__(
+        self, substeps: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
+    ) -> None:
         mesh = substeps[0][0].stage.unknown.subfunctions[0].function_space().mesh()
         self._program = Program(mesh)
-        self._live = tuple(live)
-        self._snapshot = Snapshot(self._live)
+        self._live, self._snapshot = tuple(live), snapshot
         phases: dict[int, list[tuple]] = {}
         self._sequence, self._names = [], []
         self._clocks = tuple(clocks)
@@ -89,37 +93,34 @@ class FusedSteps:
         self._unit()
 
     def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
-        """Take up to ``steps`` steps.
+        """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
 
         Returns
         -------
         int, str or None
-            Steps taken, and why no more: then the state is that after the last good step.
+            Steps taken, and why no more of them can be: then the state is that after the last good
+            step.
         """
-        taken = 0
         unit, moves = self._unit()
-        while taken < steps:
-            chunk = min(steps - taken, _CHUNK)
-            self._snapshot.take()
-            unit.begin()
-            reason, done, move = unit.advance(chunk, moves, dt)
-            if reason and unit.blocks:
-                # Once more step by step, to find out in which one.
-                self._snapshot.restore()
-                unit.begin()
-                reason, done, move = unit.advance(chunk, moves, dt, blocked=False)
-            if reason:
-                # The unit does the same again to the last digit, so these steps go well.
-                self._snapshot.restore()
-                why = self._reason(unit, reason, move)
-                if done:
-                    unit.begin()
-                    unit.advance(done, moves, dt)
-                    unit.end()
-                return taken + done, why
+        steps = min(steps, _CHUNK)
+        unit.begin()
+        reason, done, move = unit.advance(steps, moves, dt)
+        if not reason:
             unit.end()
-            taken += chunk
-        return taken, None
+            return steps, None
+        if unit.blocks:
+            # Once more step by step, to find out in which one.
+            self._snapshot.restore()
+            unit.begin()
+            reason, done, move = unit.advance(steps, moves, dt, blocked=False)
+        # The unit does the same again to the last digit, so these steps go well.
+        self._snapshot.restore()
+        why = self._reason(unit, reason, move)
+        if done:
+            unit.begin()
+            unit.advance(done, moves, dt)
+            unit.end()
+        return done, why
 
     def _reason(self, unit: Unit, reason: int, move: int) -> str:
         # Ranks on which all went well name no move.

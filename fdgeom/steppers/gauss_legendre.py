@@ -109,7 +109,6 @@ class _Gauss(Stepper):
             unknown.guess,
             [{part: part + change} for part, change in zip(system.parts, moved, strict=True)],
             options=options_for(self, "", ()),
-            given=self._given,
         )
 
     def _step(self, t: float, dt: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from firedrake import Function
 
-from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Snapshot, fields
@@ -59,7 +58,7 @@ class GeneralizedAlpha(MotionStepper):
         How often a step that does not converge is cut in halves, which are then taken one after the
         other, before it fails; steps are then not compiled. The order stays, as for any change of
         the step.
-    solver_parameters, options_prefix, compiled
+    t0, solver_parameters, options_prefix, compiled
         As for every stepper. A linear problem with constant matrices is factorised once. The default
         is an LU of everything; large problems want ``{"ksp_type": "cg", "pc_type": "gamg"}`` or so.
 
@@ -90,9 +89,7 @@ class GeneralizedAlpha(MotionStepper):
         *,
         start: str = "default",
         halvings: int = 0,
-        solver_parameters: dict | None = None,
-        options_prefix: str | None = None,
-        compiled: bool | None = None,
+        **options,
     ) -> None:
         if scheme is not None and not isinstance(scheme, AlphaScheme):
             raise TypeError(
@@ -108,13 +105,7 @@ class GeneralizedAlpha(MotionStepper):
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start
-        super().__init__(
-            system.motion if isinstance(system, Beam) else system,
-            dt,
-            solver_parameters=solver_parameters,
-            options_prefix=options_prefix,
-            compiled=compiled,
-        )
+        super().__init__(system.motion if isinstance(system, Beam) else system, dt, **options)
 
     def _setup(self) -> None:
         system = self.system
@@ -127,7 +118,6 @@ class GeneralizedAlpha(MotionStepper):
                 f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
-        self._last_dt = self._dt
         self._forces = None
         if isinstance(system, RodMotion):
             self._forces = StepForces(
@@ -146,7 +136,6 @@ class GeneralizedAlpha(MotionStepper):
     def _begun(self) -> None:
         if self._start_kind == "consistent":
             self._shift()
-        self._last_dt = self._dt
 
     def _remember(self) -> None:
         super()._remember()
@@ -154,7 +143,7 @@ class GeneralizedAlpha(MotionStepper):
             self.system.step_forces = self._forces
 
     def _shift(self) -> None:
-        system, scheme, h = self.system, self.scheme, self._dt
+        system, scheme, h = self.system, self.scheme, self.dt
         start = self._start
         start.solve_jerk()
         if system.constraint is not None:
@@ -175,48 +164,35 @@ class GeneralizedAlpha(MotionStepper):
         if not self._halvings:
             self._whole_step(t, dt)
             return
-        last = self._last_dt
-        try:
-            self._cut_step(t, dt, self._halvings)
-        except SolveFailed:
-            self._last_dt = last
-            raise
+        self._piece = self._cut_step(t, dt, self.clock.last_dt, self._halvings)
 
     def _whole_step(self, t: float, dt: float) -> None:
-        if dt != self._last_dt:
-            self._rescale(dt / self._last_dt)
         self.system.set_time(t + dt)
         self._solve.take(dt)
-        self._last_dt = dt
 
-    def _cut_step(self, t: float, dt: float, halvings: int) -> None:
+    def _cut_step(self, t: float, dt: float, last: float, halvings: int) -> float:
+        """Take a step after one of the length ``last``, or its halves; returns the last one's length."""
         before = Snapshot(self._moving())
         before.take()
         try:
+            if dt != last:
+                self._rescale(dt / last)
             self._whole_step(t, dt)
+            return dt
         except SolveFailed:
             if not halvings:
                 raise
             before.restore()
-            for start in (t, t + dt / 2):
-                self._cut_step(start, dt / 2, halvings - 1)
+        for start in (t, t + dt / 2):
+            last = self._cut_step(start, dt / 2, last, halvings - 1)
+        return last
 
-    def _advance_fused(self, steps: int) -> None:
-        if self._dt == self._last_dt:
-            super()._advance_fused(steps)
-            return
-        before, done = Snapshot([self.system.algorithmic, self.system.v]), self.steps
-        before.take()
-        self._rescale(self._dt / self._last_dt)
-        try:
-            super()._advance_fused(steps)
-        except StepFailed:
-            if self.steps == done:
-                before.restore()
-            else:
-                self._last_dt = self._dt
-            raise
-        self._last_dt = self._dt
+    def _carried_for(self, dt: float) -> float:
+        return self._piece if self._halvings else dt
+
+    def _change_dt(self, ratio: float) -> None:
+        if not self._halvings:
+            self._rescale(ratio)
 
     def _rescale(self, ratio: float) -> None:
         """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
@@ -230,6 +206,12 @@ class GeneralizedAlpha(MotionStepper):
             copy_into(off, system.v)
             self._start.solve_normal(off)
             _add(system.v, ratio**2 - 1, off)
+
+    def parameters(self):
+        numbers = (
+            f"{name} = {value:.17g}" for name, value in vars(self.scheme).items() if name != "name"
+        )
+        return {"scheme": f"{self.scheme.name} ({', '.join(numbers)})", "start": self._start_kind}
 
     def substeps(self):
         if not isinstance(self._solve, AlphaSolve):

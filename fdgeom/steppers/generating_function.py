@@ -82,7 +82,6 @@ class GeneratingFunction4(Stepper):
                 for old, half in zip(system.parts, unknown.nodal_changes[0], strict=True)
             ],
             options=options_for(self, "", ()),
-            given=self._given,
         )
 
     def _step(self, t: float, dt: float) -> None:

@@ -11,7 +11,6 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.options import options_of
 from fdgeom.solvers.saddle import SaddleSolver
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
@@ -62,7 +61,6 @@ class HolonomicStepper(Stepper):
             guess,
             assignments,
             options=options_for(self, name, self.solves),
-            given=options_of(self._given, name, self.solves),
         )
 
     def _step(self, t: float, dt: float) -> None:

@@ -13,8 +13,8 @@ from fdgeom.systems.rods.motion import RodMotion
 class MotionStepper(Stepper):
     """Base of steppers that carry the accelerations of a :class:`Motion` from step to step.
 
-    At the start, and when somebody has set the configuration or velocity between two steps, the
-    accelerations are solved for.
+    At the start, and when somebody has set the configuration, the velocity or the time between two
+    steps, the accelerations are solved for.
     """
 
     def _start_motion(self, start=None) -> None:
@@ -24,38 +24,43 @@ class MotionStepper(Stepper):
         self._start = start or MotionStart(system)
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
-        self._begin(0.0)
+        self._begin()
 
-    def _begin(self, t: float) -> None:
-        """Find the accelerations that belong to the configuration and velocity."""
+    def _begin(self) -> None:
+        """Find the accelerations that belong to the configuration and velocity, at this time."""
         system = self.system
-        system.set_time(t)
+        system.set_time(self.t)
         if system.given is not None:
             put_given(system)
         self._start.solve_acceleration()
         copy_into(system.algorithmic, system.acceleration)
         self._begun()
+        self._clock = self._clock.begun()
         self._remember()
 
     def _begun(self) -> None:
         """What else a method does at a start."""
 
-    def _resumed(self) -> None:
-        """What a method does when the accelerations have been set too, as from a checkpoint."""
+    def _accelerations_set(self) -> None:
+        """What a method does when somebody has set the accelerations too."""
 
     def _remember(self) -> None:
         self._known.take()
         self._carried.take()
+        self._known_at = self.t
 
-    def _advance(self, steps: int) -> None:
+    def _enter(self) -> None:
         if not self._carried.holds():
-            self._resumed()
-        elif not self._known.holds():
-            self._begin(self.t)
-        try:
-            super()._advance(steps)
-        finally:
-            self._remember()
+            self._accelerations_set()
+        elif self._known_at != self.t or not self._known.holds():
+            with self._snapshot.kept():
+                self._begin()
+
+    def _leave(self) -> None:
+        self._remember()
+
+    def _taken_up(self) -> None:
+        self._remember()
 
 
 def put_given(system: Motion) -> None:

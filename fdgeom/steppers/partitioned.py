@@ -9,7 +9,6 @@ import ufl
 from firedrake import Constant, Function, TestFunction
 
 from fdgeom.forms import tidy
-from fdgeom.solvers.options import options_of
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
@@ -99,9 +98,11 @@ class Partitioned(Stepper):
             {unknown: old},
             [{old: unknown}],
             options=options_for(self, names[k], names),
-            given=options_of(self._given, names[k], names),
             exact=system.is_separable,
         )
+
+    def parameters(self):
+        return {"first": self.first}
 
     def _step(self, t: float, dt: float) -> None:
         for solve, fraction in self._solves:

@@ -67,14 +67,14 @@ class RodAlphaSolve:
         system = stepper.system
         self._system, self._scheme = system, stepper.scheme
         self._equations, self._unknown = equations, equations.unknown
-        self._options, self._user = options_for(stepper, "", ()), stepper._given
+        self._options = options_for(stepper, "", ())
         self._settled = Settled(system)
         self._newton = RodNewton(self._unknown, self._settled)
         self._D = Function(system.space, name="increment")
         self._increment = Field(self._D)
         self._state = [Field(f) for f in (system.v, system.algorithmic, system.acceleration)]
         self._multiplier = None if system.joints is None else Field(system.multiplier)
-        if self._user:
+        if self._options.told:
             _ = self.solver  # so that an unknown option is refused now
 
     @cached_property

@@ -48,7 +48,6 @@ class RungeKutta4(Stepper):
                 unknown.guess,
                 [],
                 options=options_for(self, "", ()),
-                given=self._given,
             )
             self._solves.append((solve, fraction))
             changes += unknown.nodal_changes

@@ -59,6 +59,9 @@ class Splitting(Sweep):
             )
         super()._setup()
 
+    def parameters(self):
+        return super().parameters() | {"energies": self.energies}
+
     def moves(self):
         parts = everything(self.system)
         *others, last = self._pieces

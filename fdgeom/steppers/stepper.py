@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from typing import ClassVar
 
 from fdgeom.call import CheckedCall
+from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
+from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
+from fdgeom.steppers.carrying import Carrying
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
 from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
 
-class Stepper(metaclass=CheckedCall):
+class Stepper(Carrying, metaclass=CheckedCall):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -30,7 +33,9 @@ class Stepper(metaclass=CheckedCall):
     system : object
         What is moved; each method says what it needs of it.
     dt : float
-        Time step.
+        Time step; may be changed between two steps.
+    t0 : float, optional
+        Time at which the system is now (default 0).
     solver_parameters : dict, optional
         PETSc options of the solves, as everywhere in Firedrake.
     options_prefix : str, optional
@@ -52,6 +57,13 @@ class Stepper(metaclass=CheckedCall):
     Constants in the system's forms and what they are made of, and the mesh's coordinates; by
     Firedrake, a PETSc Vec or a NumPy view. The next step sees the new values, in compiled code and
     through PETSc SNES alike; accelerations that a method carries are those of the last step.
+
+    There is one clock, the stepper's: t is t₀ + n Δt, not a sum, and the system's time is set to it
+    when the stepper is made, after steps, after a failure and by :func:`fdgeom.resume`.
+
+    Whatever ends :meth:`advance` (a step that fails, Ctrl-C, an error in a callback of the user's, no
+    memory), the state is that after a whole number of steps, and the clock, what the method carries
+    from step to step and the fields that follow the state belong to it.
     """
 
     #: Order of convergence in time.
@@ -68,25 +80,38 @@ class Stepper(metaclass=CheckedCall):
         system,
         dt: float,
         *,
+        t0: float = 0.0,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
         compiled: bool | None = None,
     ) -> None:
         self.system = system
-        self._dt = _positive("dt", dt)
+        dt = positive("dt", dt)
+        self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
         wanted = wants_compiled(self._given, self._prefix, compiled)
         with paused_collection(), self._compiling():
+            # Of anything else the method says what it needs.
+            if hasattr(system, "set_time") and not isinstance(system, type):
+                system.set_time(self.t)
             self._setup()
+            self._snapshot = Snapshot(self._moving())
             self._fused: FusedSteps | None = None
             self._why_not: str | None = self._chosen()
             self._required = bool(compiled)
             if wanted:
                 self._fuse()
-        self._snapshot = Snapshot(self._moving())
-        #: Time, and number of steps taken.
-        self.t: float = 0.0
-        self.steps: int = 0
+
+    # --- the clock -----------------------------------------------------------------------------
+    @property
+    def t(self) -> float:
+        """Time. May be set: the state is then that of another time."""
+        return self._clock.t
+
+    @t.setter
+    def t(self, value: float) -> None:
+        self._clock = self._clock.set_to(finite("t", value))
+        self.system.set_time(self.t)
 
     @property
     def dt(self) -> float:
@@ -95,8 +120,37 @@ class Stepper(metaclass=CheckedCall):
 
     @dt.setter
     def dt(self, value: float) -> None:
-        self._dt = _positive("dt", value)
+        self._dt = positive("dt", value)
 
+    @property
+    def _dt(self) -> float:
+        return self._clock.dt
+
+    @_dt.setter
+    def _dt(self, value: float) -> None:
+        self._clock = self._clock.with_dt(value)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps taken."""
+        return self._clock.steps
+
+    @property
+    def clock(self) -> Clock:
+        """Time, time step and number of steps."""
+        return self._clock
+
+    def take_up(self, clock: Clock) -> None:
+        """Go on from a state that has been put in place with all that is carried, at its time.
+
+        :func:`fdgeom.resume` does so.
+        """
+        self._clock = clock
+        self.system.set_time(self.t)
+        self.system.settle()
+        self._taken_up()
+
+    # --- what a method says --------------------------------------------------------------------
     @abstractmethod
     def _setup(self) -> None:
         """Check the system; build forms and solvers."""
@@ -105,9 +159,16 @@ class Stepper(metaclass=CheckedCall):
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` (which compositions make negative)."""
 
+    # --- stepping ------------------------------------------------------------------------------
+    def _compiling(self):
+        return compiling(type(self).__name__)
+
     @not_taped
     def advance(self, steps: int = 1) -> None:
         """Take ``steps`` steps.
+
+        Ctrl-C is heard between two steps (compiled ones: after some of them), a second one at once;
+        either way the state is that after a whole number of steps, ``self.steps``.
 
         Raises
         ------
@@ -122,33 +183,70 @@ class Stepper(metaclass=CheckedCall):
             )
         if not steps:
             return
-        self.system.prepare()
-        try:
-            # Solvers are made when they are first needed.
-            with self._compiling() if not self.steps else nullcontext():
-                self._advance(steps)
-        finally:
-            self.system.settle()
-
-    def _compiling(self):
-        return compiling(type(self).__name__)
-
-    def _advance(self, steps: int) -> None:
-        if self._fused is not None:
-            self._advance_fused(steps)
-            return
-        for _ in range(steps):
-            self._snapshot.take()
+        last = self.steps + steps
+        # Solvers are made when they are first needed.
+        saying = nullcontext() if self.steps else self._compiling()
+        with saying, delayed(self.system.mesh.comm, INT) as signals:
+            with shielded():
+                self.system.prepare()
+            self._enter()
+            if self._fused is not None and not self._fused.is_ready:
+                with self._falling_back():
+                    self._fused.make_ready()
             try:
+                while True:
+                    self._take(last - self.steps)
+                    if self.steps == last:
+                        break
+                    signals.check()
+            finally:
+                with shielded():
+                    self.system.set_time(self.t)
+                    self._leave()
+                    self.system.settle()
+
+    def _take(self, most: int) -> None:
+        """Take a step, or up to ``most`` compiled ones, or none if that fails."""
+        before = self._clock
+        if before.dt == before.last_dt:
+            self._take_evenly(most)
+            return
+        self._before_change.take()
+        try:
+            self._change_dt(before.dt / before.last_dt)
+            self._take_evenly(most)
+        except BaseException:
+            with shielded():
+                if self._clock is before:
+                    self._before_change.restore()
+            raise
+
+    def _take_evenly(self, most: int) -> None:
+        before, why = self._clock, None
+        self._snapshot.take()
+        try:
+            if self._fused is None:
+                done = 1
                 self._step(self.t, self._dt)
-            except SolveFailed as failure:
+            else:
+                done, why = self._fused.advance(most, self._dt)
+            if done:
+                self._clock = before.after(done, self._carried_for(before.dt))
+        except BaseException as failure:
+            with shielded():
+                self._clock = before
                 self._snapshot.restore()
-                residual = failure.residual
+            if isinstance(failure, SolveFailed):
                 raise StepFailed(
-                    str(failure), t=self.t, step=self.steps, residual=residual
+                    str(failure), t=self.t, step=self.steps, residual=failure.residual
                 ) from failure
-            self.steps += 1
-            self.t += self._dt
+            raise
+        if why is not None:
+            raise StepFailed(why, t=self.t, step=self.steps)
+
+    @cached_property
+    def _before_change(self) -> Snapshot:
+        return Snapshot(self._moving())
 
     def run(self, until: float | None = None, **options):
         """Advance to a time with monitors and output; see :func:`fdgeom.run`."""
@@ -181,7 +279,7 @@ class Stepper(metaclass=CheckedCall):
 
     def _moving(self) -> tuple:
         """The functions that a step changes and that make the state."""
-        return tuple(self.system.functions().values())
+        return (*self.system.functions().values(), *self.functions().values())
 
     def _solvers(self) -> list:
         """The SNES that have been used."""
@@ -203,7 +301,9 @@ class Stepper(metaclass=CheckedCall):
             substeps = self.substeps()
             if not substeps:
                 raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
-            self._fused = FusedSteps(substeps, self._moving(), self._tolerances, self.system.clocks)
+            self._fused = FusedSteps(
+                substeps, self._moving(), self._snapshot, self._tolerances, self.system.clocks
+            )
 
     def _chosen(self) -> str:
         """Who asked for PETSc SNES."""
@@ -233,21 +333,6 @@ class Stepper(metaclass=CheckedCall):
     def _tolerances(self, substep) -> tuple[float, float, float, int]:
         return tolerances_of(substep.options({})[0])
 
-    def _advance_fused(self, steps: int) -> None:
-        if not self._fused.is_ready:
-            with self._falling_back():
-                self._fused.make_ready()
-            if self._fused is None:
-                self._advance(steps)
-                return
-        done, why = self._fused.advance(steps, self._dt)
-        for _ in range(done):  # as single steps would add it up
-            self.t += self._dt
-        self.steps += done
-        self.system.set_time(self.t)
-        if why is not None:
-            raise StepFailed(why, t=self.t, step=self.steps)
-
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
@@ -256,13 +341,3 @@ class Stepper(metaclass=CheckedCall):
 def _warn(comm, why: str) -> None:
     if comm.rank == 0:
         warnings.warn(f"steps go through PETSc SNES, and are slower: {why}", stacklevel=4)
-
-
-def _positive(name: str, value) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, not {shown(value)}") from None
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive number, not {shown(value)}")
-    return number

@@ -97,11 +97,8 @@ class Solve:
         First guess of the unknown's parts: for each the function to copy.
     assignments : list of dict
         Groups of functions and the expressions that they get after the solve.
-    options : callable
-        ``options(defaults)`` merges the user's PETSc options: gives options, prefix, and what of
-        them the user's dict said.
-    given : dict
-        The user's options, whose names are checked.
+    options : SolveOptions
+        The user's PETSc options.
     exact : bool
         Whether two such solves, one after another, are the same as one for the sum of the times.
     """
@@ -118,8 +115,7 @@ class Solve:
         guess: Mapping[Function, Function],
         assignments: Sequence[Mapping[Function, Expr]],
         *,
-        options: Callable[[dict], tuple[dict, str, dict]],
-        given: Mapping,
+        options: SolveOptions,
         exact: bool = False,
     ) -> None:
         self.name = name
@@ -135,7 +131,7 @@ class Solve:
         self.more = 0
         self.options = options
         self.exact = exact
-        if given:
+        if options.told:
             _ = self.solver  # so that an unknown option is refused now
 
     @cached_property
@@ -189,7 +185,7 @@ class Substep(Solve):
         The parts that move.
     rule : Rule
         How.
-    options, given
+    options
         As for a :class:`Solve`.
     companions : dict
         Keyword arguments for ``system.companions`` (how the configuration follows).
@@ -201,8 +197,7 @@ class Substep(Solve):
         active: Sequence[int],
         rule: Rule,
         *,
-        options: Callable[[dict], tuple[dict, str, dict]],
-        given: Mapping,
+        options: SolveOptions,
         companions: Mapping,
     ) -> None:
         dt = Constant(0.0, name="dt")
@@ -215,8 +210,13 @@ class Substep(Solve):
             system.start_values(stage),
             _assignments(system, stage, rule.reach, dt, companions),
             options=options,
-            given=given,
         )
+
+    @property
+    def carried(self) -> list[Function]:
+        """Parts of the unknown that begin with what the last solve has left there."""
+        guessed = {id(part) for f in self.guess for part in f.subfunctions}
+        return [f for f in self.stage.unknown.subfunctions if id(f) not in guessed]
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:
@@ -234,8 +234,35 @@ def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Funct
     return [*groups, followers] if followers else groups
 
 
-def options_for(
-    stepper, name: str, names: Sequence[str]
-) -> Callable[[dict], tuple[dict, str, dict]]:
-    """The merging of a stepper's PETSc options for one of its solves."""
-    return lambda base: merge(base, stepper._given, stepper._prefix, name, names)
+@dataclass(frozen=True)
+class SolveOptions:
+    """The user's PETSc options for one solve of a stepper.
+
+    Attributes
+    ----------
+    given : dict
+        Options of the stepper.
+    prefix : str
+        Its prefix.
+    name, names
+        Name of the solve, and of all solves of the stepper.
+    """
+
+    given: Mapping
+    prefix: str
+    name: str
+    names: tuple[str, ...]
+
+    def __call__(self, base: Mapping) -> tuple[dict, str, dict]:
+        """Options over those of ``base``, the prefix, and what of them the user wrote."""
+        return merge(base, self.given, self.prefix, self.name, self.names)
+
+    @property
+    def told(self) -> bool:
+        """Whether the user has said anything to this solve."""
+        return bool(self({})[2])
+
+
+def options_for(stepper, name: str, names: Sequence[str]) -> SolveOptions:
+    """The user's options for a solve of a stepper."""
+    return SolveOptions(stepper._given, stepper._prefix, name, tuple(names))

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fdgeom.solvers.options import options_of
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep, options_for
@@ -46,29 +45,14 @@ class Sweep(Stepper):
     #: Which momentum moves the configuration, where the system has one.
     default_configuration: ClassVar[str] = "mean"
 
-    def __init__(
-        self,
-        system,
-        dt,
-        *,
-        configuration: str | None = None,
-        solver_parameters=None,
-        options_prefix=None,
-        compiled: bool | None = None,
-    ) -> None:
+    def __init__(self, system, dt, *, configuration: str | None = None, **options) -> None:
         chosen = self.default_configuration if configuration is None else configuration
         if chosen not in CONFIGURATIONS:
             raise ValueError(
                 f"configuration must be one of {CONFIGURATIONS}, not {configuration!r}"
             )
         self.configuration = chosen
-        super().__init__(
-            system,
-            dt,
-            solver_parameters=solver_parameters,
-            options_prefix=options_prefix,
-            compiled=compiled,
-        )
+        super().__init__(system, dt, **options)
 
     @abstractmethod
     def moves(self) -> list[Move]:
@@ -93,7 +77,6 @@ class Sweep(Stepper):
                     move.active,
                     move.rule,
                     options=options_for(self, *which),
-                    given=options_of(self._given, *which),
                     companions=self._companions(),
                 )
             self._substeps.append((held[key], move.fraction))
@@ -101,6 +84,13 @@ class Sweep(Stepper):
 
     def _companions(self) -> dict:
         return {"configuration": self.configuration} if hasattr(self.system, "position") else {}
+
+    def parameters(self):
+        return {"configuration": self.configuration}
+
+    def functions(self):
+        carried = [f for substep in self._held for f in substep.carried]
+        return {f"guess of the gradient {k}": f for k, f in enumerate(carried)}
 
     def _step(self, t: float, dt: float) -> None:
         system = self.system

@@ -39,7 +39,7 @@ class TwoAccelerations(MotionStepper):
         pieces = [space.sub(k) for k in range(self._parts)] if self._parts > 1 else [space]
         unknown = MixedFunctionSpace(pieces * 2)
         self._unknown = Function(unknown, name="accelerations")
-        self._h = Constant(self._dt, name="dt")
+        self._h = Constant(self.dt, name="dt")
         unknowns, tests = self._pair(split(self._unknown)), self._pair(TestFunctions(unknown))
         residual = tidy(self._residual(self._h, unknowns, tests))
         base = defaults(residual, self._unknown, local=False)

@@ -13,7 +13,6 @@ from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.options import options_of
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
@@ -189,7 +188,6 @@ class VariationalIntegrator(Stepper):
             residual,
             assignments,
             options=options_for(self, name, SOLVES),
-            given=options_of(self._given, name, SOLVES),
         )
 
     def _before(self, increment, impulse):
@@ -217,23 +215,24 @@ class VariationalIntegrator(Stepper):
             {unknown: guess},
             assignments,
             options=options_for(self, name, SOLVES),
-            given=options_of(self._given, name, SOLVES),
         )
 
     # --- stepping ----------------------------------------------------------------------------------
-    def _moving(self):
-        return (*super()._moving(), self._momentum)
+    def functions(self):
+        return {"momentum of the nodes": self._momentum}
 
-    def _advance(self, steps: int) -> None:
+    def _enter(self) -> None:
         version = self._inertia.version()
         if version != self._inertia_seen or not self._known.holds():
             self._begin.apply()
             self._inertia_seen = version
-        try:
-            super()._advance(steps)
-        finally:
-            self._end.apply()
-            self._known.take()
+
+    def _leave(self) -> None:
+        self._end.apply()
+        self._known.take()
+
+    def _taken_up(self) -> None:
+        self._known.take()
 
     def _step(self, t: float, dt: float) -> None:
         self.system.set_time(t)

@@ -15,7 +15,7 @@ from fdgeom.solvers.kept import KeptSNES
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES
 from fdgeom.steppers.rod_unknown import rod_options
-from fdgeom.steppers.substep import Solve
+from fdgeom.steppers.substep import Solve, SolveOptions
 from fdgeom.systems.rods.motion import RodMotion
 from fdgeom.systems.rods.unknown import RodUnknown
 
@@ -42,10 +42,8 @@ class JointSolve:
         ``residual(vector, multiplier, test, nu, dt)`` gives the form.
     assignments : callable
         ``assignments(vector, dt)`` gives the functions to set after the solve, and their values.
-    options : callable
-        Merging of the user's PETSc options.
-    given : dict
-        The user's options, whose names are checked.
+    options : SolveOptions
+        The user's PETSc options.
     """
 
     def __init__(
@@ -55,8 +53,7 @@ class JointSolve:
         residual: Callable[..., Form],
         assignments: Callable[[Function, Expr], dict[Function, Expr]],
         *,
-        options: Callable,
-        given: dict,
+        options: SolveOptions,
     ) -> None:
         self.name, self._options = name, options
         self.dt = Constant(1.0, name="dt")
@@ -68,7 +65,7 @@ class JointSolve:
             residual(unknown.vector, unknown.multiplier, unknown.test, unknown.nu, self.dt)
         )
         self._update = PointwiseUpdate(assignments(self._vector.function, self.dt))
-        if given:
+        if options.told:
             _ = self.solver  # so that an unknown option is refused now
 
     @cached_property

@@ -35,6 +35,7 @@ from fdgeom.systems.beam_reactions import BeamReactions
 from fdgeom.systems.chain import Chain
 from fdgeom.systems.fields import body_matrix, sample_shape
 from fdgeom.systems.joints.places import Place
+from fdgeom.systems.made_of import beam_parameters
 from fdgeom.systems.poisson import PoissonSystem
 from fdgeom.systems.rods.ends import GivenPose, Sliding
 from fdgeom.systems.rods.forcing import load_forcing
@@ -444,6 +445,13 @@ class Beam(PoissonSystem):
         }
 
     # --- what the recording reads ----------------------------------------------------------------------
+    def parameters(self) -> dict[str, object]:
+        return beam_parameters(self)
+
+    def equations(self) -> dict[str, Form]:
+        """None beside those of every beam."""
+        return {}
+
     def functions(self) -> dict[str, Function]:
         return {
             "strain": self.strain,

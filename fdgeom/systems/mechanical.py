@@ -40,6 +40,21 @@ class MechanicalSystem:
         """Energy functionals by name; ``"energy"`` is the total."""
         raise NotImplementedError
 
+    def parameters(self) -> dict[str, object]:
+        """What makes the system beside its class and its equations, by name: a checkpoint says so."""
+        return {}
+
+    def equations(self) -> dict[str, Form]:
+        """The forms that state it, by name: a checkpoint says of which it is."""
+        return self.energies() | self._condition()
+
+    def _condition(self) -> dict[str, Form]:
+        """The rate of the constraint, if there is one."""
+        constraint = self.constraint
+        if constraint is None:
+            return {}
+        return {"constraint": constraint.slope(constraint.test, self.velocity())}
+
     def velocity(self) -> Expr:
         """q̇ at the present state."""
         raise NotImplementedError

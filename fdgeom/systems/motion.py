@@ -117,6 +117,11 @@ class Motion(MechanicalSystem):
         """Energy functionals by name (none in general)."""
         return {}
 
+    def equations(self) -> dict[str, Form]:
+        """The balance, and the rate of the constraint."""
+        state = self.configuration, self.v, self.acceleration, self.time
+        return {"balance": self.balance(*state, TestFunction(self.space)), **self._condition()}
+
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""
         found = dict(zip(self.names, self.configuration, strict=True))

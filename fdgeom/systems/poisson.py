@@ -233,6 +233,18 @@ class PoissonSystem:
         """Everything that a step changes, by name: what a checkpoint holds."""
         return dict(zip(self.names, self.parts, strict=True))
 
+    def parameters(self) -> dict[str, object]:
+        """What makes the system beside its class and its equations, by name: a checkpoint says so."""
+        return {}
+
+    def equations(self) -> dict[str, Form]:
+        """The forms that state it, by name: a checkpoint says of which it is."""
+        return {
+            "energy": self._energy,
+            "bracket": self._bracket,
+            "pairing": self._pairing,
+        }
+
     def energies(self) -> dict[str, Form]:
         """Energy functionals by name; ``"energy"`` is the total."""
         return {"energy": self.energy_form()}

@@ -1,6 +1,7 @@
 """Samples as arrays and as text: what is read is what was sampled, bit for bit."""
 
 import csv
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -95,6 +96,63 @@ def test_rows_are_on_disk_while_the_run_goes_on(tmp_path):
     stepper = OscillatorStepper(Oscillators())
     run(stepper, steps=3, monitors=Energy(), output=Reader(), csv=tmp_path / "a.csv")
     assert rows == [1, 2, 3, 4]
+
+
+def test_a_history_takes_eight_bytes_a_number():
+    made, sample = History(), {"energy": 1.0, "momentum": np.zeros(3)}
+    tracemalloc.start()
+    for i in range(200_000):
+        made.append(0.1 * i, i, sample)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Six numbers; the last block is half empty at the worst.
+    assert size < 1.5 * 8 * 6 * len(made)
+    assert made.step[-1] == 199_999
+    assert made["momentum"].shape == (200_000, 3)
+
+
+def test_only_some_samples_are_kept(tmp_path):
+    def run_with(keep):
+        stepper = OscillatorStepper(Oscillators())
+        return run(
+            stepper, steps=23, every=2, keep=keep, monitors=Energy(), csv=tmp_path / f"{keep}.csv"
+        )
+
+    whole = run_with(1)
+    assert whole.step.tolist() == [*range(0, 23, 2), 23]
+    assert run_with(5).step.tolist() == [0, 10, 20, 23]
+    assert len(run_with(0)) == 0
+    tables = [(tmp_path / f"{keep}.csv").read_text() for keep in (1, 5, 0)]
+    assert tables[0] == tables[1] == tables[2]
+    with pytest.raises(ValueError, match="keep must be"):
+        run(OscillatorStepper(Oscillators()), steps=1, keep=-1)
+
+
+def test_appending_leaves_what_is_there(tmp_path):
+    """Nothing before the cut is written again, and nothing at all if there is nothing to cut."""
+    path = tmp_path / "a.csv"
+    stepper = OscillatorStepper(Oscillators())
+    run(stepper, steps=50, monitors=Energy(), csv=path)
+    # As a hand, or another program, might have left it.
+    lines = path.read_text().splitlines()
+    path.write_bytes(b"\n".join(line.encode() for line in lines) + b"\n")
+    before, node = path.read_bytes(), path.stat().st_ino
+    late = OscillatorStepper(Oscillators())
+    for step in (0, 1, 7, 49, 50):
+        path.write_bytes(before)
+        late.t, late.steps = 0.1 * step, step
+        CSVFile(path, append=True).open(late.system.mesh.comm, lines[0].split(","), step)
+        assert path.read_bytes() == b"".join(before.splitlines(keepends=True)[: step + 1])
+        assert path.stat().st_ino == node
+    path.write_bytes(before)
+    late.t, late.steps = 5.1, 51
+    run(late, steps=2, monitors=Energy(), csv=CSVFile(path, append=True))
+    assert path.read_bytes().startswith(before)
+    assert History.from_csv(path).step.tolist() == list(range(54))
+    # What the machine left when its power went.
+    path.write_bytes(before + b"\0" * 40)
+    run(late, steps=1, monitors=Energy(), csv=CSVFile(path, append=True))
+    assert History.from_csv(path).step.tolist() == [*range(51), 53, 54]
 
 
 def test_appending_replaces_what_the_resumed_run_repeats(tmp_path):

@@ -1,9 +1,10 @@
 """PETSc options of the steppers: dict, parts, misspelled ones, and what asks for a SNES."""
 
+import numpy as np
 import pytest
 from firedrake.petsc import PETSc
 from verification.beams import SOFT, set_smooth, uneven_mesh
-from verification.small_systems import rigid_body
+from verification.small_systems import rigid_body, wave
 
 import fdgeom as fg
 
@@ -145,12 +146,54 @@ def test_which_way_the_steps_go(body, command_line, arguments, line, compiled):
         ({"snes_maxit": 8}, "'snes_maxit'; did you mean 'snes_max_it'"),
         ({"kps_type": "gmres"}, "'kps_type'; did you mean 'ksp_type'"),
         ({"rubbish": 1}, "'rubbish'"),
+        ({"pc_typ": "jacobi"}, "'pc_typ'; did you mean 'pc_type'"),
+        ({"mat_tipe": "aij"}, "'mat_tipe'; did you mean 'mat_type'"),
     ],
 )
 def test_unknown_option(body, options, message):
     with pytest.raises(ValueError, match=r"^solver_parameters: PETSc does not know") as caught:
         fg.ImplicitMidpoint(body, 0.1, solver_parameters=options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"body_snes_rtoll": 1e-8}, "'-body_snes_rtoll'; did you mean '-body_snes_rtol'"),
+        (
+            {"body_fdgeom_compild": 0},
+            "'-body_fdgeom_compild'; did you mean '-body_fdgeom_compiled'",
+        ),
+        ({"body_pc_typ": "lu"}, "'-body_pc_typ'; did you mean '-body_pc_type'"),
+    ],
+)
+def test_unknown_option_on_the_command_line(body, command_line, line, message):
+    """Else the steps would leave compiled code for an option that says nothing."""
+    command_line(**line)
+    with pytest.raises(ValueError, match=r"^command line: PETSc does not know") as caught:
+        fg.ImplicitMidpoint(body, 0.1, options_prefix="body")
+    assert message in str(caught.value)
+    # Another prefix is nobody's business.
+    assert fg.ImplicitMidpoint(body, 0.1, options_prefix="other").is_compiled
+
+
+def test_unknown_option_of_a_part_on_the_command_line(beam, command_line):
+    command_line(beam_momentum_snes_rtoll=1e-8)
+    with pytest.raises(ValueError, match="'-beam_momentum_snes_rtoll'; did you mean '-beam_mom"):
+        fg.PoissonIntegrator(beam, 0.01, options_prefix="beam")
+
+
+def test_unknown_option_that_only_a_solve_looks_up():
+    """Options of nested solvers are read when these are made, in the first solve."""
+    options = {"ksp_type": "gmres", "pc_type": "bjacobi", "sub_pc_type": "lu"}
+    system = wave()
+    fg.ImplicitMidpoint(system, 0.1, solver_parameters=options).advance()
+    stepper = fg.ImplicitMidpoint(system, 0.1, solver_parameters=options | {"sub_pc_typ": "ilu"})
+    before = [f.dat.data_ro.copy() for f in system.parts]
+    with pytest.raises(ValueError, match="'sub_pc_typ'; did you mean 'sub_pc_type'"):
+        stepper.advance()
+    assert all(np.array_equal(a, f.dat.data_ro) for a, f in zip(before, system.parts, strict=True))
+    assert stepper.steps == 0
 
 
 def test_unknown_option_of_a_part(beam):

@@ -20,6 +20,7 @@ from fdgeom.systems.joints.network import Network
 from fdgeom.systems.joints.network_rod import NetworkRod
 from fdgeom.systems.joints.owners import owners
 from fdgeom.systems.joints.places import Place
+from fdgeom.systems.made_of import assembly_parameters
 from fdgeom.systems.rods.beam_motion import BodyVelocity, check_end
 from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
 from fdgeom.systems.rods.in_space import BeamInSpace
@@ -96,6 +97,7 @@ class Assembly(RodMotion):
         joints = _several("joints", joints, Joint)
         bodies = _several("bodies", bodies, PointBody)
         common = check_loads(loads)
+        self.bodies, self.common_loads = bodies, common
         for load in common:
             if not isinstance(load, Gravity):
                 raise TypeError(
@@ -243,6 +245,9 @@ class Assembly(RodMotion):
         self._written = [v[: self.network.starts[-1]] for v in values]
 
     # --- what the recording reads ----------------------------------------------------------------
+    def parameters(self) -> dict[str, object]:
+        return assembly_parameters(self)
+
     def output_fields(self) -> dict[str, Expr]:
         """Those of a beam, and ``beam``: the number of the beam that a cell is a piece of."""
         network = self.network

@@ -69,6 +69,10 @@ class BeamMotion(RodMotion):
         values = self.forces().supports()
         return {name: self.held_by(values, hold) for name, hold in self._holds.items()}
 
+    def parameters(self) -> dict[str, object]:
+        """Those of the beam."""
+        return self.beam.parameters()
+
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""
         ours, theirs = super().functions(), self.beam.functions()

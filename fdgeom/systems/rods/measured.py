@@ -28,9 +28,14 @@ class MeasuredBeam(BeamMotion):
 
     def __init__(self, beam: Beam, measure: str) -> None:
         super().__init__(beam)
+        self._measure = measure
         if measure != beam.strain_measure:
             self.rod = in_measure(beam, measure)
             self._fields = BeamInSpace(beam, self.rod)
+
+    def parameters(self) -> dict[str, object]:
+        """Those of the beam in this measure."""
+        return super().parameters() | {"strain measure": self._measure}
 
 
 def in_measure(beam: Beam, measure: str) -> Rod:

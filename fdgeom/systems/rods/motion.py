@@ -203,6 +203,10 @@ class RodMotion(Motion):
         return total[:3], total[3:]
 
     # --- what the recording reads ----------------------------------------------------------------
+    def equations(self) -> dict[str, Form]:
+        """None beside those of every rod."""
+        return {}
+
     @cached_property
     def _output(self) -> RodOutput:
         return RodOutput(self)

@@ -1,0 +1,78 @@
+"""The clock of a stepper."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from fdgeom.words import shown
+
+
+class Clock(NamedTuple):
+    """Time of a stepper and number of its steps: t = begin + (steps - first) Δt.
+
+    So t does not drift, however many steps are taken.
+
+    Attributes
+    ----------
+    begin : float
+        Time since which Δt has been what it is.
+    dt : float
+        Time step Δt.
+    last_dt : float
+        That of the last step, or of the last piece of it, for which what a method carries from step
+        to step is right.
+    first, steps : int
+        Number of steps taken at ``begin``, and now.
+    """
+
+    begin: float
+    dt: float
+    last_dt: float
+    first: int = 0
+    steps: int = 0
+
+    @property
+    def t(self) -> float:
+        """The time."""
+        return self.begin + (self.steps - self.first) * self.dt
+
+    def after(self, steps: int, last_dt: float | None = None) -> Clock:
+        """The clock so many steps later."""
+        last_dt = self.dt if last_dt is None else last_dt
+        return Clock(self.begin, self.dt, last_dt, self.first, self.steps + steps)
+
+    def set_to(self, t: float) -> Clock:
+        """The clock at another time, after as many steps."""
+        return self._replace(begin=t, first=self.steps)
+
+    def with_dt(self, dt: float) -> Clock:
+        """The clock with another step from here on."""
+        return self if dt == self.dt else self.set_to(self.t)._replace(dt=dt)
+
+    def begun(self) -> Clock:
+        """The clock where what a method carries has been made for the present step."""
+        return self._replace(last_dt=self.dt)
+
+
+def finite(name: str, value) -> float:
+    """``value`` as a finite number, or an error that names the argument."""
+    number = _number(name, value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, not {shown(value)}")
+    return number
+
+
+def positive(name: str, value) -> float:
+    """``value`` as a positive finite number, or an error that names the argument."""
+    number = _number(name, value)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"{name} must be a positive number, not {shown(value)}")
+    return number
+
+
+def _number(name: str, value) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, not {shown(value)}") from None
