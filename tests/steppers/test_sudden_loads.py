@@ -54,6 +54,16 @@ def test_sudden_load_on_a_composite_cantilever(cells, dt, rho, frame):
     assert ends[1] == pytest.approx(ends[0], abs=0.1 * ends[0][2])
 
 
+def test_easy_steps_take_one_solve_of_whole_steps():
+    """Nothing is evaluated but what Newton's iteration needs: a residual an update, and the first."""
+    stepper = fg.GeneralizedAlpha(cantilever(40, "space"), 1e-3)
+    for step in range(1, 11):
+        stepper.advance()
+        assert stepper.solver_stats()["solves"] == step
+        snes = stepper._solve.solver.snes
+        assert snes.getFunctionEvaluations() == snes.getIterationNumber() + 1
+
+
 def fails_above(stepper, longest):
     """Make the solves of a stepper fail for longer steps."""
     solve = stepper._solve.take
