@@ -1,6 +1,6 @@
 """fdgeom: geometric mechanics for Firedrake."""
 
-from fdgeom import analysis, lie, measures
+from fdgeom import analysis, lie, measures, sections
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.recording import (
     Casimir,
@@ -24,6 +24,7 @@ from fdgeom.recording import (
     save,
     space_axes,
 )
+from fdgeom.sections import Isotropic, Orthotropic, Ply, TsaiWu, VonMises
 from fdgeom.solvers import LocalNewton
 from fdgeom.statics import StaticEquilibrium, VibrationModes
 from fdgeom.steppers import (
@@ -114,6 +115,7 @@ __all__ = [
     "HermiteSimpson",
     "History",
     "ImplicitMidpoint",
+    "Isotropic",
     "LagrangianSystem",
     "Load",
     "LoadStepFailed",
@@ -121,6 +123,8 @@ __all__ = [
     "Momentum",
     "NonholonomicMidpoint",
     "NonholonomicSystem",
+    "Orthotropic",
+    "Ply",
     "PointBody",
     "PoissonIntegrator",
     "PoissonSystem",
@@ -142,9 +146,11 @@ __all__ = [
     "StormerVerlet",
     "SymmetricPoissonIntegrator",
     "SymplecticEuler",
+    "TsaiWu",
     "VTKOutput",
     "VariationalIntegrator",
     "VibrationModes",
+    "VonMises",
     "analysis",
     "animate",
     "chung_hulbert",
@@ -162,6 +168,7 @@ __all__ = [
     "resume",
     "run",
     "save",
+    "sections",
     "space_axes",
     "three_root",
     "two_root",

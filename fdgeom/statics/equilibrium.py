@@ -274,6 +274,10 @@ class StaticEquilibrium:
         result.dat.data_wo[...] = self._stress.assemble().dat.data_ro
         return result
 
+    def stress_at(self, s) -> np.ndarray:
+        """Stress resultants at an arc length (6,), or at n of them (n, 6): as ``beam.stress_at``."""
+        return self.beam._resultants.of(self.stress(), s)
+
     def __repr__(self) -> str:
         return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"
 

@@ -37,6 +37,7 @@ from fdgeom.systems.fields import body_matrix, sample_shape
 from fdgeom.systems.joints.places import Place
 from fdgeom.systems.made_of import beam_parameters
 from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.resultants import Resultants
 from fdgeom.systems.rods.ends import GivenPose, Sliding
 from fdgeom.systems.rods.forcing import load_forcing
 from fdgeom.systems.rods.loads import BodyLoad, check_loads
@@ -251,6 +252,27 @@ class Beam(PoissonSystem):
     def stress(self, strain: Expr | None = None) -> Expr:
         """Stress resultants D₂γ: moment and force of the section, body frame."""
         return dot(self.stiffness, self.elastic_strain(strain))
+
+    def stress_at(self, s) -> np.ndarray:
+        """Stress resultants (moment, force) at an arc length: for ``section.recover``.
+
+        Parameters
+        ----------
+        s : float, or a sequence of n
+            Arc length.
+
+        Returns
+        -------
+        (6,) or (n, 6) ndarray
+            In the body frame, on every rank, from :attr:`strain` (after `StaticEquilibrium`, take
+            its ``stress_at``, or ``project()`` first). Polynomials through the nearest Gauss
+            points: of order degree + 1 where no point load is near.
+        """
+        return self._resultants.at(s)
+
+    @cached_property
+    def _resultants(self) -> Resultants:
+        return Resultants(self)
 
     def _kinetic(self, strain, momentum) -> Form:
         return self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))

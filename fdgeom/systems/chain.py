@@ -28,13 +28,13 @@ class Chain:
     def __init__(self, beam: Beam) -> None:
         self._beam = beam
         self._tangent = np.array(beam.tangent.dat.data_ro)
-        self._points: _Line | None = None
+        self._points: Line | None = None
 
-    def _lines(self) -> tuple[_Line, _Line]:
+    def _lines(self) -> tuple[Line, Line]:
         if self._points is None:
             beam = self._beam
-            self._points = _Line(beam.strain)
-            self._nodes = _Line(beam.momentum)
+            self._points = Line(beam.strain)
+            self._nodes = Line(beam.momentum)
             p, n = beam.degree, len(self._points.arc) // beam.degree
             if len(self._nodes.arc) != n * p + 1:
                 self._points = None
@@ -125,7 +125,7 @@ class _SubintervalRule:
         return cells
 
 
-class _Line:
+class Line:
     """The nodes of a space on an interval mesh in the order of their coordinate, on every rank."""
 
     def __init__(self, like: Function) -> None:

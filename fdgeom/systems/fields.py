@@ -9,6 +9,7 @@ import ufl
 from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
 from ufl.core.expr import Expr
 
+from fdgeom.sections.along import MatrixAlong
 from fdgeom.solvers.derived import sampled
 from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
 from fdgeom.systems.section import check_positive_definite
@@ -24,7 +25,7 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
     ----------
     name : str
         What to call it in an error.
-    value : (6, 6) ndarray or UFL expression
+    value : (6, 6) ndarray, MatrixAlong or UFL expression
         The matrix.
     scalar_space : FunctionSpace
         Space whose nodes are the quadrature points that the matrix is needed at.
@@ -44,6 +45,8 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
             [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
         )
     space = TensorFunctionSpace(scalar_space.mesh(), scalar_space.ufl_element(), shape=(6, 6))
+    if isinstance(value, MatrixAlong):
+        value = _at_nodes(value, space, scalar_space)
     return sampled(
         name,
         value,
@@ -52,6 +55,15 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
         transform=np.linalg.inv if inverse else None,
         private=True,
     )
+
+
+def _at_nodes(matrix: MatrixAlong, space, scalar_space) -> Function:
+    """The values of a matrix that changes along the beam."""
+    (s,) = SpatialCoordinate(space.mesh())
+    arc = Function(scalar_space).interpolate(s).dat.data_ro_with_halos
+    field = Function(space)
+    field.dat.data_wo_with_halos[...] = matrix(arc)
+    return field
 
 
 def sample_shape(name: str, value, space, time: Constant) -> Function | None:

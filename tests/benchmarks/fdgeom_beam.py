@@ -31,6 +31,8 @@ def make_beam(cells: int, comm=COMM_WORLD) -> fg.Beam:
         density=DENSITY,
         youngs_modulus=YOUNGS_MODULUS,
         poisson_ratio=POISSON_RATIO,
+        torsion_constant=SIDE**4 / 6,
+        shear_factor=1.0,
         axis=1,
     )
     return fg.Beam(IntervalMesh(cells, LENGTH, comm=comm), section, end_weight=END_WEIGHT)

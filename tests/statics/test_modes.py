@@ -54,7 +54,13 @@ def test_free_free():
 def test_no_copy_of_a_multiple_eigenvalue_is_missed():
     """All eigenvalues of a thin strip, whose spectrum is wide, against a dense solver."""
     strip = fg.Section.rectangle(
-        0.025, 0.001, density=7850.0, youngs_modulus=2.1e11, poisson_ratio=0.3
+        0.025,
+        0.001,
+        density=7850.0,
+        youngs_modulus=2.1e11,
+        poisson_ratio=0.3,
+        torsion_constant=0.025 * 0.001 * (0.025**2 + 0.001**2) / 12,
+        shear_factor=1.0,
     )
     beam = fg.Beam(IntervalMesh(20, 0.3), strip)
     pose, V = (beam.position, beam.orientation), beam.velocity.function_space()

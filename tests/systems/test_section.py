@@ -20,7 +20,16 @@ def check(section, stiffness, inertia):
 def test_the_papers_section():
     """D₁ = ρ diag(I, 2I, I, A, A, A), D₂ = diag(EI, 2GI, EI, GA, EA, GA)."""
     a, rho, E, nu = 0.1, 1000.0, 1e7, 0.35
-    section = fg.Section.rectangle(a, a, density=rho, youngs_modulus=E, poisson_ratio=nu, axis=1)
+    section = fg.Section.rectangle(
+        a,
+        a,
+        density=rho,
+        youngs_modulus=E,
+        poisson_ratio=nu,
+        torsion_constant=a**4 / 6,
+        shear_factor=1.0,
+        axis=1,
+    )
     moment, area, shear = a**4 / 12, a**2, E / 2 / (1 + nu)
     check(
         section,

@@ -88,7 +88,14 @@ def papers_beam(cells=100, end_weight=1.0, **options):
     length = 2 * np.pi / 3
     mesh = IntervalMesh(cells, length)
     section = fg.Section.rectangle(
-        0.1, 0.1, density=1000.0, youngs_modulus=1e7, poisson_ratio=0.35, axis=1
+        0.1,
+        0.1,
+        density=1000.0,
+        youngs_modulus=1e7,
+        poisson_ratio=0.35,
+        torsion_constant=0.1**4 / 6,
+        shear_factor=1.0,
+        axis=1,
     )
     beam = fg.Beam(mesh, section, end_weight=end_weight, **options)
     (s,) = SpatialCoordinate(mesh)

@@ -43,7 +43,9 @@ def spaghetti(cells=100):
 
 def rubber_rod(cells=20):
     """A rod of rubber, pinned, let go from the horizontal."""
-    section = fg.Section.circle(5e-3, density=1100, youngs_modulus=5e6, poisson_ratio=0.5)
+    section = fg.Section.circle(
+        5e-3, density=1100, youngs_modulus=5e6, poisson_ratio=0.5, shear_factor=1
+    )
     mesh = IntervalMesh(cells, 1.0)
     return fg.Beam(mesh, section, left="pinned", loads=fg.Gravity((0, -9.81, 0)))
 
@@ -103,7 +105,9 @@ FOUR_BAR = np.array([(0.0, 0.0), (0.1, 0.2), (0.8, 0.5), (0.8, 0.0)])
 
 def four_bar(cells=4, radius=0.02, modulus=2e11):
     """Three bars (of steel) on four hinges, let go at rest under gravity along -y."""
-    section = fg.Section.circle(radius, density=7800, youngs_modulus=modulus, poisson_ratio=0.3)
+    section = fg.Section.circle(
+        radius, density=7800, youngs_modulus=modulus, poisson_ratio=0.3, shear_factor=1
+    )
     bars = []
     for a, b in itertools.pairwise(FOUR_BAR):
         along = b - a

@@ -1,0 +1,83 @@
+"""Exact torsion constants and energy shear factors of homogeneous isotropic bars.
+
+Saint-Venant's problem has closed solutions for rectangles (series) and rings (polynomials). Lengths
+and Poisson's ratio may be numbers or UFL expressions.
+"""
+
+from __future__ import annotations
+
+import math
+
+import ufl
+from ufl.core.expr import Expr
+
+#: Σ 1/n⁵ over odd n: 31 ζ(5)/32.
+_ODD_FIFTH = 31 * 1.0369277551433699263 / 32
+
+
+def rectangle_torsion_constant(width, height):
+    """J of a rectangle (Saint-Venant 1855).
+
+    J = a b³/3 (1 - 192 b/(π⁵a) Σ tanh(nπa/2b)/n⁵) over odd n, with a the longer side; what is
+    missing from tanh = 1 falls off as exp(-nπa/b), so that five terms are exact to round-off.
+    """
+    if any(isinstance(side, Expr) for side in (width, height)):
+        a, b = ufl.max_value(width, height), ufl.min_value(width, height)
+    else:
+        a, b = max(width, height), min(width, height)
+    ratio = a / b
+    missing = sum(2 / (_exp(n * math.pi * ratio) + 1) / n**5 for n in (1, 3, 5, 7, 9))
+    return a * b**3 / 3 * (1 - 192 / (math.pi**5 * ratio) * (_ODD_FIFTH - missing))
+
+
+def rectangle_shear_factor(depth, breadth, poisson_ratio):
+    """Energy shear factor k of a rectangle under a force along its ``depth``.
+
+    1/k = 6/5 + (ν/(1+ν))² (2304/π⁶) (π⁶r²/576 + π⁶/1920 - (πr/2) Σ coth(nπr)/n⁵) over odd n, with
+    r = breadth/(2 depth): the energy of Saint-Venant's flexure function (J. D. Renton, Generalized
+    beam theory applied to shear stiffness, Int. J. Solids Struct. 27, 1991), his double series
+    summed over one index. coth is 1 but for terms that fall off as exp(-2πrn).
+    """
+    r = breadth / depth / 2
+    is_number = not isinstance(r, Expr)
+    # What is left out of the sum is below 1e-8 of 1/k with eight terms, for any r.
+    terms = 400 if is_number else 8
+    odd = range(1, 2 * terms, 2)
+    coth = sum(2 / (_expm1(2 * math.pi * n * r) * n**5) for n in odd)
+    pi = math.pi
+    series = pi**6 / 576 * r**2 + pi**6 / 1920 - pi * r / 2 * (_ODD_FIFTH + coth)
+    nu = poisson_ratio / (1 + poisson_ratio)
+    return 1 / (6 / 5 + nu**2 * 16 * 144 / pi**6 * series)
+
+
+def ring_shear_factor(outer_radius, inner_radius, poisson_ratio):
+    """Energy shear factor k of a circular ring, or of a circle if ``inner_radius`` is 0.
+
+    Saint-Venant's flexure of a ring: τ_r = (A - B/r² - c r²) cos θ, τ_θ = -(A + B/r² - d r²) sin θ
+    times F/I, c = (3+2ν)/8(1+ν), d = (1-2ν)/8(1+ν), B = c a²b², A = c (a² + b²) so that no stress
+    leaves the radii a, b. 1/k is its energy, area/I² ∫ τ². For the circle
+    k = 6(1+ν)²/(7+14ν+8ν²).
+    """
+    nu, m = poisson_ratio, (inner_radius / outer_radius) ** 2
+    c, d = (3 + 2 * nu) / (8 * (1 + nu)), (1 - 2 * nu) / (8 * (1 + nu))
+    # With a = 1, b² = m; each integral is divided by the area (1 - m).
+    energy = (
+        c**2 * (1 + m) ** 2
+        + c**2 * m
+        + (c**2 + d**2) * (1 + m + m**2) / 6
+        - c * (c + d) * (1 + m) ** 2 / 2
+        + c * (c - d) * m
+    )
+    return (1 + m) ** 2 / (16 * energy)
+
+
+def _exp(x):
+    if isinstance(x, Expr):
+        return ufl.exp(x)
+    return math.exp(x) if x < 700 else math.inf
+
+
+def _expm1(x):
+    if isinstance(x, Expr):
+        return ufl.exp(x) - 1
+    return math.expm1(x) if x < 700 else math.inf

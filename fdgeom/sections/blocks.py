@@ -1,0 +1,210 @@
+"""Meshes of quadrilaterals glued from blocks, each a grid mapped to its place.
+
+A block is a unit square: its first coordinate runs along a wall, the second through it, layer by
+layer. Blocks whose edges coincide share the nodes there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from firedrake import (
+    BrokenElement,
+    FiniteElement,
+    Function,
+    FunctionSpace,
+    Mesh,
+    SpatialCoordinate,
+    VectorElement,
+    VectorFunctionSpace,
+)
+from firedrake.mesh import plex_from_cell_list
+from firedrake.petsc import PETSc
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
+
+from .elasticity import broken_element
+
+#: Degree of the coordinates where walls are curved.
+CURVED = 2
+
+
+@dataclass(frozen=True)
+class Block:
+    """A grid on the unit square and where it lies.
+
+    Parameters
+    ----------
+    wall : str
+        Name of the wall that it is a piece of.
+    place : callable
+        (ξ, η) arrays to an array (..., 2) of places; ξ runs along the wall.
+    along : int
+        Number of cells along ξ.
+    rows : ndarray
+        Values of η between the rows of cells, from 0 to 1.
+    layers : ndarray of int
+        Layer of each row.
+    is_straight : bool
+        Whether ``place`` is bilinear, with one direction of the wall.
+    """
+
+    wall: str
+    place: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    along: int
+    rows: np.ndarray
+    layers: np.ndarray
+    is_straight: bool = True
+
+    def grid(self) -> tuple[np.ndarray, np.ndarray]:
+        """(ξ, η) of the vertices, (vertices, 2), and the vertices of the cells, (cells, 4)."""
+        xi, eta = np.meshgrid(np.linspace(0, 1, self.along + 1), self.rows, indexing="ij")
+        n = len(self.rows)
+        first = (np.arange(self.along)[:, None] * n + np.arange(n - 1)).ravel()
+        cells = np.stack([first, first + n, first + n + 1, first + 1], axis=1)
+        return np.stack([xi.ravel(), eta.ravel()], axis=1), cells
+
+    def direction(self, xi: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """Angle of the wall's tangent from the first axis."""
+        # Central differences inside the square: round-off and truncation are about 1e-10.
+        step = 1e-5
+        inside = np.clip(xi, step, 1 - step)
+        dx, dy = np.moveaxis(self.place(inside + step, eta) - self.place(inside - step, eta), -1, 0)
+        return np.arctan2(dy, dx)
+
+
+def rows_of(layers: Sequence[float], through: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values of η between rows of cells, and the layer of each, from relative thicknesses."""
+    thickness = np.repeat(np.asarray(layers, dtype=float) / through, through)
+    edges = np.concatenate([[0.0], np.cumsum(thickness)]) / thickness.sum()
+    edges[-1] = 1.0
+    return edges, np.repeat(np.arange(len(layers)), through)
+
+
+def straight(corners) -> Callable:
+    """The bilinear map to a quadrilateral: corners at (0,0), (1,0), (1,1), (0,1)."""
+    a, b, c, d = np.asarray(corners, dtype=float)
+
+    def place(xi, eta):
+        xi, eta = xi[..., None], eta[..., None]
+        return (1 - eta) * ((1 - xi) * a + xi * b) + eta * ((1 - xi) * d + xi * c)
+
+    return place
+
+
+class GluedMesh:
+    """The mesh of some blocks; a cell keeps its block, and where it lies in it.
+
+    Attributes
+    ----------
+    mesh : firedrake.MeshGeometry
+        Tagged cells: see ``tags``.
+    tags : dict
+        (wall, layer) to the tag of its cells.
+    """
+
+    def __init__(self, blocks: Sequence[Block], comm) -> None:
+        self._blocks = blocks
+        walls = list(dict.fromkeys(block.wall for block in blocks))
+        count = 1 + max(block.layers.max() for block in blocks)
+        self.tags = {
+            (wall, layer): int(1 + count * k + layer)
+            for k, wall in enumerate(walls)
+            for layer in range(int(count))
+        }
+        self._glue()
+        straight_mesh = Mesh(self._plex(comm), comm=comm)
+        local = self._local(straight_mesh)
+        if all(block.is_straight for block in blocks):
+            self.mesh, self._at = straight_mesh, local
+            return
+        element = FiniteElement("CG", straight_mesh.ufl_cell(), CURVED)
+        broken = VectorFunctionSpace(straight_mesh, BrokenElement(element))
+        at = Function(broken).interpolate(local).dat.data_ro_with_halos
+        nodes = broken.cell_node_list
+        places = np.empty_like(at)
+        for block, cells in self._by_block():
+            xi, eta = np.moveaxis(at[nodes[cells]], -1, 0)
+            places[nodes[cells]] = block.place(xi, eta)
+        curved = Function(FunctionSpace(straight_mesh, VectorElement(element)))
+        curved.dat.data_wo_with_halos[curved.function_space().cell_node_list] = places[nodes]
+        self.mesh = Mesh(curved)
+        self._at = Function(
+            VectorFunctionSpace(self.mesh, *local.function_space().ufl_element().sub_elements[:1])
+        )
+        self._at.dat.data_wo_with_halos[...] = local.dat.data_ro_with_halos
+
+    def _glue(self) -> None:
+        """Vertices and cells of all blocks, with coinciding vertices made one."""
+        grids = [block.grid() for block in self._blocks]
+        starts = np.cumsum([0, *(len(at) for at, _ in grids)])
+        self._corners = np.concatenate([at[cells] for at, cells in grids])
+        self._block = np.repeat(np.arange(len(grids)), [len(cells) for _, cells in grids])
+        tags = [
+            [self.tags[block.wall, layer] for layer in np.tile(block.layers, block.along)]
+            for block in self._blocks
+        ]
+        self._tag = np.concatenate(tags)
+        places = np.concatenate(
+            [b.place(*at.T) for b, (at, _) in zip(self._blocks, grids, strict=True)]
+        )
+        cells = np.concatenate(
+            [cells + start for (_, cells), start in zip(grids, starts[:-1], strict=True)]
+        )
+        size = np.ptp(places, axis=0).max()
+        pairs = cKDTree(places).query_pairs(1e-9 * size, output_type="ndarray")
+        graph = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(len(places),) * 2)
+        _, merged = connected_components(graph, directed=False)
+        _, first = np.unique(merged, return_index=True)
+        self._vertices, self._cells = places[first], merged[cells]
+
+    def _plex(self, comm) -> PETSc.DMPlex:
+        root = comm.rank == 0
+        cells = self._cells.astype(np.int32) if root else np.empty((0, 4), dtype=np.int32)
+        plex = plex_from_cell_list(2, cells, self._vertices if root else np.empty((0, 2)), comm)
+        plex.createLabel("Cell Sets")
+        if root:
+            for cell, tag in enumerate(self._tag):
+                plex.setLabelValue("Cell Sets", cell, tag)
+        return plex
+
+    def _local(self, mesh) -> Function:
+        """(ξ, η) in its block of each corner of each cell (with halo), discontinuous."""
+        element = broken_element(mesh, 1)
+        local = Function(VectorFunctionSpace(mesh, element))
+        corners = Function(VectorFunctionSpace(mesh, element)).interpolate(SpatialCoordinate(mesh))
+        nodes = local.function_space().cell_node_list
+        places = corners.dat.data_ro_with_halos[nodes]
+        known = self._vertices[self._cells]
+        # Firedrake numbers cells and corners anew: they are known by where they are.
+        _, cell = cKDTree(known.mean(axis=1)).query(places.mean(axis=1))
+        gap = np.linalg.norm(places[:, :, None] - known[cell][:, None], axis=-1)
+        at = self._corners[cell]
+        local.dat.data_wo_with_halos[nodes] = np.take_along_axis(
+            at, gap.argmin(axis=-1)[..., None], axis=1
+        )
+        self._block_of_cell = self._block[cell]
+        return local
+
+    def _by_block(self):
+        for k, block in enumerate(self._blocks):
+            yield block, np.flatnonzero(self._block_of_cell == k)
+
+    def tangent(self) -> Function:
+        """Angle of the wall's tangent from the first axis: DG0, or of degree 2 in curved walls."""
+        degree = 0 if all(block.is_straight for block in self._blocks) else CURVED
+        element = broken_element(self.mesh, degree)
+        space = FunctionSpace(self.mesh, element)
+        at = Function(VectorFunctionSpace(self.mesh, element)).interpolate(self._at)
+        angle, nodes = Function(space, name="tangent"), space.cell_node_list
+        for block, cells in self._by_block():
+            xi, eta = np.moveaxis(at.dat.data_ro_with_halos[nodes[cells]], -1, 0)
+            values = block.direction(xi, eta)
+            # One branch of the angle in a cell.
+            first = values[:, :1]
+            values = first + (values - first + np.pi) % (2 * np.pi) - np.pi
+            angle.dat.data_wo_with_halos[nodes[cells]] = values
+        return angle

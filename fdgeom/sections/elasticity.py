@@ -1,0 +1,160 @@
+"""The elasticity matrix of all materials of a section, as one field on its mesh.
+
+Every linear material is a 6×6 matrix between strain and stress in Mandel's order
+(11, 22, 33, √2 23, √2 13, √2 12), in the axes of the section. So one form serves them all, compiled
+once, and a change of a material is a change of a coefficient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import ufl
+from firedrake import Constant, FiniteElement, Function, FunctionSpace, TensorElement
+from ufl.core.expr import Expr
+
+from .material import Material, entries
+
+ROOT = np.sqrt(2.0)
+#: Entry (i, j) and factor of each component of Mandel's vector.
+MANDEL = ((0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0), (1, 2, ROOT), (0, 2, ROOT), (0, 1, ROOT))
+
+
+def mandel_basis() -> Iterator[np.ndarray]:
+    """The six symmetric 3×3 matrices of unit norm."""
+    for i, j, factor in MANDEL:
+        matrix = np.zeros((3, 3))
+        matrix[i, j] = matrix[j, i] = 1 / factor
+        yield matrix
+
+
+def to_mandel(tensor) -> list:
+    """Mandel's vector of a symmetric 3×3, in UFL or as rows."""
+    rows = entries(tensor)
+    return [factor * rows[i][j] for i, j, factor in MANDEL]
+
+
+def from_mandel(vector) -> list[list]:
+    """Symmetric 3×3 of Mandel's vector."""
+    rows = [[None] * 3 for _ in range(3)]
+    for (i, j, factor), k in zip(MANDEL, range(6), strict=True):
+        rows[i][j] = rows[j][i] = vector[k] / factor
+    return rows
+
+
+def matrix_of(material: Material) -> np.ndarray:
+    """C (..., 6, 6) of a material whose parameters are numbers or arrays of one shape."""
+    columns = [
+        np.stack(np.broadcast_arrays(*to_mandel(material.components(strain, np.eye(3)))))
+        for strain in mandel_basis()
+    ]
+    return np.moveaxis(np.stack(np.broadcast_arrays(*columns), axis=1), (0, 1), (-2, -1))
+
+
+class Regions:
+    """Which material is where: pairs of a material and the local cells (with halo) that have it."""
+
+    def __init__(self, mesh, materials: dict) -> None:
+        self.mesh, self.materials = mesh, materials
+
+    def __iter__(self) -> Iterator[tuple[object, object, np.ndarray]]:
+        """Tag (None where there is one material), material, cells."""
+        for tag, material in self.materials.items():
+            yield tag, material, self.cells(tag)
+
+    def cells(self, tag) -> np.ndarray:
+        if tag is None:
+            return np.arange(self.mesh.cell_set.total_size)
+        return np.asarray(self.mesh.cell_subset(tag).indices)
+
+    def elasticity(self, element) -> Function:
+        """The field C with the nodes of a scalar element that is discontinuous."""
+        space = FunctionSpace(self.mesh, element)
+        field = Function(FunctionSpace(self.mesh, TensorElement(element, shape=(6, 6))))
+        values = field.dat.data_wo_with_halos
+        for _, material, cells in self:
+            nodes = space.cell_node_list[cells]
+            if isinstance(material, Material) and _knows(material):
+                values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
+            else:
+                values[nodes] = _from_ufl(material, field.function_space())[nodes]
+        return field
+
+    def density(self, element) -> Function:
+        """The field ρ with the nodes of a scalar element that is discontinuous."""
+        space = FunctionSpace(self.mesh, element)
+        field = Function(space)
+        values = field.dat.data_wo_with_halos
+        for _, material, cells in self:
+            nodes = space.cell_node_list[cells]
+            values[nodes] = values_at(space, nodes)(material.density)
+        return field
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no material varies inside a cell, so far as can be told without evaluating."""
+        return all(
+            isinstance(m, Material) and _knows(m) and all(map(_is_cellwise, parameters(m)))
+            for m in self.materials.values()
+        )
+
+    def element(self, degree: int) -> FiniteElement:
+        """Scalar element for fields to integrate with a rule of this degree."""
+        if self.is_constant:
+            return broken_element(self.mesh, 0)
+        return FiniteElement("Quadrature", self.mesh.ufl_cell(), degree)
+
+
+def broken_element(mesh, degree: int) -> FiniteElement:
+    """Scalar discontinuous Lagrange element with nodes at the corners of the cells."""
+    family = "DQ" if mesh.ufl_cell().cellname == "quadrilateral" else "DG"
+    variant = "equispaced" if degree else None
+    return FiniteElement(family, mesh.ufl_cell(), degree, variant=variant)
+
+
+def parameters(material) -> Iterator:
+    """All parameters of a material, those of what a ply is made of too."""
+    for value in vars(material).values():
+        if isinstance(value, Material):
+            yield from parameters(value)
+        elif isinstance(value, tuple):
+            yield from value
+        else:
+            yield value
+
+
+def values_at(space, nodes: np.ndarray) -> Callable:
+    """How to evaluate a parameter at nodes of a scalar space: a number stays one."""
+
+    def evaluate(value):
+        if not isinstance(value, Expr):
+            return value
+        if isinstance(value, Constant):
+            return float(value)
+        return Function(space).interpolate(value).dat.data_ro_with_halos[nodes]
+
+    return evaluate
+
+
+def _knows(material) -> bool:
+    """Whether the material's formulas are entry-wise; a ply of a user's material has no such."""
+    inner = getattr(material, "material", None)
+    return inner is None or (isinstance(inner, Material) and _knows(inner))
+
+
+def _is_cellwise(value) -> bool:
+    if not isinstance(value, Expr) or isinstance(value, Constant):
+        return True
+    return isinstance(value, Function) and value.ufl_element().embedded_superdegree == 0
+
+
+def _from_ufl(material, space) -> np.ndarray:
+    """Values of C at the nodes of a (6, 6) space, from a stress that is known in UFL only."""
+    frame = ufl.as_matrix(np.eye(3).tolist())
+    columns = [
+        to_mandel(material.stress(ufl.as_matrix(strain.tolist()), frame))
+        for strain in mandel_basis()
+    ]
+    matrix = ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
+    return Function(space).interpolate(matrix).dat.data_ro_with_halos

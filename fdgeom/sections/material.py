@@ -1,0 +1,228 @@
+"""Linear elastic materials of a section: isotropic and orthotropic.
+
+Strain and stress are symmetric 3×3 in the axes of the section: the beam's axis first, then the two
+transverse ones. The formulas are plain arithmetic on entries, so that they serve UFL and NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+import ufl
+from ufl.core.expr import Expr
+
+Value = float | Expr
+
+
+class Material:
+    """What the materials of this package share: stress in UFL from entry-wise formulas."""
+
+    def components(self, strain, frame) -> list[list]:
+        """Entries of the stress; ``strain`` and the rows of ``frame`` are indexed ``[i][j]``."""
+        raise NotImplementedError
+
+    def stress(self, strain: Expr, frame: Expr) -> Expr:
+        """Stress from strain, 3×3 each, in the axes of the section.
+
+        Parameters
+        ----------
+        strain : UFL expression, (3, 3)
+        frame : UFL expression, (3, 3)
+            Its rows are the directions 1, 2, 3 of the material.
+        """
+        return ufl.as_matrix(self.components(entries(strain), entries(frame)))
+
+    def evaluated(self, evaluate: Callable) -> Material:
+        """The same material with numbers or arrays for its parameters."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Isotropic(Material):
+    """Isotropic material: σ = λ tr(ε) 1 + 2μ ε.
+
+    Parameters
+    ----------
+    youngs_modulus : float or UFL expression
+        E.
+    poisson_ratio : float or UFL expression
+        ν, above -1 and below ½.
+    density : float or UFL expression
+        Mass per volume.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is not as described.
+    """
+
+    youngs_modulus: Value
+    poisson_ratio: Value
+    density: Value
+
+    def __post_init__(self) -> None:
+        check_positive("youngs_modulus", self.youngs_modulus)
+        check_positive("density", self.density)
+        check_number("poisson_ratio", self.poisson_ratio)
+        nu = self.poisson_ratio
+        if not isinstance(nu, Expr) and not -1 < nu < 0.5:
+            raise ValueError(f"poisson_ratio must lie above -1 and below 0.5, not {nu!r}")
+
+    def components(self, strain, frame=None) -> list[list]:
+        two_mu = self.youngs_modulus / (1 + self.poisson_ratio)
+        pressure = two_mu * self.poisson_ratio / (1 - 2 * self.poisson_ratio)
+        pressure = pressure * (strain[0][0] + strain[1][1] + strain[2][2])
+        return [
+            [two_mu * strain[i][j] + (pressure if i == j else 0.0) for j in range(3)]
+            for i in range(3)
+        ]
+
+    def evaluated(self, evaluate: Callable) -> Isotropic:
+        return unchecked(
+            self,
+            youngs_modulus=evaluate(self.youngs_modulus),
+            poisson_ratio=evaluate(self.poisson_ratio),
+            density=evaluate(self.density),
+        )
+
+
+@dataclass(frozen=True)
+class Orthotropic(Material):
+    """Orthotropic material by engineering constants; 1 is the fibre, order 12, 13, 23.
+
+    Parameters
+    ----------
+    youngs_moduli : three floats
+        E₁, E₂, E₃.
+    shear_moduli : three floats
+        G₁₂, G₁₃, G₂₃.
+    poisson_ratios : three floats
+        ν₁₂, ν₁₃, ν₂₃: ν_ij = -ε_j/ε_i under stress along i, so that ν_ij/E_i = ν_ji/E_j.
+    density : float
+        Mass per volume.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is not as described, or the stiffness is not positive definite.
+
+    Notes
+    -----
+    Without a :class:`Ply` about it, 1 is the beam's axis, 2 and 3 are the transverse axes.
+    """
+
+    youngs_moduli: Sequence[Value]
+    shear_moduli: Sequence[Value]
+    poisson_ratios: Sequence[Value]
+    density: Value
+
+    def __post_init__(self) -> None:
+        for name in ("youngs_moduli", "shear_moduli", "poisson_ratios"):
+            values = getattr(self, name)
+            if isinstance(values, str | Expr) or np.ndim(values) != 1 or len(values) != 3:
+                raise ValueError(f"{name} must be three numbers, not {values!r}")
+            object.__setattr__(self, name, tuple(values))
+            for value in getattr(self, name):
+                (check_number if name == "poisson_ratios" else check_positive)(name, value)
+        check_positive("density", self.density)
+        if any(isinstance(v, Expr) for v in (*self.youngs_moduli, *self.poisson_ratios)):
+            return
+        least = np.linalg.eigvalsh(self._compliance())[0]
+        if not least > 0:
+            raise ValueError(
+                "poisson_ratios: the stiffness is not positive definite with these Young's moduli; "
+                f"|ν12| must stay below √(E1/E2), and so on, not {self.poisson_ratios!r} "
+                "(the order is 12, 13, 23, with ν_ij/E_i = ν_ji/E_j)"
+            )
+
+    def _compliance(self) -> np.ndarray:
+        (e1, e2, e3), (v12, v13, v23) = self.youngs_moduli, self.poisson_ratios
+        return np.array(
+            [
+                [1 / e1, -v12 / e1, -v13 / e1],
+                [-v12 / e1, 1 / e2, -v23 / e2],
+                [-v13 / e1, -v23 / e2, 1 / e3],
+            ]
+        ) * max(self.youngs_moduli)
+
+    def _normal_stiffness(self) -> list[list]:
+        (e1, e2, e3), (v12, v13, v23) = self.youngs_moduli, self.poisson_ratios
+        v21, v31, v32 = v12 * e2 / e1, v13 * e3 / e1, v23 * e3 / e2
+        d = 1 - v12 * v21 - v23 * v32 - v13 * v31 - 2 * v21 * v32 * v13
+        c12, c13, c23 = (
+            e1 * (v21 + v31 * v23) / d,
+            e1 * (v31 + v21 * v32) / d,
+            e2 * (v32 + v12 * v31) / d,
+        )
+        return [
+            [e1 * (1 - v23 * v32) / d, c12, c13],
+            [c12, e2 * (1 - v13 * v31) / d, c23],
+            [c13, c23, e3 * (1 - v12 * v21) / d],
+        ]
+
+    def components(self, strain, frame) -> list[list]:
+        local = turned(strain, frame)
+        c, (g12, g13, g23) = self._normal_stiffness(), self.shear_moduli
+        normal = [sum(c[i][j] * local[j][j] for j in range(3)) for i in range(3)]
+        s12, s13, s23 = 2 * g12 * local[0][1], 2 * g13 * local[0][2], 2 * g23 * local[1][2]
+        stress = [[normal[0], s12, s13], [s12, normal[1], s23], [s13, s23, normal[2]]]
+        return turned(stress, [[frame[j][i] for j in range(3)] for i in range(3)])
+
+    def evaluated(self, evaluate: Callable) -> Orthotropic:
+        return unchecked(
+            self,
+            youngs_moduli=tuple(map(evaluate, self.youngs_moduli)),
+            shear_moduli=tuple(map(evaluate, self.shear_moduli)),
+            poisson_ratios=tuple(map(evaluate, self.poisson_ratios)),
+            density=evaluate(self.density),
+        )
+
+
+def entries(tensor) -> list[list]:
+    """Rows of a 3×3 in UFL; what is not UFL has rows already."""
+    if not isinstance(tensor, Expr):
+        return tensor
+    return [[tensor[i, j] for j in range(3)] for i in range(3)]
+
+
+def turned(tensor, frame) -> list[list]:
+    """Components of a 3×3 tensor along the rows of ``frame``."""
+    half = [
+        [_sum(frame[i][k] * tensor[k][l] for k in range(3)) for l in range(3)] for i in range(3)
+    ]
+    return [[_sum(half[i][l] * frame[j][l] for l in range(3)) for j in range(3)] for i in range(3)]
+
+
+def _sum(terms):
+    first, second, third = terms
+    return first + second + third
+
+
+def unchecked(material, /, **parameters):
+    """A copy with other parameters, arrays and complex numbers too, without the checks of numbers."""
+    made = object.__new__(type(material))
+    for name, value in {**vars(material), **parameters}.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def check_number(name: str, value) -> None:
+    """Raise unless ``value`` is a finite number or a scalar UFL expression."""
+    if isinstance(value, Expr):
+        if value.ufl_shape:
+            raise ValueError(f"{name} must be scalar, not of shape {value.ufl_shape}")
+    elif not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number or a UFL expression, not {value!r}")
+    elif not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, not {value!r}")
+
+
+def check_positive(name: str, value) -> None:
+    """Raise unless ``value`` is a positive number or a scalar UFL expression."""
+    check_number(name, value)
+    if not isinstance(value, Expr) and not value > 0:
+        raise ValueError(f"{name} must be a positive number, not {value!r}")

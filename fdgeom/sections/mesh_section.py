@@ -1,0 +1,292 @@
+"""A section drawn as a mesh: the full 6×6, and what it tells of itself."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from numbers import Real
+
+import numpy as np
+from firedrake import Function
+from mpi4py import MPI
+
+from fdgeom.systems.section import Section, check_axis
+
+from .change import change_of
+from .checks import check_connected, check_elasticity, check_materials, check_mesh
+from .elasticity import Regions
+from .failure import Criterion
+from .material import Material
+from .operators import Operators
+from .properties import (
+    mass_centre,
+    section_axes,
+    shear_centre,
+    shear_compliances,
+    shifted,
+    tension_centre,
+    to_body,
+)
+from .recovery import Recovery
+from .saint_venant import SaintVenant
+
+#: Words for the origin, and the centre that each means, from compliance and inertia.
+ORIGINS = {
+    "tension": lambda S, M: tension_centre(S),
+    "shear": lambda S, M: shear_centre(S),
+    "mass": lambda S, M: mass_centre(M),
+}
+#: Resultants of the six solutions against unit ones: 1e-15 to 1e-10, 1e-7 for very thin walls.
+WORST_BALANCE = 1e-6
+
+
+class MeshSection(Section):
+    """Section from a plane mesh and its materials; made by :meth:`fdgeom.Section.from_mesh`.
+
+    Parameters
+    ----------
+    mesh, materials, origin, axis, degree, solver_parameters, options_prefix
+        See :meth:`fdgeom.Section.from_mesh`.
+
+    Attributes
+    ----------
+    mesh : firedrake.MeshGeometry
+    materials : dict
+        Material by tag of cells, ``{None: material}`` for a single one.
+    degree : int
+        Of the warping.
+    area : float
+    origin : (2,) ndarray
+        Where the beam's axis pierces the section, in the mesh's coordinates.
+    balance : float
+        Largest difference of the resultants of the six solutions from unit ones (lengths in radii
+        of gyration): the check of the whole computation.
+    """
+
+    def __init__(
+        self,
+        mesh,
+        materials: Material | Mapping[int, Material],
+        *,
+        origin: str | Sequence[float] = (0.0, 0.0),
+        axis: int = 0,
+        degree: int = 2,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+    ) -> None:
+        axis = check_axis(axis)
+        check_mesh(mesh, degree)
+        origin = _check_origin(origin)
+        self.mesh, self.degree = mesh, degree
+        self.materials = check_materials(mesh, materials)
+        check_connected(mesh)
+        self._cells = mesh.comm.allreduce(mesh.cell_set.size)
+
+        if degree == 1:
+            warnings.warn(
+                "degree=1 is much too stiff in bending on coarse meshes; take degree=2",
+                stacklevel=3,
+            )
+        self._regions = Regions(mesh, self.materials)
+        # The slope times itself is of degree 2p; curved cells and plies take some more.
+        quadrature = 3 * degree
+        self._element = element = self._regions.element(quadrature)
+        elasticity = self._regions.elasticity(element)
+        check_elasticity(elasticity, degree)
+        self._operators = op = Operators(
+            mesh, degree, elasticity, quadrature, solver_parameters, options_prefix
+        )
+        C = elasticity.dat.data_ro
+        axial = op.moments(C[..., 0, 0])[3, 3]
+        shear = op.moments((C[..., 4, 4] + C[..., 5, 5]) / 4)[3, 3]
+        inertia = op.moments(_density(self._regions, element))
+        self.area, self._mean_shear_modulus = op.area, shear / op.area
+        self._solutions = SaintVenant(op, axial)
+        self.balance = self._solutions.balance
+        if not self.balance < WORST_BALANCE:
+            raise RuntimeError(
+                f"the six solutions are out of balance by {self.balance:.1g}: walls too thin for "
+                "their length, cells too distorted or a solver stopped too early (solver_parameters)"
+            )
+        # About the centroid so far; from here about the origin.
+        S = self._solutions.compliance
+        if isinstance(origin, str):
+            origin = op.centroid + ORIGINS[origin](S, inertia)
+        self.origin = np.array(origin)
+        #: Strain about the centroid from one about the origin, in the section's own axes.
+        self._to_centroid = X = shifted(op.centroid - self.origin)
+        inverse, T = np.linalg.inv(X), to_body(axis)
+        super().__init__(
+            T @ X.T @ np.linalg.inv(S) @ X @ T.T, T @ X.T @ inertia @ X @ T.T, axis=axis
+        )
+        self.__dict__["compliance"] = T @ inverse @ S @ inverse.T @ T.T
+
+    def __repr__(self) -> str:
+        return f"<section of {self._cells} cells along axis {self.axis}>"
+
+    @property
+    def element(self):
+        """Scalar element of the recovered fields: discontinuous, with nodes at the corners."""
+        return self._recovery.element
+
+    @property
+    def regions(self) -> Regions:
+        """Tags, materials and cells."""
+        return self._regions
+
+    # --- numbers -----------------------------------------------------------------------------------
+    @property
+    def torsion_constant(self) -> float:
+        """Torsional stiffness over the mean shear modulus (against the beam's axis) of the section.
+
+        The stiffness is 1/S of the twist, with bending and stretch left free.
+        """
+        return 1 / (self._own_compliance[0, 0] * self._mean_shear_modulus)
+
+    @property
+    def shear_factors(self) -> np.ndarray:
+        """Energy shear factors along the two transverse axes: 1/(S·GA), through the shear centre.
+
+        With the mean shear modulus. By energy, not by Cowper's mean displacement.
+        """
+        S = shear_compliances(self._own_compliance)
+        return 1 / (S * self._mean_shear_modulus * self.area)
+
+    def derivative(
+        self, parameter: str | tuple[str, int], tag: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Derivatives of stiffness and inertia by a parameter of a material.
+
+        Parameters
+        ----------
+        parameter : str, or (str, int)
+            ``"angle"``, ``"along"``, ``"density"``, ``"youngs_modulus"``, ``"poisson_ratio"``, or
+            one of three, such as ``("youngs_moduli", 0)`` for E₁.
+        tag : int, optional
+            Of the cells whose material changes; all by default.
+
+        Returns
+        -------
+        two (6, 6) ndarrays
+            In the body frame, with the origin kept where it is in the mesh's coordinates.
+
+        Raises
+        ------
+        ValueError
+            If no such material has this parameter.
+
+        Notes
+        -----
+        Six more solves with the factor at hand: no new forms and no difference quotients.
+        """
+        change = change_of(self._regions, parameter, tag, self._element)
+        T, X = to_body(self.axis), self._to_centroid
+        K = np.linalg.inv(self._solutions.compliance)
+        dK = -K @ self._solutions.derivative(change.elasticity) @ K
+        dM = self._operators.moments(change.density)
+        return T @ X.T @ dK @ X @ T.T, T @ X.T @ dM @ X @ T.T
+
+    # --- fields on the mesh ------------------------------------------------------------------------
+    @cached_property
+    def _recovery(self) -> Recovery:
+        return Recovery(self._operators, self._solutions, self._regions, section_axes(self.axis))
+
+    def _unit_loads(self, resultants) -> np.ndarray:
+        """Resultants about the centroid in the section's own axes, from (6,) in the body frame."""
+        values = np.asarray(resultants, dtype=float)
+        if values.shape != (6,) or not np.all(np.isfinite(values)):
+            raise ValueError(
+                f"resultants must be six numbers (moment, force) in the body frame, not {resultants!r}"
+            )
+        return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)
+
+    def recover(self, resultants) -> Function:
+        """Stress in three dimensions under given resultants.
+
+        Parameters
+        ----------
+        resultants : (6,) array_like
+            Moment and force about the section's origin, in the body frame; such as
+            ``beam.stress_at(s)``.
+
+        Returns
+        -------
+        Function
+            Stress (3, 3) in the body frame, discontinuous, of the warping's degree, with nodes at
+            the corners of the cells.
+
+        Notes
+        -----
+        Saint-Venant's field: it holds one or two widths away from ends, joints and point loads, and
+        further with strong anisotropy.
+        """
+        return self._recovery.stress(self._unit_loads(resultants))
+
+    def recover_strain(self, resultants) -> Function:
+        """Strain (3, 3) in three dimensions under given resultants; as :meth:`recover`."""
+        return self._recovery.strain(self._unit_loads(resultants))
+
+    def recover_warping(self, resultants) -> Function:
+        """Displacement (3) of the section beside its rigid motion, body frame, continuous."""
+        return self._recovery.warping(self._unit_loads(resultants))
+
+    def failure_index(self, resultants, criteria) -> Function:
+        """Failure index of the materials under given resultants: 1 where one fails.
+
+        Parameters
+        ----------
+        resultants : (6,) array_like
+            As for :meth:`recover`.
+        criteria : VonMises, TsaiWu, or dict
+            One criterion for the whole section, or by tag of cells; 0 where there is none. Stress
+            is that in the axes of the ply.
+
+        Returns
+        -------
+        Function
+            Scalar, discontinuous, with nodes at the corners of the cells.
+        """
+        loads = self._unit_loads(resultants)
+        return self._recovery.failure(loads, self._by_tag(criteria), "index", 0.0)
+
+    def reserve_factor(self, resultants, criteria) -> Function:
+        """Factor by which the resultants can grow until each point fails; as :meth:`failure_index`.
+
+        Infinite where there is no criterion or no stress.
+        """
+        loads = self._unit_loads(resultants)
+        return self._recovery.failure(loads, self._by_tag(criteria), "reserve", np.inf)
+
+    def _by_tag(self, criteria) -> dict:
+        given = dict(criteria) if isinstance(criteria, Mapping) else {None: criteria}
+        for tag, criterion in given.items():
+            if not isinstance(criterion, Criterion):
+                raise TypeError(
+                    f"criteria must be fdgeom.VonMises or fdgeom.TsaiWu, not {criterion!r}"
+                )
+            if tag is not None and tag not in self.materials:
+                raise ValueError(f"criteria: no material has the tag {tag!r}")
+        return given
+
+
+def _check_origin(origin):
+    if isinstance(origin, str):
+        if origin not in ORIGINS:
+            raise ValueError(
+                f"origin must be one of {', '.join(map(repr, ORIGINS))} or two numbers in the mesh's "
+                f"coordinates, not {origin!r}"
+            )
+        return origin
+    good = np.ndim(origin) == 1 and len(origin) == 2
+    if not good or not all(isinstance(x, Real) and np.isfinite(x) for x in origin):
+        raise ValueError(f"origin must be two numbers in the mesh's coordinates, not {origin!r}")
+    return tuple(map(float, origin))
+
+
+def _density(regions: Regions, element) -> np.ndarray:
+    density = regions.density(element).dat.data_ro
+    least = regions.mesh.comm.allreduce(density.min(initial=np.inf), op=MPI.MIN)
+    if not least > 0:
+        raise ValueError(f"materials: a density is not positive everywhere, but {least:.3g}")
+    return density

@@ -1,0 +1,79 @@
+"""Centres and axes of a section from its 6×6 matrices, and how they change with the reference.
+
+A section's own axes are the beam's axis and the two transverse ones, right-handed, in this order; in
+them a strain is (twist, two curvatures, stretch, two shears).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def transverse(axis: int) -> tuple[int, int]:
+    """The two material axes across the beam, in increasing order."""
+    first, second = (k for k in range(3) if k != axis)
+    return first, second
+
+
+def section_axes(axis: int) -> np.ndarray:
+    """P (3, 3): its columns are the section's own axes in the body frame."""
+    return np.eye(3)[:, [axis, *transverse(axis)]]
+
+
+def to_body(axis: int) -> np.ndarray:
+    """T (6, 6) from a section's own axes to the body frame.
+
+    Curvature and moment are axial vectors: they change sign where the axes are left-handed, for
+    ``axis=1``.
+    """
+    P = section_axes(axis)
+    T = np.zeros((6, 6))
+    T[:3, :3], T[3:, 3:] = np.linalg.det(P) * P, P
+    return T
+
+
+def shifted(c) -> np.ndarray:
+    """X (6, 6): the strain at the point (c₁, c₂) of the section from that at the reference.
+
+    ε(c) = ε + κ×c. So a stiffness or inertia about c is XᵀKX about the reference.
+    """
+    X = np.eye(6)
+    X[3, 1:3] = c[1], -c[0]
+    X[4, 0], X[5, 0] = -c[1], c[0]
+    return X
+
+
+def tension_centre(S: np.ndarray) -> np.ndarray:
+    """Where an axial force does not bend, from the compliance in the section's own axes."""
+    second, minus_first = np.linalg.solve(S[1:3, 1:3], -S[1:3, 3])
+    return np.array([-minus_first, second])
+
+
+def shear_centre(S: np.ndarray) -> np.ndarray:
+    """Where a transverse force does not twist, from the compliance in the section's own axes.
+
+    Where bending twists, that is so in the cross-section where its moment vanishes.
+    """
+    return np.array([-S[0, 5], S[0, 4]]) / S[0, 0]
+
+
+def mass_centre(M: np.ndarray) -> np.ndarray:
+    """Centre of mass from the inertia in the section's own axes."""
+    return np.array([-M[2, 3], M[1, 3]]) / M[3, 3]
+
+
+def principal_bending(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Stiffnesses (2,) and transverse directions (2, 2) of principal bending, the stiffest first.
+
+    Of bending with axial force and torque zero, which does not depend on the reference.
+    """
+    compliances, vectors = np.linalg.eigh(S[1:3, 1:3])
+    # Of the two senses of each, the one along an axis rather than against it.
+    sense = np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])
+    return 1 / compliances, (vectors * sense).T
+
+
+def shear_compliances(S: np.ndarray) -> np.ndarray:
+    """Energy of a unit transverse force along each axis, through the shear centre."""
+    X = shifted(shear_centre(S))
+    return np.diag(X @ S @ X.T)[4:]

@@ -1,0 +1,155 @@
+"""Saint-Venant's six central solutions of a section: its compliance, and the stress of each.
+
+The displacement of a long body is g₀ + z g₁ over a strain γ₀ + z γ₁ of the beam. The balance, tested
+with warpings h, is ∫ σ:D(h) - d/dz ∫ σ:S(h) = 0. Order by order in z, with one operator
+a(g, h) = ∫ D(g):C:D(h):
+
+1. twist, two curvatures, stretch: a(wᵢ, h) = -∫ S(ρᵢ):C:D(h). Their resultants are the 4×4 stiffness
+   of the classical beam, with the inverse S₄.
+2. a transverse force F bends with M' = -e×F, so γ₁ = S₄M', g₁ = Σ wᵢ γ₁ᵢ, and
+   a(q, h) = ∫ S(ρ(γ₁)) + D(g₁) : C : S(h) - ∫ S(g₁):C:D(h); then γ₀ = -S₄θ takes away the moment and
+   the axial force θ of (q, g₁), and g₀ = q + Σ wᵢ γ₀ᵢ.
+3. the compliance is the energy of unit resultants, S_jk = ∫ ε_j:C:ε_k.
+
+The kernel of a is the three translations and the rotation about the beam's axis. A rigid rotation of
+the warping is a transverse shear strain, so that of the beam is no further unknown.
+
+After V. Giavotto et al., Anisotropic beam theory and applications, Computers & Structures 16, 1983,
+and M. Morandini, M. Chierichetti, P. Mantegazza, Characteristic behavior of prismatic anisotropic
+beam via generalized eigenvectors, Int. J. Solids Struct. 47, 2010.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .operators import SHIFT, Operators
+
+#: M' of a unit force along each transverse axis: twist, two curvatures, stretch.
+BENDING_OF_SHEAR = np.array([[0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+
+
+class SaintVenant:
+    """The six solutions for unit resultants, in the axes of the section, about its centroid.
+
+    Attributes
+    ----------
+    compliance : (6, 6) ndarray
+        Of torque, two bending moments, axial and two transverse forces.
+    warping, slope : (6, nodes, 3) ndarray
+        g and u = g' + ε + κ×X of each solution, on this rank.
+    balance : float
+        How far the resultants of the solutions are from the unit ones, the check of all.
+    """
+
+    def __init__(self, operators: Operators, axial_stiffness: float) -> None:
+        self._op = op = operators
+        op.factorise(SHIFT * axial_stiffness / op.polar_moment)
+        classical = op.rigid[:4]
+        self._w = np.array([op.solve(-op.against_warping(None, r)) for r in classical])
+        self._stress = np.array(
+            [op.against_slope(w, r) for w, r in zip(self._w, classical, strict=True)]
+        )
+        self._s4 = np.linalg.inv(symmetric(op.pair(self._stress, classical)))
+        self._shear = [_Shear(self, b) for b in BENDING_OF_SHEAR @ self._s4]
+
+        self.warping = np.array([*mixed(self._s4, self._w), *(s.warping for s in self._shear)])
+        self.slope = np.array([*mixed(self._s4, classical), *(s.slope for s in self._shear)])
+        pairs = list(zip(self.warping, self.slope, strict=True))
+        self._work = np.array([op.against_warping(*pair) for pair in pairs])
+        self._force = np.array([op.against_slope(*pair) for pair in pairs])
+        self.compliance = symmetric(self._energy(self.warping, self.slope))
+        self.balance = self._balance()
+
+    def _energy(self, warping: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """∫ σᵢ:ε(gⱼ, uⱼ) with the stress of the solutions."""
+        op = self._op
+        return op.pair(self._work, warping) + op.pair(self._force, slope)
+
+    def _balance(self) -> float:
+        op = self._op
+        resultants = op.pair(self._force, op.rigid)
+        length = np.sqrt(op.polar_moment / op.area)
+        units = np.array([length] * 3 + [1.0] * 3)
+        return float(np.abs(resultants * units[:, None] / units - np.eye(6)).max())
+
+    # --- change of a material ----------------------------------------------------------------------
+    def derivative(self, change: np.ndarray) -> np.ndarray:
+        """dS for a change dC of the elasticity, by solves with the same factor.
+
+        Every equation is linear in C, so its derivative has the same operator, and dC in place of C
+        on the right.
+        """
+        op = self._op
+        values = op.elasticity.dat.data_ro.copy()
+
+        def changed(action):
+            op.elasticity.dat.data_wo[...] = change
+            try:
+                return action()
+            finally:
+                op.elasticity.dat.data_wo[...] = values
+
+        classical = op.rigid[:4]
+        pairs = list(zip(self._w, classical, strict=True))
+        loads = changed(lambda: [op.against_warping(*p) for p in pairs])
+        own = changed(lambda: [op.against_slope(*p) for p in pairs])
+        dw = np.array([op.solve(-load) for load in loads])
+        dstress = np.array(own) + [op.against_slope(w, None) for w in dw]
+        ds4 = -self._s4 @ symmetric(op.pair(dstress, classical)) @ self._s4
+        shear = [s.derivative(changed, dw, db, ds4) for s, db in
+                 zip(self._shear, BENDING_OF_SHEAR @ ds4, strict=True)]  # fmt: skip
+        dwarping = np.array(
+            [
+                *(mixed(self._s4, dw) + mixed(ds4, self._w)),
+                *(warping for warping, _ in shear),
+            ]
+        )
+        dslope = np.array([*mixed(ds4, classical), *(slope for _, slope in shear)])
+        solutions = list(zip(self.warping, self.slope, strict=True))
+        work = changed(lambda: [op.against_warping(*s) for s in solutions])
+        force = changed(lambda: [op.against_slope(*s) for s in solutions])
+        own = op.pair(np.array(work), self.warping) + op.pair(np.array(force), self.slope)
+        return symmetric(own) + 2 * symmetric(self._energy(dwarping, dslope))
+
+
+class _Shear:
+    """The solution of a transverse force, with strain γ₁ that grows along the beam."""
+
+    def __init__(self, classical: SaintVenant, growth: np.ndarray) -> None:
+        self._of, self._growth = classical, growth
+        op, w, s4 = classical._op, classical._w, classical._s4
+        self._rigid = mixed(growth, op.rigid[:4])
+        self._g1 = mixed(growth, w)
+        self._q = op.solve(
+            op.against_slope(self._g1, self._rigid) - op.against_warping(None, self._g1)
+        )
+        self._theta = op.pair(op.against_slope(self._q, self._g1), op.rigid[:4])[0]
+        strain = -s4 @ self._theta
+        self.warping = self._q + mixed(strain, w)
+        self.slope = self._g1 + mixed(strain, op.rigid[:4])
+
+    def derivative(self, changed, dw, dgrowth, ds4) -> tuple[np.ndarray, np.ndarray]:
+        """Changes of warping and slope, from those of the classical solutions."""
+        op, w, s4 = self._of._op, self._of._w, self._of._s4
+        g1, q, rigid = self._g1, self._q, op.rigid[:4]
+        dg1 = mixed(self._growth, dw) + mixed(dgrowth, w)
+        load = changed(lambda: op.against_slope(g1, self._rigid) - op.against_warping(q, g1))
+        load += op.against_slope(dg1, mixed(dgrowth, rigid)) - op.against_warping(None, dg1)
+        dq = op.solve(load)
+        stress = changed(lambda: op.against_slope(q, g1)) + op.against_slope(dq, dg1)
+        strain = -s4 @ self._theta
+        dstrain = -ds4 @ self._theta - s4 @ op.pair(stress, rigid)[0]
+        return (
+            dq + mixed(strain, dw) + mixed(dstrain, w),
+            dg1 + mixed(dstrain, rigid),
+        )
+
+
+def mixed(coefficients: np.ndarray, fields: np.ndarray) -> np.ndarray:
+    """Linear combinations of fields: one for each row of the coefficients."""
+    return np.tensordot(coefficients, fields, axes=(-1, 0))
+
+
+def symmetric(matrix: np.ndarray) -> np.ndarray:
+    return (matrix + matrix.T) / 2

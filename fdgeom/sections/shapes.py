@@ -1,0 +1,350 @@
+"""Shapes of sections as meshes of quadrilaterals, with walls, layers and their tangents.
+
+Walls are tagged by name and layer; a closed wall runs counter-clockwise, its layers from outside to
+inside. The tags and the tangents are what plies need: ``shape.lay(...)`` makes the materials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from numbers import Integral
+
+import numpy as np
+from firedrake import COMM_WORLD, Function
+
+from .blocks import Block, GluedMesh, rows_of, straight
+from .material import Isotropic, check_positive
+from .ply import Ply
+
+
+class Shape:
+    """A drawn section: mesh, tags of its walls and layers, and the tangent of the walls.
+
+    Attributes
+    ----------
+    mesh : firedrake.MeshGeometry
+        Quadrilaterals, tagged.
+    tags : dict
+        (wall, layer) to tag; layers count from 0.
+    """
+
+    def __init__(self, blocks: Sequence[Block], comm=COMM_WORLD) -> None:
+        self._glued = GluedMesh(blocks, comm)
+        self.mesh, self.tags = self._glued.mesh, self._glued.tags
+
+    @property
+    def walls(self) -> tuple[str, ...]:
+        """Names of the walls."""
+        return tuple(dict.fromkeys(wall for wall, _ in self.tags))
+
+    @cached_property
+    def tangent(self) -> Function:
+        """Angle of the wall's tangent from the first transverse axis, for ``Ply(along=...)``."""
+        return self._glued.tangent()
+
+    def lay(self, plies, **walls) -> dict:
+        """Materials by tag, for :meth:`fdgeom.Section.from_mesh`.
+
+        Parameters
+        ----------
+        plies : material, (material, angle), or a sequence of these
+            One for all layers, or one for each layer.
+        **walls
+            The same for single walls, by their names.
+
+        Returns
+        -------
+        dict
+            Tag to material. A material that is not isotropic becomes a ply along the wall.
+
+        Raises
+        ------
+        ValueError
+            If a wall is unknown or the number of layers is another.
+        """
+        unknown = sorted(set(walls) - set(self.walls))
+        if unknown:
+            raise ValueError(f"no wall is called {unknown[0]!r}; there are {', '.join(self.walls)}")
+        count = len({layer for _, layer in self.tags})
+        given = {wall: _layers(walls.get(wall, plies), count) for wall in self.walls}
+        return {tag: self._ply(given[wall][layer]) for (wall, layer), tag in self.tags.items()}
+
+    def _ply(self, given):
+        material, angle = given if isinstance(given, tuple) else (given, 0.0)
+        if isinstance(material, Isotropic | Ply):
+            return material
+        return Ply(material, angle, self.tangent)
+
+
+def _layers(plies, count: int) -> list:
+    if hasattr(plies, "stress") or (isinstance(plies, tuple) and not hasattr(plies[1], "__len__")
+                                    and not hasattr(plies[1], "stress")):  # fmt: skip
+        return [plies] * count
+    plies = list(plies)
+    if len(plies) != count:
+        raise ValueError(f"plies: there are {count} layers, not {len(plies)}")
+    return plies
+
+
+# --- full sections -------------------------------------------------------------------------------------
+def rectangle(width: float, height: float, *, layers=(1,), along: int = 8, through: int = 8,
+              comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """Rectangle about the origin; layers of relative thickness ``layers`` from bottom to top.
+
+    ``along`` cells in the width, ``through`` in each layer.
+    """
+    _check(width=width, height=height)
+    x, y = width / 2, height / 2
+    place = straight([(-x, -y), (x, -y), (x, y), (-x, y)])
+    return Shape([Block("wall", place, _count("along", along), *_rows(layers, through))], comm)
+
+
+def circle(radius: float, *, cells: int = 6, comm=COMM_WORLD) -> Shape:
+    """Full circle about the origin; ``cells`` on a quarter and from the middle out."""
+    _check(radius=radius)
+    return ellipse(radius, radius, cells=cells, comm=comm)
+
+
+def ellipse(first: float, second: float, *, cells: int = 6, comm=COMM_WORLD) -> Shape:
+    """Full ellipse about the origin with the given half-axes; curved cells."""
+    _check(first=first, second=second)
+    cells = _count("cells", cells)
+    axes, half = np.array([first, second]), 0.45
+    rows = rows_of([1], cells)
+    square = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half
+
+    def outside(quarter):
+        a, b = square[quarter], square[(quarter + 1) % 4]
+
+        def place(xi, eta):
+            angle = np.pi / 2 * (quarter + xi) - 3 * np.pi / 4
+            arc = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+            edge = a + xi[..., None] * (b - a)
+            return (edge + (1 - eta[..., None]) * (arc - edge)) * axes
+
+        return place
+
+    blocks = [Block("wall", straight(square * axes), cells, *rows)]
+    blocks += [Block("wall", outside(k), cells, *rows, is_straight=False) for k in range(4)]
+    return Shape(blocks, comm)
+
+
+# --- walls -----------------------------------------------------------------------------------------------
+def tube(outer_radius: float, inner_radius: float, *, layers=(1,), along: int = 8, through: int = 2,
+         comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """Circular tube about the origin; ``along`` cells on a quarter. One wall, ``"wall"``."""
+    return _arc(outer_radius, inner_radius, 4, layers, along, through, comm)
+
+
+def half_tube(outer_radius: float, inner_radius: float, *, layers=(1,), along: int = 8,
+              through: int = 2, comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """Upper half of a circular tube about the origin, open. One wall, ``"wall"``."""
+    return _arc(outer_radius, inner_radius, 2, layers, along, through, comm)
+
+
+def _arc(outer_radius, inner_radius, quarters, layers, along, through, comm) -> Shape:
+    _check(outer_radius=outer_radius, inner_radius=inner_radius)
+    if not inner_radius < outer_radius:
+        raise ValueError("inner_radius must be smaller than outer_radius")
+
+    def piece(quarter):
+        def place(xi, eta):
+            angle = np.pi / 2 * (quarter + xi)
+            radius = outer_radius + eta * (inner_radius - outer_radius)
+            return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
+
+        return place
+
+    rows, along = _rows(layers, through), _count("along", along)
+    return Shape(
+        [Block("wall", piece(k), along, *rows, is_straight=False) for k in range(quarters)], comm
+    )
+
+
+def box(width: float, height: float, thickness, *, layers=(1,), along: int = 12, through: int = 2,
+        comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """Closed box about the origin by its outer sides; walls ``bottom, right, top, left``.
+
+    ``thickness``: one number, or two for the horizontal and the vertical walls. Layers go round the
+    mitred corners. ``along`` cells on the longer walls.
+    """
+    flange, web = _two("thickness", thickness)
+    _check(width=width, height=height)
+    _fits("thickness", 2 * web, width, 2 * flange, height)
+    x, y, inner_x, inner_y = width / 2, height / 2, width / 2 - web, height / 2 - flange
+    outer = [(-x, -y), (x, -y), (x, y), (-x, y)]
+    inner = [(-inner_x, -inner_y), (inner_x, -inner_y), (inner_x, inner_y), (-inner_x, inner_y)]
+    return _walls(("bottom", "right", "top", "left"), [*outer, outer[0]], [*inner, inner[0]],
+                  layers, along, through, comm)  # fmt: skip
+
+
+def channel(width: float, height: float, thickness, *, layers=(1,), along: int = 16,
+            through: int = 2, comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """Channel, open to the right; walls ``top, web, bottom``.
+
+    ``width`` and ``height`` are those of the middle lines, and the origin is in the middle of the
+    web's. ``thickness``: one number, or two for the flanges and the web.
+    """
+    flange, web = _two("thickness", thickness)
+    _check(width=width, height=height)
+    _fits("thickness", web, width, flange, height)
+    x, y, dx, dy = width, height / 2, web / 2, flange / 2
+    outer = [(x, y + dy), (-dx, y + dy), (-dx, -y - dy), (x, -y - dy)]
+    inner = [(x, y - dy), (dx, y - dy), (dx, -y + dy), (x, -y + dy)]
+    return _walls(("top", "web", "bottom"), outer, inner, layers, along, through, comm)
+
+
+def angle(width: float, height: float, thickness: float, *, layers=(1,), along: int = 16,
+          through: int = 2, comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """L with legs to the right and upwards; walls ``leg`` (upright) and ``foot``.
+
+    ``width`` and ``height`` are those of the middle lines, which meet at the origin.
+    """
+    _check(width=width, height=height, thickness=thickness)
+    _fits("thickness", thickness, width, thickness, height)
+    d = thickness / 2
+    outer = [(-d, height), (-d, -d), (width, -d)]
+    inner = [(d, height), (d, d), (width, d)]
+    return _walls(("leg", "foot"), outer, inner, layers, along, through, comm)
+
+
+def i_beam(width: float, height: float, thickness, *, layers=(1,), along: int = 12,
+           through: int = 2, comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """I about the origin by its outer sides; walls ``bottom, web, top``.
+
+    ``thickness``: one number, or two for the flanges and the web. Layers of the flanges count from
+    outside, those of the web from left to right; ``along`` cells in the height of the web.
+    """
+    flange, web = _two("thickness", thickness)
+    _check(width=width, height=height)
+    _fits("thickness", web, width, 2 * flange, height)
+    x, y, d, inner = width / 2, height / 2, web / 2, height / 2 - flange
+    rows, along = _rows(layers, through), _count("along", along)
+    web_rows = rows[0]
+    beside = max(2, round(along * (x - d) / (2 * inner)))
+
+    def flange_blocks(wall, sign):
+        # Counter-clockwise: the bottom to the right, the top to the left.
+        for start, end, cells, cut in ((-x, -d, beside, None), (-d, d, 0, web_rows),
+                                       (d, x, beside, None)):  # fmt: skip
+            corners = [(sign * start, -sign * y), (sign * end, -sign * y),
+                       (sign * end, -sign * inner), (sign * start, -sign * inner)]  # fmt: skip
+            yield Block(wall, straight(corners), cells or len(cut) - 1, *rows)
+
+    corners = [(-d, inner), (-d, -inner), (d, -inner), (d, inner)]
+    blocks = [*flange_blocks("bottom", 1), Block("web", straight(corners), along, *rows)]
+    return Shape([*blocks, *flange_blocks("top", -1)], comm)
+
+
+def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickness, *,
+             layers=(1,), along: int = 16, through: int = 2, comm=COMM_WORLD) -> Shape:  # fmt: skip
+    """Closed box between two curves, such as those of an airfoil; walls ``lower, rear, upper, front``.
+
+    Parameters
+    ----------
+    upper, lower : callable, or (n, 2) array of points
+        Height of the outer surfaces over the first axis; points are joined by a cubic spline.
+    front, rear : float
+        Where the webs are on the first axis: their outer faces.
+    thickness : float, or two of them
+        Of the skins (vertically) and of the webs.
+    """
+    skin, web = _two("thickness", thickness)
+    if not front < rear:
+        raise ValueError(f"front must be smaller than rear, not {front!r} and {rear!r}")
+    top, bottom = _curve("upper", upper), _curve("lower", lower)
+    ends = np.linspace(front, rear, 65)
+    if not np.all(top(ends) - bottom(ends) > 2 * skin):
+        raise ValueError(
+            "upper must lie above lower by more than two thicknesses, from front to rear"
+        )
+    _fits("thickness", 2 * web, rear - front, 0.0, 1.0)
+
+    def surface(curve, inwards):
+        def place(xi, eta):
+            x = front + web * eta + xi * (rear - front - 2 * web * eta)
+            return np.stack([x, curve(x) + inwards * skin * eta], axis=-1)
+
+        return place
+
+    low, high = surface(bottom, 1), surface(top, -1)
+
+    def upright(at):
+        def place(xi, eta):
+            a, b = low(np.full_like(xi, at), eta), high(np.full_like(xi, at), eta)
+            up = xi if at else 1 - xi
+            return a + up[..., None] * (b - a)
+
+        return place
+
+    rows, along = _rows(layers, through), _count("along", along)
+    beside = max(2, round(along * (top(front) - bottom(front)) / (rear - front)))
+    return Shape(
+        [
+            Block("lower", low, along, *rows, is_straight=False),
+            Block("rear", upright(1), beside, *rows),
+            Block("upper", lambda xi, eta: high(1 - xi, eta), along, *rows, is_straight=False),
+            Block("front", upright(0), beside, *rows),
+        ],
+        comm,
+    )
+
+
+def _walls(names, outer, inner, layers, along, through, comm) -> Shape:
+    """Straight walls between two polygons, with mitred corners."""
+    rows, along = _rows(layers, through), _count("along", along)
+    outer, inner = np.array(outer, dtype=float), np.array(inner, dtype=float)
+    lengths = np.linalg.norm(np.diff(outer, axis=0), axis=1)
+    blocks = []
+    for k, (name, length) in enumerate(zip(names, lengths, strict=True)):
+        place = straight([outer[k], outer[k + 1], inner[k + 1], inner[k]])
+        cells = max(2, round(along * length / lengths.max()))
+        blocks.append(Block(name, place, cells, *rows))
+    return Shape(blocks, comm)
+
+
+# --- arguments -------------------------------------------------------------------------------------------
+def _check(**values) -> None:
+    for name, value in values.items():
+        check_positive(name, value)
+
+
+def _two(name: str, value) -> tuple[float, float]:
+    pair = (value, value) if np.ndim(value) == 0 else tuple(value)
+    if len(pair) != 2:
+        raise ValueError(f"{name} must be one number or two, not {value!r}")
+    _check(**{name: pair[0]})
+    _check(**{name: pair[1]})
+    return pair
+
+
+def _fits(name: str, horizontal: float, width: float, vertical: float, height: float) -> None:
+    if not (horizontal < width and vertical < height):
+        raise ValueError(f"{name} is too large: the walls fill the section")
+
+
+def _count(name: str, value) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number of cells, not {value!r}")
+    return int(value)
+
+
+def _rows(layers, through) -> tuple[np.ndarray, np.ndarray]:
+    if np.ndim(layers) != 1 or not len(layers):
+        raise ValueError(f"layers must be relative thicknesses, one for each layer, not {layers!r}")
+    for value in layers:
+        check_positive("layers", value)
+    return rows_of(layers, _count("through", through))
+
+
+def _curve(name: str, given) -> Callable:
+    if callable(given):
+        return given
+    points = np.asarray(given, dtype=float)
+    if points.ndim != 2 or points.shape[1] != 2 or len(points) < 2:
+        raise ValueError(f"{name} must be a callable or an array of points (n, 2)")
+    from scipy.interpolate import CubicSpline
+
+    points = points[np.argsort(points[:, 0])]
+    return CubicSpline(*points.T)

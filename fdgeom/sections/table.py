@@ -1,0 +1,88 @@
+"""Sections from the tables of other programs, and sections as JSON files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from .along import MatrixAlong
+
+#: Where each program has the beam's axis among (x, y, z); all put forces before moments.
+CONVENTIONS = {"gxbeam": 0, "vabs": 0, "anba": 2, "becas": 2, "beamdyn": 2}
+_FORMAT = "fdgeom section"
+
+
+def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray:
+    """A 6×6 in fdgeom's order and axes from one in that of another program.
+
+    The other program's axes turn cyclically until its beam axis is ``axis``, so right-handed axes
+    stay right-handed.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the matrix is no 6×6 of numbers or the convention is unknown.
+    """
+    if convention not in CONVENTIONS:
+        known = ", ".join(map(repr, CONVENTIONS))
+        raise ValueError(f"convention must be one of {known}, not {convention!r}")
+    try:
+        given = np.array(matrix, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a 6×6 array of numbers") from None
+    if given.shape != (6, 6):
+        raise ValueError(f"{name} must have shape (6, 6), not {given.shape}")
+    turn = (axis - CONVENTIONS[convention]) % 3
+    # Entry k of the result's rotations is entry (k - turn) of the other's moments, and so on.
+    order = [(k - turn) % 3 for k in range(3)]
+    where = [3 + k for k in order] + order
+    return given[np.ix_(where, where)]
+
+
+def to_convention(matrix: np.ndarray, convention: str, axis: int) -> np.ndarray:
+    """The inverse of :func:`from_convention`."""
+    numbers = np.arange(36.0).reshape(6, 6)
+    placed = from_convention("matrix", numbers, convention, axis).astype(int)
+    found = np.empty(36)
+    found[placed.ravel()] = np.ravel(matrix)
+    return found.reshape(6, 6)
+
+
+def write_json(section, path: str | os.PathLike) -> None:
+    """Write the matrices of a section, or of all stations of one that changes along a beam."""
+    data = {"format": _FORMAT, "version": 1, "axis": section.axis, "order": "rotation first"}
+    if section.is_constant:
+        data |= {"stiffness": section.stiffness.tolist(), "inertia": section.inertia.tolist()}
+    elif isinstance(section.stiffness, MatrixAlong):
+        data["stations"] = [
+            {"s": s, "stiffness": K.tolist(), "inertia": M.tolist()}
+            for s, K, M in zip(
+                section.stiffness.stations.tolist(),
+                section.stiffness.matrices,
+                section.inertia.matrices,
+                strict=True,
+            )
+        ]
+    else:
+        raise ValueError("a section given by UFL expressions cannot be written as numbers")
+    Path(path).write_text(json.dumps(data, indent=1))
+
+
+def read_json(path: str | os.PathLike) -> dict:
+    """What :func:`write_json` has written.
+
+    Raises
+    ------
+    ValueError
+        If the file is no section.
+    """
+    try:
+        data = json.loads(Path(path).read_text())
+        if data["format"] != _FORMAT or data["version"] != 1:
+            raise KeyError("format")
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"path = '{path}' is not a section written by fdgeom: {error!r}") from None
+    return data
