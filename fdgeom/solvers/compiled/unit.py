@@ -174,13 +174,18 @@ class Unit:
         hidden = {f for p in program.phases for f in p.solved} - written - set(live)
         self._copy_in(self.layout.copies([numbers[f] for f in hidden]))
         derived = {f: derived_of(f) for f in tables.functions}
-        self._derived = list({id(d): d for d in derived.values() if d is not None}.values())
-        quiet = {f for f, d in derived.items() if d is not None and d.private}
-        quiet.add(tables.coordinates)
-        self._quiet = [(f.dat, self.layout.copies([numbers[f]])) for f in quiet - written]
+        made = list({id(d): d for d in derived.values() if d is not None}.values())
+        self._followers = [d for d in made if d.follows_a_user]
+        self._of_mesh = [d for d in made if not d.follows_a_user]
+        private = {f: d for f, d in derived.items() if d is not None and d.private}
+        still = {f for f, d in private.items() if not d.follows_a_user} | {tables.coordinates}
+        quiet = set(private) - still - written
+        self._still = self.layout.copies([numbers[f] for f in still - written])
+        self._quiet = [(f.dat, self.layout.copies([numbers[f]])) for f in quiet]
+        self._mesh, self._mesh_version = tables.coordinates.dat, None
         self._versions: list[int] | None = None
-        incoming = [k for f, k in numbers.items() if f not in hidden and f not in quiet - written]
-        self._incoming = self.layout.copies(incoming)
+        own = hidden | quiet | (still - written)
+        self._incoming = self.layout.copies([k for f, k in numbers.items() if f not in own])
         self._outgoing = self.layout.copies(self._written)
         self._context = self._make_context()
         self._address = ctypes.addressof(self._context)
@@ -284,23 +289,27 @@ class Unit:
 
     def begin(self) -> None:
         """Make the functions' present values known to the unit."""
-        for derived in self._derived:
+        version = self._mesh.dat_version
+        moved = version != self._mesh_version
+        for derived in (*self._of_mesh, *self._followers) if moved else self._followers:
             derived.refresh()
         for f in self._ghosted:
             f.update_ghosts()
         self._copy_in(self._incoming)
-        if self.is_chain:
+        if moved:
+            self._copy_in(self._still)
+            self.layout.extend_coordinates()
+            self._mesh_version = version
+        if self._quiet:
             self._copy_quiet()
 
     def _copy_quiet(self) -> None:
-        """Copy the fields that hardly ever change where they did."""
+        """Copy the fields that only fdgeom writes, where it did."""
         versions = [dat.dat_version for dat, _ in self._quiet]
-        if versions == self._versions:
-            return
-        for _, copies in self._quiet:
-            self._copy_in(copies)
-        self.layout.extend_coordinates()
-        self._versions = versions
+        if versions != self._versions:
+            for _, copies in self._quiet:
+                self._copy_in(copies)
+            self._versions = versions
 
     def _copy_in(self, copies) -> None:
         if copies:
