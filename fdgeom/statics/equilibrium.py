@@ -17,6 +17,7 @@ from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
 from fdgeom.statics.freedom import free_motion
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
+from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, check_beam, finite_number
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.of_beam import check_poses
@@ -86,7 +87,6 @@ class StaticEquilibrium:
                 "left, right: nothing holds the beam, so it has no equilibrium of its own; clamp an "
                 "end, by left='clamped', or pin or slide both"
             )
-        self._direction: tuple[np.ndarray, float] | None = None
         if merge({}, self._given, self._prefix, "", ())[2]:
             _ = self._newton  # so that an unknown option is refused now
 
@@ -99,8 +99,12 @@ class StaticEquilibrium:
         return self._make(bordered=False)
 
     @cached_property
-    def _path(self) -> GroupNewton:
+    def _bordered(self) -> GroupNewton:
         return self._make(bordered=True)
+
+    @cached_property
+    def _path(self) -> EquilibriumPath:
+        return EquilibriumPath(self._problem, self._bordered)
 
     def _make(self, bordered: bool) -> GroupNewton:
         defaults = dict(DEFAULTS)
@@ -157,7 +161,8 @@ class StaticEquilibrium:
                 ),
                 k,
             )
-        self._direction = None
+        if "_path" in self.__dict__:
+            self._path.direction = None
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, float(self.beam.time)
@@ -178,8 +183,12 @@ class StaticEquilibrium:
 
     @not_taped
     @compiling("StaticEquilibrium")
-    def follow(self, step: float, *, steps: int = 1) -> float:
+    def follow(self, step: float, *, steps: int = 1, load_step: float | None = None) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
+
+        A step is made in as many parts as the path asks for: where it turns by more than 60 degrees
+        in one, or leaves its tangent by more than half the way, the part is halved. It ends early
+        just behind a bifurcation, or where the load has changed by ``load_step``.
 
         Parameters
         ----------
@@ -189,6 +198,8 @@ class StaticEquilibrium:
             later ones go on in the same sense (backwards if it is negative).
         steps : int
             How many.
+        load_step : float, optional
+            By how much the load factor changes in a step at most.
 
         Returns
         -------
@@ -204,34 +215,79 @@ class StaticEquilibrium:
         -----
         Predictor along the tangent (du, dλ), corrector in the plane normal to it (Riks, Int. J.
         Solids Struct. 15, 1979): du₀·W (u - u₀) = step, an equation beside the others.
+
+        Where the factors of the tangent stiffness have another number of negative pivots at the end
+        of a part (of negative eigenvalues, if the loads are conservative), the first eigenvalue to
+        change its sign is followed to zero, and the point put into :attr:`points`: a limit of the
+        load or a bifurcation, with its load and its modes. Two that undo one another within a part
+        are not seen, nor is flutter. :meth:`switch` goes to the branch that leaves a bifurcation.
         """
         finite_number("step", step)
         _count("steps", steps)
         if step == 0:
             raise ValueError("step must not be zero")
+        if load_step is not None and not finite_number("load_step", load_step) > 0:
+            raise ValueError(f"load_step must be positive, not {load_step!r}")
         if not self._problem.is_loaded:
             raise ValueError("loads: a beam without loads has no path to follow")
         for k in range(1, steps + 1):
-            self._take(lambda: self._path_step(step), k)
+            self._take(lambda: self._path.step(step, load_step), k)
         return self.load
 
-    def _path_step(self, step: float) -> None:
-        newton, weights = self._path, self._problem.weights
-        normal, slope = (
-            (np.zeros_like(weights), 1.0)
-            if self._direction is None
-            else (weights * self._direction[0], 0.0)
-        )
-        du, dfactor = newton.tangent_of_path(normal, slope)
-        length = np.sqrt(self.beam.comm.allreduce(float(weights @ du**2)))
-        if not (np.isfinite(length) and length > 0):
-            raise SolveFailed("the loads do not move the beam: there is no path to follow")
-        du, dfactor = du / length, dfactor / length
-        newton.solve(step * du, step * dfactor, normal=weights * du, slope=0.0, step=step)
-        self._direction = (du, dfactor)
+    @not_taped
+    @compiling("StaticEquilibrium")
+    def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
+        """Leave the path at a bifurcation for the branch along a mode; `follow` then goes on there.
+
+        Parameters
+        ----------
+        step : float
+            Length of the first step, as for :meth:`follow`; its sign chooses the side.
+        point : SingularPoint, optional
+            Which of :attr:`points`; the last bifurcation if not given.
+        mode : int
+            Which of its modes.
+
+        Returns
+        -------
+        float
+            The load factor that has been reached.
+
+        Raises
+        ------
+        ValueError
+            If there is no such point or mode.
+        LoadStepFailed
+            If the step does not converge; configuration and load are then those before it. So it
+            may be where several branches leave in one direction, as from a round column, which
+            buckles to all sides at once: make its section differ a little.
+        """
+        finite_number("step", step)
+        if step == 0:
+            raise ValueError("step must not be zero")
+        if point is None:
+            found = [p for p in self.points if p.kind == "bifurcation"]
+            if not found:
+                raise ValueError("point: follow has met no bifurcation yet")
+            point = found[-1]
+        if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
+            raise ValueError(f"point must be a bifurcation of this path, not {point!r}")
+        if isinstance(mode, bool) or mode not in range(point.multiplicity):
+            raise ValueError(
+                f"mode must be a whole number from 0 to {point.multiplicity - 1}, not {mode!r}"
+            )
+        self._take(lambda: self._path.leave(point, mode, step), 1)
+        return self.load
+
+    @property
+    def points(self) -> tuple[SingularPoint, ...]:
+        """Limits and bifurcations that `follow` has gone over, in this order."""
+        return tuple(self._path.points) if "_path" in self.__dict__ else ()
 
     def _take(self, action, k: int) -> None:
-        load, time, direction = self.load, float(self.beam.time), self._direction
+        load, time = self.load, float(self.beam.time)
+        path = self.__dict__.get("_path")
+        before = None if path is None else (path.direction, list(path.points))
         self._problem.snapshot.take()
         try:
             action()
@@ -239,13 +295,15 @@ class StaticEquilibrium:
             self._problem.snapshot.restore()
             self._problem.factor.assign(load)
             self.beam.time.assign(time)
-            self._direction = direction
+            if "_path" in self.__dict__:
+                self._path.direction, self._path.points = before or (None, [])
             free = free_motion(self.beam, self._problem.ends)
             raise LoadStepFailed(str(failure), load=load, step=k - 1, free=free) from failure
 
     def solver_stats(self) -> dict[str, int]:
         """Solves, Newton and Krylov iterations since this was made."""
-        used = [self.__dict__[name] for name in ("_newton", "_path") if name in self.__dict__]
+        made = ("_newton", "_bordered")
+        used = [self.__dict__[name] for name in made if name in self.__dict__]
         names = ("solves", "newton_iterations", "krylov_iterations")
         return {name: sum(getattr(s, name) for s in used) for name in names}
 

@@ -163,15 +163,20 @@ class GroupNewton:
         normal: np.ndarray | None = None,
         slope: float = 0.0,
         step: float = 0.0,
-    ) -> None:
+    ) -> np.ndarray:
         """Solve from the present configuration, with a first guess and (bordered) the condition.
+
+        Returns
+        -------
+        numpy.ndarray
+            The displacement from that configuration.
 
         Raises
         ------
         SolveFailed
             If SNES does not converge or gives values that are not finite.
         """
-        u = self._problem.start()
+        u = start = self._problem.start()
         factor = float(self._problem.factor)
         if self._bordered:
             self._normal, self._slope, self._step = normal, slope, step
@@ -198,6 +203,12 @@ class GroupNewton:
         if factor is not None:
             self._problem.factor.assign(factor)
         self._problem.move(u)
+        return u - start
+
+    @property
+    def tangent(self) -> PETSc.Mat:
+        """The tangent stiffness that was assembled last; rows of what is held are those of 1."""
+        return self._tangent
 
     @staticmethod
     def _guarded(action) -> None:

@@ -17,12 +17,12 @@ from firedrake import (
     assemble,
     dot,
 )
-from petsc4py import PETSc
 from scipy.sparse.linalg import splu
 from ufl.core.expr import Expr
 
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.solvers.derived import refresh
+from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
 from fdgeom.systems.beam import Beam
 
 _EPS = np.finfo(float).eps
@@ -120,19 +120,20 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
 
     keep = np.concatenate(comm.allgather(free))
     forces = [rod.stress_work(stress, pose, test), *([-factor * external] if loaded else [])]
-    parts = [_gathered(comm, assemble(form).dat.data_ro.ravel()) for form in forces]
+    parts = [gathered(comm, assemble(form).dat.data_ro.ravel()) for form in forces]
 
     rate = _scipy(in_cells(rod.strain_rate(pose, trial)))[:, keep]
     rest = _scipy(rod.geometric_stiffness(stress, pose, trial, test))[keep][:, keep]
     mass = _scipy(rod.inertial_product(pose, trial, test))
-    lengths, stiffness = _gathered(comm, lengths), _gathered(comm, stiffness)
+    lengths, stiffness = gathered(comm, lengths), gathered(comm, stiffness)
     extent = lengths.sum()
     _check_equilibrium(beam, sum(parts)[keep], parts, (stiffness, lengths))
     symmetric, change = True, rod.load_stiffness(pose, trial, test) if loaded else None
     if change is not None and not change.empty():
         of_loads = load * _scipy(change)[keep][:, keep]
         rest = rest - of_loads
-        symmetric = _is_symmetric(rest, of_loads, keep, extent)
+        size = sparse.diags(np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep])
+        symmetric = is_symmetric(size @ rest @ size, size @ of_loads @ size)
     if symmetric:
         # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
         rest = (rest + rest.T) / 2
@@ -169,24 +170,15 @@ def _clean(strain: np.ndarray, lengths: np.ndarray, beam: Beam) -> None:
     strain[:, ~above] = 0.0
 
 
-def _gathered(comm, values: np.ndarray) -> np.ndarray:
-    return np.concatenate(comm.allgather(np.array(values)))
-
-
 def _scipy(form) -> sparse.csr_matrix:
     """The whole assembled matrix on every process."""
-    matrix: PETSc.Mat = assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat
-    rows, columns, values = matrix.getValuesCSR()
-    blocks = matrix.getComm().tompi4py().allgather((rows, columns, values))
-    size = matrix.getSize()
-    parts = [sparse.csr_matrix((v, c, r), shape=(len(r) - 1, size[1])) for r, c, v in blocks]
-    return sparse.vstack(parts, format="csr")
+    return to_scipy(assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat)
 
 
 def _check_equilibrium(beam: Beam, residual, parts, cells) -> None:
     stiffness, lengths = cells
     forces = sum(np.abs(part).max() for part in parts)
-    position = _gathered(beam.comm, beam.position.dat.data_ro.ravel())
+    position = gathered(beam.comm, beam.position.dat.data_ro.ravel())
     # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.
     stiff = (np.abs(stiffness).max(axis=(1, 2)) / lengths).max()
     allowed = 1e-6 * forces + 1e-12 * stiff * np.abs(position).max()
@@ -196,15 +188,6 @@ def _check_equilibrium(beam: Beam, residual, parts, cells) -> None:
             f"beam: its configuration is no equilibrium at that load (unbalanced by {worst:.3g}, "
             f"forces up to {forces:.3g}): solve for one with fdgeom.StaticEquilibrium"
         )
-
-
-def _is_symmetric(rest, of_loads, keep: np.ndarray, extent: float) -> bool:
-    """Whether the loads are conservative: what they make unsymmetric, the stress makes up for."""
-    size = np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep]
-    scale = sparse.diags(size)
-    skew = scale @ (rest - rest.T) @ scale
-    # Newton's method leaves 1e-12 of the forces, and for wires the round-off of the axial force.
-    return abs(skew).max() <= 1e-6 * abs(scale @ of_loads @ scale).max()
 
 
 def _inverse_root(mass: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matrix:

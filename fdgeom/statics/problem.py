@@ -13,6 +13,7 @@ from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.statics.gathered import gathered
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.ends import HeldEnd
 
@@ -90,6 +91,7 @@ class EquilibriumProblem:
         tangent += rod.geometric_stiffness(self._stress, pose, trial, test)
         change = rod.load_stiffness(pose, trial, test)
         self._tangent_form = tangent if change.empty() else tangent - self.factor * change
+        self._change_form = None if change.empty() else self.factor * change
         # σ = C (ε(g_r) - ε₀ + B Δu), constant in each cell: tested there with 1 / its length.
         probe = TestFunction(self._stress.function_space())
         strain = rod.elastic_strain(reference) + rod.strain_rate(reference, self._increment)
@@ -106,6 +108,17 @@ class EquilibriumProblem:
     @cached_property
     def _matrix(self) -> MatrixAssembly:
         return MatrixAssembly(self._tangent_form, "aij")
+
+    @cached_property
+    def _change(self) -> MatrixAssembly:
+        return MatrixAssembly(self._change_form, "aij")
+
+    @cached_property
+    def free(self) -> np.ndarray:
+        """Which of all processes' degrees of freedom are not held, on every process."""
+        own = np.ones(self._size, dtype=bool)
+        own[self.held] = False
+        return gathered(self.comm, own)
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -145,6 +158,10 @@ class EquilibriumProblem:
         first, _ = matrix.getOwnershipRange()
         matrix.zeroRows((first + self.held).astype(PETSc.IntType), diag=1.0)
         return matrix
+
+    def load_tangent(self) -> PETSc.Mat | None:
+        """What the loads take from the tangent; None where it does not change with the shape."""
+        return None if self._change_form is None else self._change.assemble()
 
     def _set_reference(self) -> None:
         for reference, present in zip(self._reference, self._present, strict=True):

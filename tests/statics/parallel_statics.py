@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 from firedrake import COMM_WORLD, IntervalMesh, as_vector, pi, sin
-from statics.rod_cases import arch, bend, section
+from statics.rod_cases import arch, bend, cantilever, section
 from verification.parallel_beam import gathered
 
 import fdgeom as fg
@@ -28,6 +28,13 @@ def everything() -> dict:
     statics = fg.StaticEquilibrium(beam)
     out["path"] = [statics.follow(0.1) for _ in range(12)]
     out["arch"] = gathered(beam.position)
+
+    beam = cantilever(12, 1.0, EA=1e4)
+    beam.loads = (fg.Load(force=(-1.0, 0, 0), at="right"),)
+    statics = fg.StaticEquilibrium(beam)
+    statics.follow(1e-3)
+    out["buckling"] = [p.load for p in statics.points]
+    out["multiplicity"] = [p.multiplicity for p in statics.points]
 
     beam = fg.Beam(
         IntervalMesh(9, 1.0),

@@ -200,6 +200,16 @@ def test_limit_point_of_an_arch():
         # A parabola through the three highest.
         a, b, c = np.polyfit([-1, 0, 1], loads[k - 1 : k + 2], 2)
         limits.append(c - b**2 / (4 * a))
+        # What the path says of itself: where the parabola has it, to its third order. Before that
+        # the arch could leave its plane.
+        side = statics.points[0]
+        (limit,) = (p for p in statics.points if p.kind == "limit")
+        assert limit.multiplicity == 1
+        assert limit.load == pytest.approx(limits[-1], rel=1e-3)
+        assert limit.load >= loads[k] * (1 - 1e-9)
+        assert side.kind == "bifurcation"
+        mode = along(side.modes[0])
+        assert np.abs(mode[:, [1, 3, 5]]).max() < 1e-6 * np.abs(mode[:, [0, 2, 4]]).max()
     assert (limits[0] - limits[1]) / (limits[1] - limits[2]) == pytest.approx(4, rel=0.1)
     extrapolated = limits[2] + (limits[2] - limits[1]) / 3
     # Printed to three digits; EA = 100 EI/R² costs nothing there.

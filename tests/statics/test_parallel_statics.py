@@ -14,5 +14,7 @@ def test_same_equilibria_as_serial(on_ranks):
     assert np.array_equal(serial["kept"], serial["given"])
     for name, expected in serial.items():
         size = np.abs(expected).max()
-        # Another factorisation; the iterations end at 1e-12 of the size, stresses lose EA/EI.
-        assert results[name] == pytest.approx(expected, rel=1e-10, abs=1e-10 * size), name
+        # Another factorisation; the iterations end at 1e-12 of the size, stresses lose EA/EI, and
+        # so does the eigenvalue that goes through zero.
+        allowed = 1e-8 if name == "buckling" else 1e-10
+        assert results[name] == pytest.approx(expected, rel=allowed, abs=allowed * size), name

@@ -1,0 +1,30 @@
+"""Whole matrices on every process, and whether loads leave them symmetric."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sparse
+from petsc4py import PETSc
+
+
+def gathered(comm, values: np.ndarray) -> np.ndarray:
+    """The values of all processes, one after the other."""
+    return np.concatenate(comm.allgather(np.array(values)))
+
+
+def to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:
+    """The whole matrix on every process."""
+    rows, columns, values = matrix.getValuesCSR()
+    blocks = matrix.getComm().tompi4py().allgather((rows, columns, values))
+    size = matrix.getSize()
+    parts = [sparse.csr_matrix((v, c, r), shape=(len(r) - 1, size[1])) for r, c, v in blocks]
+    return sparse.vstack(parts, format="csr")
+
+
+def is_symmetric(stiffness: sparse.csr_matrix, of_loads: sparse.csr_matrix) -> bool:
+    """Whether the loads are conservative: what they make unsymmetric, the stress makes up for.
+
+    ``of_loads`` is their part of the stiffness. Newton's method leaves 1e-12 of the forces, and for
+    wires the round-off of the axial force; without loads nothing else is unsymmetric.
+    """
+    return abs(stiffness - stiffness.T).max() <= 1e-6 * abs(of_loads).max()

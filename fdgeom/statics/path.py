@@ -1,0 +1,296 @@
+"""The path of equilibria as the loads grow: its steps, the points where it turns or branches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from firedrake import Function
+from scipy.optimize import brentq
+
+from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.held import SolveFailed
+from fdgeom.statics.newton import GroupNewton
+from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.stability import Tangent
+
+# Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
+_AWAY, _TURN = 0.5, 0.5
+# Of a step: the least part that is tried. Of the way to a singular point: how closely it is found,
+# and how far before and behind it the stiffness is not near singular.
+_LEAST, _CLOSE, _OFF = 2.0**-20, 1e-6, 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class SingularPoint:
+    """A point of a path of equilibria where the tangent stiffness is singular.
+
+    Attributes
+    ----------
+    kind : {"limit", "bifurcation"}
+        "limit": the load is at its largest or smallest there, and the path turns round. "bifurcation":
+        the load goes on, and other paths leave in the direction of the modes.
+    load : float
+        The load factor.
+    modes : tuple of Function, CG1, 6 components
+        φ with K φ = 0: rotation in the body frame, translation in space; of length 1 in the norm of
+        `StaticEquilibrium.follow`. As many as eigenvalues change their sign.
+    position, orientation : Function
+        The configuration.
+    """
+
+    kind: str
+    load: float
+    modes: tuple[Function, ...] = field(repr=False)
+    position: Function = field(repr=False)
+    orientation: Function = field(repr=False)
+    direction: np.ndarray = field(repr=False)
+
+    @property
+    def multiplicity(self) -> int:
+        """How many eigenvalues of the tangent stiffness change their sign."""
+        return len(self.modes)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point of the path: the load, the unit direction (du, dλ) of the path, and the stiffness."""
+
+    load: float
+    du: np.ndarray
+    slope: float
+    stiffness: Tangent
+
+    @property
+    def negative(self) -> int:
+        return self.stiffness.negative
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """What a part of a step must meet, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
+
+    normal: np.ndarray
+    slope: float
+    size: float
+    du: np.ndarray
+    dload: float
+
+
+class EquilibriumPath:
+    """Continuation of the equilibria of a problem by arc length.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        At an equilibrium.
+    newton : GroupNewton
+        Bordered.
+
+    Attributes
+    ----------
+    direction : ndarray or None
+        The direction of the path at the end of the last step; None before the first.
+    points : list of SingularPoint
+        Those that steps have gone over.
+    """
+
+    def __init__(self, problem: EquilibriumProblem, newton: GroupNewton) -> None:
+        self._problem, self._newton = problem, newton
+        self._beam = problem.beam
+        self._start = Snapshot((self._beam.position, self._beam.orientation))
+        self._load = 0.0
+        self.direction: np.ndarray | None = None
+        self.points: list[SingularPoint] = []
+
+    # --- steps ---------------------------------------------------------------------------------------
+    def step(self, length: float, load_step: float | None = None) -> None:
+        """Go along the path, in parts; not past a bifurcation nor a change of load.
+
+        Raises
+        ------
+        SolveFailed
+            If even a small part does not converge, or leads away from the path.
+        """
+        begin, left, part = float(self._problem.factor), abs(length), abs(length)
+        here = self._here(self.direction)
+        while left > _LEAST * abs(length):
+            part = min(part, left)
+            condition = self._arc(here, np.copysign(part, length))
+            last = load_step is not None and abs(here.load + condition.dload - begin) >= load_step
+            if last:
+                condition = self._to_load(here, condition, begin, load_step)
+            self._mark()
+            try:
+                there, point, done = self._part(here, condition)
+                if load_step is not None and abs(there.load - begin) > load_step * (1 + 1e-9):
+                    raise SolveFailed("the load changes by more than load_step")
+            except SolveFailed as failure:
+                part /= 2
+                self._restore()
+                if part < _LEAST * abs(length):
+                    raise SolveFailed(f"in parts as small as {part:.2g}: {failure}") from failure
+                continue
+            self.direction, here = there.du, there
+            if point is not None:
+                self.points.append(point)
+            if (last and done == 1.0) or (point is not None and point.kind == "bifurcation"):
+                return
+            left -= done * part
+            part *= 2
+
+    def leave(self, point: SingularPoint, mode: int, length: float) -> None:
+        """Go to a bifurcation point and from there to the branch along one of its modes."""
+        problem, weights = self._problem, self._problem.weights
+        for function, source in (
+            (self._beam.position, point.position),
+            (self._beam.orientation, point.orientation),
+        ):
+            function.assign(source)
+        problem.factor.assign(point.load)
+        # The branch is sought across the path that has been followed.
+        across = point.modes[mode].dat.data_ro.ravel().copy()
+        across -= self._dot(across, point.direction) * point.direction
+        across /= np.sqrt(self._dot(across, across))
+        self._mark()
+        part = length
+        while True:
+            condition = _Condition(weights * across, 0.0, part, part * across, 0.0)
+            try:
+                self._go(condition)
+                there = self._here(np.sign(length) * across)
+                break
+            except SolveFailed:
+                part /= 2
+                self._restore()
+                if abs(part) < _OFF * abs(length):
+                    raise
+        self.direction = there.du
+        if part != length:
+            self.step(abs(length - part))
+
+    def _mark(self) -> None:
+        self._start.take()
+        self._load = float(self._problem.factor)
+
+    def _restore(self) -> None:
+        self._start.restore()
+        self._problem.factor.assign(self._load)
+
+    # --- a part of a step ------------------------------------------------------------------------------
+    def _here(self, forward: np.ndarray | None) -> _Place:
+        """The present point, its direction along ``forward`` (to higher loads if there is none)."""
+        weights = self._problem.weights
+        normal, slope = (
+            (np.zeros_like(weights), 1.0) if forward is None else (weights * forward, 0.0)
+        )
+        du, dload = self._newton.tangent_of_path(normal, slope)
+        length = np.sqrt(self._dot(du, du))
+        if not (np.isfinite(length) and length > 0):
+            raise SolveFailed("the loads do not move the beam: there is no path to follow")
+        stiffness = Tangent(self._problem, self._newton.tangent)
+        return _Place(float(self._problem.factor), du / length, dload / length, stiffness)
+
+    def _arc(self, here: _Place, size: float) -> _Condition:
+        """In the plane normal to the path (Riks)."""
+        normal = self._problem.weights * here.du
+        return _Condition(normal, 0.0, size, size * here.du, size * here.slope)
+
+    @staticmethod
+    def _to_load(here: _Place, arc: _Condition, begin: float, load_step: float) -> _Condition:
+        """To the bound of the load in that direction."""
+        change = begin + np.copysign(load_step, arc.dload) - here.load
+        return _Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
+
+    def _go(self, condition: _Condition, fraction: float = 1.0) -> None:
+        """Meet a fraction of a condition, from the mark."""
+        du = fraction * condition.du
+        moved = self._newton.solve(
+            du,
+            fraction * condition.dload,
+            normal=condition.normal,
+            slope=condition.slope,
+            step=fraction * condition.size,
+        )
+        off = moved - du
+        if self._dot(off, off) > _AWAY**2 * self._dot(du, du):
+            raise SolveFailed("the equilibrium that was found is far from the tangent of the path")
+
+    def _part(self, here: _Place, condition: _Condition):
+        """The place at its end, the first singular point on the way, and how much of it was gone."""
+        self._go(condition)
+        there = self._here(here.du)
+        if self._dot(here.du, there.du) < _TURN:
+            raise SolveFailed("the path turns by more than 60 degrees")
+        if there.negative == here.negative:
+            return there, None, 1.0
+        near, behind, load = self._bracket(here, condition)
+        end = _beyond(behind)
+        if load is None:
+            return self._at(here, condition, end), None, end
+        before, after = (self._at(here, condition, f) for f in ((1 - _OFF) * near, end))
+        kind = "limit" if before.slope * after.slope < 0 else "bifurcation"
+        at = self._at(here, condition, behind)
+        point = self._point(kind, load, abs(after.negative - here.negative), at)
+        if kind == "limit" and after.negative == there.negative:
+            end = 1.0
+        return self._at(here, condition, end), point, end
+
+    def _at(self, here: _Place, condition: _Condition, fraction: float) -> _Place:
+        """Go to a fraction of a condition."""
+        self._restore()
+        if fraction:
+            self._go(condition, fraction)
+        return self._here(here.du)
+
+    def _bracket(self, here: _Place, condition: _Condition):
+        """Fractions before and behind the first change of sign of an eigenvalue, and the load there.
+
+        None for the load if no eigenvalue is zero there: pivots of an unsymmetric stiffness alone.
+        """
+        seen: dict[float, tuple[float, float]] = {}
+
+        def nearest(fraction: float) -> float:
+            place = self._at(here, condition, fraction)
+            (value, *_), _ = place.stiffness.nearest(1)
+            value = abs(value) if place.negative == here.negative else -abs(value)
+            seen[fraction] = (value, place.load)
+            return value
+
+        brentq(nearest, 0.0, 1.0, xtol=1e-12, rtol=_CLOSE)
+        behind = min(fraction for fraction, (value, _) in seen.items() if value < 0)
+        near = max(fraction for fraction in seen if fraction < behind)
+        (a, first), (b, second) = seen[near], seen[behind]
+        if max(abs(a), abs(b)) > 1e-3 * max(abs(value) for value, _ in seen.values()):
+            return near, behind, None
+        return near, behind, first + (second - first) * a / (a - b)
+
+    def _point(self, kind: str, load: float, crossing: int, at: _Place) -> SingularPoint:
+        _, vectors = at.stiffness.nearest(max(1, crossing))
+        problem = self._problem
+        modes = []
+        for k, vector in enumerate(vectors.T):
+            mode, everything = (
+                Function(problem.space, name=f"mode{k + 1}"),
+                np.zeros(problem.free.shape),
+            )
+            everything[problem.free] = vector
+            size = mode.dat.data_ro.size
+            first = problem.comm.scan(size) - size
+            mode.dat.data_wo[...] = everything[first : first + size].reshape(-1, 6)
+            modes.append(mode)
+        position, orientation = (
+            f.copy(deepcopy=True) for f in (self._beam.position, self._beam.orientation)
+        )
+        return SingularPoint(kind, load, tuple(modes), position, orientation, at.du)
+
+    def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
+        """a·W b."""
+        return self._problem.comm.allreduce(float(self._problem.weights @ (a * b)))
+
+
+def _beyond(fraction: float) -> float:
+    """A little more, in ten binary digits: what follows does not depend on the last ones."""
+    end = (1 + _OFF) * fraction
+    unit = 2.0 ** (np.floor(np.log2(end)) - 9)
+    return min(1.0, float(np.ceil(end / unit) * unit))

@@ -1,0 +1,99 @@
+"""Where the tangent stiffness at an equilibrium becomes singular: its sign and nearest eigenvalues."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sparse
+from petsc4py import PETSc
+from scipy.sparse.linalg import SuperLU, splu
+
+from fdgeom.solvers.held import SolveFailed
+from fdgeom.statics.eigen import nearest, nearest_complex
+from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
+from fdgeom.statics.problem import EquilibriumProblem
+
+
+class Tangent:
+    """The tangent stiffness K of the free degrees of freedom, in the norm of a displacement.
+
+    With W the weights of that norm, K φ = μ W φ: the whole matrix on every process.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        At an equilibrium.
+    matrix : PETSc.Mat
+        Its tangent there.
+    """
+
+    def __init__(self, problem: EquilibriumProblem, matrix: PETSc.Mat) -> None:
+        self._comm = problem.comm
+        self._root = 1 / np.sqrt(gathered(problem.comm, problem.weights)[problem.free])
+        scaled = self._scaled(matrix, problem.free)
+        of_loads = problem.load_tangent()
+        self.symmetric = of_loads is None or is_symmetric(
+            scaled, self._scaled(of_loads, problem.free)
+        )
+        self._matrix = (scaled + scaled.T) / 2 if self.symmetric else scaled
+
+    def _scaled(self, matrix: PETSc.Mat, free: np.ndarray) -> sparse.csr_matrix:
+        scale = sparse.diags(self._root)
+        return scale @ to_scipy(matrix)[free][:, free] @ scale
+
+    @cached_property
+    def _factors(self) -> SuperLU:
+        try:
+            # Without exchanges: L D Lᵀ where K is symmetric, whose D has the inertia of K.
+            return splu(
+                self._matrix.tocsc(),
+                permc_spec="MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={"SymmetricMode": True},
+            )
+        except RuntimeError as error:
+            raise SolveFailed(f"the tangent stiffness is singular: {error}") from error
+
+    @cached_property
+    def negative(self) -> int:
+        """How many pivots of K = L D U are negative.
+
+        So many eigenvalues are negative where K is symmetric (Sylvester). Where it is not, their
+        number is odd or even with that of the negative real eigenvalues, as the determinant's sign
+        says; it may change by two where none is zero.
+        """
+        factors = self._factors
+        found = int((factors.U.diagonal() < 0).sum())
+        if not np.array_equal(factors.perm_r, factors.perm_c):
+            # A pivot was zero to the last bit, and rows have been exchanged.
+            if self.symmetric:
+                found = int((np.linalg.eigvalsh(self._matrix.toarray()) < 0).sum())
+            else:
+                found = (found + _parity(factors.perm_r) + _parity(factors.perm_c)) % 2
+        # Round-off may differ between processes.
+        return self._comm.bcast(found)
+
+    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The real eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
+        size = len(self._root)
+        if self.symmetric:
+            values, vectors = nearest(self._factors.solve, size, number, 0.0)
+        else:
+            values, vectors = nearest_complex(self._factors.solve, size, number + 3, 0.0)
+            real = np.flatnonzero(np.abs(values.imag) <= 1e-9 * np.abs(values))
+            if not len(real):
+                raise SolveFailed("no real eigenvalue of the tangent stiffness near zero")
+            real = real[np.argsort(np.abs(values[real]))][:number]
+            values, vectors = values[real].real, vectors[:, real].real
+            vectors /= np.linalg.norm(vectors, axis=0)
+        vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(values))])
+        return self._comm.bcast((values, self._root[:, None] * vectors))
+
+
+def _parity(permutation: np.ndarray) -> int:
+    """0 for an even permutation, 1 for an odd one."""
+    size = len(permutation)
+    graph = sparse.csr_matrix((np.ones(size), (np.arange(size), permutation)), shape=(size, size))
+    cycles, _ = sparse.csgraph.connected_components(graph)
+    return (size - cycles) % 2
