@@ -50,13 +50,13 @@ def spin(beam, omega, drift=(0.0, 0.0, 0.0)):
     beam.velocity.dat.data[:, 3:] = arrays.quaternion.rotate_inverse(q, linear)
 
 
-def sprung_chain(**options):
+def sprung_chain():
     """A slide from the ground, a hinge and a ball, all with springs and dampers; a turned end."""
     turned = fg.GivenPose(orientation=lambda t: as_vector([1, 0, 0, 0.4 * t**2]))
     beams = [
-        straight((0, 0, 0), (0, 1, 0), 2, **options),
-        straight((0, 1, 0), (0, 1, 1), 2, **options),
-        straight((0, 1, 1), (1, 1, 1), 2, right=turned, **options),
+        straight((0, 0, 0), (0, 1, 0), 2, damping=0.01),
+        straight((0, 1, 0), (0, 1, 1), 2, damping=0.01),
+        straight((0, 1, 1), (1, 1, 1), 2, right=turned, damping=0.01),
     ]
     joints = [
         fg.Prismatic(

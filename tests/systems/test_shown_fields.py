@@ -58,7 +58,7 @@ def test_fields_of_a_curved_beam(tmp_path, method, curvature):
 
 def test_fields_of_an_assembly(tmp_path):
     """Each cell is a piece of a beam and says of which; stress with its viscous part."""
-    assembly = sprung_chain(damping=0.01)
+    assembly = sprung_chain()
     stepper = fg.GeneralizedAlpha(assembly, 0.01)
     stepper.run(steps=20, output=fg.VTKOutput(tmp_path / "a.pvd", every=20), progress=False)
     points, fields, cells = read_vtu(tmp_path / "a" / "a_1.vtu")
