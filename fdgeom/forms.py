@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Argument, Cofunction, Function, split
-from ufl.algorithms import expand_derivatives, replace
-from ufl.classes import Form, Zero
+from firedrake import Argument, Cofunction, Function, TestFunction, split
+from ufl.algorithms import expand_derivatives, extract_coefficients, replace
+from ufl.algorithms.apply_integral_scaling import compute_integrand_scaling_factor
+from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
+from ufl.classes import Division, Form, Integral, Product, Sum, Zero
 from ufl.core.expr import Expr
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
@@ -80,6 +82,54 @@ def tidy(form: Form) -> Form:
     return Form([i for i in form.integrals() if not isinstance(i.integrand(), Zero)])
 
 
+def with_fixed_quadrature(functional: Form, state: Function) -> Form:
+    """A functional and its derivatives by one quadrature.
+
+    Where an integral says no degree, and the one that would be estimated for its derivative by the
+    state is another (as for functions that are no polynomials), all get the higher of the two.
+    """
+    test, fixed = TestFunction(state.function_space()), []
+    for integral in tidy(functional).integrals():
+        metadata = integral.metadata()
+        if "quadrature_degree" not in metadata:
+            slope = tidy(ufl.derivative(Form([integral]), state, test)).integrals()
+            own = _degree(integral)
+            highest = max((_degree(i) for i in slope), default=own)
+            if highest != own:
+                degree = max(own, highest) + compute_integrand_scaling_factor(integral)[1]
+                integral = integral.reconstruct(metadata={**metadata, "quadrature_degree": degree})
+        fixed.append(integral)
+    return Form(fixed)
+
+
+def _degree(integral: Integral) -> int:
+    degree = estimate_total_polynomial_degree(integral.integrand())
+    return max(degree) if isinstance(degree, tuple) else degree
+
+
+def summands(expression: Expr) -> list[Expr]:
+    """The terms of a sum; a factor without functions before a bracket is multiplied into it."""
+    if isinstance(expression, Sum):
+        return [term for operand in expression.ufl_operands for term in summands(operand)]
+    if isinstance(expression, (Product, Division)):
+        a, b = expression.ufl_operands
+        if not extract_coefficients(b):
+            return [expression._ufl_expr_reconstruct_(term, b) for term in summands(a)]
+        if isinstance(expression, Product) and not extract_coefficients(a):
+            return [a * term for term in summands(b)]
+    return [expression]
+
+
+def sorted_by(functional: Form, function: Function) -> tuple[Form, Form]:
+    """The terms of a functional that hold a function, and those that do not."""
+    holding, others = [], []
+    for integral in tidy(functional).integrals():
+        for term in summands(integral.integrand()):
+            held = function in extract_coefficients(term)
+            (holding if held else others).append(integral.reconstruct(integrand=term))
+    return Form(holding), Form(others)
+
+
 def is_zero(form) -> bool:
     """Whether a form has no integral left (symbolically)."""
     return isinstance(form, ufl.ZeroBaseForm) or (isinstance(form, Form) and form.empty())
@@ -96,12 +146,15 @@ def is_affine(residual: Form, unknown: Function) -> bool:
     return is_zero(jacobian) or not depends_on(jacobian, unknown)
 
 
-def polynomial_degree(functional: Form, state: Function, highest: int = 8) -> int | None:
-    """Degree of a functional as a polynomial in ``state``, or None if above ``highest`` or no polynomial."""
+def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> int | None:
+    """Degree of a functional as a polynomial in ``state`` (one or several Functions together).
+
+    None if above ``highest`` or no polynomial.
+    """
     form = functional
-    direction = Function(state.function_space())
+    directions = [(f, Function(f.function_space())) for f in state]
     for degree in range(highest + 1):
-        form = tidy(ufl.derivative(form, state, direction))
+        form = tidy(sum((ufl.derivative(form, f, d) for f, d in directions), Form([])))
         if is_zero(form):
             return degree
     return None

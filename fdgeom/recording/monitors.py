@@ -76,7 +76,10 @@ class FormMonitor:
 
 
 class Energy(FormMonitor):
-    """The system's energies: "energy" is the total; a beam adds its kinetic and potential parts."""
+    """The system's energies: "energy" is the total, "kinetic_energy", "potential_energy" (of a beam
+    the elastic one) and "load_potential" (of gravity and dead forces) are its parts, as far as the
+    system has them.
+    """
 
     def _forms(self, system) -> dict:
         return _provided(system, "energies", "Energy()")

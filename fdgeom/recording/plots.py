@@ -13,6 +13,9 @@ from .snapshots import Snapshots
 from .space import space_axes, trim
 from .units import check_units, labelled
 
+#: Parts of an energy, as `Energy` records them.
+ENERGY_PARTS = ("kinetic_energy", "potential_energy", "load_potential")
+
 # Each with its own dash or marker: told apart in print without colour.
 STYLES = (
     {"color": "black", "linestyle": "-"},
@@ -49,7 +52,8 @@ def plot_energy(
     ax : matplotlib Axes, optional
         A new figure by default.
     names : sequence of str, optional
-        By default every recorded name that ends in "energy", or only "energy" with `deviation`.
+        By default "energy" and those of its parts that are recorded ("kinetic_energy",
+        "potential_energy", "load_potential"), or only "energy" with `deviation`.
     deviation : bool
         Draw (H - H(0)) / |H(0)| instead of H (not divided where H(0) = 0).
     title : str, optional
@@ -62,7 +66,7 @@ def plot_energy(
     """
     _check("history", history, History, "as run(...) returns it")
     if names is None:
-        parts = [n for n in history.names if n.endswith("_energy") and not deviation]
+        parts = [n for n in history.names if n in ENERGY_PARTS and not deviation]
         names = ["energy", *parts]
     ax = _axes(ax, history, names, "Energy()")
     units = check_units(units, names)

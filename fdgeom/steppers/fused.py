@@ -56,6 +56,8 @@ class FusedSteps:
         self._units: dict[bool, tuple[Unit, object]] = {}
 
     def _add(self, substep, tolerances) -> list[tuple]:
+        if substep.stage.auxiliary:
+            raise CannotCompile(f"{substep.name}: auxiliary functions are solved for")
         if any(e.target is not None for e in substep.stage.essential):
             raise CannotCompile(f"{substep.name}: a motion is prescribed as a function of time")
         if substep.stage.essential and len(substep.stage.unknown.function_space()) > 1:

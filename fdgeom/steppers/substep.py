@@ -30,22 +30,31 @@ class Rule:
         ``residual(system, stage, dt)`` gives the form.
     reach : float
         new = old + reach (stage - old).
+    stage : callable, optional
+        ``stage(system, active)`` makes the unknown; that of ``system.stage`` if not given.
     """
 
     residual: Callable[[PoissonSystem, Stage, Expr], Form]
     reach: float
+    stage: Callable[[PoissonSystem, Sequence[int]], Stage] = lambda system, active: system.stage(
+        active
+    )
 
 
 def _change(system: PoissonSystem, stage: Stage) -> tuple[Expr, ...]:
     return tuple(new - old for new, old in zip(stage.state, system.parts, strict=True))
 
 
-def defining_gradient(system: PoissonSystem, stage: Stage) -> Form:
-    """⟨b, w⟩ = dh(z)[w] for a stage whose gradient b is an unknown; nothing otherwise."""
+def defining(system: PoissonSystem, stage: Stage) -> Form:
+    """What determines the unknowns of a stage beside the state.
+
+    ⟨b, w⟩ = dh(z)[w] where the gradient b is one, and the conditions of auxiliary functions.
+    """
     if stage.gradient_test is None:
-        return Form([])
+        return stage.conditions
     w = stage.gradient_test
-    return system.pairing(w, stage.gradient) - system.energy_derivative(w, stage.state)
+    slope = system.energy_derivative(w, stage.state, stage.auxiliary)
+    return system.pairing(w, stage.gradient) - slope + stage.conditions
 
 
 def _midpoint(system, stage, dt):
@@ -55,12 +64,16 @@ def _midpoint(system, stage, dt):
     return (
         system.pairing(stage.test, _change(system, stage))
         - 0.5 * dt * flow
-        + defining_gradient(system, stage)
+        + defining(system, stage)
     )
 
 
 def _trapezoidal(system, stage, dt):
     # The stage is the new value: ⟨w, z¹ - z⁰⟩ = Δt/2 ({w, h}(z¹) + {w, h}(z⁰)).
+    if stage.auxiliary:
+        raise ValueError(
+            "system: the trapezoidal rule does not treat auxiliary functions; take ImplicitMidpoint"
+        )
     if stage.gradient_test is not None:
         raise ValueError("system: the trapezoidal rule needs a pointwise variational derivative")
     held = [system.frozen_gradient(k) for k in range(len(system.parts))]
@@ -201,7 +214,7 @@ class Substep(Solve):
         companions: Mapping,
     ) -> None:
         dt = Constant(0.0, name="dt")
-        stage = system.stage(active)
+        stage = rule.stage(system, active)
         super().__init__(
             " and ".join(system.names[k] for k in active),
             stage,
@@ -221,7 +234,7 @@ class Substep(Solve):
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:
     """What writes the new parts, and the fields that move with them, after the solve."""
-    pieces = stage.unknown.subfunctions if len(stage.active) > 1 or stage.gradient_test else ()
+    pieces = stage.unknown.subfunctions if len(stage.unknown.function_space()) > 1 else ()
     plain = {stage.unknown: flatten(pieces)} if pieces else {}
     new = {}
     for k in stage.active:

@@ -33,6 +33,7 @@ from fdgeom.systems.beam_ends import BeamEnd, left_and_right
 from fdgeom.systems.beam_output import momentum_forms, output_fields
 from fdgeom.systems.beam_reactions import BeamReactions
 from fdgeom.systems.chain import Chain
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.fields import body_matrix, sample_shape
 from fdgeom.systems.joints.places import Place
 from fdgeom.systems.made_of import beam_parameters
@@ -296,7 +297,7 @@ class Beam(PoissonSystem):
         return coupling * self._inside + self.at_nodes(inner(momentum, se3.bracket(beta, alpha)))
 
     # --- how the steppers see it -------------------------------------------------------------------
-    def gradient(self, state):
+    def gradient(self, state, auxiliary=()):
         strain, momentum = state
         return self.stress(strain), dot(self.compliance_of_inertia, momentum)
 
@@ -415,14 +416,6 @@ class Beam(PoissonSystem):
         self.momentum.interpolate(dot(self.inertia, self.velocity))
 
     # --- numbers -------------------------------------------------------------------------------------
-    def kinetic_energy(self) -> float:
-        """½⟨μ, D₁⁻¹μ⟩."""
-        return self._value("kinetic", lambda: self._kinetic(*self.parts))
-
-    def potential_energy(self) -> float:
-        """½⟨D₂γ, γ⟩, the energy of the elastic strain."""
-        return self._value("potential", lambda: self._potential(*self.parts))
-
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum ∫ R n in space, shape (3,)."""
         return self._vector("linear_momentum")
@@ -459,12 +452,12 @@ class Beam(PoissonSystem):
         return self._held["momenta"]
 
     def energies(self) -> dict[str, Form]:
-        kinetic, potential = self._kinetic(*self.parts), self._potential(*self.parts)
-        return {
-            "kinetic_energy": kinetic,
-            "potential_energy": potential,
-            "energy": kinetic + potential,
-        }
+        """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of gravity and dead forces, and the sum.
+
+        The last part is a function of the configuration, and there where there are such loads.
+        """
+        load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
+        return named_energies(self._kinetic(*self.parts), self._potential(*self.parts), load)
 
     # --- what the recording reads ----------------------------------------------------------------------
     def parameters(self) -> dict[str, object]:

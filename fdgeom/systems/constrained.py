@@ -24,6 +24,7 @@ from fdgeom.forms import check_functional, copy_into, is_zero, tidy
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
 from fdgeom.systems.constraint import Constraint, check_at_rest, fixed_values, mechanical_energy
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.hamiltonian import HamiltonianSystem
 from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.projection import Projection
@@ -119,27 +120,14 @@ class ConstrainedSystem(MechanicalSystem):
         """dV(q)[w] at the present configuration."""
         return derivative(self._potential, self.q, w)
 
-    # --- numbers -------------------------------------------------------------------------------
-    def kinetic_energy(self) -> float:
-        """T(p)."""
-        return self._value("kinetic")
-
-    def potential_energy(self) -> float:
-        """V(q)."""
-        return self._value("potential")
-
     # --- what the recording reads ----------------------------------------------------------------
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""
         return {"q": self.q, "p": self.p, "multiplier": self.multiplier}
 
     def energies(self) -> dict[str, Form]:
-        """Energy functionals by name; ``"energy"`` is the total."""
-        return {
-            "energy": self._kinetic + self._potential,
-            "kinetic": self._kinetic,
-            "potential": self._potential,
-        }
+        """T(p), V(q) and their sum."""
+        return named_energies(self._kinetic, self._potential)
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
-from fdgeom.forms import is_zero, parts_of, tidy
+from fdgeom.forms import is_zero, parts_of, sorted_by, tidy
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.poisson import PoissonSystem
 from fdgeom.words import shown
 
@@ -81,6 +82,10 @@ class HamiltonianSystem(PoissonSystem):
         """
         w_q, w_p = parts_of(test, self.shapes, "test")
         return self.energy_derivative((-w_p, w_q), at)
+
+    def energies(self) -> dict[str, Form]:
+        """The energy, and of it the terms with p (kinetic) and those without it (potential)."""
+        return named_energies(*sorted_by(self.energy_form(), self.p))
 
     @property
     def is_separable(self) -> bool:

@@ -8,9 +8,10 @@ from firedrake import Function, TestFunction, TrialFunction, assemble, derivativ
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.forms import check_functional, depends_on, substitute, tidy
+from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, tidy
 from fdgeom.solvers.saddle import deficiency
 from fdgeom.systems.constraint import Constraint, check_at_rest, fixed_values
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.projection import Projection
 from fdgeom.taping import not_taped
@@ -102,8 +103,12 @@ class LagrangianSystem(MechanicalSystem):
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
     def energies(self) -> dict[str, Form]:
-        """The energy ∂L/∂q̇[q̇] - L."""
-        return {"energy": tidy(self.momentum(self._v, self.q, self._v) - self._lagrangian)}
+        """The energy ∂L/∂q̇[q̇] - L: of the terms of L with q̇ the kinetic one, of those without
+        it the potential one.
+        """
+        moving, resting = sorted_by(self._lagrangian, self._v)
+        kinetic = tidy(self.momentum(self._v, self.q, self._v) - moving)
+        return named_energies(kinetic, tidy(-resting))
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:

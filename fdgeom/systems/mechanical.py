@@ -8,11 +8,11 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.systems.constraint import Constraint
+from fdgeom.systems.energies import Energies
 
 
-class MechanicalSystem:
+class MechanicalSystem(Energies):
     """Base of systems of a configuration q, a momentum or velocity, and perhaps a constraint."""
 
     q: Function
@@ -34,10 +34,6 @@ class MechanicalSystem:
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""
-        raise NotImplementedError
-
-    def energies(self) -> dict[str, Form]:
-        """Energy functionals by name; ``"energy"`` is the total."""
         raise NotImplementedError
 
     def parameters(self) -> dict[str, object]:
@@ -68,15 +64,6 @@ class MechanicalSystem:
         return {}
 
     # --- numbers -------------------------------------------------------------------------------
-    def energy(self) -> float:
-        """The total energy."""
-        return self._value("energy")
-
-    def _value(self, name: str) -> float:
-        if name not in self._held:
-            self._held[name] = FunctionalAssembly(self.energies()[name])
-        return self._held[name].assemble()
-
     def constraint_defect(self) -> float:
         """Largest \\|g(q)\\|, averaged with each test function of the multiplier's space."""
         return self.constraint.defect() if self.constraint else 0.0

@@ -16,10 +16,18 @@ from firedrake import (
 )
 from ufl.core.expr import Expr
 
-from fdgeom.forms import check_functional, copy_into, depends_on, substitute, tidy
+from fdgeom.forms import (
+    check_functional,
+    copy_into,
+    depends_on,
+    sorted_by,
+    substitute,
+    tidy,
+)
 from fdgeom.solvers.held import SolveFailed
 from fdgeom.solvers.saddle import SaddleSNES, deficiency, saddle_defaults
 from fdgeom.systems.constraint import check_at_rest, fixed_values
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.velocity_constraint import VelocityConstraint
 from fdgeom.taping import not_taped
@@ -122,8 +130,11 @@ class NonholonomicSystem(MechanicalSystem):
         return {"q": self.q, "velocity": self._v, "multiplier": self.multiplier}
 
     def energies(self) -> dict[str, Form]:
-        """The energy ∂L/∂q̇[q̇] - L, which the motion keeps."""
-        return {"energy": tidy(self.momentum(self._v) - self._lagrangian)}
+        """The energy ∂L/∂q̇[q̇] - L, which the motion keeps: of the terms of L with q̇ the kinetic
+        one, of those without it the potential one.
+        """
+        moving, resting = sorted_by(self._lagrangian, self._v)
+        return named_energies(tidy(self.momentum(self._v) - moving), tidy(-resting))
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:

@@ -17,6 +17,7 @@ from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.body_inertia import body_inertia, body_mass
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.motion_projection import MotionProjection
 from fdgeom.taping import not_taped
@@ -228,26 +229,11 @@ class RigidBodies(Motion):
             self._held["projection"] = MotionProjection(self)
         self._held["projection"].apply()
 
-    # --- numbers -------------------------------------------------------------------------------
-    def kinetic_energy(self) -> float:
-        """½ v·Mv, over all bodies."""
-        return self._value("kinetic")
-
-    def potential_energy(self) -> float:
-        """The potential energy, over all bodies (zero if none was given)."""
-        return self._value("potential") if self._potential is not None else 0.0
-
     # --- what the recording reads ----------------------------------------------------------------
     def energies(self) -> dict[str, Form]:
-        """Energies by name, over all bodies; ``"energy"`` is the total."""
+        """½ v·Mv, the potential if one was given, and their sum, over all bodies."""
         kinetic = 0.5 * ufl.dot(self.v, self.body_momentum(self.v)) * dx
-        if self._potential is None:
-            return {"energy": kinetic, "kinetic": kinetic}
-        return {
-            "energy": kinetic + self._potential,
-            "kinetic": kinetic,
-            "potential": self._potential,
-        }
+        return named_energies(kinetic, self._potential)
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in the space frame, over all bodies: linear, and angular about the origin."""

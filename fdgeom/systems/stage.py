@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from firedrake import Function
+from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.essential import EssentialValues
@@ -30,6 +31,10 @@ class Stage:
         Test functions of the equations ⟨b, w⟩ = dh(z)[w], where the gradient b is an unknown too.
     essential : tuple of EssentialValues
         Given degrees of freedom of the unknown.
+    auxiliary : tuple of UFL expressions
+        The system's auxiliary functions and their multipliers at the stage, where it has any.
+    conditions : Form
+        What determines those.
     """
 
     unknown: Function
@@ -39,3 +44,5 @@ class Stage:
     test: tuple[Expr, ...]
     gradient_test: tuple[Expr, ...] | None = None
     essential: tuple[EssentialValues, ...] = field(default=())
+    auxiliary: tuple[Expr, ...] = field(default=())
+    conditions: Form = field(default_factory=lambda: Form([]))

@@ -3,9 +3,21 @@
 import numpy as np
 import pytest
 from claims import CLAIMS, SMALL, make
+from firedrake import (
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    UnitIntervalMesh,
+    cos,
+    dx,
+    sin,
+    split,
+    sqrt,
+)
 from firedrake.assemble import get_assembler
 from verification.beams import SOFT, set_smooth, uneven_mesh
-from verification.small_systems import korteweg_de_vries, wave
+from verification.hamiltonian_systems import double_pendulum
+from verification.small_systems import korteweg_de_vries, pairing, periodic_state, wave
 
 import fdgeom as fg
 
@@ -99,6 +111,37 @@ def test_discrete_gradient_of_a_field(build):
     assert band(stepper, system.energy, 200) < 1e-12
 
 
+def test_discrete_gradient_in_large_steps():
+    """A double pendulum: eight points alone leave 1.5e-5."""
+    system = double_pendulum()
+    # Of an energy that is the small difference of two large ones.
+    assert band(fg.DiscreteGradient(system, 0.1), system.energy, 200) < 1e-11
+
+
+@pytest.mark.parametrize("family", ["CG", "DG"])
+def test_discrete_gradient_by_one_quadrature(family):
+    """Pendulums of angles that vary in the cells: cos q is no polynomial there."""
+    V = FunctionSpace(UnitIntervalMesh(4), family, 1)
+    (x,) = SpatialCoordinate(V.mesh())
+    q, p = Function(V).interpolate(1 + x), Function(V).interpolate(0.3 * x)
+    system = fg.HamiltonianSystem(q, p, (0.5 * p**2 + 1 - cos(q)) * dx)
+    assert band(fg.DiscreteGradient(system, 0.5), system.energy, 50) < 1e-12
+
+
+def test_discrete_gradient_of_a_field_that_is_no_polynomial():
+    """A string of constant tension, in steps past the fastest wave."""
+    z = periodic_state(8, 2, lambda x: (2 * sin(x), cos(2 * x)))
+    u, p = split(z)
+
+    def bracket(a, b):
+        (a_u, a_p), (b_u, b_p) = split(a), split(b)
+        return (a_u * b_p - a_p * b_u) * dx
+
+    energy = (0.5 * p**2 + sqrt(1 + u.dx(0) ** 2)) * dx
+    system = fg.PoissonSystem(z, energy, bracket, pairing)
+    assert band(fg.DiscreteGradient(system, 0.7), system.energy, 30) < 1e-12
+
+
 def test_wave_against_matrices():
     """One step of the midpoint rule with the mass and stiffness matrices of a ring."""
     system = wave(8)
@@ -118,8 +161,6 @@ def test_wave_against_matrices():
 
 def _ring_coordinates(system):
     """Angle of each node, found from a function that is one to one on the ring."""
-    from firedrake import Function, SpatialCoordinate, cos, sin
-
     (x,) = SpatialCoordinate(system.mesh)
     V = system.parts[0].function_space()
     c, s = (Function(V).interpolate(f(x)).dat.data_ro for f in (cos, sin))

@@ -301,4 +301,6 @@ def test_run_records_the_defects():
     history = R(system, 0.01).run(until=0.2, monitors=monitors, every=5, progress=False)
     assert history["constraint"].max() <= 1e-14
     assert history["velocity constraint"].max() <= 1e-14
-    assert history["energy"] == pytest.approx(history["kinetic"] + history["potential"], abs=1e-14)
+    assert history["energy"] == pytest.approx(
+        history["kinetic_energy"] + history["potential_energy"], abs=1e-14
+    )

@@ -208,7 +208,7 @@ def test_bodies_and_forces():
     assert released[[0, 2]] == pytest.approx(0, abs=1e-9)
     assert system.linear_momentum() == pytest.approx(0, abs=1e-14)
     # Potential of the beam's mass at -1/2, of the body's at -3/2.
-    assert system.potential_energy() == pytest.approx(-10 * (2 * 0.5 + 1.5 * 1.5), rel=1e-12)
+    assert system.load_potential() == pytest.approx(-10 * (2 * 0.5 + 1.5 * 1.5), rel=1e-12)
     spin(beam, (0, 0, 2.0))
     system.prepare()
     momentum = 2 * (1 / 3) * (1 + 1 / 18) + 0.04 + 1.5 * 1.5**2 + 0.2

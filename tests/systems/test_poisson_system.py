@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import Function, as_vector, cross, dot, dx, inner
+from firedrake import Function, as_vector, cross, dot, dx, inner, sqrt
 from verification import small_systems
 
 import fdgeom as fg
@@ -63,14 +63,41 @@ def test_looking_for_a_gradient_leaves_the_state_alone():
     assert np.array_equal(system.state.dat.data_ro, [[0.7, 0.2]])
 
 
-def test_given_gradient_is_used():
+def oscillator(gradient):
     z = small_systems.states((0.3, 0.4))
-    system = fg.PoissonSystem(
-        z, 0.5 * inner(z, z) * dx, small_systems.canonical, small_systems.pairing,
-        gradient=lambda z: 3 * z,
-    )  # fmt: skip
+    energy = 1.5 * inner(z, z) * dx
+    return z, fg.PoissonSystem(
+        z, energy, small_systems.canonical, small_systems.pairing, gradient=gradient
+    )
+
+
+def test_given_gradient_is_used():
+    seen = []
+    z, system = oscillator(lambda z: seen.append(z) or 3 * z)
+    seen.clear()
     (gradient,) = system.gradient((z,))
+    assert seen == [z]
     assert Function(system.space).interpolate(gradient).dat.data_ro[0] == pytest.approx([0.9, 1.2])
+
+
+@pytest.mark.parametrize("wrong", [lambda z: z, lambda z: 3 * z + as_vector([0, 1e-6 * z[0] ** 2])])
+def test_wrong_gradient_is_refused(wrong):
+    """Also one that is right to six digits."""
+    with pytest.raises(ValueError, match="^gradient: it is not the δh/δz of the energy"):
+        oscillator(wrong)
+    with pytest.raises(TypeError, match="^gradient must be a callable"):
+        oscillator(3.0)
+
+
+def test_gradient_near_the_end_of_its_domain():
+    """The test looks at states near by, and nearer where the energy is not defined."""
+    z = small_systems.states((0.99, 0.4))
+    system = fg.PoissonSystem(
+        z, -sqrt(1 - z[0] ** 2) * dx, small_systems.canonical, small_systems.pairing,
+        gradient=lambda z: as_vector([z[0] / sqrt(1 - z[0] ** 2), 0]),
+    )  # fmt: skip
+    assert system.gradient((z,)) is not None
+    assert system.has_pointwise_density
 
 
 def test_wave_stage_makes_the_gradient_an_unknown(systems):

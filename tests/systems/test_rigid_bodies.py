@@ -245,7 +245,9 @@ def test_run_records_and_writes(tmp_path):
         progress=False,
     )
     assert history["constraint"].max() < 1e-14
-    assert history["energy"] == pytest.approx(history["kinetic"] + history["potential"], rel=1e-14)
+    assert history["energy"] == pytest.approx(
+        history["kinetic_energy"] + history["potential_energy"], rel=1e-14
+    )
     assert history["angular_momentum"].shape == (5, 3)
     assert (tmp_path / "top.pvd").exists()
 

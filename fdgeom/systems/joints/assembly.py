@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import ufl
 from firedrake import Constant, Function, TestFunction
 from ufl.core.expr import Expr
 
@@ -185,10 +184,6 @@ class Assembly(RodMotion):
         return found
 
     # --- as a motion ---------------------------------------------------------------------------------
-    def load_potential(self, configuration) -> Expr:
-        densities = (load.potential(configuration) for load in self.rod.loads)
-        return sum(densities, ufl.as_ufl(0.0))
-
     def set_time(self, t: float) -> None:
         super().set_time(t)
         for beam in self.beams:

@@ -12,7 +12,6 @@ from ufl.core.expr import Expr
 from fdgeom.systems.beam import Beam
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.loads import BodyLoad, Gravity
-from fdgeom.systems.rods.potentials import potential_density
 
 
 class LoadInNetwork(BodyLoad):
@@ -51,9 +50,8 @@ class LoadInNetwork(BodyLoad):
     def work(self, rod, configuration, virtual: Expr) -> Expr:
         return self.each(lambda load, view: load.work(view, configuration, virtual))
 
-    def potential(self, configuration) -> Expr:
-        """Potential per length at a node."""
-        return self.each(lambda load, view: potential_density(load, view, configuration))
+    def potential(self, rod, configuration) -> Expr:
+        return self.each(lambda load, view: load.potential(view, configuration))
 
     def check(self, rod) -> None:
         self._load.check(self._views[0])

@@ -79,6 +79,19 @@ class Inertia:
         """Virtual work of the weight in a field of gravity (3, space frame)."""
         return self.mass_product(orientation, join(ufl.zero(3), gravity), virtual)
 
+    def first_moment(self, configuration) -> Expr:
+        """Mass per length times the position of the centre of mass, in space."""
+        position, orientation = configuration
+        moment = self._mass * position
+        if self.separate:
+            return moment
+        return moment + quaternion.rotate(orientation, self.offset_moment)
+
+    @property
+    def offset_moment(self) -> Expr:
+        """Mass per length times where the centre of mass is seen from the node, body frame."""
+        return ufl.as_vector([self.matrix[4, 2], self.matrix[5, 0], self.matrix[3, 1]])
+
     def momentum(self, orientation: Expr, velocity: Expr) -> tuple[Expr, Expr]:
         """Angular momentum about the node's position and linear momentum, both in space."""
         body = self.matrix * _in_body(orientation, velocity)

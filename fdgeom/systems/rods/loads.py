@@ -31,6 +31,13 @@ class BodyLoad(ABC):
     def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
         """Virtual work per length at a node, linear in the virtual displacement."""
 
+    def potential(self, rod: Rod, configuration) -> Expr:
+        """Potential per length at a node: zero for moments and for loads that follow the section.
+
+        That of a load which changes in time is the one at the present time.
+        """
+        return ufl.as_ufl(0.0)
+
     @abstractmethod
     def check(self, rod: Rod) -> None:
         """Raise ``ValueError`` if the rod has no such place, or a function gives no vector of 3."""
@@ -92,6 +99,12 @@ class Load(BodyLoad):
             density += ufl.dot(moment, rotation)
         return rod.place(self.at) * density
 
+    def potential(self, rod: Rod, configuration) -> Expr:
+        if self.force is None or self.frame == "body":
+            return super().potential(rod, configuration)
+        force = vector("force", self.force, rod)
+        return -rod.place(self.at) * ufl.dot(force, configuration[0])
+
     def check(self, rod: Rod) -> None:
         rod.place(self.at)
         for name in ("force", "moment"):
@@ -107,6 +120,10 @@ class Load(BodyLoad):
 class Gravity(BodyLoad):
     """Weight: a field of gravity acts on the inertia of the sections.
 
+    It has a potential where that inertia is one of masses, [[J, mĉ], [-mĉ, mI]] with the mass m and
+    the place c of its centre. Any other symmetric inertia falls as it should, but then no method
+    keeps an energy with gravity.
+
     Parameters
     ----------
     acceleration : array_like of 3, UFL expression or callable
@@ -119,6 +136,10 @@ class Gravity(BodyLoad):
     def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
         field = vector("acceleration", self.acceleration, rod)
         return rod.inertia.weight(configuration[1], field, virtual)
+
+    def potential(self, rod: Rod, configuration) -> Expr:
+        field = vector("acceleration", self.acceleration, rod)
+        return -ufl.dot(field, rod.inertia.first_moment(configuration))
 
     def check(self, rod: Rod) -> None:
         vector("acceleration", self.acceleration, rod)

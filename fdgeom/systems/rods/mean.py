@@ -19,7 +19,6 @@ from fdgeom.lie.operands import halves, join
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.loads import Gravity, vector
-from fdgeom.systems.rods.potentials import offset_moment
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.variation import rate
 
@@ -63,7 +62,7 @@ class MeanStep:
         self._velocity, self._increment = velocity, increment
         self._rotation, self._shift = halves(increment, "increment")
         self.old = quaternion.matrix(self._orientation)
-        self.directors = ufl.dot(self.old, _mean_cayley(self._rotation))
+        self.directors = ufl.dot(self.old, mean_cayley(self._rotation))
 
     # --- works of the step, times Δt ---------------------------------------------------------------
     def inertial(self, inertia: Inertia, test: Expr) -> Expr:
@@ -155,7 +154,7 @@ class MeanStep:
         field = vector("acceleration", load.acceleration, rod)
         work = rod.inertia.matrix[3, 3] * ufl.dot(field, shift)
         if not rod.inertia.separate:
-            offset = ufl.dot(self.directors, offset_moment(rod.inertia))
+            offset = ufl.dot(self.directors, rod.inertia.offset_moment)
             work += ufl.dot(eta, ufl.cross(offset, field))
         return work
 
@@ -197,7 +196,7 @@ def _slope(cells, value: Expr) -> Expr:
     return (last - first) / cells.length
 
 
-def _mean_cayley(w: Expr) -> Expr:
+def mean_cayley(w: Expr) -> Expr:
     """½(1 + cay(w)) = (1 - ŵ/2)⁻¹ (3×3)."""
     identity = ufl.Identity(3)
     square = ufl.outer(w, w) - ufl.dot(w, w) * identity

@@ -15,12 +15,12 @@ from ufl.core.expr import Expr
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion import Motion
 from fdgeom.systems.rods.forces import Forces, SolvedForces
 from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
 from fdgeom.systems.rods.inertia import Inertia
 from fdgeom.systems.rods.output import RodOutput
-from fdgeom.systems.rods.potentials import potential_density
 from fdgeom.systems.rods.rod import Rod
 
 # Of the square of a quaternion that was meant to be a unit one, as methods keep it.
@@ -126,21 +126,15 @@ class RodMotion(Motion):
         form = self.rod.potential(configuration)
         return form if self.joints is None else form + self.joints.potential(configuration)
 
-    def load_potential(self, configuration) -> Expr:
-        """Potential of gravity and dead forces per length at the nodes."""
-        densities = (potential_density(load, self.rod, configuration) for load in self.rod.loads)
-        return sum(densities, ufl.as_ufl(0.0))
-
     def energies(self) -> dict[str, Form]:
-        """Kinetic energy, potential energy (elastic, of gravity and dead forces), and the sum."""
-        kinetic = self.kinetic(self.configuration, self.v)
-        potential = self.potential(self.configuration)
-        potential += self.cells.at_nodes(self.load_potential(self.configuration))
-        return {
-            "kinetic_energy": kinetic,
-            "potential_energy": potential,
-            "energy": kinetic + potential,
-        }
+        """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
+        gravity and dead forces where there are any, and the sum.
+        """
+        return named_energies(
+            self.kinetic(self.configuration, self.v),
+            self.potential(self.configuration),
+            self.rod.load_potential(self.configuration),
+        )
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in space: linear, and angular about the origin."""
@@ -154,14 +148,6 @@ class RodMotion(Motion):
                 "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
             }
         return self._held["momenta"]
-
-    def kinetic_energy(self) -> float:
-        """Kinetic energy."""
-        return self._value("kinetic_energy")
-
-    def potential_energy(self) -> float:
-        """Elastic energy, and that of gravity and dead forces."""
-        return self._value("potential_energy")
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,)."""

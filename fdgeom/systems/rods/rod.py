@@ -9,6 +9,7 @@ from firedrake import Constant
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom.forms import tidy
 from fdgeom.lie.operands import join
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.inertia import Inertia
@@ -108,6 +109,11 @@ class Rod:
         """Elastic energy ½ ∫ (ε - ε₀)·C (ε - ε₀) ds, without that of the loads."""
         strain = self.elastic_strain(configuration)
         return self.cells.sum(0.5 * ufl.dot(strain, ufl.dot(self.stiffness, strain)))
+
+    def load_potential(self, configuration: Pose) -> Form:
+        """Potential of gravity and dead forces; no integral where there are none."""
+        densities = (load.potential(self, configuration) for load in self.loads)
+        return tidy(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
 
     def kinetic(self, configuration: Pose, velocity: Expr) -> Form:
         """½ ∫ V·M V ds, lumped at the nodes."""

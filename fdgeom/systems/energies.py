@@ -1,0 +1,69 @@
+"""What every system says of its energy: the total and its parts, under the same names everywhere."""
+
+from __future__ import annotations
+
+from ufl.classes import Form
+
+from fdgeom.forms import is_zero, tidy
+from fdgeom.solvers.functional import FunctionalAssembly
+
+#: The parts of an energy, in the order in which they are recorded.
+PARTS = ("kinetic_energy", "potential_energy", "load_potential")
+
+
+def named_energies(
+    kinetic: Form | None = None, potential: Form | None = None, load: Form | None = None
+) -> dict[str, Form]:
+    """Energy functionals by name: those parts that are there, and ``"energy"``, their sum."""
+    parts = {
+        name: form
+        for name, form in zip(PARTS, (kinetic, potential, load), strict=True)
+        if form is not None and not is_zero(tidy(form))
+    }
+    return {**parts, "energy": sum(parts.values(), Form([]))}
+
+
+class Energies:
+    """The numbers to the functionals of ``energies()``.
+
+    The names mean the same for every system: ``energy`` is the total that a motion without work
+    from outside keeps, ``kinetic_energy + potential_energy + load_potential``. The potential energy
+    is that of the system itself (of a beam the elastic one), the load potential that of the gravity
+    and the dead forces that were given as loads.
+    """
+
+    _held: dict
+
+    def energies(self) -> dict[str, Form]:
+        """Energy functionals by name; ``"energy"`` is the total."""
+        raise NotImplementedError
+
+    def energy(self) -> float:
+        """The total energy."""
+        return self._energy_named("energy")
+
+    def kinetic_energy(self) -> float:
+        """The kinetic energy."""
+        return self._energy_named("kinetic_energy")
+
+    def potential_energy(self) -> float:
+        """The potential energy, without that of loads."""
+        return self._energy_named("potential_energy")
+
+    def load_potential(self) -> float:
+        """The potential of the loads that have one: gravity and dead forces."""
+        return self._energy_named("load_potential")
+
+    def _energy_named(self, name: str) -> float:
+        key = f"number of {name}"
+        if key not in self._held:
+            forms = self.energies()
+            if name not in forms and not any(part in forms for part in PARTS):
+                known = "its energy as a whole" if forms else "no energy"
+                raise ValueError(
+                    f"{name}: this {type(self).__name__} states {known}; measure a functional of "
+                    "your own, fdgeom.Functional(name, form)"
+                )
+            self._held[key] = FunctionalAssembly(forms[name]) if name in forms else None
+        held = self._held[key]
+        return 0.0 if held is None else held.assemble()
