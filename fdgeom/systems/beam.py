@@ -24,7 +24,8 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion, se3
 from fdgeom.lie.operands import halves, join
-from fdgeom.measures import cell_length, check_interval, ends, gauss, gauss_lobatto
+from fdgeom.line import check_line
+from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Number, Snapshot
 from fdgeom.solvers.derived import derived_in
@@ -42,7 +43,13 @@ from fdgeom.systems.resultants import Resultants
 from fdgeom.systems.rods.ends import GivenPose, Sliding
 from fdgeom.systems.rods.forcing import load_forcing
 from fdgeom.systems.rods.loads import BodyLoad, check_loads
-from fdgeom.systems.rods.of_beam import check_for_bracket, rod_of, set_shape
+from fdgeom.systems.rods.of_beam import (
+    check_for_bracket,
+    check_places,
+    rod_of,
+    set_shape,
+    viscosity_of,
+)
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import check_measure
 from fdgeom.systems.section import Section
@@ -61,7 +68,8 @@ class Beam(PoissonSystem):
     Parameters
     ----------
     mesh : firedrake.MeshGeometry
-        Interval mesh; its coordinate is the arc length of the straight reference.
+        Interval mesh; its coordinate is the arc length of the straight reference. One open line of
+        cells, which may be of different lengths and numbered in any order.
     section : Section
         Stiffness D₂, inertia D₁ (6×6, rotation first, body frame) and the axis along the beam.
     degree : {1, 2, 3, 4}
@@ -138,7 +146,7 @@ class Beam(PoissonSystem):
         damping=None,
         strain_measure: str = "simo-reissner",
     ) -> None:
-        check_interval(mesh)
+        check_line(mesh)
         if not isinstance(section, Section):
             raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
         if not isinstance(degree, Integral) or degree not in DEGREES or isinstance(degree, bool):
@@ -198,6 +206,8 @@ class Beam(PoissonSystem):
             pairing=self._beam_pairing,
             names=("strain", "momentum"),
         )
+        check_places(self)
+        viscosity_of(damping, self)
         self._chain = Chain(self)
         self._settled = Snapshot((self.momentum, self.velocity))
         self._clock = Number(self.time)

@@ -11,6 +11,7 @@ from firedrake import Function
 from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
 
+from fdgeom.line import end_node
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.ends import HELD, GivenPose, Sliding
@@ -28,9 +29,7 @@ class BeamEnd:
     directions of space only is refused: its conditions are not on components of ζ.
     """
 
-    def __init__(
-        self, beam: Beam, name: str, boundary: int, kind: str | Sliding | GivenPose | Callable
-    ) -> None:
+    def __init__(self, beam: Beam, name: str, kind: str | Sliding | GivenPose | Callable) -> None:
         self.name, self.kind = name, kind
         velocity = _given_velocity(kind)
         self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
@@ -49,10 +48,7 @@ class BeamEnd:
         self._target, self._update, self._rate = None, None, None
         self._acceleration: tuple[Function, PointwiseUpdate] | None = None
         if len(components) or self._in_space:
-            space = beam.velocity.function_space()
-            self.nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
-            if not space.comm.allreduce(len(self.nodes)):
-                raise ValueError(f"{name}: this mesh has no ends")
+            self.nodes = end_node(beam.velocity.function_space(), name)
         if prescribed:
             self._target = Function(
                 beam.velocity.function_space(), name=f"velocity of the {name} end"
@@ -134,5 +130,5 @@ def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
 
 
 def left_and_right(beam: Beam, left, right) -> tuple[BeamEnd, BeamEnd]:
-    """The two ends; ``IntervalMesh`` marks the left one 1 and the right one 2."""
-    return BeamEnd(beam, "left", 1, left), BeamEnd(beam, "right", 2, right)
+    """The two ends: at the smaller and the larger coordinate."""
+    return BeamEnd(beam, "left", left), BeamEnd(beam, "right", right)

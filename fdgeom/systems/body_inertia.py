@@ -9,6 +9,7 @@ import ufl
 from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace
 from ufl.core.expr import Expr
 
+from fdgeom.real import real_array
 from fdgeom.solvers.derived import collectively, sampled
 from fdgeom.words import shown
 
@@ -34,7 +35,7 @@ def body_inertia(value, like: Function) -> Expr:
     if isinstance(value, Expr):
         return _field("inertia", value, (3, 3), like, _check_inertia)
     try:
-        matrix = np.array(value, dtype=float)
+        matrix = real_array(value)
     except (TypeError, ValueError):
         raise TypeError(
             f"inertia must be a 3x3 matrix, its diagonal or a UFL expression, not {shown(value)}"

@@ -11,6 +11,7 @@ from scipy.interpolate import BarycentricInterpolator
 
 from fdgeom.lie.arrays import quaternion, se3
 from fdgeom.lie.arrays.scan import pose_scan
+from fdgeom.real import real_array
 from fdgeom.words import shown
 
 if TYPE_CHECKING:
@@ -36,9 +37,6 @@ class Chain:
             self._points = Line(beam.strain)
             self._nodes = Line(beam.momentum)
             p, n = beam.degree, len(self._points.arc) // beam.degree
-            if len(self._nodes.arc) != n * p + 1:
-                self._points = None
-                raise ValueError("a closed mesh has no first node to build the configuration from")
             self._lengths = np.diff(self._nodes.arc).reshape(n, p)
             if p > 1:
                 self._rule = _SubintervalRule(p)
@@ -151,7 +149,7 @@ class Line:
 
 def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
     try:
-        x, q = np.array(position, dtype=float), np.array(orientation, dtype=float)
+        x, q = real_array(position), real_array(orientation)
     except (TypeError, ValueError):
         raise TypeError("position and orientation must be 3 and 4 numbers") from None
     if x.shape != (3,) or not np.all(np.isfinite(x)):

@@ -9,6 +9,7 @@ import ufl
 from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
 from ufl.core.expr import Expr
 
+from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.solvers.derived import sampled
 from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
@@ -78,6 +79,8 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
     elif isinstance(value, Expr):
         expression = value
     elif np.ndim(value) == 1:
+        if not any(isinstance(v, ufl.core.expr.Expr) for v in value):
+            value = real_array(value, name)
         expression = ufl.as_vector(list(value))
     else:
         raise ValueError(f"{name} must be a vector of 6, not {shown(value)}")

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 import numpy as np
 import ufl
 
+from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.bars import (
     rectangle_shear_factor,
@@ -300,7 +301,7 @@ def _matrix(name: str, value):
             raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
         return value
     try:
-        matrix = np.array(value, dtype=float)
+        matrix = real_array(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a 6×6 array of numbers or a UFL expression") from None
     if matrix.shape != (6, 6):
@@ -343,11 +344,8 @@ def _diagonal(entries: list):
 def _positive(name: str, value) -> None:
     if isinstance(value, ufl.core.expr.Expr):
         return
-    try:
-        good = math.isfinite(value) and value > 0
-    except TypeError:
-        raise TypeError(
-            f"{name} must be a number or a UFL expression, not {shown(value)}"
-        ) from None
-    if not good:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number and not (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"):
+        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
+    if not (math.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, not {shown(value)}")

@@ -164,10 +164,14 @@ REFUSALS = [
         ),
     ),
     (
-        "left",
+        "mesh",
         lambda: fg.Beam(PeriodicIntervalMesh(4, 1.0), small.SECTION, left="clamped"),
         ValueError,
-        "left: this mesh has no ends",
+        (
+            "mesh: a closed mesh has no first node to build a beam from; take an open one, such as "
+            "IntervalMesh(n, length), and join the ends of the beam by fdgeom.Assembly([beam], "
+            "[fdgeom.Rigid(beam.right, beam.left)])"
+        ),
     ),
     (
         "reference_strain",
@@ -535,7 +539,11 @@ REFUSALS = [
         "closed",
         lambda: fg.Beam(PeriodicIntervalMesh(4, 1.0), small.SECTION).reconstruct(),
         ValueError,
-        "a closed mesh has no first node to build the configuration from",
+        (
+            "mesh: a closed mesh has no first node to build a beam from; take an open one, such as "
+            "IntervalMesh(n, length), and join the ends of the beam by fdgeom.Assembly([beam], "
+            "[fdgeom.Rigid(beam.right, beam.left)])"
+        ),
     ),
     (
         "at",

@@ -170,7 +170,7 @@ def test_bad_beam(arguments, error, message):
 
 
 def test_ring_has_no_ends():
-    with pytest.raises(ValueError, match=r"^left: this mesh has no ends"):
+    with pytest.raises(ValueError, match=r"^mesh: a closed mesh has no first node"):
         fg.Beam(PeriodicIntervalMesh(5, 1.0), SOFT, left="clamped")
 
 

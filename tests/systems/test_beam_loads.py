@@ -214,10 +214,6 @@ def test_static_equilibrium_stays():
             {"loads": fg.Gravity(lambda s, t: as_vector([0, 0, t + s]))},
             "<gravity> depends on the time",
         ),
-        (
-            {"loads": fg.Load(force=(1, 0, 0), at="top")},
-            "at must be 'left', 'right', the arc length",
-        ),
         ({"left": fg.Sliding("x")}, "left: Sliding('x', turning=True) is a condition in space"),
         (
             {"right": fg.GivenPose(position=lambda t: [0, 0, t])},

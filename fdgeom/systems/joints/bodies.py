@@ -7,6 +7,7 @@ from numbers import Real
 
 import numpy as np
 
+from fdgeom.real import real_array
 from fdgeom.systems.joints.places import Ground, Place, check_place
 from fdgeom.words import shown
 
@@ -74,6 +75,6 @@ class PointBody:
 
 def _numbers(name: str, value) -> np.ndarray:
     try:
-        return np.array(value, dtype=float)
+        return real_array(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be numbers, not {shown(value)}") from None

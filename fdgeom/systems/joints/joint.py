@@ -12,6 +12,7 @@ import ufl
 from ufl.core.expr import Expr
 
 from fdgeom.call import CheckedCall
+from fdgeom.real import real_array
 from fdgeom.systems.joints.places import Ground, Place, check_place
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
@@ -40,8 +41,8 @@ class Joint(metaclass=CheckedCall):
     Raises
     ------
     TypeError, ValueError
-        If the places are the same or both the ground, the axis is no direction, or a number is
-        negative or not finite.
+        If the places are the same or both the ground, the axis is no direction, a number is
+        negative or not finite, or an axis or ``rest`` is given where the joint has none.
     """
 
     #: Number of conditions.
@@ -71,6 +72,12 @@ class Joint(metaclass=CheckedCall):
         if not isinstance(rest, Real) or not np.isfinite(rest):
             raise ValueError(f"rest must be a finite number, not {rest!r}")
         self.rest = float(rest)
+        if not self.has_axis and (axis is not None or rest):
+            given = "axis" if axis is not None else "rest"
+            raise ValueError(
+                f"{type(self).__name__}: {given} has no meaning for it; leave it out, or take "
+                "Revolute or Prismatic"
+            )
 
     @staticmethod
     @abstractmethod
@@ -195,7 +202,7 @@ def _direction(name: str, axis) -> np.ndarray:
     if axis is None:
         raise ValueError(f"{name}: axis is missing: a vector of 3 in the space frame")
     try:
-        numbers = np.array(axis, dtype=float)
+        numbers = real_array(axis)
     except (TypeError, ValueError):
         raise TypeError(f"axis must be a vector of 3 numbers, not {axis!r}") from None
     length = np.linalg.norm(numbers)

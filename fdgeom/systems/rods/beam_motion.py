@@ -10,6 +10,7 @@ from firedrake import Function
 from fdgeom.forms import copy_into
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
+from fdgeom.line import end_node
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.held_nodes import HeldNodes, Hold
 from fdgeom.systems.rods.in_space import BeamInSpace
@@ -36,10 +37,10 @@ class BeamMotion(RodMotion):
         super().__init__(beam.rod, beam.position, beam.orientation)
         self.beam = beam
         self._holds: dict[str, Hold] = {}
-        for end, boundary in zip(beam.ends, (1, 2), strict=True):
+        for end in beam.ends:
             check_end(end.name, end.kind)
             if end.kind != "free":
-                nodes = np.asarray(self.space.boundary_nodes(boundary), dtype=int)
+                nodes = end_node(self.space, end.name)
                 self._holds[end.name] = Hold(f"{end.name} end", nodes, end.kind)
         if self._holds:
             self.given = HeldNodes(self, list(self._holds.values()))

@@ -13,6 +13,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
+from fdgeom.line import end_node
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.evaluated import evaluated, unit_quaternion
 from fdgeom.words import shown
@@ -149,8 +150,7 @@ class HeldEnd:
         components = self.kind.components if known else HELD[self.kind]
         self.components = np.array(components, dtype=int)
         space = beam.velocity.function_space()
-        boundary = {"left": 1, "right": 2}[name]
-        self.nodes = np.asarray(space.boundary_nodes(boundary), dtype=int)
+        self.nodes = end_node(space, name)
         self._size = len(self.nodes)
         self._inverse = {"exp": quaternion.log, "cay": quaternion.cay_inverse}[retraction]
         self._needed, self._update = None, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves
+from fdgeom.real import real_array
 from fdgeom.systems.rods.evaluated import evaluated, number_of_arguments
 from fdgeom.words import shown
 
@@ -62,8 +64,8 @@ class Load(BodyLoad):
     Raises
     ------
     TypeError, ValueError
-        If neither force nor moment is given, one is no vector of 3 finite numbers, or the frame is
-        unknown. Where the load acts is checked by what it acts on.
+        If neither force nor moment is given, one is no vector of 3 finite numbers, or the place or
+        the frame is unknown. Whether there is a node at an arc length is checked by the beam.
     """
 
     def __init__(
@@ -80,6 +82,8 @@ class Load(BodyLoad):
             raise ValueError(
                 f"frame must be 'space' (a dead load) or 'body' (a follower load), not {frame!r}"
             )
+        if at is not None:
+            check_at(at)
         self.force, self.moment = _checked("force", force), _checked("moment", moment)
         self.at, self.frame = at, frame
 
@@ -148,6 +152,21 @@ class Gravity(BodyLoad):
         return "<gravity>"
 
 
+def check_at(at) -> None:
+    """Raise ``ValueError`` unless it is an end or an arc length."""
+    if isinstance(at, str) and at in ("left", "right"):
+        return
+    if (
+        isinstance(at, str)
+        or not isinstance(at, Real)
+        or isinstance(at, bool)
+        or not np.isfinite(at)
+    ):
+        raise ValueError(
+            f"at must be 'left', 'right', the arc length of a node, or None (all along), not {shown(at)}"
+        )
+
+
 def check_loads(loads) -> tuple[BodyLoad, ...]:
     """A tuple of loads from one or several; ``TypeError`` for anything else."""
     several = tuple(loads) if isinstance(loads, list | tuple) else (loads,)
@@ -179,7 +198,7 @@ def _checked(name: str, value):
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         return _checked(name, ufl.as_vector(list(value)))
     try:
-        numbers = np.array(value, dtype=float)
+        numbers = real_array(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a vector of 3 numbers, not {value!r}") from None
     if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):

@@ -12,11 +12,14 @@ from mpi4py import MPI
 
 from fdgeom.forms import copy_into
 from fdgeom.lie import se3
+from fdgeom.line import end_node
+from fdgeom.real import real_array
 from fdgeom.solvers.derived import Derived, collectively, sampled
 from fdgeom.systems.rods.cells import Cells
 from fdgeom.systems.rods.evaluated import unit_quaternion
 from fdgeom.systems.rods.forcing import check_forcing
 from fdgeom.systems.rods.inertia import Inertia
+from fdgeom.systems.rods.loads import check_at
 from fdgeom.systems.rods.rod import Rod
 from fdgeom.systems.rods.strains import STRAINS
 from fdgeom.words import shown
@@ -64,12 +67,9 @@ def rod_of(beam: Beam) -> Rod:
 def _nodes(beam: Beam, at: str | float) -> np.ndarray:
     """The node of an end, or at an arc length: its local index, if this rank has it."""
     space = beam.velocity.function_space()
-    if isinstance(at, str) and at in ("left", "right"):
-        return np.asarray(space.boundary_nodes(1 if at == "left" else 2), dtype=int)
-    if not isinstance(at, Real) or isinstance(at, bool):
-        raise ValueError(
-            f"at must be 'left', 'right', the arc length of a node, or None (all along), not {at!r}"
-        )
+    check_at(at)
+    if isinstance(at, str):
+        return end_node(space, at)
     scalar = FunctionSpace(beam.mesh, "CG", 1)
     arc = Function(scalar).interpolate(ufl.SpatialCoordinate(beam.mesh)[0])
     distance = np.abs(arc.dat.data_ro_with_halos - at)
@@ -78,6 +78,13 @@ def _nodes(beam: Beam, at: str | float) -> np.ndarray:
     if nearest > 1e-9 * length:
         raise ValueError(f"at: the mesh has no node at {at!r}; the nearest is {nearest:.3g} away")
     return np.flatnonzero(distance <= 1e-9 * length)
+
+
+def check_places(beam: Beam) -> None:
+    """Raise ``ValueError`` if a load acts at an arc length where the beam has no node."""
+    for load in beam.loads:
+        if getattr(load, "at", None) is not None:
+            _nodes(beam, load.at)
 
 
 def set_shape(beam: Beam, shape) -> None:
@@ -200,7 +207,12 @@ def viscosity_of(damping, beam: Beam):
             raise ValueError(f"damping must be a time that is not negative, not {damping!r}")
         return Constant(float(damping)) * beam.stiffness
     if not isinstance(damping, ufl.core.expr.Expr):
-        damping = np.array(damping, dtype=float)
+        try:
+            damping = real_array(damping)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"damping must be a time or a 6×6 matrix of numbers, not {shown(damping)}"
+            ) from None
     shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
@@ -225,7 +237,7 @@ def _check_damping(values: np.ndarray) -> None:
 def _end_factor(beam: Beam) -> Function:
     """1 inside, and what makes an end node weigh ``end_weight`` cells."""
     factor = Function(FunctionSpace(beam.mesh, "CG", 1), name="end_weight").assign(1.0)
-    for boundary in (1, 2):
-        nodes = beam.velocity.function_space().boundary_nodes(boundary)
+    for name in ("left", "right"):
+        nodes = end_node(beam.velocity.function_space(), name)
         factor.dat.data_wo_with_halos[nodes] = 2 * beam.end_weight
     return factor
