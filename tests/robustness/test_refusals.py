@@ -12,6 +12,7 @@ from robustness import (
     options,
     recording,
     schemes,
+    sections,
     statics,
     steppers,
     systems,
@@ -19,7 +20,19 @@ from robustness import (
 
 import fdgeom as fg
 
-ROOMS = (beams, loads, joints, systems, steppers, schemes, statics, recording, options, lie)
+ROOMS = (
+    beams,
+    sections,
+    loads,
+    joints,
+    systems,
+    steppers,
+    schemes,
+    statics,
+    recording,
+    options,
+    lie,
+)
 CASES = [
     pytest.param(*case, id=f"{room.__name__.rpartition('.')[2]}-{number}-{case[0]}")
     for room in ROOMS
