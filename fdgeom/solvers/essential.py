@@ -21,20 +21,25 @@ class EssentialValues:
     old : Function
         The field whose values the unknown replaces.
     target : Function or None
-        What that field is to become there (None: zero). The unknown is given as the mean.
+        What that field is to become there (None: zero).
+    share : float
+        How far the unknown is from ``old`` to ``target``: 1 where it is the new value, 0.5 where it
+        is the mean of the two. The rule of a step says which (`Stage.reaching`).
     """
 
     part: int
     dofs: np.ndarray
     old: Function
     target: Function | None = None
+    share: float = 1.0
 
     def values(self) -> np.ndarray:
         """The given values now, in the order of ``dofs``."""
         old = self.old.dat.data_ro_with_halos.reshape(-1)[self.dofs]
+        before = (1 - self.share) * old
         if self.target is None:
-            return 0.5 * old
-        return 0.5 * (old + self.target.dat.data_ro_with_halos.reshape(-1)[self.dofs])
+            return before
+        return before + self.share * self.target.dat.data_ro_with_halos.reshape(-1)[self.dofs]
 
 
 class GivenValues:

@@ -45,7 +45,8 @@ def Composition(
         If ``stepper_class`` is no stepper class.
     ValueError
         If it is not symmetric and of order two, or there is no composition of that order; when
-        called, if the scheme "blanes-moan" meets a method that is not made of two flows.
+        called, if the scheme "blanes-moan" meets a method that is not made of two flows, or the
+        method is not symmetric for that system and these options.
 
     Notes
     -----
@@ -54,9 +55,14 @@ def Composition(
     order 4, 0.80, 1.32, 0.32 for order 6, 0.61, 0.80, 1.96, 0.14 for order 8, in the order above.
     Hairer, Lubich & Wanner, Geometric Numerical Integration, section V.3.
 
+    The order holds with ends that are held or moved and with loads that change in time or follow:
+    time goes forwards and backwards with the fractions of the step, and where flows are composed, with
+    the one that moves the configuration. What would lose the order is refused.
+
     Blanes & Moan's splitting S6 composes the two flows inside a splitting method (the two halves of
-    the energy in :class:`StormerVerlet`, in :class:`Splitting` with two energies, or the two parts
-    of a state in :class:`SymmetricPoissonIntegrator`), six times each. At the same cost its errors
+    the energy in :class:`StormerVerlet`, in :class:`Splitting` with two energies, the two parts of a
+    state in :class:`SymmetricPoissonIntegrator`, forces and free motion in
+    :class:`VariationalIntegrator`), six times each. At the same cost its errors
     are far smaller than those of the compositions of order 4.
 
     Examples
@@ -109,7 +115,10 @@ class _Composed(Stepper):
             compiled=False,  # its steps are not taken as such
             **self._method_options,
         )
+        # A method may move something else, such as the configuration form of a beam.
         self.system = self._inner.system
+        if why := self._inner.uncomposable():
+            raise ValueError(why)
         self._prepare_sequence()
 
     def _prepare_sequence(self) -> None:
@@ -146,38 +155,39 @@ class _FlowsComposed(_Composed):
     """A stepper whose step composes the two flows inside a splitting method."""
 
     def _prepare_sequence(self) -> None:
-        first, second = self._flows()
-        #: The flow with which time passes.
-        self._timed = second
-        sequence, pair = [], (first, second)
-        for fraction in pair_fractions().tolist():
-            sequence += [(flow, fraction) for flow in pair]
-            pair = pair[::-1]
-        self._sequence = joined(sequence)
-
-    def _flows(self) -> tuple:
-        inner = self._inner.substeps()
-        if [f for _, f in inner] != [0.5, 1.0, 0.5] or inner[0][0] is not inner[2][0]:
+        flows = self._inner.flows()
+        if flows is None:
             raise ValueError(
                 f"scheme: {self._scheme!r} needs a method of two flows, half of the first, the second "
                 f"and again half of the first, and {self._stepper_class.__name__} of this "
                 f"{type(self.system).__name__} is not; use scheme='suzuki'"
             )
-        return inner[0][0], inner[1][0]
+        #: The flow with which time passes.
+        self._timed = flows[1]
+        sequence, pair = [], flows
+        for fraction in pair_fractions().tolist():
+            sequence += [(flow, fraction) for flow in pair]
+            pair = pair[::-1]
+        self._sequence = joined(sequence)
 
     def _step(self, t: float, dt: float) -> None:
         system, now = self.system, t
-        system.set_time(t + dt)
+        system.set_time(t)
         try:
             for flow, fraction in self._sequence:
-                if flow is self._timed:
-                    system.set_clock(now + 0.5 * fraction * dt)
-                    now += fraction * dt
+                if flow is not self._timed:
+                    flow.take(fraction * dt)
+                    continue
+                before, now = now, now + fraction * dt
+                system.set_time(now)
+                system.set_clock(0.5 * (before + now))
                 flow.take(fraction * dt)
+                system.set_clock(now)
         finally:
-            system.set_clock(t + dt)
+            system.set_time(t + dt)
 
     def substeps(self):
+        self._inner.substeps()  # raises where the method itself cannot be compiled
         return self._sequence
 
 

@@ -91,11 +91,18 @@ def averaged_vector_field(system, points: int) -> Rule:
             slope, defining = mean.gradient(old, new), Form([])
         else:
             slope, test = stage.gradient, stage.gradient_test
-            defining = system.pairing(test, slope) - mean.form(test, old, new)
+            middle = _middle(old, new)
+            defining = system.pairing(test, slope, at=middle) - mean.form(test, old, new)
         change = tuple(b - a for a, b in zip(old, new, strict=True))
-        middle = tuple(a + 0.5 * d for a, d in zip(old, change, strict=True))
+        middle = _middle(old, new)
         flow = system.bracket(stage.test, slope, at=middle)
         flow += system.forcing(stage.test, slope, dt)
-        return system.pairing(stage.test, change) - dt * flow + defining
+        return system.pairing(stage.test, change, at=middle) - dt * flow + defining
 
-    return Rule(residual, 1.0, lambda system, active: system.stage(active, mean.is_pointwise))
+    # The mean of pointwise gradients is that of one metric only.
+    pointwise = mean.is_pointwise and not system.pairing_varies
+    return Rule(residual, 1.0, lambda system, active: system.stage(active, pointwise))
+
+
+def _middle(old, new):
+    return tuple(a + 0.5 * (b - a) for a, b in zip(old, new, strict=True))

@@ -169,8 +169,9 @@ class EnergyMomentumSolve:
         self.increment = Function(system.space, name="increment")
         self._D = Field(self.increment)
         self._multiplier = None if system.joints is None else Field(system.multiplier)
+        given = (system.given.moved, system.given.v) if self._late and not separate else None
         self._step, step = (
-            MeanStep(system.configuration, system.v, D, self.dt, separate)
+            MeanStep(system.configuration, system.v, D, self.dt, separate, given)
             for D in (self._unknown.vector, self.increment)
         )
         x, q = step.configuration

@@ -98,7 +98,7 @@ class _Gauss(Stepper):
             mean = _combination(inverse[i], unknown.changes)
             b_i = None if unknown.gradients is None else unknown.gradients[i]
             motion = flow(system, w, unknown.states[i], b_i)
-            residual += system.pairing(w, mean) - dt * motion
+            residual += system.pairing(w, mean, at=unknown.states[i]) - dt * motion
         # z¹ = z⁰ + Σ_i (bᵀA⁻¹)_i (Z_i - z⁰)
         moved = _combination(b @ inverse, unknown.nodal_changes)
         self._solve = Solve(

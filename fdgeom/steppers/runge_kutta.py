@@ -39,7 +39,7 @@ class RungeKutta4(Stepper):
             unknown, dt = stages(system, 1), Constant(0.0, name="dt")
             (change,), (w,) = unknown.changes, unknown.tests
             b = None if unknown.gradients is None else unknown.gradients[0]
-            residual = system.pairing(w, change) - dt * flow(system, w, at, b)
+            residual = system.pairing(w, change, at=at) - dt * flow(system, w, at, b)
             solve = Solve(
                 " and ".join(system.names),
                 unknown.stage,

@@ -147,7 +147,7 @@ def defining_gradients(system: PoissonSystem, unknown: Stages, at: Sequence[Part
     if unknown.gradients is None:
         return Form([])
     terms = (
-        system.pairing(w, b) - system.energy_derivative(w, z)
+        system.pairing(w, b, at=z) - system.energy_derivative(w, z)
         for w, b, z in zip(unknown.gradient_tests, unknown.gradients, at, strict=True)
     )
     return sum(terms, Form([]))

@@ -277,6 +277,21 @@ class Stepper(Carrying, metaclass=CheckedCall):
         """
         return []
 
+    def flows(self) -> tuple | None:
+        """The two flows of a method that takes half of the first, the second and half of the first.
+
+        None if the method is not made so. Each is symmetric by itself, the system's time is told
+        before it, and it passes with the second one.
+        """
+        substeps = self.substeps()
+        if [f for _, f in substeps] != [0.5, 1.0, 0.5] or substeps[0][0] is not substeps[2][0]:
+            return None
+        return substeps[0][0], substeps[1][0]
+
+    def uncomposable(self) -> str | None:
+        """Why compositions of these steps would not have the order they claim; None if they have."""
+        return None
+
     def _moving(self) -> tuple:
         """The functions that a step changes and that make the state."""
         return (*self.system.functions().values(), *self.functions().values())

@@ -29,7 +29,8 @@ class Rule:
     residual : callable
         ``residual(system, stage, dt)`` gives the form.
     reach : float
-        new = old + reach (stage - old).
+        new = old + reach (stage - old): 2 where the stage is the mean of the two, 1 where it is the
+        new value. So it says what a stage is given where the new value is prescribed.
     stage : callable, optional
         ``stage(system, active)`` makes the unknown; that of ``system.stage`` if not given.
     """
@@ -54,7 +55,7 @@ def defining(system: PoissonSystem, stage: Stage) -> Form:
         return stage.conditions
     w = stage.gradient_test
     slope = system.energy_derivative(w, stage.state, stage.auxiliary)
-    return system.pairing(w, stage.gradient) - slope + stage.conditions
+    return system.pairing(w, stage.gradient, at=stage.state) - slope + stage.conditions
 
 
 def _midpoint(system, stage, dt):
@@ -62,7 +63,7 @@ def _midpoint(system, stage, dt):
     flow = system.bracket(stage.test, stage.gradient, at=stage.state)
     flow += system.forcing(stage.test, stage.gradient, dt)
     return (
-        system.pairing(stage.test, _change(system, stage))
+        system.pairing(stage.test, _change(system, stage), at=stage.state)
         - 0.5 * dt * flow
         + defining(system, stage)
     )
@@ -84,7 +85,9 @@ def _trapezoidal(system, stage, dt):
     old = system.bracket(stage.test, tuple(held))
     middle = tuple((a + b) / 2 for a, b in zip(stage.gradient, held, strict=True))
     old += 2 * system.forcing(stage.test, middle, dt)
-    return system.pairing(stage.test, _change(system, stage)) - 0.5 * dt * (new + old)
+    mean = tuple((a + b) / 2 for a, b in zip(system.parts, stage.state, strict=True))
+    change = system.pairing(stage.test, _change(system, stage), at=mean)
+    return change - 0.5 * dt * (new + old)
 
 
 #: Implicit midpoint.
@@ -214,7 +217,7 @@ class Substep(Solve):
         companions: Mapping,
     ) -> None:
         dt = Constant(0.0, name="dt")
-        stage = rule.stage(system, active)
+        stage = rule.stage(system, active).reaching(rule.reach)
         super().__init__(
             " and ".join(system.names[k] for k in active),
             stage,

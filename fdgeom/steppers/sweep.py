@@ -9,6 +9,7 @@ from typing import ClassVar
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep, options_for
+from fdgeom.systems.checks import pairing_couples
 from fdgeom.systems.poisson import PoissonSystem
 
 CONFIGURATIONS = ("old", "new", "mean")
@@ -64,6 +65,7 @@ class Sweep(Stepper):
             raise wrong_system(type(self).__name__, needs, self.system)
         self.system.check_start()
         moves = self.moves()
+        _check_parts(self, moves)
         names = ["_".join(self.system.names[k] for k in move.active) for move in moves]
         single = len(set(names)) == 1
         held: dict[tuple, Substep] = {}
@@ -106,8 +108,27 @@ class Sweep(Stepper):
     def substeps(self):
         return self._substeps
 
+    def uncomposable(self):
+        if self._companions() and self.configuration != "mean":
+            return (
+                f"configuration: with {self.configuration!r} the poses are of order 1, whatever is "
+                "composed; take 'mean'"
+            )
+        return None
+
     def _solvers(self):
         return [s.__dict__["solver"] for s in self._held if "solver" in s.__dict__]
+
+
+def _check_parts(stepper: Sweep, moves: list[Move]) -> None:
+    """Raise ``ValueError`` if parts move in turn that the pairing ties together."""
+    system = stepper.system
+    for k in {k for move in moves if len(move.active) < len(system.parts) for k in move.active}:
+        if pairing_couples(system, k):
+            raise ValueError(
+                f"system: {type(stepper).__name__} moves the parts of a state in turn, but the "
+                f"pairing couples {system.names[k]!r} with another one; use ImplicitMidpoint"
+            )
 
 
 def everything(system: PoissonSystem) -> tuple[int, ...]:
@@ -152,7 +173,8 @@ class HamelFieldIntegrator(Sweep):
     """Hamel field integrator: as :class:`PoissonIntegrator`, with the trapezoidal mean.
 
     (μ¹ - μ⁰)/Δt = D₂γ⁰' - [γ⁰+e, D₂γ⁰]* + ½([ζ⁰, μ⁰]* + [ζ¹, μ¹]*), the baseline of Chen & Shi
-    (2025), from their reference [9].
+    (2025), from their reference [9]. The unknown of a substep is the new value: where the motion of an
+    end is prescribed, that of the new time.
     """
 
     order = 1

@@ -133,7 +133,9 @@ class VariationalIntegrator(Stepper):
             work += system.joints.spring_work(g, system.v, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
         moved = {self._momentum: unknown}
-        return self._solve("momentum", unknown, dt, residual, self._momentum, [moved], KeptSolve)
+        made = self._solve("momentum", unknown, dt, residual, self._momentum, [moved], KeptSolve)
+        made.exact = True  # the force is that of the configuration, which waits
+        return made
 
     def _make_drift(self) -> Solve:
         """(g, μ) ↦ (g cay(D), the momentum there)."""
@@ -252,6 +254,9 @@ class VariationalIntegrator(Stepper):
         if any(c is self.system.time for c in constants):
             raise CannotCompile("a load changes in time")
         return [(self._kick, 0.5), (self._drift, 1.0), (self._kick, 0.5)]
+
+    def flows(self):
+        return None if self._project is not None else (self._kick, self._drift)
 
     def _solvers(self):
         solves = [s for s in (self._kick, self._drift, self._project) if s is not None]

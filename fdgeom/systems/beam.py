@@ -27,9 +27,9 @@ from fdgeom.lie.operands import halves, join
 from fdgeom.line import check_line
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.data import Number, Snapshot
+from fdgeom.solvers.data import Number
 from fdgeom.solvers.derived import derived_in
-from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.beam_agreement import Agreement
 from fdgeom.systems.beam_ends import BeamEnd, left_and_right
 from fdgeom.systems.beam_output import momentum_forms, output_fields
 from fdgeom.systems.beam_reactions import BeamReactions
@@ -128,6 +128,13 @@ class Beam(PoissonSystem):
     was given by. Of a function of time, methods on strain and momentum take the value in the middle
     of each (sub)step, those in configuration form the value at the time where they balance forces;
     all keep their order.
+
+    The beam has two descriptions, strain and momentum, and the configuration with the velocity. Of
+    strain and configuration, and of momentum and velocity, that is taken by the next steps which was
+    set by hand since the last ones; the other follows (the configuration from the left end, or from
+    the right one where that alone is held). If both were set and contradict one another, steps raise
+    ``ValueError``, and :meth:`reconstruct` or :meth:`project` says which is meant; only steppers on
+    strain and momentum take a strain and a configuration as they are, which they move side by side.
     """
 
     @compiling("Beam")
@@ -208,12 +215,10 @@ class Beam(PoissonSystem):
         )
         check_places(self)
         viscosity_of(damping, self)
-        self._chain = Chain(self)
-        self._settled = Snapshot((self.momentum, self.velocity))
+        self.chain = Chain(self)
+        #: Which of the two descriptions was set last.
+        self.agreement = Agreement(self)
         self._clock = Number(self.time)
-        self._refresh = PointwiseUpdate(
-            {self.velocity: dot(self.compliance_of_inertia, self.momentum)}
-        )
         if reference_shape is not None:
             set_shape(self, reference_shape)
         self._derived = derived_in(self.stress(), self.compliance_of_inertia)
@@ -350,23 +355,27 @@ class Beam(PoissonSystem):
             end.check_start()
 
     def prepare(self) -> None:
-        """Make the velocity that of the momentum, if either has been changed since the last step.
+        """Let the description that was not set since the last step follow the one that was.
 
-        Or the inertia: the momentum is then what stays.
+        Where the inertia has changed the momentum is what stays. ``ValueError`` if momentum and
+        velocity were both set and contradict one another.
         """
         for derived in self._derived:
             derived.refresh()
         version = self._mobility_version()
-        if version != self._mobility_seen or not self._settled.holds():
-            self._refresh.apply()
-            self._mobility_seen = version
+        if not self.agreement.holds():
+            self.agreement.restore_for_bracket()
+        elif version != self._mobility_seen:
+            self.agreement.to_velocity.apply()
+            self.settle()
+        self._mobility_seen = version
 
     def _mobility_version(self) -> int:
         field = self.compliance_of_inertia
         return field.dat.dat_version if isinstance(field, Function) else 0
 
     def settle(self) -> None:
-        self._settled.take()
+        self.agreement.note()
 
     def set_time(self, t: float) -> None:
         self.time.assign(t)
@@ -416,14 +425,16 @@ class Beam(PoissonSystem):
         For degree 1, g_{j+1} = g_j cay(Δs (γ+e)); for higher degrees a Magnus expansion of sixth
         order between the nodes.
         """
-        self._chain.reconstruct(position, orientation)
-        self.prepare()
+        self.chain.reconstruct(position, orientation)
+        self.agreement.to_velocity.apply()
+        self.settle()
 
     @not_taped
     def project(self) -> None:
         """Fill strain and momentum from position, orientation and velocity: inverse of the above."""
-        self._chain.project()
-        self.momentum.interpolate(dot(self.inertia, self.velocity))
+        self.chain.project()
+        self.agreement.to_momentum.apply()
+        self.settle()
 
     # --- numbers -------------------------------------------------------------------------------------
     def linear_momentum(self) -> np.ndarray:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from fdgeom.systems.beam import Beam
 
 
+# Angles and strains that were meant to be the same.
+_SAME = 1e-9
+
+
 class Chain:
     """The nodes of a beam in the order of the arc length, on every rank.
 
@@ -42,28 +46,72 @@ class Chain:
                 self._rule = _SubintervalRule(p)
         return self._points, self._nodes
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a first and a last node."""
+        points, nodes = (f.function_space().dim() for f in (self._beam.strain, self._beam.momentum))
+        return nodes > points
+
     def reconstruct(self, position, orientation) -> None:
         """Fill position and orientation of the beam from its strain."""
-        start = _pose(position, orientation)
-        points, nodes = self._lines()
-        x, q = self._increments(points.gather(self._beam.strain))
-        x = np.concatenate([start[0][None], x])
-        q = np.concatenate([start[1][None], q])
-        x, q = pose_scan((x, q))
-        nodes.scatter(x, self._beam.position)
-        nodes.scatter(q, self._beam.orientation)
+        self._put(self._shape(_pose(position, orientation)))
+
+    def follow(self, anchor: int) -> None:
+        """The same, with the first (0) or the last node (-1) where it is."""
+        x, q = self._poses(self._beam.position, self._beam.orientation)
+        there = x[anchor], q[anchor]
+        origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+        shape = self._shape(origin)
+        start = se3.pose_compose(there, se3.pose_inverse((shape[0][anchor], shape[1][anchor])))
+        self._put(se3.pose_compose((start[0][None], start[1][None]), shape))
 
     def project(self) -> None:
         """Fill the strain of the beam from its position and orientation."""
-        self.put_strain(self._beam.position, self._beam.orientation, self._beam.strain)
+        beam = self._beam
+        self.put_strain(beam.position, beam.orientation, beam.strain)
 
     def put_strain(self, position: Function, orientation: Function, strain: Function) -> None:
         """Fill a strain with that of a position and orientation of the beam's nodes."""
-        points, nodes = self._lines()
-        x, q = nodes.gather(position), nodes.gather(orientation)
-        q = quaternion.normalize(q)
-        relative = se3.pose_compose(se3.pose_inverse((x[:-1], q[:-1])), (x[1:], q[1:]))
-        points.scatter(self._strains(relative), strain)
+        points, _ = self._lines()
+        points.scatter(self._strains_of(position, orientation), strain)
+
+    def agrees(self, measured: Function) -> bool:
+        """Whether the strain of the beam is that of its configuration, for degree 1.
+
+        Parameters
+        ----------
+        measured : Function
+            The strain of the configuration by another measure than this chain's: either will do.
+        """
+        points, _ = self._lines()
+        x, _ = self._poses(self._beam.position, self._beam.orientation)
+        strain = points.gather(self._beam.strain)
+        # Angles and lengths, per cell length; positions have round-off of their distance to the origin.
+        allowed = _SAME + 8 * np.finfo(float).eps * np.abs(x).max() / self._lengths.min()
+        turn = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        scale = turn * self._lengths + (1 - turn)
+        mine = self._strains_of(self._beam.position, self._beam.orientation)
+        candidates = mine, points.gather(measured)
+        return any(np.abs(scale * (strain - c)).max() <= allowed for c in candidates)
+
+    def _poses(self, position: Function, orientation: Function):
+        _, nodes = self._lines()
+        return nodes.gather(position), quaternion.normalize(nodes.gather(orientation))
+
+    def _put(self, poses) -> None:
+        _, nodes = self._lines()
+        for values, field in zip(poses, (self._beam.position, self._beam.orientation), strict=True):
+            nodes.scatter(values, field)
+
+    def _shape(self, start):
+        """Poses (n + 1, 3), (n + 1, 4) of the nodes, from that of the first and the strain."""
+        points, _ = self._lines()
+        x, q = self._increments(points.gather(self._beam.strain))
+        return pose_scan((np.concatenate([start[0][None], x]), np.concatenate([start[1][None], q])))
+
+    def _strains_of(self, position: Function, orientation: Function) -> np.ndarray:
+        x, q = self._poses(position, orientation)
+        return self._strains(se3.pose_compose(se3.pose_inverse((x[:-1], q[:-1])), (x[1:], q[1:])))
 
     def _increments(self, strain):
         """Relative poses (n, 3), (n, 4) between neighbouring nodes."""

@@ -24,6 +24,7 @@ from ufl.core.expr import Expr
 from fdgeom.forms import (
     check_functional,
     copy_into,
+    depends_on,
     flatten,
     parts_of,
     polynomial_degree,
@@ -57,7 +58,8 @@ class PoissonSystem(Energies):
         antisymmetric. ``a`` and ``b`` come as functions of the state's space (``split`` them).
     pairing : callable
         ``pairing(a, b)`` gives the form ⟨a, b⟩ that defines the variational derivative,
-        ⟨δh/δz, w⟩ = dh(z)[w]: bilinear, symmetric, positive definite.
+        ⟨δh/δz, w⟩ = dh(z)[w]: bilinear, symmetric, positive definite. It may depend on the state
+        (a metric ⟨a, b⟩_z); every method then takes it where it takes the bracket.
     names : sequence of str, optional
         Names of the parts, for solver prefixes and output.
     gradient : callable, optional
@@ -205,13 +207,21 @@ class PoissonSystem(Energies):
         """Energy, bracket and pairing in ``state``."""
         return self._energy, self._bracket, self._pairing
 
-    def pairing(self, a, b) -> Form:
-        """The form ⟨a, b⟩; each a function of the state's space, or a tuple of parts."""
+    def pairing(self, a, b, at=None) -> Form:
+        """The form ⟨a, b⟩; each a function of the state's space, or a tuple of parts.
+
+        ``at`` says where, for a pairing that depends on the state: the present one if not given.
+        """
         a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
         return substitute(
             self._pairing,
-            {self._test: self.whole(a), self._trial: self.whole(b), **self._state_map(None)},
+            {self._test: self.whole(a), self._trial: self.whole(b), **self._state_map(at)},
         )
+
+    @property
+    def pairing_varies(self) -> bool:
+        """Whether the pairing depends on the state."""
+        return depends_on(self._pairing, self.state)
 
     def bracket(self, a, b, at=None) -> Form:
         """The form {f, h}(z) for δf/δz = a, δh/δz = b.

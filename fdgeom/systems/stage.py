@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from firedrake import Function
 from ufl.classes import Form
@@ -46,3 +46,8 @@ class Stage:
     essential: tuple[EssentialValues, ...] = field(default=())
     auxiliary: tuple[Expr, ...] = field(default=())
     conditions: Form = field(default_factory=lambda: Form([]))
+
+    def reaching(self, reach: float) -> Stage:
+        """The stage of a rule by which new = old + reach (stage - old): with its given values."""
+        given = tuple(replace(e, share=1 / reach) for e in self.essential)
+        return replace(self, essential=given)

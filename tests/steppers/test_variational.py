@@ -44,6 +44,22 @@ def test_against_numpy(inertia, left, compiled):
     assert gap(state(beam), expected) < 1e-13
 
 
+def test_energy_with_a_pin_and_a_centre_of_mass_elsewhere():
+    """The velocity at the pin is zero, and the kinetic energy that of the motion: its band is O(Δt²)."""
+    bands = []
+    for dt in (0.02, 0.01, 0.005):
+        load = fg.Load(force=FORCE, at="right")
+        beam = moving(INERTIAS["coupled"], left="pinned", loads=load)
+        stepper = VariationalIntegrator(beam, dt)
+        start, found = stepper.system.energy(), []
+        for _ in range(20):
+            stepper.advance(round(0.04 / dt))
+            found.append(stepper.system.energy() - start)
+            assert np.array_equal(state(beam)[2][0, 3:], np.zeros(3))
+        bands.append(np.abs(found).max())
+    assert np.log2(np.array(bands[:-1]) / bands[1:]) == pytest.approx([2, 2], abs=0.15)
+
+
 def test_momenta_of_a_free_beam():
     """Twenty thousand steps at nearly the bound for the fastest wave (2.1e-4)."""
     beam = papers_beam(100, end_weight=0.5)

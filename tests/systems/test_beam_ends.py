@@ -71,8 +71,11 @@ def test_pinned_against_numpy(compiled):
     assert along(beam.position) == pytest.approx(plain.pose[:, :3, 3], abs=1e-11)
 
 
-def test_prescribed_motion_against_numpy():
-    """The new velocity is the one prescribed for the new time."""
+@pytest.mark.parametrize(
+    ("cls", "method"), [(fg.PoissonIntegrator, "poisson"), (fg.HamelFieldIntegrator, "hamel")]
+)
+def test_prescribed_motion_against_numpy(cls, method):
+    """The new velocity is the one prescribed for the new time, whatever the unknown of a stage is."""
 
     def motion(t, sin=sin, cos=cos):
         return [0.3 * sin(2 * t), 0.1 * t, 0.2 * t, t**2, 0.2 * (cos(t) - 1), 0.4 * sin(t)]
@@ -81,12 +84,12 @@ def test_prescribed_motion_against_numpy():
     plain = NumpyBeam(arc(beam.momentum), STIFFNESS, INERTIA, held_left=HELD["clamped"])
     plain.strain, plain.momentum = along(beam.strain), along(beam.momentum)
     plain.reconstruct()
-    stepper = fg.PoissonIntegrator(beam, 0.01)
+    stepper = cls(beam, 0.01)
     assert not stepper.is_compiled
     for k in range(50):
         stepper.advance()
         plain.given_left = np.array(motion(0.01 * (k + 1), np.sin, np.cos))
-        plain.step(0.01)
+        plain.step(0.01, method)
         assert along(beam.velocity)[0] == pytest.approx(plain.given_left, abs=1e-15)
     assert along(beam.momentum) == pytest.approx(plain.momentum, abs=1e-11)
     assert along(beam.position) == pytest.approx(plain.pose[:, :3, 3], abs=1e-11)

@@ -187,35 +187,45 @@ class NumpyRod:
         return out / self.weights[:, None]
 
     def variational_step(self, x, R, V, dt):
-        """Kick, drift, kick; the drift by Newton's method at each node."""
+        """Discrete Hamilton's principle: p⁰ = -∂L_d/∂g⁰, p¹ = ∂L_d/∂g¹, for free variations alone.
+
+        L_d = D·M D/(2Δt) - Δt (V(g⁰) + V(g¹))/2 with D = cay⁻¹(g⁰⁻¹g¹), whose held components are
+        zero as those of the variations are. At the nodes p = ∂(½v·M v)/∂v along free velocities, so
+        M_ff v_f = p_f: what M_hf v_f is belongs to the reaction.
+        """
         separate = not self.M[:3, 3:].any() and np.allclose(
             self.M[3:, 3:], self.M[3, 3] * np.eye(3)
         )
         V = V.copy()
         if separate:
             V[:, 3:] = np.einsum("nij,nj->ni", R, V[:, 3:])
-        mu = self.free * (V @ self.M + dt / 2 * self.forces(x, R, separate))
-        x1, R1, mu1 = x.copy(), R.copy(), np.zeros_like(mu)
+        start = V @ self.M + dt / 2 * self.forces(x, R, separate)
+        x1, R1, end = x.copy(), R.copy(), np.zeros_like(start)
         for i in range(self.n):
             free = self.free[i]
 
-            def drift(z, i=i, free=free):
+            def increment(z, free=free):
                 D = np.zeros(6, dtype=complex)
                 D[free] = z
-                return (left_tangent(-D, separate).T @ mu[i] * dt - self.M @ D)[free]
+                return D
 
-            # dcay(-D)⁻ᵀ M D/Δt = μ in another form: M D/Δt = dcay(-D)ᵀ μ.
-            D = np.zeros(6)
-            D[free] = newton(drift, np.zeros(free.sum()))
-            inverse = np.linalg.inv(left_tangent(D.astype(complex), separate).real)
-            mu1[i] = inverse.T @ self.M @ D / dt
+            def gap(z, i=i, free=free):
+                D = increment(z)
+                return ((self.M @ D) @ slopes(D, separate)[0] / dt + start[i])[free]
+
+            D = increment(newton(gap, np.zeros(free.sum())))
+            end[i] = ((self.M @ D) @ slopes(D, separate)[1] / dt).real
+            D = D.real
             if separate:
                 x1[i], R1[i] = x[i] + D[3:], R[i] @ cay(D[:3])
             else:
                 g = pose(x[i : i + 1], R[i : i + 1])[0] @ cay4(D)
                 x1[i], R1[i] = g[:3, 3], g[:3, :3]
-        mu1 = self.free * (mu1 + dt / 2 * self.forces(x1, R1, separate))
-        V1 = mu1 @ np.linalg.inv(self.M)
+        end += dt / 2 * self.forces(x1, R1, separate)
+        V1 = np.zeros_like(end)
+        for i in range(self.n):
+            free = self.free[i]
+            V1[i, free] = np.linalg.solve(self.M[np.ix_(free, free)], end[i, free])
         if separate:
             V1[:, 3:] = np.einsum("nji,nj->ni", R1, V1[:, 3:])
         return x1, R1, V1
@@ -227,15 +237,17 @@ def pose(x, R):
     return g
 
 
-def left_tangent(D, separate):
-    """cay(D)⁻¹ Dcay(D), column by column; only for translations apart from rotations or SE(3).
+def slopes(D, separate):
+    """How D = cay⁻¹(g⁰⁻¹g¹) changes (6×6, a column a direction) with g⁰ → g⁰e^ξ and with g¹ → g¹e^ξ.
 
-    d cay(X) = (1 - X/2)⁻¹ dX (1 - X/2)⁻¹, so cay⁻¹ d cay = (1 + X/2)⁻¹ dX (1 - X/2)⁻¹.
+    D^ = 2(G - 1)(G + 1)⁻¹ = 2 - 4(G + 1)⁻¹ with G = g⁰⁻¹g¹, so dD^ = 4(G + 1)⁻¹ dG (G + 1)⁻¹, with
+    dG = -ξ^G or Gξ^. Translations apart from rotations just change by their difference.
     """
-    X = np.zeros((4, 4), dtype=complex)
-    X[:] = hat4(np.concatenate([D[:3], 0 * D[3:]]) if separate else D)
-    one, columns = np.eye(4), []
+    G = cay4(np.concatenate([D[:3], 0 * D[3:]]) if separate else D)
+    inverse = np.linalg.inv(G + np.eye(4))
+    columns = [], []
     for e in np.eye(6):
-        d = np.linalg.solve(one + X / 2, hat4(e)) @ np.linalg.inv(one - X / 2)
-        columns.append(np.concatenate([vee(d[:3, :3]), e[3:] if separate else d[:3, 3]]))
-    return np.array(columns).T
+        for found, sign, dG in zip(columns, (-1, 1), (-hat4(e) @ G, G @ hat4(e)), strict=True):
+            d = 4 * inverse @ dG @ inverse
+            found.append(np.concatenate([vee(d[:3, :3]), sign * e[3:] if separate else d[:3, 3]]))
+    return tuple(np.array(c).T for c in columns)

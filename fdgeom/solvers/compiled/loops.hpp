@@ -19,7 +19,8 @@ struct Essential {  // nodes with given components: mask 0 where given, 1 where 
   long count;
   const int *node;
   const double *mask;
-  Field old, target;   // given value: mean of old and target (zero if null); old null: as in u
+  double share;        // how far the given value is from old to target
+  Field old, target;   // target null: zero; old null: the value in u stays
   double *saved;       // for the latter: u there before the solve
 };
 
@@ -241,7 +242,7 @@ template <class P> int solve_essential(const Context &X, const Essential &e, lon
       for (int k = 0; k < N; ++k) target[k] = 0.0;
       if (e.target.p) node_load<N>(target, e.target, i, total);
       for (int k = 0; k < N; ++k)
-        if (mask[k] == 0.0) u[k] = 0.5 * (old[k] + target[k]);
+        if (mask[k] == 0.0) u[k] = (1.0 - e.share) * old[k] + e.share * target[k];
     }
     const int count = newton_pivoting<P>(data, u, tol, mask, &norm);
     if (count < 0) {

@@ -50,6 +50,7 @@ class Essential(Structure):
         ("count", c_long),
         ("node", c_void_p),
         ("mask", c_void_p),
+        ("share", c_double),
         ("old", FieldPointer),
         ("target", FieldPointer),
         ("saved", c_void_p),

@@ -269,7 +269,9 @@ class Unit:
             saved=saved.ctypes.data,
         )
         if phase.guess != phase.solved:
-            made.old = FieldPointer(*self.layout.pointer(tables.field(phase.essential[0].old)))
+            first = phase.essential[0]
+            made.old = FieldPointer(*self.layout.pointer(tables.field(first.old)))
+            made.share = first.share
         return made
 
     @property

@@ -103,7 +103,7 @@ class Assembly(RodMotion):
                     f"loads: {load!r} acts on one beam; give it to that beam. Here is gravity on all"
                 )
         self.network = network = Network(self.beams, joints)
-        self._links = [BeamInSpace(beam) for beam in self.beams]
+        self._links = [BeamInSpace(beam, alone=False) for beam in self.beams]
         for link in self._links:
             link.prepare()
         position, orientation = self._start()

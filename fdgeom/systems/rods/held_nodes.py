@@ -72,8 +72,10 @@ class HeldNodes:
         at the motion's time (rotation as a Cayley vector, translation in space).
     v, a : Function
         Velocity and acceleration there; zero elsewhere.
+    moved : Function
+        1 at the components that are prescribed in time, 0 elsewhere.
     moves : bool
-        Whether anything changes in time.
+        Whether there are such.
     """
 
     def __init__(self, motion: RodMotion, holds: Sequence[Hold]) -> None:
@@ -84,9 +86,11 @@ class HeldNodes:
         found = [hold.dofs for hold in self._holds]
         #: Held degrees of freedom, one array for each part of the space (which has one).
         self.dofs = [np.concatenate(found) if found else np.array([], dtype=int)]
+        self.moved = Function(space, name="moved")
         self._updates = []
         for hold in self._holds:
             if isinstance(hold.kind, GivenPose):
+                self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
                 scratch = tuple(Function(space) for _ in range(3))
                 update = PointwiseUpdate(dict(zip(scratch, self._needed(hold.kind), strict=True)))
                 self._updates.append((hold, scratch, update))

@@ -8,7 +8,6 @@ from firedrake import TestFunction, dot
 
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.data import fields
-from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.rods.rod import Rod
 
 if TYPE_CHECKING:
@@ -27,14 +26,13 @@ class BeamInSpace:
         Of degree 1.
     rod : Rod, optional
         Its forms, if others than ``beam.rod``.
+    alone : bool
+        Whether the beam is in no network.
     """
 
-    def __init__(self, beam: Beam, rod: Rod | None = None) -> None:
+    def __init__(self, beam: Beam, rod: Rod | None = None, *, alone: bool = True) -> None:
         self._beam, rod = beam, beam.rod if rod is None else rod
-        self._momentum = PointwiseUpdate({beam.momentum: dot(beam.inertia, beam.velocity)})
-        self._velocity = PointwiseUpdate(
-            {beam.velocity: dot(beam.compliance_of_inertia, beam.momentum)}
-        )
+        self._alone = alone
         strain = rod.elastic_strain((beam.position, beam.orientation))
         if beam.reference_strain is not None:
             strain += beam.reference_strain
@@ -43,15 +41,18 @@ class BeamInSpace:
         self._strain = VectorAssembly(rod.cells.sum(dot(strain, test) / rod.cells.length))
 
     def prepare(self) -> None:
-        """Make the velocity that of the momentum, if that alone has been set since the last step."""
-        momentum, velocity = self._beam._settled.changed()
-        if momentum and not velocity:
-            self._velocity.apply()
+        """Let the description that was not set since the last step follow the one that was.
+
+        ``ValueError`` if both were set and contradict one another.
+        """
+        agreement = self._beam.agreement
+        if not agreement.holds():
+            agreement.restore_for_configuration(self._strain.assemble, alone=self._alone)
 
     def settle(self) -> None:
         """Make strain and momentum those of the configuration and the velocity."""
         beam = self._beam
-        self._momentum.apply()
+        beam.agreement.to_momentum.apply()
         (target,), (source,) = fields(beam.strain), fields(self._strain.assemble())
         target.owned[...] = source.owned
         target.written()

@@ -47,6 +47,9 @@ class MeanStep:
     separate : bool
         Whether all inertias are separate: then the mean of the velocities in space is that of the
         step, else the mean of those in the body frame, g¹ = g⁰ cay(Δt ζ) on SE(3).
+    given : pair of UFL expressions, optional
+        1 where rotation or translation of a node are moved in a prescribed way, else 0 (6), and the
+        velocity there at the end. An inertia that is not separate ties it to the free components.
 
     Attributes
     ----------
@@ -55,9 +58,15 @@ class MeanStep:
     """
 
     def __init__(
-        self, configuration, velocity: Expr, increment: Expr, dt: Expr, separate: bool
+        self,
+        configuration,
+        velocity: Expr,
+        increment: Expr,
+        dt: Expr,
+        separate: bool,
+        given: tuple[Expr, Expr] | None = None,
     ) -> None:
-        self.dt, self._separate = dt, separate
+        self.dt, self._separate, self._given = dt, separate, given
         self._position, self._orientation = configuration
         self._velocity, self._increment = velocity, increment
         self._rotation, self._shift = halves(increment, "increment")
@@ -68,7 +77,7 @@ class MeanStep:
     def inertial(self, inertia: Inertia, test: Expr) -> Expr:
         """Change of the momenta, times the test, per length at a node."""
         eta, shift = halves(test, "test")
-        turned = ufl.dot(self.old, so3.cay(self._rotation))
+        turned = self._new
         if self._separate:
             spin, linear = halves(self._velocity, "velocity")
             J = ufl.as_matrix([[inertia.matrix[i, j] for j in range(3)] for i in range(3)])
@@ -173,6 +182,11 @@ class MeanStep:
         return join(spin, quaternion.rotate(self.configuration[1], linear))
 
     @property
+    def _new(self) -> Expr:
+        """The directors at the end."""
+        return ufl.dot(self.old, so3.cay(self._rotation))
+
+    @property
     def _body_velocity(self) -> Expr:
         spin, linear = halves(self._velocity, "velocity")
         return join(spin, ufl.dot(ufl.transpose(self.old), linear))
@@ -181,7 +195,13 @@ class MeanStep:
     def _new_body_velocity(self) -> Expr:
         seen = ufl.dot(ufl.transpose(self.old), self._shift)
         mean = join(self._rotation, seen - 0.5 * ufl.cross(self._rotation, seen))
-        return 2 * mean / self.dt - self._body_velocity
+        new = 2 * mean / self.dt - self._body_velocity
+        if self._given is None:
+            return new
+        where, what = self._given
+        (spin, linear), (given_spin, given_linear) = halves(new, "new"), halves(what, "given")
+        turned = ufl.dot(ufl.transpose(self._new), given_linear)
+        return join(spin + where[0] * (given_spin - spin), linear + where[3] * (turned - linear))
 
 
 def _strain(P: Expr, Q: Expr, tangent: Expr, length: Expr) -> Expr:

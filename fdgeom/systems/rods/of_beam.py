@@ -118,7 +118,7 @@ def set_shape(beam: Beam, shape) -> None:
     ):
         pose.append(sampled(name, e, f.function_space(), check=_finite_shape(name), private=True))
     rest = beam.reference_strain
-    Derived([rest], pose, lambda: beam._chain.put_strain(*pose, rest))
+    Derived([rest], pose, lambda: beam.chain.put_strain(*pose, rest))
     for target, source in zip((beam.position, beam.orientation), pose, strict=True):
         copy_into(target, source)
     beam.project()
