@@ -4,7 +4,8 @@
 - monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`
 - output: `VTKOutput` (ParaView), `Snapshots` (shapes in memory), `CSVFile` (table of samples)
 - restart: `Checkpoint` (during a run), `save`, `resume`
-- pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`; `space_axes` for one's own
+- pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`, `plot_section`, `plot_solid`;
+  `space_axes` for one's own
 """
 
 from .checkpoint import Checkpoint, resume, save
@@ -13,6 +14,7 @@ from .history import History
 from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe, Reactions
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run
+from .section_plots import plot_section, plot_solid
 from .snapshots import Snapshots
 from .space import space_axes
 from .vtk import VTKOutput
@@ -33,7 +35,9 @@ __all__ = [
     "animate",
     "plot_energy",
     "plot_momentum",
+    "plot_section",
     "plot_shapes",
+    "plot_solid",
     "resume",
     "run",
     "save",

@@ -33,6 +33,10 @@ class VTKOutput:
     append : bool
         Continue an existing series (a resumed run): frames at or after the present time are
         replaced. A second run with the same object continues its series too.
+    solid : bool
+        Draw a beam whose section is a mesh (`Section.from_mesh`) as a body in three dimensions, of
+        its warped sections; the fields are then `stress` (body frame) and `von_mises`, of the
+        beam's strain.
 
     Raises
     ------
@@ -40,6 +44,8 @@ class VTKOutput:
         When the vtk package is missing.
     ValueError
         Naming `path`, `every` or `fields`.
+    TypeError
+        At the start of a run, if `solid` is asked for and the system is no such beam.
 
     Notes
     -----
@@ -54,6 +60,7 @@ class VTKOutput:
         every: int = 1,
         fields: Sequence[str] | None = None,
         append: bool = False,
+        solid: bool = False,
     ) -> None:
         try:
             import vtkmodules.vtkCommonDataModel  # noqa: F401
@@ -67,6 +74,7 @@ class VTKOutput:
         self.every = positive_integer(every, "every")
         self.fields = None if fields is None else tuple(fields)
         self.append = append
+        self.solid = solid
 
     def open(self, stepper) -> None:
         """Build the curve mesh, the output spaces and the interpolators.
@@ -80,10 +88,31 @@ class VTKOutput:
         comm = system.mesh.comm
         writable_file(self.path, "path", comm)
         writable_file(self.path.with_suffix("") / "part", "path", comm)
-        fields = self._chosen(system.output_fields())
         self._system = system
         self._updates: list[Callable[[], None]] = []
-        self._position = system.output_coordinates()
+        if self.solid:
+            self._draw_solid(system)
+        else:
+            self._draw(system, self._chosen(system.output_fields()))
+        if self.append:
+            on_root(
+                comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
+            )
+        self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
+        if self._topology is not None:
+            self._file._topology = self._topology
+        self.append = True
+
+    def _draw_solid(self, system) -> None:
+        from .solid import SolidMesh
+
+        body = SolidMesh(system, self.fields)
+        self._position = self._topology = None
+        self._mesh, self._functions = body.mesh, body.functions
+        self._updates.append(body.update)
+
+    def _draw(self, system, fields: dict) -> None:
+        self._position, self._topology = system.output_coordinates(), None
         drawn = [*fields.values(), *([] if self._position is None else [self._position])]
         element = common_element(system.mesh, drawn)
         if self._position is None:
@@ -92,19 +121,11 @@ class VTKOutput:
             self._source = Function(self._position.function_space())
             self._mesh = Mesh(self._interpolated(self._source, element))
         self._functions = [self._carried(n, f, element) for n, f in fields.items()]
-        if self.append:
-            on_root(
-                comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
-            )
-        self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
         if element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
-            self._file._topology = _curved_topology(FunctionSpace(self._mesh, element))
+            self._topology = _curved_topology(FunctionSpace(self._mesh, element))
         drawn_cells = getattr(system, "output_cells", lambda: None)()
         if drawn_cells is not None:
-            self._file._topology = _part_of_topology(
-                FunctionSpace(self._mesh, element), drawn_cells
-            )
-        self.append = True
+            self._topology = _part_of_topology(FunctionSpace(self._mesh, element), drawn_cells)
 
     def write(self, stepper) -> None:
         """Write one frame at the stepper's time."""

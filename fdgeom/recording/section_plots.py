@@ -1,0 +1,180 @@
+"""Pictures of sections: the drawing with its centres and axes, the stress, the beam as a body."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fdgeom.sections.mesh_section import MeshSection
+from fdgeom.sections.tessellation import Tessellation
+
+from .plots import _pyplot
+from .solid import Solid, von_mises
+
+#: Mark and colour of each centre, told apart without colour too.
+CENTRES = {"tension_centre": ("o", "black"), "shear_centre": ("x", "tab:red"),
+           "mass_centre": ("+", "tab:blue")}  # fmt: skip
+
+
+def plot_section(
+    section: MeshSection,
+    field=None,
+    *,
+    component: tuple[int, int] | None = None,
+    ax=None,
+    centres: bool = True,
+    edges: bool = True,
+    colorbar: bool = True,
+    colormap: str = "viridis",
+    label: str | None = None,
+    title: str | None = None,
+):
+    """Draw a section: its cells, centres and principal axes, or a field on it.
+
+    Parameters
+    ----------
+    section : MeshSection
+        Made by ``Section.from_mesh``.
+    field : Function, optional
+        A scalar or a stress, as ``section.recover`` or ``section.failure_index`` give it; the tags
+        of the materials by default.
+    component : two ints, optional
+        Of a stress, in the body frame; von Mises' stress by default.
+    ax : matplotlib Axes, optional
+        A new figure by default.
+    centres, edges, colorbar : bool
+        Whether to draw centres and principal axes, the edges of the cells, the scale of colours.
+    colormap, label, title : str, optional
+
+    Returns
+    -------
+    matplotlib Axes, or None on ranks other than 0
+    """
+    if not isinstance(section, MeshSection):
+        raise TypeError("section must be one that is drawn: made by fdgeom.Section.from_mesh")
+    cut = Tessellation(section.mesh, section.element)
+    values, names = _field_values(section, cut, field, component)
+    gathered = section.mesh.comm.gather((cut.places, cut.triangles, cut.rim, values))
+    if gathered is None:
+        return None
+    pyplot = _pyplot()
+    ax = ax or pyplot.subplots(figsize=(6, 5), layout="constrained")[1]
+    everything = np.concatenate([v.ravel() for *_, v in gathered])
+    low, high = everything.min(), everything.max()
+    colours = {"cmap": colormap, "vmin": low, "vmax": high if high > low else low + 1}
+    for places, triangles, rim, value in gathered:
+        points = places.reshape(-1, 2)
+        drawn = ax.tripcolor(*points.T, triangles, value.ravel(), shading="gouraud", **colours)
+        if edges:
+            closed = np.concatenate([rim, rim[:, :1]], axis=1)
+            lines = points[closed]
+            ax.plot(*np.moveaxis(lines, -1, 0).swapaxes(1, 2), color="white", linewidth=0.3)
+    if colorbar and high > low:
+        ax.figure.colorbar(drawn, ax=ax, label=label or names, shrink=0.8)
+    if centres:
+        _draw_centres(ax, section)
+    first, second = (k for k in range(3) if k != section.axis)
+    ax.set(aspect="equal", xlabel=f"body axis {first}", ylabel=f"body axis {second}")
+    if title is not None:
+        ax.set_title(title)
+    return ax
+
+
+def _field_values(section, cut, field, component) -> tuple[np.ndarray, str]:
+    if field is None:
+        values = np.zeros(cut.cells.shape)
+        for k, (_, _, cells) in enumerate(section.regions):
+            values[cells[cells < len(values)]] = k
+        return values, "material"
+    values = cut.values(field)
+    if values.ndim == 2:
+        return values, field.name() if hasattr(field, "name") else ""
+    if component is None:
+        return von_mises(values), "von Mises stress"
+    i, j = component
+    return values[..., i, j], f"stress {i}{j}"
+
+
+def _draw_centres(ax, section) -> None:
+    for name, (mark, colour) in CENTRES.items():
+        at = section.origin + getattr(section, name)
+        ax.plot(*at, mark, color=colour, fillstyle="none", label=name.replace("_", " "))
+    centre = section.origin + section.tension_centre
+    size = 0.25 * np.sqrt(section.area)
+    transverse = [k for k in range(3) if k != section.axis]
+    for direction, style in zip(section.principal_axes[:, transverse], ("-", "--"), strict=True):
+        ends = np.array([centre - size * direction, centre + size * direction])
+        ax.plot(*ends.T, "k" + style, linewidth=0.8)
+    # Below the axes by lines of text, so that a flat section keeps its axis label.
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 4}
+    ax.legend(**place, ncols=3, fontsize="small", frameon=False)
+
+
+def plot_solid(
+    beam,
+    ax=None,
+    *,
+    component: tuple[int, int] | None = None,
+    colormap: str = "viridis",
+    label: str | None = None,
+    title: str | None = None,
+):
+    """Draw a beam as a body: its outline along it and the end sections, coloured by stress.
+
+    Parameters
+    ----------
+    beam : Beam
+        With a section made by ``Section.from_mesh``; the stress is that of its strain.
+    ax : matplotlib 3-D Axes, optional
+        A new figure by default.
+    component : two ints, optional
+        Of the stress, in the body frame; von Mises' stress by default.
+    colormap, label, title : str, optional
+
+    Returns
+    -------
+    matplotlib 3-D Axes, or None on ranks other than 0
+    """
+    solid = Solid(beam)
+    resultants = solid.resultants()
+    places, stress = solid.places(resultants), solid.stress(resultants)
+    values = von_mises(stress) if component is None else stress[..., component[0], component[1]]
+    faces, colours = _faces(solid.cut, places, values)
+    gathered = solid.section.mesh.comm.gather((faces, colours))
+    if gathered is None:
+        return None
+    pyplot = _pyplot()
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    ax = ax or pyplot.figure(figsize=(7, 5.5), layout="constrained").add_subplot(projection="3d")
+    colours = np.concatenate([c for _, c in gathered])
+    mapping = pyplot.cm.ScalarMappable(pyplot.Normalize(colours.min(), colours.max()), colormap)
+    polygons = [face for part, _ in gathered for face in part]
+    ax.add_collection3d(
+        Poly3DCollection(polygons, facecolors=mapping.to_rgba(colours)), autolim=False
+    )
+    points = np.concatenate(polygons)
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, half = (low + high) / 2, np.maximum(high - low, 0.05 * (high - low).max()) / 2
+    for set_limits, c, h in zip((ax.set_xlim, ax.set_ylim, ax.set_zlim), middle, half, strict=True):
+        set_limits(c - h, c + h)
+    ax.set_box_aspect(half)
+    ax.set(xlabel="x", ylabel="y", zlabel="z")
+    name = "von Mises stress" if component is None else "stress {}{}".format(*component)
+    ax.figure.colorbar(mapping, ax=ax, label=label or name, shrink=0.7, pad=0.1)
+    if title is not None:
+        ax.set_title(title)
+    return ax
+
+
+def _faces(cut: Tessellation, places: np.ndarray, values: np.ndarray) -> tuple[list, np.ndarray]:
+    """Quadrilaterals of the outline between stations, and the triangles of both ends."""
+    stations = len(places)
+    flat, scalars = places.reshape(stations, -1, 3), values.reshape(stations, -1)
+    a, b = cut.outline.T
+    sides = np.stack([flat[:-1, a], flat[:-1, b], flat[1:, b], flat[1:, a]], axis=2)
+    colours = np.stack([scalars[:-1, a], scalars[:-1, b], scalars[1:, b], scalars[1:, a]], axis=2)
+    faces, means = list(sides.reshape(-1, 4, 3)), [colours.mean(axis=2).ravel()]
+    for end in (0, -1):
+        faces += list(flat[end][cut.triangles])
+        means.append(scalars[end][cut.triangles].mean(axis=1))
+    return faces, np.concatenate(means)

@@ -1,0 +1,156 @@
+"""A beam as a body in three dimensions: its warped sections along it, with their stress."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import (
+    ExtrudedMesh,
+    FiniteElement,
+    Function,
+    FunctionSpace,
+    Mesh,
+    TensorElement,
+    TensorProductElement,
+    VectorElement,
+    VectorFunctionSpace,
+)
+
+from fdgeom.lie.arrays import quaternion
+from fdgeom.sections.elasticity import broken_element
+from fdgeom.sections.failure import VonMises
+from fdgeom.sections.mesh_section import MeshSection
+from fdgeom.sections.tessellation import Tessellation
+from fdgeom.systems.beam import Beam
+from fdgeom.systems.chain import Line
+
+
+class Solid:
+    """The body of a beam whose section is a mesh, as arrays over stations, cells and nodes.
+
+    The stations are the nodes of the beam. The place of a point of the section is
+    x + R (X + warping), and its stress that of the resultants there: Saint-Venant's field, which
+    does not hold near ends and loads.
+
+    Parameters
+    ----------
+    beam : Beam
+        With a section made by ``Section.from_mesh``; or its ``motion``.
+
+    Raises
+    ------
+    TypeError
+        If it is no such beam.
+    """
+
+    def __init__(self, beam) -> None:
+        # Steppers in configuration form move ``beam.motion``, which keeps the beam's strain.
+        beam = getattr(beam, "beam", beam)
+        if not isinstance(beam, Beam):
+            raise TypeError(f"a solid is drawn of a fdgeom.Beam, not of {type(beam).__name__}")
+        section = beam.section
+        if not isinstance(section, MeshSection):
+            raise TypeError(
+                "a solid needs a section that is drawn: make it by fdgeom.Section.from_mesh"
+            )
+        self.beam, self.section = beam, section
+        self.cut = cut = Tessellation(section.mesh, section.element)
+        self._line = Line(beam.position)
+        transverse = [k for k in range(3) if k != section.axis]
+        self._places = np.zeros((*cut.places.shape[:2], 3))
+        self._places[..., transverse] = cut.places - section.origin
+        units = np.eye(6)
+        self._stress = np.array([cut.values(section.recover(r)) for r in units])
+        warping = Function(VectorFunctionSpace(section.mesh, section.element, dim=3))
+        self._warping = np.array(
+            [cut.values(warping.interpolate(section.recover_warping(r))).copy() for r in units]
+        )
+
+    @property
+    def stations(self) -> np.ndarray:
+        """Arc lengths of the stations."""
+        return self._line.arc
+
+    def resultants(self) -> np.ndarray:
+        """Moment and force at the stations, (stations, 6), from the strain of the beam."""
+        return self.beam.stress_at(self._line.arc)
+
+    def places(self, resultants: np.ndarray) -> np.ndarray:
+        """Places in space, (stations, cells, nodes, 3)."""
+        x, q = self._line.gather(self.beam.position), self._line.gather(self.beam.orientation)
+        body = self._places + np.tensordot(resultants, self._warping, axes=1)
+        return x[:, None, None] + np.einsum("sij,scnj->scni", quaternion.matrix(q), body)
+
+    def stress(self, resultants: np.ndarray) -> np.ndarray:
+        """Stress in the body frame, (stations, cells, nodes, 3, 3)."""
+        return np.tensordot(resultants, self._stress, axes=1)
+
+
+def von_mises(stress: np.ndarray) -> np.ndarray:
+    """Von Mises' stress of matrices (..., 3, 3)."""
+    return VonMises(1.0).index(np.moveaxis(stress, (-2, -1), (0, 1)))
+
+
+class SolidMesh:
+    """The body as a Firedrake mesh of prisms or bricks that follows the beam, for VTK files.
+
+    Parameters
+    ----------
+    beam : Beam
+    names : sequence of str, optional
+        Of the fields ``stress`` (body frame) and ``von_mises``; both by default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the beam has no drawn section, or a name is unknown.
+    """
+
+    def __init__(self, beam, names: Sequence[str] | None = None) -> None:
+        known = {"stress": (3, 3), "von_mises": ()}
+        unknown = [name for name in names or () if name not in known]
+        if unknown:
+            raise ValueError(f"fields: unknown '{unknown[0]}'; known are {', '.join(known)}")
+        self._solid = Solid(beam)
+        self._corners = self._solid.cut.corners()
+        layers = len(self._solid.stations) - 1
+        straight = ExtrudedMesh(self._solid.section.mesh, layers, layer_height=1 / layers)
+        element = TensorProductElement(
+            broken_element(self._solid.section.mesh, 1),
+            FiniteElement("DG", "interval", 1, variant="equispaced"),
+        )
+        space = FunctionSpace(straight, element)
+        count = self._solid.section.mesh.cell_set.size
+        bottom = space.cell_node_list[:count]
+        # Local nodes come in pairs, the lower and the upper of each corner of the section.
+        above = space.offset * np.arange(layers)[:, None]
+        self._nodes = bottom[None] + above[:, None]
+        place = Function(FunctionSpace(straight, VectorElement(element, dim=3)))
+        self.mesh = Mesh(place)
+        self._place = place
+        self.functions = [
+            Function(
+                FunctionSpace(
+                    self.mesh, TensorElement(element, shape=known[n]) if known[n] else element
+                ),
+                name=n,
+            )
+            for n in (names or known)
+        ]
+
+    def update(self) -> None:
+        """Move the mesh to the beam's present configuration, and the stress to that of its strain."""
+        resultants = self._solid.resultants()
+        self._put(self.mesh.coordinates, self._solid.places(resultants))
+        stress = self._solid.stress(resultants)
+        for function in self.functions:
+            self._put(function, von_mises(stress) if function.name() == "von_mises" else stress)
+
+    def _put(self, function: Function, values: np.ndarray) -> None:
+        corners = values[:, :, self._corners]
+        both = np.stack([corners[:-1], corners[1:]], axis=3)
+        layers, cells, nodes = both.shape[:3]
+        function.dat.data_wo_with_halos[self._nodes] = both.reshape(
+            layers, cells, 2 * nodes, *both.shape[4:]
+        )
