@@ -9,6 +9,7 @@ from fdgeom.sections.tessellation import Tessellation
 
 from .plots import _pyplot
 from .solid import Solid, von_mises
+from .space import space_axes
 
 #: Mark and colour of each centre, told apart without colour too.
 CENTRES = {"tension_centre": ("o", "black"), "shear_centre": ("x", "tab:red"),
@@ -152,13 +153,7 @@ def plot_solid(
     ax.add_collection3d(
         Poly3DCollection(polygons, facecolors=mapping.to_rgba(colours)), autolim=False
     )
-    points = np.concatenate(polygons)
-    low, high = points.min(axis=0), points.max(axis=0)
-    middle, half = (low + high) / 2, np.maximum(high - low, 0.05 * (high - low).max()) / 2
-    for set_limits, c, h in zip((ax.set_xlim, ax.set_ylim, ax.set_zlim), middle, half, strict=True):
-        set_limits(c - h, c + h)
-    ax.set_box_aspect(half)
-    ax.set(xlabel="x", ylabel="y", zlabel="z")
+    space_axes(ax, np.concatenate(polygons))
     name = "von Mises stress" if component is None else "stress {}{}".format(*component)
     ax.figure.colorbar(mapping, ax=ax, label=label or name, shrink=0.7, pad=0.1)
     if title is not None:
