@@ -8,9 +8,7 @@ from firedrake import (
     TestFunction,
     TrialFunction,
     UnitSquareMesh,
-    as_vector,
     assemble,
-    cross,
     curl,
     div,
     dot,
@@ -25,18 +23,23 @@ import fdgeom as fg
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.steppers import fused
 
+A, B, C, NU, MU = -2.0, -1.0, -0.5, 1.0, 2.0
+
 
 def lotka_volterra():
-    """Three species, ẋ_i = x_i Σ_j ±x_j: {f, h} = y·(∇f × ∇h)-like bracket on the positive cone."""
+    """Three species, abc = -1 (Hairer, Lubich & Wanner, section VII.2.2): a bracket of many terms."""
     y = Function(Vectors(fg.copies(2), "DG", 0, dim=3), name="y")
     y.dat.data_wo[...] = [[1.0, 1.9, 0.5], [0.8, 0.7, 1.2]]
 
-    def bracket(a, b):
-        u, v = (as_vector([y[k] * c[k] for k in range(3)]) for c in (a, b))
-        return dot(as_vector([1.0, 1.0, 1.0]), cross(u, v)) * dx
+    def bracket(u, v):
+        return (
+            C * y[0] * y[1] * (u[0] * v[1] - u[1] * v[0])
+            + B * C * y[0] * y[2] * (u[0] * v[2] - u[2] * v[0])
+            - y[1] * y[2] * (u[1] * v[2] - u[2] * v[1])
+        ) * dx
 
-    energy = (y[0] + y[1] + y[2] - ln(y[0]) - ln(y[1])) * dx
-    return fg.PoissonSystem(y, energy, bracket, lambda a, b: dot(a, b) * dx)
+    energy = (A * B * y[0] + y[1] - A * y[2] + NU * ln(y[1]) - MU * ln(y[2])) * dx
+    return fg.PoissonSystem(y, energy, bracket, lambda u, v: dot(u, v) * dx)
 
 
 def exact(y, end):
@@ -44,9 +47,13 @@ def exact(y, end):
     from scipy.integrate import solve_ivp
 
     def rate(t, y):
-        slope = np.array([1 - 1 / y[0], 1 - 1 / y[1], 1.0])
-        n = np.ones(3)
-        return y * np.cross(y * slope, n)
+        u, v, w = y
+        matrix = [
+            [0, C * u * v, B * C * u * w],
+            [-C * u * v, 0, -v * w],
+            [-B * C * u * w, v * w, 0],
+        ]
+        return np.array(matrix) @ [A * B, 1 + NU / v, -A - MU / w]
 
     return solve_ivp(rate, (0, end), y, method="DOP853", rtol=1e-12, atol=1e-13).y[:, -1]
 
