@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
-from scipy.spatial import Delaunay, cKDTree
+from scipy.spatial import Delaunay
 
 from .elasticity import broken_element
 
@@ -59,14 +59,25 @@ class Tessellation:
 
         Of the cells that this rank has; on several ranks it has their borders too.
         """
-        pieces = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1).reshape(-1, 2)
-        places = self.places.reshape(-1, 2)
-        middles = places[pieces].mean(axis=1)
-        size = np.ptp(places, axis=0).max()
-        twice = cKDTree(middles).query_pairs(1e-9 * size, output_type="ndarray")
-        lone = np.ones(len(pieces), dtype=bool)
-        lone[twice.ravel()] = False
-        return pieces[lone]
+        vertices = FunctionSpace(self.mesh, "CG", 1)
+        points = np.asarray(vertices.finat_element.dual_basis[1].points, dtype=float)
+        rim = self._reference[_rim(self._reference)]
+        # Where on the rim the corners are, and which vertex of the cell each is.
+        distance = np.abs(rim[:, None] - points[None]).sum(axis=-1)
+        corners = np.flatnonzero(distance.min(axis=1) < 1e-9)
+        shift = corners[0]
+        vertex = distance[corners].argmin(axis=1)
+        side = np.searchsorted(corners, np.arange(len(rim)), side="right") - 1
+        side = np.where(np.arange(len(rim)) < shift, len(corners) - 1, side)
+        own = vertices.cell_node_list[: len(self.cells)]
+        ends = np.stack([own[:, vertex], own[:, np.roll(vertex, -1)]], axis=-1)
+        ends = np.sort(ends, axis=-1)
+        _, inverse, count = np.unique(
+            ends.reshape(-1, 2), axis=0, return_inverse=True, return_counts=True
+        )
+        lone = (count[inverse.ravel()] == 1).reshape(len(own), len(corners))
+        pieces = np.stack([self.rim, np.roll(self.rim, -1, axis=1)], axis=-1)
+        return pieces[lone[:, side]]
 
 
 def _rim(reference: np.ndarray) -> np.ndarray:

@@ -38,6 +38,11 @@ SHORT = {
     ),
     "roll_up": (["--steps", "60"], ["helix.png", "roll_up.png"]),
     "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
+    "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
+    "blade_root": (
+        ["--along", "8", "--angles", "3"],
+        ["blade.png", "coupling.png", "section.png"],
+    ),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
     "chaplygin_ball": (
         ["--until", "2", "--long", "10", "--balls", "2"],
