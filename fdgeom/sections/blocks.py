@@ -22,8 +22,6 @@ from firedrake import (
 )
 from firedrake.mesh import plex_from_cell_list
 from firedrake.petsc import PETSc
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from .elasticity import broken_element
@@ -155,11 +153,11 @@ class GluedMesh:
             [cells + start for (_, cells), start in zip(grids, starts[:-1], strict=True)]
         )
         size = np.ptp(places, axis=0).max()
-        pairs = cKDTree(places).query_pairs(1e-9 * size, output_type="ndarray")
-        graph = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(len(places),) * 2)
-        _, merged = connected_components(graph, directed=False)
-        _, first = np.unique(merged, return_index=True)
-        self._vertices, self._cells = places[first], merged[cells]
+        columns = [_clusters(values, 1e-9 * size) for values in places.T]
+        _, first, merged = np.unique(
+            np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        self._vertices, self._cells = places[first], merged.ravel()[cells]
 
     def _plex(self, comm) -> PETSc.DMPlex:
         root = comm.rank == 0
@@ -208,3 +206,11 @@ class GluedMesh:
             values = first + (values - first + np.pi) % (2 * np.pi) - np.pi
             angle.dat.data_wo_with_halos[nodes[cells]] = values
         return angle
+
+
+def _clusters(values: np.ndarray, gap: float) -> np.ndarray:
+    """Numbers that are equal but for round-off get the same index."""
+    order = np.argsort(values)
+    index = np.empty(len(values), dtype=int)
+    index[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > gap)])
+    return index
