@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from firedrake import Function
@@ -33,6 +33,10 @@ class EssentialValues:
     target: Function | None = None
     share: float = 1.0
 
+    def at_share(self, share: float) -> EssentialValues:
+        """The same for an unknown that lies so far from ``old`` to ``target``."""
+        return replace(self, share=share)
+
     def values(self) -> np.ndarray:
         """The given values now, in the order of ``dofs``."""
         old = self.old.dat.data_ro_with_halos.reshape(-1)[self.dofs]
@@ -59,6 +63,10 @@ class GivenValues:
 
     def __init__(self, part: int, dofs: np.ndarray) -> None:
         self.part, self.dofs, self.now = part, dofs, 0.0
+
+    def at_share(self, share: float) -> GivenValues:
+        """The same: the values are those of the unknown, wherever it lies."""
+        return self
 
     def values(self) -> np.ndarray | float:
         """The given values now."""

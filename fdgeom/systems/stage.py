@@ -49,5 +49,5 @@ class Stage:
 
     def reaching(self, reach: float) -> Stage:
         """The stage of a rule by which new = old + reach (stage - old): with its given values."""
-        given = tuple(replace(e, share=1 / reach) for e in self.essential)
+        given = tuple(e.at_share(1 / reach) for e in self.essential)
         return replace(self, essential=given)
