@@ -124,8 +124,11 @@ def test_a_beam(name):
     stepper = STEPPERS[name](changed.beam)
     stepper.advance(2)
     changed.change(NEW)
+    # Where the inertia changes, the momentum stays in steps of the bracket, the velocity in the others.
+    follows = "velocity" if "splitting" in name else "momentum"
     for key, f in changed.beam.functions().items():
-        new.beam.functions()[key].dat.data_wo[...] = f.dat.data_ro
+        if key != follows:
+            new.beam.functions()[key].dat.data_wo[...] = f.dat.data_ro
     stepper.advance(2)
     STEPPERS[name](new.beam).advance(2)
     for key in ("position", "velocity", "strain", "momentum"):

@@ -43,7 +43,8 @@ class BeamInSpace:
     def prepare(self) -> None:
         """Let the description that was not set since the last step follow the one that was.
 
-        ``ValueError`` if both were set and contradict one another.
+        Where the inertia has changed the velocity is what stays. ``ValueError`` if both were set and
+        contradict one another.
         """
         agreement = self._beam.agreement
         if not agreement.holds():
