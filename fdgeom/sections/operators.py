@@ -7,6 +7,8 @@ D(g), of u alone S(u). Everything below takes fields as arrays (nodes, 3) of wha
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import petsctools
 import ufl
@@ -87,7 +89,7 @@ class Operators:
         self._g, self._u = Function(self.space), Function(self.space)
         self._shift = Constant(0.0)
         h, w = TestFunction(self.space), TrialFunction(self.space)
-        measure = dx(domain=mesh, degree=quadrature)
+        self._measure = measure = dx(domain=mesh, degree=quadrature)
         stress = ufl.dot(elasticity, strain_vector(self._g, self._u))
         self._against_warping = get_assembler(inner(stress, strain_vector(h, None)) * measure)
         self._against_slope = get_assembler(inner(stress, strain_vector(None, h)) * measure)
@@ -113,9 +115,13 @@ class Operators:
     # --- arrays and functions ------------------------------------------------------------------------
     def put(self, g: np.ndarray | None, u: np.ndarray | None) -> tuple[Function, Function]:
         """The two fields as functions; None is zero."""
-        for function, values in ((self._g, g), (self._u, u)):
-            function.dat.data_wo[...] = 0.0 if values is None else values
+        self._fill((self._g, self._u), (g, u))
         return self._g, self._u
+
+    @staticmethod
+    def _fill(functions: tuple, fields: tuple) -> None:
+        for function, values in zip(functions, fields, strict=True):
+            function.dat.data_wo[...] = 0.0 if values is None else values
 
     def pair(self, dual: np.ndarray, fields: np.ndarray) -> np.ndarray:
         """Duality of functionals with fields: entry (i, j) of the i-th with the j-th."""
@@ -132,6 +138,32 @@ class Operators:
         """h ↦ ∫ (D(g) + S(u)) : C : S(h)."""
         self.put(g, u)
         return self._against_slope.assemble().dat.data_ro.copy()
+
+    @cached_property
+    def _against_elasticity(self):
+        # Compiled for gradients only.
+        self._other_g, self._other_u = Function(self.space), Function(self.space)
+        strain = strain_vector(self._g, self._u)
+        other = strain_vector(self._other_g, self._other_u)
+        change = TestFunction(self.elasticity.function_space())
+        return get_assembler(inner(ufl.outer(strain, other), change) * self._measure)
+
+    def against_elasticity(self, first: tuple, second: tuple) -> np.ndarray:
+        """dC ↦ ∫ (D(g) + S(u)) : dC : (D(h) + S(v)) of (g, u) and (h, v), (points, 6, 6)."""
+        form = self._against_elasticity
+        self.put(*first)
+        self._fill((self._other_g, self._other_u), second)
+        return form.assemble().dat.data_ro.copy()
+
+    @cached_property
+    def _against_density(self):
+        change = TestFunction(self.weight.function_space())
+        return get_assembler(inner(inner(self._g, self._u), change) * self._measure)
+
+    def against_density(self, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        """dρ ↦ ∫ dρ first·second, (points,)."""
+        self.put(first, second)
+        return self._against_density.assemble().dat.data_ro.copy()
 
     def moments(self, weight) -> np.ndarray:
         """∫ weight ρᵢ·ρⱼ of the six rigid fields; ``weight``: a number or values of the field."""

@@ -38,37 +38,43 @@ class SaintVenant:
         Of torque, two bending moments, axial and two transverse forces.
     warping, slope : (6, nodes, 3) ndarray
         g and u = g' + ε + κ×X of each solution, on this rank.
+    classical, s4
+        wᵢ (4, nodes, 3) of the classical solutions, and S₄.
+    shear
+        The two solutions of a transverse force.
+    work, force : (6, nodes, 3) ndarray
+        Stress of each solution against D(h) and S(h), functionals of h.
     balance : float
         How far the resultants of the solutions are from the unit ones, the check of all.
     """
 
     def __init__(self, operators: Operators, axial_stiffness: float) -> None:
-        self._op = op = operators
+        self.op = op = operators
         op.factorise(SHIFT * axial_stiffness / op.polar_moment)
         classical = op.rigid[:4]
-        self._w = np.array([op.solve(-op.against_warping(None, r)) for r in classical])
+        self.classical = np.array([op.solve(-op.against_warping(None, r)) for r in classical])
         self._stress = np.array(
-            [op.against_slope(w, r) for w, r in zip(self._w, classical, strict=True)]
+            [op.against_slope(w, r) for w, r in zip(self.classical, classical, strict=True)]
         )
-        self._s4 = np.linalg.inv(symmetric(op.pair(self._stress, classical)))
-        self._shear = [_Shear(self, b) for b in BENDING_OF_SHEAR @ self._s4]
+        self.s4 = np.linalg.inv(symmetric(op.pair(self._stress, classical)))
+        self.shear = [_Shear(self, b) for b in BENDING_OF_SHEAR @ self.s4]
 
-        self.warping = np.array([*mixed(self._s4, self._w), *(s.warping for s in self._shear)])
-        self.slope = np.array([*mixed(self._s4, classical), *(s.slope for s in self._shear)])
+        self.warping = np.array([*mixed(self.s4, self.classical), *(s.warping for s in self.shear)])
+        self.slope = np.array([*mixed(self.s4, classical), *(s.slope for s in self.shear)])
         pairs = list(zip(self.warping, self.slope, strict=True))
-        self._work = np.array([op.against_warping(*pair) for pair in pairs])
-        self._force = np.array([op.against_slope(*pair) for pair in pairs])
+        self.work = np.array([op.against_warping(*pair) for pair in pairs])
+        self.force = np.array([op.against_slope(*pair) for pair in pairs])
         self.compliance = symmetric(self._energy(self.warping, self.slope))
         self.balance = self._balance()
 
     def _energy(self, warping: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """∫ σᵢ:ε(gⱼ, uⱼ) with the stress of the solutions."""
-        op = self._op
-        return op.pair(self._work, warping) + op.pair(self._force, slope)
+        op = self.op
+        return op.pair(self.work, warping) + op.pair(self.force, slope)
 
     def _balance(self) -> float:
-        op = self._op
-        resultants = op.pair(self._force, op.rigid)
+        op = self.op
+        resultants = op.pair(self.force, op.rigid)
         length = np.sqrt(op.polar_moment / op.area)
         units = np.array([length] * 3 + [1.0] * 3)
         return float(np.abs(resultants * units[:, None] / units - np.eye(6)).max())
@@ -80,7 +86,7 @@ class SaintVenant:
         Every equation is linear in C, so its derivative has the same operator, and dC in place of C
         on the right.
         """
-        op = self._op
+        op = self.op
         values = op.elasticity.dat.data_ro.copy()
 
         def changed(action):
@@ -91,17 +97,17 @@ class SaintVenant:
                 op.elasticity.dat.data_wo[...] = values
 
         classical = op.rigid[:4]
-        pairs = list(zip(self._w, classical, strict=True))
+        pairs = list(zip(self.classical, classical, strict=True))
         loads = changed(lambda: [op.against_warping(*p) for p in pairs])
         own = changed(lambda: [op.against_slope(*p) for p in pairs])
         dw = np.array([op.solve(-load) for load in loads])
         dstress = np.array(own) + [op.against_slope(w, None) for w in dw]
-        ds4 = -self._s4 @ symmetric(op.pair(dstress, classical)) @ self._s4
+        ds4 = -self.s4 @ symmetric(op.pair(dstress, classical)) @ self.s4
         shear = [s.derivative(changed, dw, db, ds4) for s, db in
-                 zip(self._shear, BENDING_OF_SHEAR @ ds4, strict=True)]  # fmt: skip
+                 zip(self.shear, BENDING_OF_SHEAR @ ds4, strict=True)]  # fmt: skip
         dwarping = np.array(
             [
-                *(mixed(self._s4, dw) + mixed(ds4, self._w)),
+                *(mixed(self.s4, dw) + mixed(ds4, self.classical)),
                 *(warping for warping, _ in shear),
             ]
         )
@@ -116,30 +122,28 @@ class SaintVenant:
 class _Shear:
     """The solution of a transverse force, with strain γ₁ that grows along the beam."""
 
-    def __init__(self, classical: SaintVenant, growth: np.ndarray) -> None:
-        self._of, self._growth = classical, growth
-        op, w, s4 = classical._op, classical._w, classical._s4
-        self._rigid = mixed(growth, op.rigid[:4])
-        self._g1 = mixed(growth, w)
-        self._q = op.solve(
-            op.against_slope(self._g1, self._rigid) - op.against_warping(None, self._g1)
-        )
-        self._theta = op.pair(op.against_slope(self._q, self._g1), op.rigid[:4])[0]
-        strain = -s4 @ self._theta
-        self.warping = self._q + mixed(strain, w)
-        self.slope = self._g1 + mixed(strain, op.rigid[:4])
+    def __init__(self, of: SaintVenant, growth: np.ndarray) -> None:
+        self._of, self.growth = of, growth
+        op, w, s4 = of.op, of.classical, of.s4
+        self.rigid = mixed(growth, op.rigid[:4])
+        self.g1 = mixed(growth, w)
+        self.q = op.solve(op.against_slope(self.g1, self.rigid) - op.against_warping(None, self.g1))
+        self.theta = op.pair(op.against_slope(self.q, self.g1), op.rigid[:4])[0]
+        strain = -s4 @ self.theta
+        self.warping = self.q + mixed(strain, w)
+        self.slope = self.g1 + mixed(strain, op.rigid[:4])
 
     def derivative(self, changed, dw, dgrowth, ds4) -> tuple[np.ndarray, np.ndarray]:
         """Changes of warping and slope, from those of the classical solutions."""
-        op, w, s4 = self._of._op, self._of._w, self._of._s4
-        g1, q, rigid = self._g1, self._q, op.rigid[:4]
-        dg1 = mixed(self._growth, dw) + mixed(dgrowth, w)
-        load = changed(lambda: op.against_slope(g1, self._rigid) - op.against_warping(q, g1))
+        op, w, s4 = self._of.op, self._of.classical, self._of.s4
+        g1, q, rigid = self.g1, self.q, op.rigid[:4]
+        dg1 = mixed(self.growth, dw) + mixed(dgrowth, w)
+        load = changed(lambda: op.against_slope(g1, self.rigid) - op.against_warping(q, g1))
         load += op.against_slope(dg1, mixed(dgrowth, rigid)) - op.against_warping(None, dg1)
         dq = op.solve(load)
         stress = changed(lambda: op.against_slope(q, g1)) + op.against_slope(dq, dg1)
-        strain = -s4 @ self._theta
-        dstrain = -ds4 @ self._theta - s4 @ op.pair(stress, rigid)[0]
+        strain = -s4 @ self.theta
+        dstrain = -ds4 @ self.theta - s4 @ op.pair(stress, rigid)[0]
         return (
             dq + mixed(strain, dw) + mixed(dstrain, w),
             dg1 + mixed(dstrain, rigid),

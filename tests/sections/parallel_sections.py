@@ -20,11 +20,14 @@ def results():
     stress = wound.recover([1, 2, 3, 4, 5, 6])
     index = wound.failure_index([1, 2, 3, 4, 5, 6], fg.VonMises(2.0))
     change = drawn.derivative("angle")[0]
+    weights = np.cos(np.arange(36.0)).reshape(6, 6)
+    parameters = [("angle", None), (("youngs_moduli", 0), None), ("density", None)]
     return {
         "stiffness": drawn.stiffness,
         "inertia": drawn.inertia,
         "centres": np.array([drawn.origin, drawn.shear_centre, drawn.mass_centre]),
         "change": change,
+        "gradient": drawn.gradient(weights, parameters, inertia_weights=weights),
         "wound": wound.stiffness,
         "tangent": np.array([assemble((2 + cos(tube.tangent)) * dx)]),
         "stress": np.array(

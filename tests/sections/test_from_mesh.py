@@ -185,3 +185,49 @@ def test_derivatives():
     parts = base.derivative("density", 1)[1] + base.derivative("density", 2)[1]
     assert both == pytest.approx(parts, rel=1e-13)
     assert both[3, 3] == pytest.approx(0.75)
+
+
+def test_gradient():
+    """One adjoint pass for all parameters, against the tangent of each and against differences."""
+    mesh = halves(1.0, 0.75, 4)
+
+    def section(angle=PLY.angle):
+        ply = dataclasses.replace(PLY, angle=angle)
+        return fg.Section.from_mesh(mesh, {1: ply, 2: STEEL}, origin=(0.1, 0.2), axis=1)
+
+    base, rng = section(), np.random.default_rng(5)
+    # Neither is symmetric: each entry counts by itself.
+    weights, of_inertia = rng.normal(size=(2, 6, 6))
+    parameters = [
+        ("angle", 1),
+        ("along", None),
+        (("youngs_moduli", 1), 1),
+        (("poisson_ratios", 1), 1),
+        (("shear_moduli", 2), 1),
+        ("poisson_ratio", 2),
+        ("density", 2),
+    ]
+    found = base.gradient(weights, parameters, inertia_weights=of_inertia)
+    for value, parameter in zip(found, parameters, strict=True):
+        dK, dM = base.derivative(*parameter)
+        size = np.abs(weights * dK).sum() + np.abs(of_inertia * dM).sum()
+        # Both solve with a relative tolerance of 1e-12.
+        assert value == pytest.approx((weights * dK + of_inertia * dM).sum(), abs=1e-10 * size)
+    step = 2e-3
+    stiffness = [section(PLY.angle + k * step).stiffness for k in (-2, -1, 1, 2)]
+    # Central differences of fourth order: step⁴ is 2e-11.
+    change = np.tensordot([1 / 12, -2 / 3, 2 / 3, -1 / 12], stiffness, axes=1) / step
+    alone = base.gradient(weights, [("angle", 1)])
+    assert alone.shape == (1,)
+    assert alone[0] == pytest.approx((weights * change).sum(), rel=1e-7)
+    for bad, message in (
+        ("angle", "parameters must be pairs"),
+        ([], "parameters must be pairs"),
+        (["angle"], "parameters must be pairs"),
+        ([("angel", 1)], "parameter: no material there has 'angel'"),
+        ([("angle", 7)], "tag: no material has the tag 7"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            base.gradient(weights, bad)
+    with pytest.raises(ValueError, match="weights must be a finite 6×6 array"):
+        base.gradient(np.eye(3), parameters)
