@@ -6,7 +6,17 @@ them a strain is (twist, two curvatures, stretch, two shears).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+
+
+class Centres(NamedTuple):
+    """Centres of one section, (2,), or of some, (..., 2), along the transverse axes."""
+
+    shear: np.ndarray
+    tension: np.ndarray
+    mass: np.ndarray
 
 
 def transverse(axis: int) -> tuple[int, int]:
@@ -44,22 +54,24 @@ def shifted(c) -> np.ndarray:
 
 
 def tension_centre(S: np.ndarray) -> np.ndarray:
-    """Where an axial force does not bend, from the compliance in the section's own axes."""
-    second, minus_first = np.linalg.solve(S[1:3, 1:3], -S[1:3, 3])
-    return np.array([-minus_first, second])
+    """Where an axial force does not bend, from compliances (..., 6, 6) in the section's own axes."""
+    second, minus_first = np.moveaxis(
+        np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0], -1, 0
+    )
+    return np.stack([-minus_first, second], axis=-1)
 
 
 def shear_centre(S: np.ndarray) -> np.ndarray:
-    """Where a transverse force does not twist, from the compliance in the section's own axes.
+    """Where a transverse force does not twist, from compliances (..., 6, 6) in own axes.
 
     Where bending twists, that is so in the cross-section where its moment vanishes.
     """
-    return np.array([-S[0, 5], S[0, 4]]) / S[0, 0]
+    return np.stack([-S[..., 0, 5], S[..., 0, 4]], axis=-1) / S[..., 0, 0, None]
 
 
 def mass_centre(M: np.ndarray) -> np.ndarray:
-    """Centre of mass from the inertia in the section's own axes."""
-    return np.array([-M[2, 3], M[1, 3]]) / M[3, 3]
+    """Centre of mass from inertias (..., 6, 6) in the section's own axes."""
+    return np.stack([-M[..., 2, 3], M[..., 1, 3]], axis=-1) / M[..., 3, 3, None]
 
 
 def principal_bending(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,13 @@ import numpy as np
 from firedrake import COMM_WORLD
 
 from fdgeom.sections.along import MatrixAlong, check_stations
+from fdgeom.sections.properties import (
+    Centres,
+    mass_centre,
+    shear_centre,
+    tension_centre,
+    to_body,
+)
 from fdgeom.sections.table import (
     CONVENTIONS,
     from_convention,
@@ -112,12 +119,17 @@ class SectionSources:
         -------
         Section
             Stiffness and inertia linear in s between the stations and constant beyond them. Its
-            ``at(s)`` is the section at one place, with its centres.
+            ``at(s)`` is the section at one place, and ``centres_at(s)`` are the centres at many.
 
         Raises
         ------
         TypeError, ValueError
             If there are fewer than two, at one place, or of different axes.
+
+        Notes
+        -----
+        Drawings are not interpolated, so there is no stress between stations: take that of a drawn
+        section near by under the resultants of the place, ``drawn.recover(beam.stress_at(s))``.
         """
         places, sections = check_stations(stations)
         return cls(
@@ -136,9 +148,46 @@ class SectionSources:
         """
         if self.is_constant:
             return self
+        return type(self)(*self._matrices_at("at", s), axis=self.axis)
+
+    def centres_at(self, s) -> Centres:
+        """Shear, tension and mass centre at places of a beam.
+
+        Parameters
+        ----------
+        s : float or array_like
+            Arc lengths.
+
+        Returns
+        -------
+        Centres
+            ``shear``, ``tension`` and ``mass``: two coordinates each along the transverse axes,
+            (2,) or (..., 2). Those of the interpolated matrices, which are rational functions of s
+            between two stations, and not straight lines between the centres there.
+
+        Raises
+        ------
+        ValueError
+            If an arc length is not finite, or the section is given by UFL expressions.
+        """
+        s = np.asarray(s, dtype=float)
+        if not np.all(np.isfinite(s)):
+            raise ValueError(f"s must be finite arc lengths, not {s}")
+        stiffness, inertia = self._matrices_at("centres_at", s)
+        T = to_body(self.axis)
+        S = T.T @ np.linalg.inv(stiffness) @ T
+        centres = shear_centre(S), tension_centre(S), mass_centre(T.T @ inertia @ T)
+        return Centres(*(np.broadcast_to(centre, (*s.shape, 2)) for centre in centres))
+
+    def _matrices_at(self, caller: str, s) -> tuple[np.ndarray, np.ndarray]:
+        """Stiffness and inertia there, (..., 6, 6); (6, 6) if they are the same everywhere."""
+        if self.is_constant:
+            return self.stiffness, self.inertia
         if not isinstance(self.stiffness, MatrixAlong):
-            raise ValueError("at: a section given by UFL expressions is known on a mesh only")
-        return type(self)(self.stiffness(s), self.inertia(s), axis=self.axis)
+            raise ValueError(
+                f"{caller}: a section given by UFL expressions is known on a mesh only"
+            )
+        return self.stiffness(s), self.inertia(s)
 
     @classmethod
     def from_table(cls, stiffness, inertia, *, convention: str, axis: int | None = None) -> Section:

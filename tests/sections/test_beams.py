@@ -116,6 +116,47 @@ def test_along():
         _ = section.compliance
 
 
+def test_centres_along():
+    """Two bars whose centres lie apart: EA and GJ weigh them, so the centres are rational in s."""
+    one, two = (0.1, -0.2), (0.5, 0.3)
+    bars = [
+        fg.Section.rectangle(b, h, density=rho, youngs_modulus=E, poisson_ratio=0.25, axis=2)
+        for b, h, rho, E in ((1.0, 0.5, 2.0, 3.0), (0.6, 0.6, 7.0, 11.0))
+    ]
+
+    def moved(bar, centre):
+        """About a reference from which the bar's centre is at ``centre``: ε(c) = ε + κ×c."""
+        X = np.eye(6)
+        x, y, z = *centre, 0.0
+        X[3:, :3] = -np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        return fg.Section(X.T @ bar.stiffness @ X, X.T @ bar.inertia @ X, axis=2)
+
+    section = fg.Section.along([(1.0, moved(bars[0], one)), (3.0, moved(bars[1], two))])
+    s = np.array([[0.0, 1.0, 1.5], [2.0, 2.7, 4.0]])
+    found = section.centres_at(s)
+    part = np.clip((s - 1) / 2, 0, 1)
+
+    def mean(first, second):
+        """The mean of the centres with these weights, one for each coordinate."""
+        first, second = np.multiply.outer(1 - part, first), np.multiply.outer(part, second)
+        return (first * one + second * two) / (first + second)
+
+    for centres, matrices, diagonal in (
+        (found.tension, [bar.stiffness for bar in bars], [5, 5]),
+        (found.mass, [bar.inertia for bar in bars], [5, 5]),
+        # Forces along y that do not twist fix x, and the other way round.
+        (found.shear, [bar.stiffness for bar in bars], [4, 3]),
+    ):
+        weights = [np.diag(matrix)[diagonal] for matrix in matrices]
+        assert centres == pytest.approx(mean(*weights), rel=1e-12)
+    there = section.at(2.7)
+    assert found.shear[1, 1] == pytest.approx(there.shear_centre, rel=1e-13)
+    assert section.centres_at(2.7).tension == pytest.approx(there.tension_centre, rel=1e-13)
+    assert moved(bars[0], one).centres_at([0.0, 1.0]).mass == pytest.approx(np.array([one, one]))
+    with pytest.raises(ValueError, match="s must be finite"):
+        section.centres_at(np.nan)
+
+
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
