@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from robustness import (
+from robustness.calls import (
     beams,
     joints,
     lie,

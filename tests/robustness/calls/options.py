@@ -1,6 +1,6 @@
 """PETSc options: names and values."""
 
-from robustness import small
+from robustness.calls import small
 
 import fdgeom as fg
 

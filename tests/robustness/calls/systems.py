@@ -11,7 +11,7 @@ from firedrake import (
     dot,
     dx,
 )
-from robustness import small
+from robustness.calls import small
 
 import fdgeom as fg
 

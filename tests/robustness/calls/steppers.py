@@ -1,7 +1,7 @@
 """Steppers: what each of them needs of a system, and what it may be told."""
 
 import numpy as np
-from robustness import small
+from robustness.calls import small
 
 import fdgeom as fg
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from firedrake import Identity, PeriodicIntervalMesh, SpatialCoordinate, as_matrix, as_vector
-from robustness import small
+from robustness.calls import small
 
 import fdgeom as fg
 
