@@ -1,8 +1,8 @@
 # make demo    set up everything and run the flagship demo
 # make test    set up everything and run the tests
 # make setup   only set up;  make lint;  make bench;  make readme (its measured parts);  make clean
-# On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes about
-# 12 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on,
+# On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes
+# 13 to 25 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on,
 # JOBS=... is how many test files run at once.
 SHELL := bash
 export OMP_NUM_THREADS := 1
@@ -27,7 +27,7 @@ demo: setup
 	@cd demos/poisson_beam && ../../.venv/bin/pylit poisson_beam.py.rst && ../../$(VPY) poisson_beam.py $(ARGS)
 
 test: setup
-	@echo "Running the tests (about 10 minutes the first time, while forms are compiled)"
+	@echo "Running the tests (on two cores up to an hour the first time, while forms are compiled; then some 20 minutes)"
 	@$(VPY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 bench: setup
