@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fdgeom.sections.mesh_section import MeshSection
@@ -118,6 +120,7 @@ def plot_solid(
     colormap: str = "viridis",
     label: str | None = None,
     title: str | None = None,
+    units: str | Mapping[str, str] | None = None,
 ):
     """Draw a beam as a body: its outline along it and the end sections, coloured by stress.
 
@@ -130,6 +133,8 @@ def plot_solid(
     component : two ints, optional
         Of the stress, in the body frame; von Mises' stress by default.
     colormap, label, title : str, optional
+    units : "SI" or dict of str to str, optional
+        Units for the names of the axes, as of :func:`space_axes`.
 
     Returns
     -------
@@ -153,9 +158,10 @@ def plot_solid(
     ax.add_collection3d(
         Poly3DCollection(polygons, facecolors=mapping.to_rgba(colours)), autolim=False
     )
-    space_axes(ax, np.concatenate(polygons))
     name = "von Mises stress" if component is None else "stress {}{}".format(*component)
     ax.figure.colorbar(mapping, ax=ax, label=label or name, shrink=0.7, pad=0.1)
+    # Once all else has its place in the figure.
+    space_axes(ax, np.concatenate(polygons), units)
     if title is not None:
         ax.set_title(title)
     return ax
