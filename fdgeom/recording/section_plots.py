@@ -91,10 +91,15 @@ def _field_values(section, cut, field, component) -> tuple[np.ndarray, str]:
     values = cut.values(field)
     if values.ndim == 2:
         return values, field.name() if hasattr(field, "name") else ""
+    return _scalar(values, component)
+
+
+def _scalar(stress: np.ndarray, component) -> tuple[np.ndarray, str]:
+    """One component of a stress or von Mises' stress, and its name."""
     if component is None:
-        return von_mises(values), "von Mises stress"
+        return von_mises(stress), "von Mises stress"
     i, j = component
-    return values[..., i, j], f"stress {i}{j}"
+    return stress[..., i, j], f"stress {i}{j}"
 
 
 def _draw_centres(ax, section) -> None:
@@ -142,8 +147,8 @@ def plot_solid(
     """
     solid = Solid(beam)
     resultants = solid.resultants()
-    places, stress = solid.places(resultants), solid.stress(resultants)
-    values = von_mises(stress) if component is None else stress[..., component[0], component[1]]
+    places = solid.places(resultants)
+    values, name = _scalar(solid.stress(resultants), component)
     faces, colours = _faces(solid.cut, places, values)
     gathered = solid.section.mesh.comm.gather((faces, colours))
     if gathered is None:
@@ -158,7 +163,6 @@ def plot_solid(
     ax.add_collection3d(
         Poly3DCollection(polygons, facecolors=mapping.to_rgba(colours)), autolim=False
     )
-    name = "von Mises stress" if component is None else "stress {}{}".format(*component)
     ax.figure.colorbar(mapping, ax=ax, label=label or name, shrink=0.7, pad=0.1)
     # Once all else has its place in the figure.
     space_axes(ax, np.concatenate(polygons), units)
