@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 import pytest
 from firedrake import IntervalMesh, as_vector, cos, sin
-from scipy.integrate import solve_ivp
 from verification.beams import INERTIA, SOFT, STIFFNESS, along, arc, order, set_smooth, uneven_mesh
 from verification.numpy_beam import NumpyBeam, rotation
 from verification.rod_cases import FORCE, GRAVITY, INERTIAS, SEPARATE, gap, moving, state
@@ -68,14 +67,8 @@ def exact(options, velocity):
     plain = NumpyBeam(arc(beam.momentum), STIFFNESS, INERTIA)
     plain.strain, plain.momentum = along(beam.strain), along(beam.momentum)
     plain.reconstruct()
-    start = (plain.strain, plain.momentum, plain.pose)
-    cuts = np.cumsum([a.size for a in start])[:-1]
 
-    def unpack(y):
-        return [a.reshape(b.shape) for a, b in zip(np.split(y, cuts), start, strict=True)]
-
-    def slope(t, y):
-        strain, momentum, pose = unpack(y)
+    def rates(t, strain, momentum, pose):
         strain_rate, momentum_rate, pose_rate = plain.rates(strain, momentum, pose)
         if "loads" in options:
             R = pose[:, :3, :3]
@@ -89,13 +82,9 @@ def exact(options, velocity):
         else:
             step = np.array(velocity(t + 1e-30j, np.sin, np.cos)).imag / 1e-30
             momentum_rate[0] = INERTIA @ step
-        return np.concatenate([a.ravel() for a in (strain_rate, momentum_rate, pose_rate)])
+        return strain_rate, momentum_rate, pose_rate
 
-    y = np.concatenate([a.ravel() for a in start])
-    strain, momentum, pose = unpack(
-        solve_ivp(slope, (0, 1), y, "DOP853", rtol=1e-13, atol=1e-14).y[:, -1]
-    )
-    return strain, momentum, pose[:, :3, 3], pose[:, :3, :3]
+    return plain.solution(1, rates)
 
 
 STEPS = {

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from claims import CLAIMS, SMALL, make
-from scipy.integrate import solve_ivp
 from verification.beams import INERTIA, SOFT, STIFFNESS, along, arc, set_smooth, uneven_mesh
 from verification.numpy_beam import NumpyBeam, rotation
 
@@ -28,19 +27,7 @@ def reference(beam):
     plain = NumpyBeam(arc(beam.momentum), STIFFNESS, INERTIA)
     plain.strain, plain.momentum = along(beam.strain), along(beam.momentum)
     plain.reconstruct()
-    start = (plain.strain, plain.momentum, plain.pose)
-    cuts = np.cumsum([a.size for a in start])[:-1]
-
-    def unpack(y):
-        return [a.reshape(b.shape) for a, b in zip(np.split(y, cuts), start, strict=True)]
-
-    def slope(t, y):
-        return np.concatenate([a.ravel() for a in plain.rates(*unpack(y))])
-
-    y = np.concatenate([a.ravel() for a in start])
-    solution = solve_ivp(slope, (0, END), y, "DOP853", rtol=1e-13, atol=1e-14)
-    strain, momentum, pose = unpack(solution.y[:, -1])
-    return strain, momentum, pose[:, :3, 3], pose[:, :3, :3]
+    return plain.solution(END)
 
 
 @pytest.mark.parametrize("name", [n for n, claim in CLAIMS.items() if claim.steps])

@@ -7,6 +7,7 @@ hand, and the finite differences are those of the paper's equations (50)-(55), a
 from __future__ import annotations
 
 import numpy as np
+from scipy.integrate import solve_ivp
 
 
 def cross_matrix(a):
@@ -131,6 +132,26 @@ class NumpyBeam:
             self.force(strain) + dual(velocity, momentum),
             pose @ hat(velocity),
         )
+
+    def solution(self, end, rates=None):
+        """Strain, momentum, position and rotation at a time, by DOP853 on the semi-discrete beam.
+
+        ``rates(t, strain, momentum, pose)`` are its time derivatives, of a free beam by default.
+        """
+        rates = rates or (lambda t, *state: self.rates(*state))
+        start = (self.strain, self.momentum, self.pose)
+        cuts = np.cumsum([a.size for a in start])[:-1]
+
+        def unpack(y):
+            return [a.reshape(b.shape) for a, b in zip(np.split(y, cuts), start, strict=True)]
+
+        def slope(t, y):
+            return np.concatenate([a.ravel() for a in rates(t, *unpack(y))])
+
+        y = np.concatenate([a.ravel() for a in start])
+        run = solve_ivp(slope, (0, end), y, "DOP853", rtol=1e-13, atol=1e-14)
+        strain, momentum, pose = unpack(run.y[:, -1])
+        return strain, momentum, pose[:, :3, 3], pose[:, :3, :3]
 
     # --- steps -----------------------------------------------------------------------------------
     def step(self, dt, method="poisson", configuration="old"):
