@@ -1,6 +1,21 @@
 """fdgeom: geometric mechanics for Firedrake."""
 
 from fdgeom import analysis, lie, measures, sections
+from fdgeom.beams import (
+    Assembly,
+    Beam,
+    GivenPose,
+    Gravity,
+    Load,
+    PointBody,
+    Prismatic,
+    Revolute,
+    Rigid,
+    Section,
+    Sliding,
+    Spherical,
+    ground,
+)
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.recording import (
     Casimir,
@@ -62,29 +77,16 @@ from fdgeom.steppers import (
     wbz_alpha,
 )
 from fdgeom.systems import (
-    Assembly,
-    Beam,
     ChaplyginSystem,
     ConstrainedSystem,
-    GivenPose,
-    Gravity,
     HamiltonianSystem,
     LagrangianSystem,
-    Load,
     NonholonomicSystem,
-    PointBody,
     PoissonSystem,
-    Prismatic,
-    Revolute,
-    Rigid,
     RigidBodies,
     SecondOrderSystem,
-    Section,
-    Sliding,
-    Spherical,
     copies,
 )
-from fdgeom.systems.joints.places import ground
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fdgeom.steppers.alpha_scheme import AlphaScheme
+from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.words import shown
 
 Method = AlphaScheme | Callable[[np.ndarray], np.ndarray]

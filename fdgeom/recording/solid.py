@@ -17,13 +17,13 @@ from firedrake import (
     VectorFunctionSpace,
 )
 
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.chain import Line
 from fdgeom.lie.arrays import quaternion
 from fdgeom.sections.elasticity import broken_element
 from fdgeom.sections.failure import VonMises
 from fdgeom.sections.mesh_section import MeshSection
 from fdgeom.sections.tessellation import Tessellation
-from fdgeom.systems.beam import Beam
-from fdgeom.systems.chain import Line
 
 
 class Solid:

@@ -38,7 +38,7 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
     TypeError, ValueError
         If they are no such pairs, fewer than two, of different axes, or two are at one place.
     """
-    from fdgeom.systems.section import Section
+    from fdgeom.beams.section import Section
 
     try:
         pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])

@@ -11,7 +11,7 @@ import numpy as np
 from firedrake import Function
 from mpi4py import MPI
 
-from fdgeom.systems.section import Section, check_axis
+from fdgeom.beams.section import Section, check_axis
 
 from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh

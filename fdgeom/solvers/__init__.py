@@ -1,6 +1,6 @@
 """PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates."""
 
-from fdgeom.solvers.held import HeldSNES, SolveFailed
+from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.local_newton import LocalNewton
 from fdgeom.solvers.pointwise import PointwiseUpdate
 

@@ -9,7 +9,7 @@ from firedrake import Form, Function, assemble, derivative
 from petsc4py import PETSc
 
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held import HeldSNES, defaults
+from fdgeom.solvers.held_snes import HeldSNES, defaults
 
 _REASON = PETSc.SNES.ConvergedReason
 # With so many unknowns a Schur complement takes longer than its fill does in a plain LU.

@@ -8,19 +8,19 @@ from numbers import Integral
 import numpy as np
 from firedrake import Function, TestFunction, dot
 
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.configuration import check_poses
 from fdgeom.errors import LoadStepFailed
 from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held import SolveFailed
+from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
 from fdgeom.statics.freedom import free_motion
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, check_beam, finite_number
-from fdgeom.systems.beam import Beam
-from fdgeom.systems.rods.of_beam import check_poses
 from fdgeom.taping import not_taped, off_the_tape
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.ends import HeldEnd
 from fdgeom.lie.arrays import quaternion, so3
-from fdgeom.systems.beam import Beam
-from fdgeom.systems.rods.ends import HeldEnd
 
 # Of the size of the beam: what counts as no motion of a held node.
 _NONE = 1e-9

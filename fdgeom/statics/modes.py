@@ -8,13 +8,13 @@ import numpy as np
 from firedrake import Function
 from scipy.sparse.linalg import ArpackError
 
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.configuration import check_poses
+from fdgeom.beams.ends import HeldEnd
 from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.statics.problem import check_beam, finite_number
-from fdgeom.systems.beam import Beam
-from fdgeom.systems.rods.ends import HeldEnd
-from fdgeom.systems.rods.of_beam import check_poses
 from fdgeom.taping import not_taped
 
 

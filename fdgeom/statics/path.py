@@ -9,7 +9,7 @@ from firedrake import Function
 from scipy.optimize import brentq
 
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held import SolveFailed
+from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Tangent

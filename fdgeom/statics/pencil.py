@@ -20,10 +20,10 @@ from firedrake import (
 from scipy.sparse.linalg import splu
 from ufl.core.expr import Expr
 
+from fdgeom.beams.beam import Beam
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.solvers.derived import refresh
 from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
-from fdgeom.systems.beam import Beam
 
 _EPS = np.finfo(float).eps
 # How far what a solve leaves may be above round-off: its residual is 1e-12 or so of the forces.

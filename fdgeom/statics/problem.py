@@ -9,13 +9,13 @@ import numpy as np
 from firedrake import Constant, Function, TestFunction, TrialFunction, assemble, dot
 from petsc4py import PETSc
 
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.ends import HeldEnd
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.statics.gathered import gathered
-from fdgeom.systems.beam import Beam
-from fdgeom.systems.rods.ends import HeldEnd
 
 
 def check_beam(beam) -> None:

@@ -1,6 +1,9 @@
 """Maps from one state to the next, a file for each family."""
 
-from fdgeom.steppers.alpha_members import (
+from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha
+from fdgeom.steppers.alpha.generalized_alpha import GeneralizedAlpha
+from fdgeom.steppers.alpha.hermite_simpson import HermiteSimpson
+from fdgeom.steppers.alpha.members import (
     chung_hulbert,
     general_alpha,
     hamel_alpha,
@@ -10,16 +13,14 @@ from fdgeom.steppers.alpha_members import (
     two_root,
     wbz_alpha,
 )
-from fdgeom.steppers.alpha_scheme import AlphaScheme
+from fdgeom.steppers.alpha.scheme import AlphaScheme
+from fdgeom.steppers.beams.energy_momentum import EnergyMomentum
+from fdgeom.steppers.beams.variational import VariationalIntegrator
 from fdgeom.steppers.composition import Composition
 from fdgeom.steppers.discrete_gradient import DiscreteGradient
 from fdgeom.steppers.discrete_lagrangian import DiscreteLagrangian
-from fdgeom.steppers.energy_momentum import EnergyMomentum
-from fdgeom.steppers.fourth_order_alpha import FourthOrderAlpha
 from fdgeom.steppers.gauss_legendre import GaussLegendre
-from fdgeom.steppers.generalized_alpha import GeneralizedAlpha
 from fdgeom.steppers.generating_function import GeneratingFunction4
-from fdgeom.steppers.hermite_simpson import HermiteSimpson
 from fdgeom.steppers.nonholonomic import NonholonomicMidpoint
 from fdgeom.steppers.partitioned import StormerVerlet, SymplecticEuler
 from fdgeom.steppers.rattle import RATTLE, SHAKE
@@ -32,7 +33,6 @@ from fdgeom.steppers.sweep import (
     PoissonIntegrator,
     SymmetricPoissonIntegrator,
 )
-from fdgeom.steppers.variational import VariationalIntegrator
 
 __all__ = [
     "RATTLE",

@@ -9,7 +9,7 @@ from ufl.core.expr import Expr
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.steppers.holonomic import HolonomicStepper, SaddleSolve
 from fdgeom.steppers.substep import Solve
-from fdgeom.systems.lagrangian import LagrangianSystem
+from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 
 QUADRATURES = ("midpoint", "trapezoidal")
 

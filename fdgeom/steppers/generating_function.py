@@ -12,7 +12,7 @@ from fdgeom.steppers.partitioned import check_hamiltonian
 from fdgeom.steppers.stages import check_plain, stages
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
-from fdgeom.systems.hamiltonian import HamiltonianSystem
+from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 
 
 class GeneratingFunction4(Stepper):

@@ -15,7 +15,7 @@ from fdgeom.solvers.saddle import SaddleSolver
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
-from fdgeom.systems.stage import Stage
+from fdgeom.systems.poisson.stage import Stage
 
 
 class SaddleSolve(SaddleSolver, Solve):

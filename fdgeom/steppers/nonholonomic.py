@@ -6,7 +6,7 @@ from firedrake import Constant, Function, TestFunctions, split
 
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.substep import Solve
-from fdgeom.systems.nonholonomic import NonholonomicSystem
+from fdgeom.systems.constrained.nonholonomic import NonholonomicSystem
 
 
 class NonholonomicMidpoint(HolonomicStepper):

@@ -12,8 +12,8 @@ from fdgeom.forms import tidy
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import Solve, options_for
-from fdgeom.systems.hamiltonian import HamiltonianSystem
-from fdgeom.systems.stage import Stage
+from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
+from fdgeom.systems.poisson.stage import Stage
 
 PARTS = ("q", "p")
 

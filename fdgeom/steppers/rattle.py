@@ -6,7 +6,7 @@ from firedrake import Constant, Function, TestFunction, TestFunctions, split
 
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.substep import Solve
-from fdgeom.systems.constrained import ConstrainedSystem
+from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
 
 class RATTLE(HolonomicStepper):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.substep import MIDPOINT
 from fdgeom.steppers.sweep import Move, Sweep, everything
-from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.poisson.poisson import PoissonSystem
 
 
 class Splitting(Sweep):

@@ -21,9 +21,9 @@ from fdgeom.forms import unflatten
 from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.systems.hamiltonian import HamiltonianSystem
-from fdgeom.systems.poisson import PoissonSystem
-from fdgeom.systems.stage import Stage
+from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
+from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.poisson.stage import Stage
 
 Parts = tuple[Expr, ...]
 

@@ -17,7 +17,7 @@ from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held import SolveFailed
+from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
 from fdgeom.steppers.carrying import Carrying
 from fdgeom.steppers.fused import FusedSteps, tolerances_of

@@ -12,12 +12,12 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, tidy
 from fdgeom.solvers.data import Field, Number
-from fdgeom.solvers.held import HeldSNES, defaults
+from fdgeom.solvers.held_snes import HeldSNES, defaults
 from fdgeom.solvers.options import merge
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.structure import is_local
-from fdgeom.systems.poisson import PoissonSystem
-from fdgeom.systems.stage import Stage
+from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.poisson.stage import Stage
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import ClassVar
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep, options_for
-from fdgeom.systems.checks import pairing_couples
-from fdgeom.systems.poisson import PoissonSystem
+from fdgeom.systems.poisson.checks import pairing_couples
+from fdgeom.systems.poisson.poisson import PoissonSystem
 
 CONFIGURATIONS = ("old", "new", "mean")
 

@@ -1,41 +1,26 @@
-"""What is moved: Poisson systems, beams and their parts."""
+"""What is moved, in general: Poisson, constrained and second-order systems, rigid bodies, Chaplygin.
 
-from fdgeom.systems.beam import Beam
+Beams are systems too; they live in :mod:`fdgeom.beams`. Nothing here knows how time is discretised.
+"""
+
 from fdgeom.systems.chaplygin import ChaplyginSystem
-from fdgeom.systems.constrained import ConstrainedSystem
+from fdgeom.systems.constrained.constrained import ConstrainedSystem
+from fdgeom.systems.constrained.lagrangian import LagrangianSystem
+from fdgeom.systems.constrained.nonholonomic import NonholonomicSystem
 from fdgeom.systems.copies import copies
-from fdgeom.systems.hamiltonian import HamiltonianSystem
-from fdgeom.systems.joints.assembly import Assembly
-from fdgeom.systems.joints.bodies import PointBody
-from fdgeom.systems.joints.joint import Prismatic, Revolute, Rigid, Spherical
-from fdgeom.systems.lagrangian import LagrangianSystem
-from fdgeom.systems.nonholonomic import NonholonomicSystem
-from fdgeom.systems.poisson import PoissonSystem
-from fdgeom.systems.rigid_bodies import RigidBodies
-from fdgeom.systems.rods import GivenPose, Gravity, Load, Sliding
-from fdgeom.systems.second_order import SecondOrderSystem
-from fdgeom.systems.section import Section
+from fdgeom.systems.motion.rigid_bodies import RigidBodies
+from fdgeom.systems.motion.second_order import SecondOrderSystem
+from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
+from fdgeom.systems.poisson.poisson import PoissonSystem
 
 __all__ = [
-    "Assembly",
-    "Beam",
     "ChaplyginSystem",
     "ConstrainedSystem",
-    "GivenPose",
-    "Gravity",
     "HamiltonianSystem",
     "LagrangianSystem",
-    "Load",
     "NonholonomicSystem",
-    "PointBody",
     "PoissonSystem",
-    "Prismatic",
-    "Revolute",
-    "Rigid",
     "RigidBodies",
     "SecondOrderSystem",
-    "Section",
-    "Sliding",
-    "Spherical",
     "copies",
 ]

@@ -8,7 +8,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.essential import EssentialValues
-from fdgeom.systems.constraint import Constraint
+from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.energies import Energies
 
 

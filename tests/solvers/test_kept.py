@@ -18,8 +18,8 @@ from firedrake import (
 )
 
 import fdgeom as fg
-from fdgeom.solvers.held import defaults
-from fdgeom.solvers.kept import KeptSNES
+from fdgeom.solvers.held_snes import defaults
+from fdgeom.solvers.kept_snes import KeptSNES
 
 mesh = UnitIntervalMesh(6)
 (x,) = SpatialCoordinate(mesh)

@@ -6,8 +6,8 @@ from firedrake import IntervalMesh
 from verification.beams import SOFT
 
 import fdgeom as fg
+from fdgeom.beams.ends import HeldEnd
 from fdgeom.statics.freedom import free_motion
-from fdgeom.systems.rods.ends import HeldEnd
 
 # A quarter turn about z: the beam lies along y.
 ALONG_Y = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))

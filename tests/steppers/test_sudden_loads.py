@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from firedrake import IntervalMesh
-from systems.joined import at_nodes
+from verification.joined import at_nodes
 from verification.spring_systems import pendulum, state
 
 import fdgeom as fg
-from fdgeom.solvers.held import SolveFailed
+from fdgeom.solvers.held_snes import SolveFailed
 
 # A composite box (Yu, Hodges & Ho; the second example of BeamDyn), rotation first.
 FORCE = 1e3 * np.diag([1368.17, 88.56, 38.78])

@@ -13,7 +13,7 @@ from verification.small_systems import pendulum
 
 import fdgeom as fg
 from fdgeom.solvers.compiled.unit import Unit
-from fdgeom.solvers.held import HeldSNES
+from fdgeom.solvers.held_snes import HeldSNES
 
 
 @contextmanager

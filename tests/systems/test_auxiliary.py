@@ -23,7 +23,7 @@ from firedrake import (
 )
 
 import fdgeom as fg
-from fdgeom.systems.gradient import variational_derivative
+from fdgeom.systems.poisson.gradient import variational_derivative
 
 WIND = 0.8
 

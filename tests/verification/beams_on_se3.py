@@ -6,10 +6,10 @@ import ufl
 from ufl.classes import Form
 
 import fdgeom as fg
+from fdgeom.beams.rod.variation import body_translation
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import SE3
 from fdgeom.lie.operands import halves, join
-from fdgeom.systems.rods.variation import body_translation
 
 
 class AssemblyOnSE3(fg.Assembly):

@@ -13,7 +13,7 @@ from fdgeom.systems.chaplygin.equations import ChaplyginEquations
 from fdgeom.systems.chaplygin.inverse import lagrangian_with_forces, legendre_transform
 from fdgeom.systems.chaplygin.translate import as_ufl, components_of, constants_of
 from fdgeom.systems.chaplygin.zero import is_zero
-from fdgeom.systems.hamiltonian import HamiltonianSystem
+from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 
 
 class ChaplyginSystem(ChaplyginEquations):

@@ -1,0 +1,31 @@
+"""The flagship: geometrically exact beams, alone and joined to one another.
+
+Sections, ends, loads and joints; the beam in both descriptions, strain and momentum with their
+bracket, and the poses of its nodes with their balance of forces. How time is discretised does not
+belong here, nor where a section's numbers come from a drawing (:mod:`fdgeom.sections`).
+"""
+
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.ends import GivenPose, Sliding
+from fdgeom.beams.network.assembly import Assembly
+from fdgeom.beams.network.bodies import PointBody
+from fdgeom.beams.network.joint import Prismatic, Revolute, Rigid, Spherical
+from fdgeom.beams.network.places import ground
+from fdgeom.beams.rod.loads import Gravity, Load
+from fdgeom.beams.section import Section
+
+__all__ = [
+    "Assembly",
+    "Beam",
+    "GivenPose",
+    "Gravity",
+    "Load",
+    "PointBody",
+    "Prismatic",
+    "Revolute",
+    "Rigid",
+    "Section",
+    "Sliding",
+    "Spherical",
+    "ground",
+]

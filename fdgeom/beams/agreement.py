@@ -1,0 +1,168 @@
+"""The two descriptions of a beam: which of them was set last, and whether they contradict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from firedrake import Function, dot
+from mpi4py import MPI
+
+from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.pointwise import PointwiseUpdate
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+# Of the size of what is compared: fields set from one formula differ by round-off.
+_SAME = 1e-9
+_WHAT_TO_DO = (
+    "set one of the two, or say which is meant: reconstruct() takes strain and momentum, project() "
+    "takes configuration and velocity"
+)
+
+
+class Agreement:
+    """Strain and momentum of a beam, and its configuration and velocity, kept in agreement.
+
+    What was set by hand since they last agreed is the newer one, and the other follows: of momentum
+    and velocity, and of strain and configuration. Where both were set and contradict one another,
+    nobody can know which was meant.
+
+    Parameters
+    ----------
+    beam : Beam
+        Whose fields.
+    """
+
+    def __init__(self, beam: Beam) -> None:
+        self._beam = beam
+        # In the order in which `changed` is read.
+        pose = beam.position, beam.orientation
+        self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
+        self._noted = Snapshot(self._fields)
+        #: Writes the velocity of the momentum.
+        self.to_velocity = PointwiseUpdate(
+            {beam.velocity: dot(beam.compliance_of_inertia, beam.momentum)}
+        )
+
+    @cached_property
+    def to_momentum(self) -> PointwiseUpdate:
+        """Writes the momentum of the velocity."""
+        return PointwiseUpdate({self._beam.momentum: dot(self._beam.inertia, self._beam.velocity)})
+
+    def holds(self) -> bool:
+        """Whether nothing was set since the fields last agreed."""
+        return self._noted.holds()
+
+    def note(self) -> None:
+        """Note that all fields agree now."""
+        self._noted.take()
+
+    def restore_for_bracket(self) -> None:
+        """Let the older description follow, for steps of strain and momentum.
+
+        The configuration moves beside them; where strain and configuration were both set, both are
+        taken as they are.
+
+        Raises
+        ------
+        ValueError
+            If momentum and velocity were both set and contradict one another.
+        """
+        if not self._is_finite():
+            return  # the step will say so
+        strain, momentum, position, orientation, velocity = self._noted.changed()
+        self._restore_velocity(momentum, velocity)
+        self.to_velocity.apply()
+        chain, pose = self._beam.chain, position or orientation
+        # A ring has no first node from which its strain would say where the others are.
+        if strain is not pose and chain.is_open:
+            chain.follow(self._anchor) if strain else chain.project()
+        self.note()
+
+    def restore_for_configuration(self, measured: Callable[[], Function], *, alone: bool) -> None:
+        """Let configuration and velocity follow, for steps that move these.
+
+        Parameters
+        ----------
+        measured : callable
+            Gives the strain of the configuration by the measure of the steps.
+        alone : bool
+            Whether nothing else says where the beam is, as the joints of a network do.
+
+        Raises
+        ------
+        ValueError
+            If two descriptions were both set and contradict one another.
+        """
+        if not self._is_finite():
+            return
+        strain, momentum, position, orientation, velocity = self._noted.changed()
+        self._restore_velocity(momentum, velocity)
+        if not strain:
+            if not (position or orientation):
+                self.note()
+            return  # else the strain follows after the steps
+        if position or orientation:
+            if not self._beam.chain.agrees(measured()):
+                raise ValueError(
+                    "strain and configuration of a beam were both set and contradict one another: "
+                    + _WHAT_TO_DO
+                )
+        elif alone:
+            self._beam.chain.follow(self._anchor)
+        else:
+            raise ValueError(
+                "the strain of a beam in a network was set, but not where the beam then is: call its "
+                "reconstruct(position=..., orientation=...)"
+            )
+        self.note()
+
+    def _is_finite(self) -> bool:
+        local = all(np.isfinite(f.dat.data_ro).all() for f in self._fields)
+        return bool(self._beam.comm.allreduce(int(local), op=MPI.MIN))
+
+    @property
+    def _anchor(self) -> int:
+        """The node that stays where it is when the strain is set: the first, or a held last one."""
+        left, right = (end.kind == "free" for end in self._beam.ends)
+        return -1 if left and not right else 0
+
+    def _restore_velocity(self, momentum: bool, velocity: bool) -> None:
+        if velocity and not momentum:
+            self.to_momentum.apply()
+        elif momentum and not velocity:
+            self.to_velocity.apply()
+        elif momentum and self._contradiction() > _SAME:
+            raise ValueError(
+                "momentum and velocity of a beam were both set and contradict one another: "
+                + _WHAT_TO_DO
+            )
+
+    @cached_property
+    def _others(self) -> tuple[Function, Function, PointwiseUpdate]:
+        beam = self._beam
+        momentum, velocity = (Function(beam.velocity.function_space()) for _ in range(2))
+        update = PointwiseUpdate(
+            {
+                momentum: dot(beam.inertia, beam.velocity),
+                velocity: dot(beam.compliance_of_inertia, beam.momentum),
+            }
+        )
+        return momentum, velocity, update
+
+    def _contradiction(self) -> float:
+        """How far the velocity is from that of the momentum, in the norm of the kinetic energy."""
+        other_momentum, other_velocity, update = self._others
+        update.apply()
+        p, P, v, V = (
+            f.dat.data_ro
+            for f in (self._beam.momentum, other_momentum, self._beam.velocity, other_velocity)
+        )
+        sums = np.array([np.sum((P - p) * (v - V)), np.sum(P * v), np.sum(p * V)])
+        gap, *sizes = self._beam.comm.allreduce(sums, op=MPI.SUM)
+        # Where neither moves, nothing can contradict; what is not finite fails in the step.
+        return float(np.sqrt(abs(gap) / max(*sizes, np.finfo(float).tiny)))

@@ -1,0 +1,127 @@
+"""A beam in configuration form as a motion: its own poses, and its velocity in both frames."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.beams.bracket_form import BeamInSpace
+from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import copy_into
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import halves, join
+from fdgeom.line import end_node
+from fdgeom.solvers.pointwise import PointwiseUpdate
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+
+class BeamMotion(RodMotion):
+    """A beam as the methods in configuration form move it.
+
+    Position and orientation are the beam's own. The velocity that is moved has its translation in
+    the space frame; ``beam.velocity``, all in the body frame, is read before steps and written after
+    them, and so are the beam's strain and momentum (`BeamInSpace`).
+
+    Parameters
+    ----------
+    beam : Beam
+        Of degree 1.
+    """
+
+    def __init__(self, beam: Beam) -> None:
+        super().__init__(beam.rod, beam.position, beam.orientation)
+        self.beam = beam
+        self._holds: dict[str, Hold] = {}
+        for end in beam.ends:
+            check_end(end.name, end.kind)
+            if end.kind != "free":
+                nodes = end_node(self.space, end.name)
+                self._holds[end.name] = Hold(f"{end.name} end", nodes, end.kind)
+        if self._holds:
+            self.given = HeldNodes(self, list(self._holds.values()))
+        self._fields = BeamInSpace(beam)
+        self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
+
+    def prepare(self) -> None:
+        """Read ``beam.velocity``, if it is not the velocity of the last step."""
+        self._fields.prepare()
+        self.body_velocity.read()
+
+    def settle(self) -> None:
+        """Write ``beam.velocity``, strain and momentum."""
+        self.body_velocity.write()
+        self._fields.settle()
+
+    def check_start(self) -> None:
+        self.prepare()
+        super().check_start()
+
+    def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """What holds each held end: moment about its node, and force, in space, two arrays of 3.
+
+        The moment at a `GivenPose` with an orientation is the torque that turns it. See `forces` for
+        the state that they belong to.
+        """
+        values = self.forces().supports()
+        return {name: self.held_by(values, hold) for name, hold in self._holds.items()}
+
+    def parameters(self) -> dict[str, object]:
+        """Those of the beam."""
+        return self.beam.parameters()
+
+    def functions(self) -> dict[str, Function]:
+        """Everything that a step changes, by name."""
+        ours, theirs = super().functions(), self.beam.functions()
+        ours["velocity in space"] = ours.pop("velocity")
+        return {**theirs, **ours}
+
+
+class BodyVelocity:
+    """A velocity all in the body frame beside one with its translation in space.
+
+    Parameters
+    ----------
+    v : Function
+        (angular in the body frame, linear in space).
+    orientation : Function
+        Unit quaternions.
+    body : Function
+        (angular, linear), both in the body frame.
+    """
+
+    def __init__(self, v: Function, orientation: Function, body: Function) -> None:
+        self._body, self._scratch = body, Function(body.function_space())
+        spin, drift = halves(v, "velocity")
+        turned = join(spin, quaternion.rotate_inverse(orientation, drift))
+        self._to_body = PointwiseUpdate({self._scratch: turned})
+        spin, drift = halves(body, "velocity")
+        self._to_space = PointwiseUpdate({v: join(spin, quaternion.rotate(orientation, drift))})
+
+    def read(self) -> None:
+        """Make the first from the second, unless they agree to the last bit."""
+        self._to_body.apply()
+        same = np.array_equal(
+            self._scratch.dat.data_ro_with_halos, self._body.dat.data_ro_with_halos
+        )
+        comm = self._body.function_space().comm
+        if comm.allreduce(int(same)) < comm.size:
+            self._to_space.apply()
+
+    def write(self) -> None:
+        """Make the second from the first."""
+        self._to_body.apply()
+        copy_into(self._body, self._scratch)
+
+
+def check_end(name: str, kind) -> None:
+    """Raise ``ValueError`` if an end is given by its velocity: a configuration needs a pose."""
+    if callable(kind):
+        raise ValueError(
+            f"{name}: a velocity is given there; in configuration form the pose must be: use "
+            "fdgeom.GivenPose(position=..., orientation=...)"
+        )

@@ -1,0 +1,134 @@
+"""How the ends of a beam are held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import Function
+from mpi4py import MPI
+from ufl.algorithms import expand_derivatives
+
+from fdgeom.beams.ends import HELD, GivenPose, Sliding
+from fdgeom.line import end_node
+from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.words import brief, shown
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+
+class BeamEnd:
+    """One end of a beam: free, clamped, pinned, or moved in a prescribed way.
+
+    The body velocity ζ of a held end is given. A stage of the momentum is the mean of the old and
+    the new velocity there, so that the new velocity is met exactly. An end that is held in some
+    directions of space only is refused: its conditions are not on components of ζ.
+    """
+
+    def __init__(self, beam: Beam, name: str, kind: str | Sliding | GivenPose | Callable) -> None:
+        self.name, self.kind = name, kind
+        velocity = _given_velocity(kind)
+        self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
+        prescribed = velocity is not None
+        known = prescribed or self._in_space or (isinstance(kind, str) and kind in HELD)
+        if not known:
+            raise ValueError(
+                f"{name} must be one of {', '.join(map(repr, HELD))}, fdgeom.Sliding, "
+                f"fdgeom.GivenPose or a callable velocity(t), not {shown(kind)}"
+            )
+        components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
+        self.held = np.array(components, dtype=int)
+        self._beam = beam
+        #: Local index of the end's node, if this rank has it and it is held.
+        self.nodes = np.array([], dtype=int)
+        self._target, self._update, self._rate = None, None, None
+        self._acceleration: tuple[Function, PointwiseUpdate] | None = None
+        if len(components) or self._in_space:
+            self.nodes = end_node(beam.velocity.function_space(), name)
+        if prescribed:
+            self._target = Function(
+                beam.velocity.function_space(), name=f"velocity of the {name} end"
+            )
+            self._update = PointwiseUpdate({self._target: _velocity(name, velocity, beam.time)})
+            t = ufl.variable(beam.time)
+            self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
+
+    def update(self) -> None:
+        """Evaluate a prescribed motion at the beam's time."""
+        if self._update is not None:
+            self._update.apply()
+
+    def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
+        """What a stage of the momentum must hold here; ``part``: its index in the unknown."""
+        if not len(self.held):
+            return ()
+        dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()
+        made = EssentialValues(part, dofs, old=self._beam.velocity, target=self._target)
+        return (made,)
+
+    def accelerations(self) -> np.ndarray:
+        """The rate of the held components of the velocity, at the beam's time."""
+        if self._rate is None:
+            return np.zeros(len(self.held))
+        if self._acceleration is None:
+            rate = Function(self._beam.velocity.function_space())
+            self._acceleration = rate, PointwiseUpdate({rate: self._rate})
+        rate, update = self._acceleration
+        update.apply()
+        values = rate.dat.data_ro_with_halos[self.nodes]
+        return values[0, self.held] if len(values) else np.zeros(len(self.held))
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the velocity at the start is not the one that the end must have.
+
+        Also if the end is held in a way that components of the body velocity do not express.
+        """
+        if self._in_space:
+            raise ValueError(
+                f"{self.name}: {self.kind!r} is a condition in space, which the steppers on strain "
+                "and momentum cannot hold; take a method in configuration form, clamp or pin the "
+                "end, or give both position and orientation"
+            )
+        if not len(self.held):
+            return
+        self.update()
+        velocity = self._beam.velocity.dat.data_ro_with_halos
+        wanted = 0.0 if self._target is None else self._target.dat.data_ro_with_halos[self.nodes]
+        gap = np.abs(velocity[self.nodes] - wanted)[:, self.held].max(initial=0.0)
+        scale = np.abs(velocity).max(initial=1.0)
+        worst = self._beam.comm.allreduce(gap / scale, op=MPI.MAX)
+        # A start set from the same formula differs by round-off only.
+        if worst > 1e-9:
+            kind = self.kind if isinstance(self.kind, str) else "prescribed"
+            raise ValueError(
+                f"momentum: the {self.name} end is {kind}, but the start has another velocity there "
+                f"(off by {worst:.2g}); set the momentum at that node accordingly"
+            )
+
+
+def _given_velocity(kind) -> Callable | None:
+    """The body velocity as a function of time, if the end's motion is given altogether."""
+    if isinstance(kind, GivenPose):
+        return kind.body_velocity if len(kind.components) == 6 else None
+    return kind if callable(kind) and not isinstance(kind, type) else None
+
+
+def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
+    try:
+        expression = ufl.as_ufl(velocity(time))
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"{name}: velocity(t) must give a UFL vector of 6: {brief(error)}"
+        ) from error
+    if expression.ufl_shape != (6,):
+        raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
+    return expression
+
+
+def left_and_right(beam: Beam, left, right) -> tuple[BeamEnd, BeamEnd]:
+    """The two ends: at the smaller and the larger coordinate."""
+    return BeamEnd(beam, "left", left), BeamEnd(beam, "right", right)

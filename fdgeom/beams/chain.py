@@ -1,0 +1,209 @@
+"""From strain to configuration and back, along the chain of a beam's nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import Function, FunctionSpace
+from scipy.interpolate import BarycentricInterpolator
+
+from fdgeom.lie.arrays import quaternion, se3
+from fdgeom.lie.arrays.scan import pose_scan
+from fdgeom.real import real_array
+from fdgeom.words import shown
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+
+# Angles and strains that were meant to be the same.
+_SAME = 1e-9
+
+
+class Chain:
+    """The nodes of a beam in the order of the arc length, on every rank.
+
+    Between neighbouring nodes g_b = g_a Δg. For degree 1, Δg = cay(Δs (γ+e)), the paper's start;
+    for higher degrees Δg = exp(Ω) with the Magnus expansion of sixth order at three Gauss points
+    (Blanes, Casas, Oteo & Ros, Phys. Rep. 470, 2009).
+    """
+
+    def __init__(self, beam: Beam) -> None:
+        self._beam = beam
+        self._tangent = np.array(beam.tangent.dat.data_ro)
+        self._points: Line | None = None
+
+    def _lines(self) -> tuple[Line, Line]:
+        if self._points is None:
+            beam = self._beam
+            self._points = Line(beam.strain)
+            self._nodes = Line(beam.momentum)
+            p, n = beam.degree, len(self._points.arc) // beam.degree
+            self._lengths = np.diff(self._nodes.arc).reshape(n, p)
+            if p > 1:
+                self._rule = _SubintervalRule(p)
+        return self._points, self._nodes
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a first and a last node."""
+        points, nodes = (f.function_space().dim() for f in (self._beam.strain, self._beam.momentum))
+        return nodes > points
+
+    def reconstruct(self, position, orientation) -> None:
+        """Fill position and orientation of the beam from its strain."""
+        self._put(self._shape(_pose(position, orientation)))
+
+    def follow(self, anchor: int) -> None:
+        """The same, with the first (0) or the last node (-1) where it is."""
+        x, q = self._poses(self._beam.position, self._beam.orientation)
+        there = x[anchor], q[anchor]
+        origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
+        shape = self._shape(origin)
+        start = se3.pose_compose(there, se3.pose_inverse((shape[0][anchor], shape[1][anchor])))
+        self._put(se3.pose_compose((start[0][None], start[1][None]), shape))
+
+    def project(self) -> None:
+        """Fill the strain of the beam from its position and orientation."""
+        beam = self._beam
+        self.put_strain(beam.position, beam.orientation, beam.strain)
+
+    def put_strain(self, position: Function, orientation: Function, strain: Function) -> None:
+        """Fill a strain with that of a position and orientation of the beam's nodes."""
+        points, _ = self._lines()
+        points.scatter(self._strains_of(position, orientation), strain)
+
+    def agrees(self, measured: Function) -> bool:
+        """Whether the strain of the beam is that of its configuration, for degree 1.
+
+        Parameters
+        ----------
+        measured : Function
+            The strain of the configuration by another measure than this chain's: either will do.
+        """
+        points, _ = self._lines()
+        x, _ = self._poses(self._beam.position, self._beam.orientation)
+        strain = points.gather(self._beam.strain)
+        # Angles and lengths, per cell length; positions have round-off of their distance to the origin.
+        allowed = _SAME + 8 * np.finfo(float).eps * np.abs(x).max() / self._lengths.min()
+        turn = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+        scale = turn * self._lengths + (1 - turn)
+        mine = self._strains_of(self._beam.position, self._beam.orientation)
+        candidates = mine, points.gather(measured)
+        return any(np.abs(scale * (strain - c)).max() <= allowed for c in candidates)
+
+    def _poses(self, position: Function, orientation: Function):
+        _, nodes = self._lines()
+        return nodes.gather(position), quaternion.normalize(nodes.gather(orientation))
+
+    def _put(self, poses) -> None:
+        _, nodes = self._lines()
+        for values, field in zip(poses, (self._beam.position, self._beam.orientation), strict=True):
+            nodes.scatter(values, field)
+
+    def _shape(self, start):
+        """Poses (n + 1, 3), (n + 1, 4) of the nodes, from that of the first and the strain."""
+        points, _ = self._lines()
+        x, q = self._increments(points.gather(self._beam.strain))
+        return pose_scan((np.concatenate([start[0][None], x]), np.concatenate([start[1][None], q])))
+
+    def _strains_of(self, position: Function, orientation: Function) -> np.ndarray:
+        x, q = self._poses(position, orientation)
+        return self._strains(se3.pose_compose(se3.pose_inverse((x[:-1], q[:-1])), (x[1:], q[1:])))
+
+    def _increments(self, strain):
+        """Relative poses (n, 3), (n, 4) between neighbouring nodes."""
+        if self._beam.degree == 1:
+            return se3.pose_cay(self._lengths * (strain + self._tangent))
+        cells = strain.reshape(len(self._lengths), -1, 6) + self._tangent
+        exponents = self._rule.magnus(cells, self._lengths.sum(1))
+        return se3.pose_exp(exponents.reshape(-1, 6))
+
+    def _strains(self, relative) -> np.ndarray:
+        if self._beam.degree == 1:
+            return se3.pose_cay_inverse(relative) / self._lengths - self._tangent
+        n, p = self._lengths.shape
+        wanted = se3.pose_log(relative).reshape(n, p, 6)
+        cells = self._rule.solve(wanted, self._lengths.sum(1))
+        return cells.reshape(-1, 6) - self._tangent
+
+
+class _SubintervalRule:
+    """Magnus exponents over the p pieces between the p+1 Gauss–Lobatto nodes of a cell."""
+
+    def __init__(self, p: int) -> None:
+        gauss = 0.5 + 0.5 * np.polynomial.legendre.leggauss(p)[0]
+        inner = np.polynomial.legendre.Legendre.basis(p).deriv().roots()
+        nodes = 0.5 + 0.5 * np.concatenate([[-1.0], np.sort(inner.real), [1.0]])
+        self._fractions = np.diff(nodes)
+        three, weights = np.polynomial.legendre.leggauss(3)
+        where = nodes[:-1, None] + self._fractions[:, None] * (0.5 + 0.5 * three)
+        # values[k, m, j]: basis function j at Gauss point m of piece k
+        self._values = BarycentricInterpolator(gauss, np.eye(p))(where.ravel()).reshape(p, 3, p)
+        self._integrals = self._fractions[:, None] * np.einsum(
+            "m,kmj->kj", weights / 2, self._values
+        )
+
+    def magnus(self, cells: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Ω (n, p, 6) from the values of γ+e at the Gauss points of each cell (n, p, 6)."""
+        h = lengths[:, None, None] * self._fractions[None, :, None]
+        first, middle, last = np.moveaxis(np.einsum("kmj,njc->nkmc", self._values, cells), 2, 0)
+        a1 = h * middle
+        a2 = np.sqrt(15.0) / 3 * h * (last - first)
+        a3 = 10.0 / 3 * h * (last - 2 * middle + first)
+        # g' = g (γ+e)^: the algebra acts from the right, so all commutators are turned round.
+        c1 = se3.bracket(a2, a1)
+        c2 = -se3.bracket(2 * a3 + c1, a1) / 60
+        return a1 + a3 / 12 + se3.bracket(a2 + c2, -20 * a1 - a3 + c1) / 240
+
+    def solve(self, wanted: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The γ+e at the Gauss points whose Magnus exponents are ``wanted``: fixed-point sweeps."""
+        inverse = np.linalg.inv(self._integrals)
+        cells = np.zeros_like(wanted)
+        for _ in range(50):
+            defect = wanted - self.magnus(cells, lengths)
+            update = np.einsum("jk,nkc->njc", inverse, defect) / lengths[:, None, None]
+            cells += update
+            if np.abs(update).max() <= 1e-15 * np.abs(cells).max():
+                break
+        return cells
+
+
+class Line:
+    """The nodes of a space on an interval mesh in the order of their coordinate, on every rank."""
+
+    def __init__(self, like: Function) -> None:
+        space = like.function_space()
+        self._comm = space.comm
+        scalar = FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0])
+        arc = Function(scalar).interpolate(ufl.SpatialCoordinate(space.mesh())[0])
+        everything = np.concatenate(self._comm.allgather(np.array(arc.dat.data_ro)))
+        self._order = np.argsort(everything)
+        self.arc = everything[self._order]
+        # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
+        between = 0.5 * (self.arc[1:] + self.arc[:-1])
+        self._mine = np.searchsorted(between, arc.dat.data_ro_with_halos)
+
+    def gather(self, function: Function) -> np.ndarray:
+        """All values in order, shape (nodes, ...)."""
+        return np.concatenate(self._comm.allgather(np.array(function.dat.data_ro)))[self._order]
+
+    def scatter(self, values: np.ndarray, function: Function) -> None:
+        """Give each rank its nodes' values."""
+        function.dat.data_wo_with_halos[...] = values[self._mine]
+
+
+def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        x, q = real_array(position), real_array(orientation)
+    except (TypeError, ValueError):
+        raise TypeError("position and orientation must be 3 and 4 numbers") from None
+    if x.shape != (3,) or not np.all(np.isfinite(x)):
+        raise ValueError(f"position must be 3 finite numbers, not {shown(position)}")
+    if q.shape != (4,) or not np.all(np.isfinite(q)) or abs(np.linalg.norm(q) - 1) > 1e-8:
+        raise ValueError(
+            f"orientation must be a unit quaternion (scalar first), not {shown(orientation)}"
+        )
+    return x, q / np.linalg.norm(q)

@@ -1,0 +1,184 @@
+"""How the ends of a rod are held in configuration form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import Function
+from ufl.algorithms import expand_derivatives
+from ufl.core.expr import Expr
+
+from fdgeom.beams.rod.user_vectors import evaluated, unit_quaternion
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import join
+from fdgeom.line import end_node
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.words import shown
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+_AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}
+
+
+class Sliding:
+    """An end that moves freely along one axis of space and not across it.
+
+    Parameters
+    ----------
+    along : {"x", "y", "z"} or {0, 1, 2}
+        The axis of space.
+    turning : bool
+        Whether the end may turn; if not, it keeps its orientation.
+    """
+
+    def __init__(self, along: str | int, *, turning: bool = True) -> None:
+        if not isinstance(along, str | int) or isinstance(along, bool) or along not in _AXES:
+            raise ValueError(f"along must be 'x', 'y' or 'z' (or 0, 1, 2), not {shown(along)}")
+        if not isinstance(turning, bool):
+            raise TypeError(f"turning must be True or False, not {turning!r}")
+        self.along, self.turning = _AXES[along], turning
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """What is held of (rotation in the body frame, translation in space)."""
+        across = tuple(3 + k for k in range(3) if k != self.along)
+        return across if self.turning else (0, 1, 2, *across)
+
+    def __repr__(self) -> str:
+        return f"Sliding({'xyz'[self.along]!r}, turning={self.turning})"
+
+
+class GivenPose:
+    """An end whose pose is prescribed in time.
+
+    Parameters
+    ----------
+    position : callable, optional
+        ``position(t)`` gives a UFL vector of 3 in space; the end is free to move if not given.
+    orientation : callable, optional
+        ``orientation(t)`` gives a quaternion (4, scalar first; it will be normalized); the end is
+        free to turn if not given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If neither is given, or one is no function of the time that gives such a vector.
+    """
+
+    def __init__(
+        self, *, position: Callable | None = None, orientation: Callable | None = None
+    ) -> None:
+        if position is None and orientation is None:
+            raise ValueError("GivenPose: give position, orientation, or both")
+        for name, value in (("position", position), ("orientation", orientation)):
+            if value is not None and (not callable(value) or isinstance(value, Expr)):
+                raise TypeError(f"{name} must be a function of the time t giving a UFL vector")
+        self._position, self._orientation = position, orientation
+
+    @property
+    def components(self) -> tuple[int, ...]:
+        """What is held of (rotation in the body frame, translation in space)."""
+        rotation = () if self._orientation is None else (0, 1, 2)
+        return rotation + (() if self._position is None else (3, 4, 5))
+
+    def pose(self, t: Expr) -> tuple[Expr | None, Expr | None]:
+        """Position and unit quaternion at the time t; None where they are free."""
+        x = None if self._position is None else evaluated("position", self._position, (t,), 3)
+        if self._orientation is None:
+            return x, None
+        turned = evaluated("orientation", self._orientation, (t,), 4)
+        return x, unit_quaternion("orientation", turned)
+
+    def body_velocity(self, t: Expr) -> Expr:
+        """The velocity (6) of the motion, all in the body frame; both parts must be given."""
+        if len(self.components) < 6:
+            raise ValueError("GivenPose: the body velocity needs position and orientation")
+        t = ufl.variable(t)
+        x, q = self.pose(t)
+        x_rate, q_rate = (expand_derivatives(ufl.diff(part, t)) for part in (x, q))
+        turn = quaternion.product(quaternion.conjugate(q), q_rate)
+        spin = 2 * ufl.as_vector([turn[1], turn[2], turn[3]])
+        return join(spin, quaternion.rotate_inverse(q, x_rate))
+
+    def __repr__(self) -> str:
+        given = [n for n in ("position", "orientation") if getattr(self, f"_{n}") is not None]
+        return f"<given {' and '.join(given)}>"
+
+
+#: What is held of (rotation in the body frame, translation in space).
+HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
+
+
+class HeldEnd:
+    """The end of a beam in configuration form.
+
+    Parameters
+    ----------
+    beam : Beam
+        Whose end.
+    name : str
+        "left" or "right".
+    retraction : {"exp", "cay"}
+        How a rotation vector turns a node: says what :meth:`needed` gives.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray of int
+        The end's node: its local index, if this rank has it (as its own or as a ghost).
+    components : numpy.ndarray of int
+        What is held of a displacement (rotation in the body frame, translation in space).
+
+    Raises
+    ------
+    ValueError
+        If the end is given by its velocity: a configuration needs a `GivenPose`.
+    """
+
+    def __init__(self, beam: Beam, name: str, *, retraction: str = "exp") -> None:
+        end = {e.name: e for e in beam.ends}[name]
+        self.name, self.kind = name, end.kind
+        known = isinstance(self.kind, Sliding | GivenPose)
+        if not known and self.kind not in HELD:
+            raise ValueError(
+                f"{name}: a velocity is given there; in configuration form the pose must be: "
+                "use fdgeom.GivenPose(position=..., orientation=...)"
+            )
+        components = self.kind.components if known else HELD[self.kind]
+        self.components = np.array(components, dtype=int)
+        space = beam.velocity.function_space()
+        self.nodes = end_node(space, name)
+        self._size = len(self.nodes)
+        self._inverse = {"exp": quaternion.log, "cay": quaternion.cay_inverse}[retraction]
+        self._needed, self._update = None, None
+        if isinstance(self.kind, GivenPose):
+            self._needed = Function(space, name=f"displacement of the {name} end")
+            self._update = PointwiseUpdate({self._needed: self._displacement(beam)})
+
+    @property
+    def dofs(self) -> np.ndarray:
+        """The held degrees of freedom of a displacement, owned and ghosts."""
+        return (6 * self.nodes[:, None] + self.components[None, :]).ravel()
+
+    def needed(self) -> np.ndarray:
+        """What the held components must move by to be where they should: values for `dofs`.
+
+        The rotation w is the shortest with q r(w) the prescribed orientation at the beam's time, r
+        the retraction.
+        """
+        if self._update is None:
+            return np.zeros(self._size * len(self.components))
+        self._update.apply()
+        return self._needed.dat.data_ro_with_halos[self.nodes][:, self.components].ravel()
+
+    def _displacement(self, beam: Beam) -> Expr:
+        position, orientation = self.kind.pose(beam.time)
+        turn = ufl.zero(3)
+        if orientation is not None:
+            relative = quaternion.product(quaternion.conjugate(beam.orientation), orientation)
+            turn = self._inverse(quaternion.principal(relative))
+        shift = ufl.zero(3) if position is None else position - beam.position
+        return join(turn, shift)

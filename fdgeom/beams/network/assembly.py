@@ -1,0 +1,341 @@
+"""Several beams, joined to one another and to the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Constant, Function, TestFunction
+from ufl.core.expr import Expr
+
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.beam_motion import BodyVelocity, check_end
+from fdgeom.beams.bracket_form import BeamInSpace
+from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.identity import assembly_parameters
+from fdgeom.beams.network.bodies import PointBody
+from fdgeom.beams.network.joint import Joint, Prismatic
+from fdgeom.beams.network.joint_constraint import JointConstraint
+from fdgeom.beams.network.joint_set import JointSet
+from fdgeom.beams.network.multiplier_nodes import owners
+from fdgeom.beams.network.network import Network
+from fdgeom.beams.network.network_rod import NetworkRod
+from fdgeom.beams.network.places import Place
+from fdgeom.beams.rod.loads import Gravity, check_loads
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.lie import arrays
+from fdgeom.solvers.compiling import compiling
+from fdgeom.taping import off_the_tape
+from fdgeom.words import shown
+
+SIDES = ("first", "second")
+# Of the size of the assembly: what nodes that meet may be apart.
+_TOGETHER = 1e-9
+
+
+class Assembly(RodMotion):
+    """Beams with joints: trees, branches and closed loops, in configuration form.
+
+    The beams keep their own sections, shapes at rest, loads, damping and held ends. All of them and
+    the joints become one network on one mesh, whose equations are
+
+        M v̇ - ad*_v(Mv) + Bᵀσ - f + B_Φᵀλ = 0,   Φ(g) = 0.
+
+    After steps the position, orientation and velocity of each beam are those of the network.
+
+    Parameters
+    ----------
+    beams : sequence of Beam
+        The beams, of degree 1, where they are in space at the start.
+    joints : sequence of Joint, optional
+        What joins them: `Spherical`, `Revolute`, `Prismatic`, `Rigid`, with one another or with
+        ``fdgeom.ground``.
+    bodies : sequence of PointBody, optional
+        Rigid bodies at nodes.
+    loads : Gravity or sequence of Gravity, optional
+        Gravity on everything.
+
+    Attributes
+    ----------
+    beams : tuple of Beam
+        The beams.
+    network : Network
+        The mesh of all.
+    position, orientation, v : Function
+        Poses and velocities of all nodes.
+    multiplier : Function
+        Of the joints.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described; if the nodes of a joint do not meet; if joints hold what
+        is held already; if the beams have different strain measures.
+
+    Examples
+    --------
+    A double pendulum:
+
+    >>> pendulum = Assembly(
+    ...     beams=[upper, lower],
+    ...     joints=[Spherical(ground, upper.left), Spherical(upper.right, lower.left)],
+    ...     loads=Gravity((0, 0, -9.81)))  # doctest: +SKIP
+    """
+
+    @off_the_tape
+    @compiling("Assembly")
+    def __init__(
+        self,
+        beams: Sequence[Beam],
+        joints: Sequence[Joint] = (),
+        *,
+        bodies: Sequence[PointBody] = (),
+        loads: Gravity | Sequence[Gravity] = (),
+    ) -> None:
+        self.beams = _check_beams(beams)
+        joints = _several("joints", joints, Joint)
+        bodies = _several("bodies", bodies, PointBody)
+        common = check_loads(loads)
+        self.bodies, self.common_loads = bodies, common
+        for load in common:
+            if not isinstance(load, Gravity):
+                raise TypeError(
+                    f"loads: {load!r} acts on one beam; give it to that beam. Here is gravity on all"
+                )
+        self.network = network = Network(self.beams, joints)
+        self._links = [BeamInSpace(beam, alone=False) for beam in self.beams]
+        for link in self._links:
+            link.prepare()
+        position, orientation = self._start()
+        self._check_meeting(joints, position)
+        time = Constant(0.0, name="time")
+        made = NetworkRod(network, self.beams, bodies)
+        names = ("position", "orientation")
+        fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
+        joint_set = None
+        self._ends: list[dict[str, Hold]] = []
+        holds = self._holds()
+        if joints:
+            fixed = {number for number, hold in holds if len(hold.components)}
+            carried = owners(network.ends, fixed, joints)
+            rotations = arrays.quaternion.matrix(orientation)
+            joint_set = JointSet(network, joints, carried, rotations)
+        multiplier = Function(joint_set.space, name="multiplier") if joints else None
+        super().__init__(made.rod(common, time), *fields, multiplier)
+        self.joints = joint_set
+        self.constraint = JointConstraint(self, joint_set) if joints else None
+        self.inertias = made.inertias
+        if holds:
+            self.given = HeldNodes(self, [hold for _, hold in holds])
+        self._body = Function(self.space, name="body velocity")
+        self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
+        self._written: list[np.ndarray] | None = None
+        # So that a load which has no meaning here is refused now.
+        self.external_work(self.configuration, TestFunction(self.space))
+        self.prepare()
+
+    # --- what it is made of --------------------------------------------------------------------------
+    def _start(self) -> tuple[np.ndarray, np.ndarray]:
+        """Positions and quaternions of all nodes; a node of the ground is where its partner is."""
+        network = self.network
+        total = max([network.starts[-1], *(network.ends.ravel() + 1)])
+        position, orientation = np.zeros((total, 3)), np.tile([1.0, 0, 0, 0], (total, 1))
+        for numbering, beam, start in zip(network.beams, self.beams, network.starts, strict=False):
+            stop = start + len(numbering.coordinates)
+            position[start:stop] = numbering.gather(beam.position)
+            orientation[start:stop] = numbering.gather(beam.orientation)
+        for a, b in np.sort(network.ends, axis=1):
+            if b >= network.starts[-1]:
+                position[b] = position[a]
+        return position, orientation
+
+    def _check_meeting(self, joints: Sequence[Joint], position: np.ndarray) -> None:
+        size = np.ptp(position, axis=0).max()
+        for joint, (a, b) in zip(joints, self.network.ends, strict=True):
+            gap = position[b] - position[a]
+            if isinstance(joint, Prismatic):
+                gap = gap - joint.axis * (joint.axis @ gap)
+                if not np.linalg.norm(gap) <= _TOGETHER * size:
+                    raise ValueError(
+                        f"joints: {joint!r}: the nodes are not on one line along its axis (off by "
+                        f"{np.linalg.norm(gap):.3g}); move a beam, or turn the axis"
+                    )
+            elif not np.linalg.norm(gap) <= _TOGETHER * size:
+                raise ValueError(
+                    f"joints: {joint!r}: the nodes do not meet, they are {np.linalg.norm(gap):.3g} "
+                    "apart; move a beam there first, such as by "
+                    "beam.reconstruct(position=..., orientation=...)"
+                )
+
+    def _holds(self) -> list[tuple[int, Hold]]:
+        """Held nodes by number: held ends of the beams, and the nodes of the ground."""
+        network, found = self.network, []
+        for beam in self.beams:
+            self._ends.append({})
+            for end in beam.ends:
+                check_end(end.name, end.kind)
+                if end.kind != "free":
+                    number = network.node(Place(beam, end.name))
+                    hold = Hold(f"a {end.name} end", network.local(number), end.kind)
+                    self._ends[-1][end.name] = hold
+                    found.append((number, hold))
+        for number in network.ends[network.ends >= network.starts[-1]]:
+            found.append((int(number), Hold("the ground", network.local(number), "clamped")))
+        return found
+
+    # --- as a motion ---------------------------------------------------------------------------------
+    def set_time(self, t: float) -> None:
+        super().set_time(t)
+        for beam in self.beams:
+            beam.time.assign(t)
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        return (self.time, *(beam.time for beam in self.beams))
+
+    def _of_beams(self) -> list[np.ndarray]:
+        """Positions, orientations and body velocities of all nodes of the beams."""
+        found = []
+        for name in ("position", "orientation", "velocity"):
+            parts = [
+                numbering.gather(getattr(beam, name))
+                for beam, numbering in zip(self.beams, self.network.beams, strict=True)
+            ]
+            found.append(np.concatenate(parts))
+        return found
+
+    def prepare(self) -> None:
+        """Read the beams' configurations and velocities, if they are not those of the last step."""
+        for link in self._links:
+            link.prepare()
+        now = self._of_beams()
+        if self._written is not None and all(map(np.array_equal, now, self._written)):
+            return
+        numbering, count = self.network.numbering, self.network.starts[-1]
+        for function, values in zip(
+            (self.position, self.orientation, self._body), now, strict=True
+        ):
+            all_nodes = numbering.gather(function)
+            all_nodes[:count] = values
+            numbering.scatter(all_nodes, function)
+        self._body_velocity.read()
+        self._written = now
+
+    def check_start(self) -> None:
+        self.prepare()
+        super().check_start()
+
+    def settle(self) -> None:
+        """Write configurations and velocities back to the beams."""
+        self._body_velocity.write()
+        numbering = self.network.numbering
+        values = [numbering.gather(f) for f in (self.position, self.orientation, self._body)]
+        parts = zip(self.beams, self.network.beams, self.network.starts, strict=False)
+        for beam, own, start in parts:
+            piece = slice(start, start + len(own.coordinates))
+            for name, of_all in zip(("position", "orientation", "velocity"), values, strict=True):
+                own.scatter(of_all[piece], getattr(beam, name))
+        for link in self._links:
+            link.settle()
+        self._written = [v[: self.network.starts[-1]] for v in values]
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def parameters(self) -> dict[str, object]:
+        return assembly_parameters(self)
+
+    def output_fields(self) -> dict[str, Expr]:
+        """Those of a beam, and ``beam``: the number of the beam that a cell is a piece of."""
+        network = self.network
+        number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
+        return super().output_fields() | {"beam": network.cellwise(number.astype(float), "beam")}
+
+    def output_cells(self) -> np.ndarray | None:
+        """Which of this rank's cells are drawn: pieces of beams, not joints."""
+        inside = self._in_rods()
+        return None if inside is True else inside
+
+    # --- numbers ---------------------------------------------------------------------------------------
+    def force(self, joint: Joint, side: str = "second") -> np.ndarray:
+        """Force (3, in space) that a joint with its spring and damper exerts on one of its places.
+
+        Parameters
+        ----------
+        joint : Joint
+            One of this assembly.
+        side : {"second", "first"}
+            On which place.
+
+        Notes
+        -----
+        After a step these are the forces of that step, as its equations have them: with
+        `GeneralizedAlpha` those at its end, with `EnergyMomentum` their mean over it. Before the
+        first step, and where a configuration or velocity has been set since, they are those of the
+        equations of motion at the present state; after `VariationalIntegrator` too.
+        """
+        return self._exerted(joint, side)[3:]
+
+    def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
+        """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
+        return self._exerted(joint, side)[:3]
+
+    def _exerted(self, joint: Joint, side: str) -> np.ndarray:
+        if side not in SIDES:
+            raise ValueError(f"side must be one of {SIDES}, not {side!r}")
+        joints = () if self.joints is None else self.joints.joints
+        index = next((k for k, j in enumerate(joints) if j is joint), None)
+        if index is None:
+            raise ValueError(f"joint: {joint!r} is none of this assembly")
+        return self.forces().joints()[index, SIDES.index(side)]
+
+    def joint_forces(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Moment and force of each joint on its second place: :meth:`moment` and :meth:`force`."""
+        if self.joints is None:
+            return []
+        return [(wrench[:3], wrench[3:]) for wrench in self.forces().joints()[:, 1]]
+
+    def reactions(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
+        """For each beam what holds its held ends: moment about the node, and force, both in space.
+
+        ``reactions()[k]["left"]`` is that of ``beams[k]``; the moment at a `GivenPose` with an
+        orientation is the torque that turns it. Joints to the ground are joints: see :meth:`force`,
+        also for the state that they belong to.
+        """
+        values = self.forces().supports()
+        return tuple(
+            {name: self.held_by(values, hold) for name, hold in holds.items()}
+            for holds in self._ends
+        )
+
+    def shapes(self) -> list[np.ndarray]:
+        """Positions of each beam's nodes, (nodes, 3) in the order of the arc length, on all ranks."""
+        parts = zip(self.beams, self.network.beams, strict=True)
+        return [numbering.gather(beam.position) for beam, numbering in parts]
+
+    def gap(self) -> float:
+        """Largest gap (a length) or misalignment (an angle) in the joints."""
+        return self.constraint_defect()
+
+
+def _check_beams(beams) -> tuple[Beam, ...]:
+    beams = _several("beams", beams, Beam)
+    if not beams:
+        raise ValueError("beams must not be empty")
+    if len({id(beam) for beam in beams}) < len(beams):
+        raise ValueError("beams: the same beam is there twice")
+    for beam in beams:
+        if beam.degree != 1:
+            raise ValueError("beams must be of degree 1: the configuration form has no others")
+        if beam.strain_measure != beams[0].strain_measure:
+            raise ValueError(
+                f"beams must have one strain measure, not {beams[0].strain_measure!r} and "
+                f"{beam.strain_measure!r}"
+            )
+    return beams
+
+
+def _several(name: str, values, kind: type) -> tuple:
+    values = tuple(values) if isinstance(values, list | tuple) else (values,)
+    for value in values:
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a sequence of {kind.__name__}, not {shown(value)}")
+    return values

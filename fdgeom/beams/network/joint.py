@@ -1,0 +1,219 @@
+"""Joints between nodes of beams: what each of them holds, and what moves in it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+import ufl
+from ufl.core.expr import Expr
+
+from fdgeom.beams.network.places import Ground, Place, check_place
+from fdgeom.call import CheckedCall
+from fdgeom.real import real_array
+
+#: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
+Side = tuple[Expr, Expr]
+
+
+class Joint(metaclass=CheckedCall):
+    """A joint between two places.
+
+    Each side carries a triad, fixed in the section of its node; the triads of the two sides agree
+    at the start. The conditions are polynomials of first and second degree in the positions and
+    triads, so that methods that conserve energy can hold them.
+
+    Parameters
+    ----------
+    first, second : Place or ground
+        What is joined: ``beam.left``, ``beam.right``, ``beam.at(s)``, ``fdgeom.ground``. A node of
+        the ground is where its partner is at the start.
+    axis : array_like of 3, optional
+        The joint's axis, in the space frame at the start.
+    stiffness, damping : float
+        Of a spring and a damper in the joint, see the classes.
+    rest : float
+        Where the spring is at rest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the places are the same or both the ground, the axis is no direction, a number is
+        negative or not finite, or an axis or ``rest`` is given where the joint has none.
+    """
+
+    #: Number of conditions.
+    size: ClassVar[int]
+    #: Whether the joint has an axis, and whether the two nodes are at one point.
+    has_axis: ClassVar[bool] = False
+    meets: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        first: Place | Ground,
+        second: Place | Ground,
+        *,
+        axis: Sequence[float] | None = None,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: float = 0.0,
+    ) -> None:
+        self.first, self.second = check_place("first", first), check_place("second", second)
+        if isinstance(first, Ground) and isinstance(second, Ground):
+            raise ValueError(f"{type(self).__name__}: the ground cannot be joined to itself")
+        if first == second:
+            raise ValueError(f"{type(self).__name__}: joins {first} to itself")
+        self.axis = _direction(type(self).__name__, axis) if self.has_axis else None
+        self.stiffness = _number("stiffness", stiffness)
+        self.damping = _number("damping", damping)
+        if not isinstance(rest, Real) or not np.isfinite(rest):
+            raise ValueError(f"rest must be a finite number, not {rest!r}")
+        self.rest = float(rest)
+        if not self.has_axis and (axis is not None or rest):
+            given = "axis" if axis is not None else "rest"
+            raise ValueError(
+                f"{type(self).__name__}: {given} has no meaning for it; leave it out, or take "
+                "Revolute or Prismatic"
+            )
+
+    @staticmethod
+    @abstractmethod
+    def constraints(a: Side, b: Side) -> list[Expr]:
+        """What vanishes: ``size`` expressions of the positions and triads of the two sides."""
+
+    @staticmethod
+    def coordinate(a: Side, b: Side) -> Expr | None:
+        """Angle or shift of the second side from the first; None where there is no such number."""
+        return None
+
+    @classmethod
+    def potential(cls, a: Side, b: Side, stiffness: Expr, rest: Expr) -> Expr:
+        """Energy of the spring: ½ k (coordinate - rest)²."""
+        coordinate = cls.coordinate(a, b)
+        return 0.5 * stiffness * (coordinate - rest) ** 2
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} joint of {self.first} and {self.second}>"
+
+
+class Spherical(Joint):
+    """Two nodes at one point, free to turn.
+
+    ``stiffness`` k: a spring of energy k (1 - cos φ) with the angle φ of the relative rotation;
+    ``damping`` c: a moment c times the relative angular velocity.
+    """
+
+    size = 3
+
+    @staticmethod
+    def constraints(a: Side, b: Side) -> list[Expr]:
+        return _shift(a, b)
+
+    @classmethod
+    def potential(cls, a: Side, b: Side, stiffness: Expr, rest: Expr) -> Expr:
+        return 0.5 * stiffness * (3 - ufl.inner(a[1], b[1]))
+
+
+class Revolute(Joint):
+    """Two nodes at one point, free to turn about an axis that is fixed in both.
+
+    ``stiffness`` k: ½ k (θ - rest)² with the angle θ from the first to the second side, zero at the
+    start and smooth for |θ| < π; ``damping`` c: the moment c θ̇.
+    """
+
+    size = 5
+    has_axis = True
+
+    @staticmethod
+    def constraints(a: Side, b: Side) -> list[Expr]:
+        return [*_shift(a, b), _dot(a, 2, b, 0), _dot(a, 2, b, 1)]
+
+    @staticmethod
+    def coordinate(a: Side, b: Side) -> Expr:
+        return ufl.atan2(_dot(a, 1, b, 0), _dot(a, 0, b, 0))
+
+
+class Prismatic(Joint):
+    """Two nodes that slide along an axis without turning.
+
+    ``stiffness`` k: ½ k (s - rest)² with the distance s along the axis from the first to the second
+    node; ``damping`` c: the force c ṡ.
+    """
+
+    size = 5
+    has_axis = True
+    meets = False
+
+    @staticmethod
+    def constraints(a: Side, b: Side) -> list[Expr]:
+        return [_along(a, b, 0), _along(a, b, 1), *_locked(a, b)]
+
+    @staticmethod
+    def coordinate(a: Side, b: Side) -> Expr:
+        return _along(a, b, 2)
+
+
+class Rigid(Joint):
+    """Two nodes at one point that turn together: beams welded at the angle that they start with."""
+
+    size = 6
+
+    def __init__(self, first: Place | Ground, second: Place | Ground) -> None:
+        super().__init__(first, second)
+
+    @staticmethod
+    def constraints(a: Side, b: Side) -> list[Expr]:
+        return [*_shift(a, b), *_locked(a, b)]
+
+
+def _shift(a: Side, b: Side) -> list[Expr]:
+    return [b[0][k] - a[0][k] for k in range(3)]
+
+
+def _dot(a: Side, i: int, b: Side, j: int) -> Expr:
+    """Axis i of one side times axis j of the other."""
+    return sum(a[1][k, i] * b[1][k, j] for k in range(3))
+
+
+def _along(a: Side, b: Side, i: int) -> Expr:
+    """The shift along axis i of the first side."""
+    return sum(a[1][k, i] * (b[0][k] - a[0][k]) for k in range(3))
+
+
+def _locked(a: Side, b: Side) -> list[Expr]:
+    # Of full rank where the triads agree: the derivatives are the three axes.
+    return [_dot(a, 0, b, 1), _dot(a, 1, b, 2), _dot(a, 2, b, 0)]
+
+
+def triad(axis: np.ndarray | None) -> np.ndarray:
+    """A right-handed triad (3×3, columns) whose third axis is the given one."""
+    if axis is None:
+        return np.eye(3)
+    other = np.eye(3)[np.argmin(np.abs(axis))]
+    first = np.cross(other, axis)
+    first /= np.linalg.norm(first)
+    return np.column_stack([first, np.cross(axis, first), axis])
+
+
+def _direction(name: str, axis) -> np.ndarray:
+    if axis is None:
+        raise ValueError(f"{name}: axis is missing: a vector of 3 in the space frame")
+    try:
+        numbers = real_array(axis)
+    except (TypeError, ValueError):
+        raise TypeError(f"axis must be a vector of 3 numbers, not {axis!r}") from None
+    length = np.linalg.norm(numbers)
+    if numbers.shape != (3,) or not np.isfinite(length) or not length > 0:
+        raise ValueError(f"axis must be a vector of 3 finite numbers, not all zero, not {axis!r}")
+    return numbers / length
+
+
+def _number(name: str, value) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not (np.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number that is not negative, not {value!r}")
+    return float(value)

@@ -1,0 +1,57 @@
+"""Which node of a joint carries its multiplier."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from fdgeom.beams.network.joint import Joint
+
+
+def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
+    """A node of its own for each joint, none of them held: 0 or 1, the first or second place.
+
+    The nodes that joints connect with one another form trees; in each tree the multipliers sit away
+    from a root, which is the node that is held if there is one. Then the equations of a joint have
+    full rank in what moves its owner.
+
+    Parameters
+    ----------
+    ends : numpy.ndarray of int, shape (joints, 2)
+        The nodes of the joints.
+    fixed : collection of int
+        Nodes that are held, at least in part.
+    joints : sequence of Joint
+        The joints, for the errors.
+
+    Raises
+    ------
+    ValueError
+        If joints hold the same nodes twice: more joints than there are nodes to be moved.
+    """
+    found = np.full(len(ends), -1)
+    nodes = set(ends.ravel().tolist())
+    seen: set[int] = set()
+    for root in [*sorted(nodes & set(fixed)), *sorted(nodes - set(fixed))]:
+        if root in seen:
+            continue
+        seen.add(root)
+        front = [root]
+        while front:
+            node = front.pop()
+            for k in np.flatnonzero((ends == node).any(axis=1)):
+                if found[k] >= 0:
+                    continue
+                other = int(np.flatnonzero(ends[k] != node)[0])
+                new = int(ends[k, other])
+                if new in seen or new in fixed:
+                    raise ValueError(
+                        f"joints: {joints[k]!r} is over-constrained: what it joins is already "
+                        "joined or held by others at the same node. Leave it out, or state all that "
+                        "is to hold there as one joint"
+                    )
+                found[k] = other
+                seen.add(new)
+                front.append(new)
+    return found

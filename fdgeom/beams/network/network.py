@@ -1,0 +1,261 @@
+"""One mesh for several beams: a cell for each piece of a beam, and one for each joint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    Mesh,
+    SpatialCoordinate,
+    VectorFunctionSpace,
+)
+from firedrake.mesh import plex_from_cell_list
+from ufl.core.expr import Expr
+
+from fdgeom.beams.network.joint import Joint
+from fdgeom.beams.network.places import Ground, Place
+from fdgeom.solvers.derived import Derived
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+
+class Numbering:
+    """Numbers the nodes of a function space on a mesh of intervals by their coordinates.
+
+    Values of all nodes go in and out as arrays in the order of the coordinates, the same on every
+    rank.
+
+    Parameters
+    ----------
+    mesh : firedrake.MeshGeometry
+        Interval mesh in one dimension.
+
+    Attributes
+    ----------
+    coordinates : numpy.ndarray
+        Of all nodes, increasing.
+    nodes : numpy.ndarray of int
+        Number of each local node, ghosts included.
+    """
+
+    def __init__(self, mesh) -> None:
+        self.comm = mesh.comm
+        place = Function(FunctionSpace(mesh, "CG", 1)).interpolate(SpatialCoordinate(mesh)[0])
+        self.coordinates = np.sort(np.concatenate(self.comm.allgather(place.dat.data_ro)))
+        local = place.dat.data_ro_with_halos
+        middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
+        self.nodes = np.searchsorted(middles, local)
+        self._owned = self.nodes[: place.dat.dataset.size]
+        self._space = place.function_space()
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """Numbers of the two nodes of each local cell, the smaller first; halo cells too."""
+        return np.sort(self.nodes[self._space.cell_node_map().values_with_halo], axis=1)
+
+    def gather(self, function: Function) -> np.ndarray:
+        """The values at all nodes, on every rank."""
+        own = function.dat.data_ro
+        found = np.empty((len(self.coordinates), *own.shape[1:]))
+        if self.comm.size == 1:
+            found[self._owned] = own
+            return found
+        for index, values in self.comm.allgather((self._owned, np.array(own))):
+            found[index] = values
+        return found
+
+    def scatter(self, values: np.ndarray, function: Function) -> None:
+        """Put values of all nodes into a function."""
+        function.dat.data_wo_with_halos[...] = values[self.nodes]
+
+    def gather_cells(self, function: Function) -> np.ndarray:
+        """Values of a DG0 function on the mesh of one beam, in the order of the cells."""
+        dofs = function.function_space().cell_node_map().values[:, 0]
+        own, first = function.dat.data_ro[dofs], self.pairs[: len(dofs), 0]
+        found = np.empty((len(self.coordinates) - 1, *own.shape[1:]))
+        for index, values in self.comm.allgather((first, np.array(own))):
+            found[index] = values
+        return found
+
+
+class Network:
+    """Beams and joints on one interval mesh.
+
+    Each beam lies on an interval of its own; each joint is a cell between two nodes, and each joint
+    to the ground has a node of the ground for itself.
+
+    Parameters
+    ----------
+    beams : sequence of Beam
+        The beams.
+    joints : sequence of Joint
+        The joints.
+
+    Attributes
+    ----------
+    mesh : firedrake.MeshGeometry
+        The mesh.
+    beams : list of Numbering
+        The nodes of each beam's own mesh.
+    starts : numpy.ndarray of int
+        Number of the first node of each beam, and of the first node of the ground.
+    ends : numpy.ndarray of int, shape (joints, 2)
+        Numbers of the nodes at the first and second place of each joint.
+    """
+
+    def __init__(self, beams: Sequence[Beam], joints: Sequence[Joint]) -> None:
+        self.beams = [Numbering(beam.mesh) for beam in beams]
+        self._index = {id(beam): k for k, beam in enumerate(beams)}
+        self.starts = np.cumsum([0, *(len(n.coordinates) for n in self.beams)])
+        self.ends = self._joined(joints)
+        grounds = int((self.ends >= self.starts[-1]).sum())
+        coordinates, self.offsets = self._layout(grounds)
+        pieces = [
+            np.arange(a, b - 1) for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)
+        ]
+        first = np.concatenate(pieces)
+        #: Numbers of the nodes of each cell: those of the beams first, then those of the joints.
+        self.cells = np.vstack([np.column_stack([first, first + 1]), np.sort(self.ends, axis=1)])
+        self.pieces = len(first)
+        #: Which beam each of the first cells is a piece of.
+        self.owner = np.repeat(np.arange(len(pieces)), [len(p) for p in pieces])
+        plex = plex_from_cell_list(1, self.cells, coordinates[:, None], beams[0].mesh.comm)
+        self.mesh = Mesh(plex, dim=1)
+        self.numbering = Numbering(self.mesh)
+        size = len(coordinates)
+        keys = self.cells[:, 0] * size + self.cells[:, 1]
+        order = np.argsort(keys)
+        pairs = self.numbering.pairs
+        self._cell_of = order[np.searchsorted(keys[order], pairs[:, 0] * size + pairs[:, 1])]
+
+    def _joined(self, joints: Sequence[Joint]) -> np.ndarray:
+        free = int(self.starts[-1])
+        ends = []
+        for joint in joints:
+            pair = []
+            for place in (joint.first, joint.second):
+                if isinstance(place, Ground):
+                    pair.append(free)
+                    free += 1
+                else:
+                    pair.append(self.node(place))
+            ends.append(pair)
+        return np.array(ends, dtype=int).reshape(-1, 2)
+
+    def node(self, place: Place) -> int:
+        """Number of the node at a place; ``ValueError`` if its beam is none of these."""
+        if id(place.beam) not in self._index:
+            raise ValueError(
+                f"joints, bodies: {place}: its beam is not in the assembly; add it to beams=[...]"
+            )
+        k = self._index[id(place.beam)]
+        return int(self.starts[k] + place.index(self.beams[k].coordinates))
+
+    def _layout(self, grounds: int) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates of all nodes, and by how much those of each beam are shifted."""
+        found, offsets, at = [], [], 0.0
+        for numbering in self.beams:
+            arcs = numbering.coordinates
+            gap = (arcs[-1] - arcs[0]) / (len(arcs) - 1)
+            offsets.append(at - arcs[0])
+            found.append(arcs + offsets[-1])
+            at = found[-1][-1] + gap
+        found.append(at + gap * np.arange(grounds))
+        return np.concatenate(found), np.array(offsets)
+
+    # --- fields ------------------------------------------------------------------------------------
+    def nodal(self, values: np.ndarray, name: str) -> Function:
+        """A CG1 function from its values at all nodes (scalars or vectors)."""
+        function = Function(self._space("CG", 1, values), name=name)
+        self.numbering.scatter(values, function)
+        return function
+
+    def cellwise(self, values: np.ndarray, name: str) -> Function:
+        """A DG0 function from its values in all cells."""
+        space = self._space("DG", 0, values)
+        function = Function(space, name=name)
+        self._put_cells(values, function)
+        return function
+
+    def at_ends(self, function) -> np.ndarray:
+        """Values (DG1) at the two ends of all cells, the smaller node first, on every rank."""
+        space = function.function_space()
+        element = space.ufl_element().sub_elements[0]
+        place = Function(FunctionSpace(self.mesh, element)).interpolate(
+            SpatialCoordinate(self.mesh)[0]
+        )
+        nodes = space.cell_node_map().values
+        order = np.argsort(place.dat.data_ro_with_halos[nodes], axis=1)
+        nodes = np.take_along_axis(nodes, order, axis=1)
+        own = function.dat.data_ro
+        found = np.zeros((len(self.cells), 2, *own.shape[1:]))
+        found[self._cell_of[: len(nodes)]] = own[nodes]
+        return self.mesh.comm.allreduce(found)
+
+    def _put_cells(self, values: np.ndarray, function: Function) -> None:
+        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
+        function.dat.data_wo_with_halos[dofs] = values[self._cell_of]
+
+    def _space(self, family: str, degree: int, values: np.ndarray):
+        if values.ndim == 1:
+            return FunctionSpace(self.mesh, family, degree)
+        return VectorFunctionSpace(self.mesh, family, degree, dim=values.shape[1])
+
+    def packed(self, values: np.ndarray, name: str, *, cells: bool) -> Expr:
+        """A UFL tensor of values (n, ...) at nodes or in cells; what is zero or constant is left out.
+
+        So the tensors of the usual sections are as sparse in the forms as those of a single beam.
+        """
+        shape = values.shape[1:]
+        flat = values.reshape(len(values), -1)
+        varies = np.flatnonzero(np.any(flat != flat[0], axis=0))
+        fixed = flat[0]
+        constant = Constant(fixed)
+        field = None
+        if len(varies):
+            field = (self.cellwise if cells else self.nodal)(flat[:, varies], name)
+        place = {int(k): i for i, k in enumerate(varies)}
+        entries = np.empty(len(fixed), dtype=object)
+        for k in range(len(fixed)):
+            if k in place:
+                entries[k] = field[place[k]]
+            else:
+                entries[k] = constant[k] if fixed[k] else ufl.as_ufl(0.0)
+        return ufl.as_tensor(entries.reshape(shape).tolist())
+
+    def followed(
+        self,
+        sources: Sequence[Function],
+        gather: Callable[[], np.ndarray],
+        name: str,
+        *,
+        cells: bool,
+    ) -> Function:
+        """A function of values (n, ...) at nodes or in cells, gathered anew when a source changes."""
+        values = gather()
+        flat = values.reshape(len(values), -1)
+        field = (self.cellwise if cells else self.nodal)(flat, name)
+        put = self._put_cells if cells else self.numbering.scatter
+
+        def make() -> None:
+            found = gather()
+            put(found.reshape(len(found), -1), field)
+
+        Derived([field], sources, make, private=True)
+        shape = values.shape[1:]
+        if len(shape) == 1:
+            return field
+        entries = [field[k] for k in range(flat.shape[1])]
+        return ufl.as_tensor(np.array(entries, dtype=object).reshape(shape).tolist())
+
+    def local(self, number: int) -> np.ndarray:
+        """Local indices of a node, on the ranks that have it."""
+        return np.flatnonzero(self.numbering.nodes == number)

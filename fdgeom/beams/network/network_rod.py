@@ -1,0 +1,155 @@
+"""The forms of several beams as those of one rod on their network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import Constant, SpatialCoordinate, TensorFunctionSpace
+from ufl.algorithms import extract_coefficients
+from ufl.core.expr import Expr
+
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.configuration import point_density
+from fdgeom.beams.network.bodies import PointBody
+from fdgeom.beams.network.network import Network, Numbering
+from fdgeom.beams.network.part_loads import LoadInNetwork
+from fdgeom.beams.network.places import Place
+from fdgeom.beams.rod.cells import Cells
+from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import BodyLoad
+from fdgeom.beams.rod.rod import Rod
+from fdgeom.solvers.derived import derived_of, sampled
+
+
+class NetworkRod:
+    """Sections, shapes at rest, damping and loads of several beams as fields on their network.
+
+    Parameters
+    ----------
+    network : Network
+        The mesh of all.
+    beams : sequence of Beam
+        The beams.
+    bodies : sequence of PointBody
+        Rigid bodies at nodes.
+
+    Attributes
+    ----------
+    cells : Cells
+        The pieces of the beams; joints are none.
+    inertias : list of Inertia
+        That of the sections, and that of the bodies, if there are any.
+    """
+
+    def __init__(
+        self, network: Network, beams: Sequence[Beam], bodies: Sequence[PointBody]
+    ) -> None:
+        self._network, self._beams = network, beams
+        inside = np.arange(len(network.cells)) < network.pieces
+        inside = network.cellwise(inside.astype(float), "inside") if not inside.all() else None
+        self.cells = Cells(network.mesh, inside=inside)
+        rods = [beam.rod for beam in beams]
+        matrix = self._at_nodes([rod.inertia.matrix for rod in rods], "inertia")
+        sections = Inertia(matrix, separate=all(rod.inertia.separate for rod in rods))
+        self.inertias = [sections, *self._bodies(bodies)]
+
+    def rod(self, common: Sequence[BodyLoad], time: Constant) -> Rod:
+        """The rod of the network, with the loads of the beams and those common to all."""
+        rods, optional = [beam.rod for beam in self._beams], {}
+        if any(rod.viscosity is not None for rod in rods):
+            values = [ufl.zero(6, 6) if r.viscosity is None else r.viscosity for r in rods]
+            optional["viscosity"] = self._in_cells(values, "viscosity")
+        if any(rod.reference is not None for rod in rods):
+            values = [ufl.zero(6) if r.reference is None else r.reference for r in rods]
+            optional["reference"] = self._in_cells(values, "reference strain")
+        return Rod(
+            self.cells,
+            stiffness=self._in_cells([rod.stiffness for rod in rods], "stiffness"),
+            inertia=self.inertias[0],
+            tangent=self._in_cells([rod.tangent for rod in rods], "tangent"),
+            strain=self._beams[0].strain_measure,
+            loads=tuple(self._loads(common, time)),
+            time=time,
+            **optional,
+        )
+
+    def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
+        network = self._network
+        rest = len(network.cells) - network.pieces
+        return self._gathered(values, name, "DG", Numbering.gather_cells, rest)
+
+    def _at_nodes(self, values: Sequence[Expr], name: str) -> Expr:
+        network = self._network
+        rest = len(network.numbering.coordinates) - network.starts[-1]
+        return self._gathered(values, name, "CG", Numbering.gather, rest)
+
+    def _gathered(self, values: Sequence[Expr], name: str, family: str, collect, rest: int) -> Expr:
+        """A tensor of each beam as one of the network, which follows them where they may change.
+
+        ``rest`` nodes or cells belong to no beam.
+        """
+        network, cells = self._network, family == "DG"
+        samples = [
+            sampled(
+                name,
+                value,
+                TensorFunctionSpace(beam.mesh, family, 0 if cells else 1, shape=value.ufl_shape),
+                private=True,
+            )
+            for value, beam in zip(values, self._beams, strict=True)
+        ]
+
+        def gather() -> np.ndarray:
+            found = [collect(n, f) for n, f in zip(network.beams, samples, strict=True)]
+            return np.concatenate([*found, *([found[0][:1]] * rest)])
+
+        if any(map(_may_change, values)):
+            return network.followed(samples, gather, name, cells=cells)
+        return network.packed(gather(), name, cells=cells)
+
+    def _bodies(self, bodies: Sequence[PointBody]) -> list[Inertia]:
+        """The bodies' inertia per length at their nodes."""
+        if not bodies:
+            return []
+        network = self._network
+        values = np.zeros((len(network.numbering.coordinates), 6, 6))
+        for body in bodies:
+            node = network.node(body.at)
+            density = network.numbering.gather(point_density(self.cells, network.local(node)))
+            values[node] += body.matrix * density[node]
+        separate = Inertia.is_separate(values)
+        return [Inertia(network.packed(values, "bodies", cells=False), separate=separate)]
+
+    def _loads(self, common: Sequence[BodyLoad], time):
+        network, cells = self._network, self.cells
+        arc = SpatialCoordinate(network.mesh)[0]
+        everywhere = ufl.as_ufl(1.0)
+        for load in common:
+            yield LoadInNetwork(load, self.inertias, everywhere, None, arc, time, None)
+        for k, beam in enumerate(self._beams):
+            if not beam.loads:
+                continue
+            inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
+            mask = network.cellwise(inside.astype(float), "beam")
+
+            def place(at, beam=beam, mask=mask):
+                if at is None:
+                    return mask
+                node = network.node(Place(beam, at))
+                return point_density(cells, network.local(node), f"at {at}")
+
+            here = arc - float(network.offsets[k])
+            for load in beam.loads:
+                yield LoadInNetwork(load, self.inertias, mask, place, here, time, beam)
+
+
+def _may_change(value: Expr) -> bool:
+    """Whether a tensor of a beam is made of what its user may change between two steps.
+
+    Such are strains at rest, and sections that are made of Functions and Constants; a section of
+    numbers, or of the mesh coordinate alone, is as sparse in the forms as it is.
+    """
+    made = [derived_of(f) for f in extract_coefficients(value)]
+    return any(d is not None and (not d.private or d.follows_a_user) for d in made)

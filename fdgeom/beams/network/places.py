@@ -1,0 +1,83 @@
+"""Places that joints connect: nodes of beams, and the ground."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fdgeom.words import shown
+
+if TYPE_CHECKING:
+    from fdgeom.beams.beam import Beam
+
+
+@dataclass(frozen=True)
+class Place:
+    """A node of a beam.
+
+    Attributes
+    ----------
+    beam : Beam
+        The beam.
+    at : "left", "right" or float
+        An end, or the arc length of a node.
+    """
+
+    beam: Beam
+    at: str | float
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.at, str) and self.at in ("left", "right")
+        number = isinstance(self.at, Real) and not isinstance(self.at, bool)
+        if not named and not (number and np.isfinite(self.at)):
+            raise ValueError(
+                f"at must be 'left', 'right' or the arc length of a node, not {shown(self.at)}"
+            )
+
+    def index(self, arcs: np.ndarray) -> int:
+        """Which of the nodes at increasing arc lengths it is.
+
+        Raises
+        ------
+        ValueError
+            If there is no node.
+        """
+        if isinstance(self.at, str):
+            return 0 if self.at == "left" else len(arcs) - 1
+        found = int(np.argmin(np.abs(arcs - self.at)))
+        if not abs(arcs[found] - self.at) <= 1e-9 * (arcs[-1] - arcs[0]):
+            raise ValueError(
+                f"{self}: the mesh of the beam has no node there; the nearest is at "
+                f"{arcs[found]:.8g}"
+            )
+        return found
+
+    def __str__(self) -> str:
+        return f"the {self.at} end" if isinstance(self.at, str) else f"the node at {self.at:g}"
+
+
+class Ground:
+    """What does not move: the other side of a joint. There is one, ``fdgeom.ground``."""
+
+    def __repr__(self) -> str:
+        return "ground"
+
+    def __str__(self) -> str:
+        return "the ground"
+
+
+#: What does not move.
+ground = Ground()
+
+
+def check_place(name: str, place) -> Place | Ground:
+    """Return a place; ``TypeError`` for anything else."""
+    if not isinstance(place, Place | Ground):
+        raise TypeError(
+            f"{name} must be a place such as beam.left, beam.right, beam.at(s) or fdgeom.ground, "
+            f"not {shown(place)}"
+        )
+    return place

@@ -1,0 +1,113 @@
+"""Inertia and lengths of rods as fields of the nodes, for methods that solve node by node."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import ufl
+from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
+from ufl.algorithms import extract_coefficients
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.measures import vertex
+from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.derived import Derived, Interpolation, derived_in
+
+
+class NodalInertia:
+    """The inertia M of the nodes, 6×6 per length, and the mobility.
+
+    Attributes
+    ----------
+    matrix, inverse : UFL expression, 6×6
+        Constants, or fields of the nodes, which follow the sections. The inverse is the mobility: the
+        velocity that belongs to a momentum of the free components. It is M⁻¹ where nothing is held;
+        at a held node the inverse of the block M_ff of the free components, and zero else, as the
+        momentum M_hf v_f of the held ones is that of the reaction.
+    separate : bool
+        Whether all inertias are of the form diag(J, m I).
+    """
+
+    def __init__(self, motion: RodMotion) -> None:
+        self._cells = motion.cells
+        self.separate = all(inertia.separate for inertia in motion.inertias)
+        beam = getattr(motion, "beam", None)
+        if beam is not None and beam.end_weight == 0.5 and len(motion.inertias) == 1:
+            self.matrix, self.inverse = beam.inertia, beam.compliance_of_inertia
+            self._length = None
+        else:
+            self._sum_up(motion)
+        # diag(J, m I) has no block between what is held and what is free.
+        if motion.given is not None and not self.separate:
+            self.inverse = self._mobility(motion)
+
+    def _sum_up(self, motion: RodMotion) -> None:
+        """Everything that has inertia at a node, over the length that belongs to it."""
+        mesh = motion.mesh
+        scalar = motion.position.function_space().ufl_element().sub_elements[0]
+        test = TestFunction(FunctionSpace(mesh, scalar))
+        there = _values(self._cells.at_nodes(test))
+        rods = there > 0  # a node of the ground belongs to none
+        self._length = Function(test.function_space(), name="length of the nodes")
+        self._length.dat.data_wo_with_halos[...] = np.where(
+            rods, there / _values(test * vertex(mesh)), 1.0
+        )
+        space = TensorFunctionSpace(mesh, scalar, shape=(6, 6))
+        total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
+        sums = VectorAssembly(self._cells.at_nodes(ufl.inner(total, TestFunction(space))))
+        matrix, inverse = (Function(space, name=n) for n in ("inertia", "mobility"))
+
+        def make() -> None:
+            values = np.tile(np.eye(6), (len(there), 1, 1))
+            found = sums.assemble().dat.data_ro_with_halos
+            values[rods] = found[rods] / there[rods, None, None]
+            matrix.dat.data_wo_with_halos[...] = values
+            inverse.dat.data_wo_with_halos[...] = np.linalg.inv(values)
+
+        Derived([matrix, inverse], [total], make, private=True)
+        self.matrix, self.inverse = matrix, inverse
+
+    def version(self) -> int:
+        """Another number whenever the inertia is another."""
+        for derived in self._derived:
+            derived.refresh()
+        return sum(dat.dat_version for dat in self._dats)
+
+    @cached_property
+    def _derived(self) -> tuple[Derived, ...]:
+        return derived_in(self.matrix)
+
+    @cached_property
+    def _dats(self) -> list:
+        return [f.dat for f in extract_coefficients(self.matrix)]
+
+    def _mobility(self, motion: RodMotion) -> Function:
+        element = motion.position.function_space().ufl_element().sub_elements[0]
+        space = TensorFunctionSpace(motion.mesh, element, shape=(6, 6))
+        mobility, found = Function(space, name="mobility"), Interpolation(self.matrix, space)
+        free = np.ones((len(mobility.dat.data_ro_with_halos), 6))
+        (dofs,) = motion.given.dofs
+        free.reshape(-1)[dofs] = 0.0
+        both = free[:, :, None] * free[:, None, :]
+
+        def make() -> None:
+            matrices = found.apply().dat.data_ro_with_halos
+            blocks = both * matrices + np.eye(6) * (1 - free)[:, None, :]
+            mobility.dat.data_wo_with_halos[...] = both * np.linalg.inv(blocks)
+
+        Derived([mobility], [self.matrix], make, private=True)
+        return mobility
+
+    def at_nodes(self, density: Expr) -> Form:
+        """∫ density ds, lumped at the nodes; of fields of the nodes alone."""
+        if self._length is None:
+            return self._cells.at_nodes(density)
+        return self._length * density * vertex(self._cells.mesh)
+
+
+def _values(form: Form) -> np.ndarray:
+    """The values of an assembled linear form at the nodes, ghosts included."""
+    return np.array(assemble(form).dat.data_ro_with_halos)

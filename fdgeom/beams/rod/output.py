@@ -1,0 +1,97 @@
+"""What rods in configuration form show of themselves: fields for drawing that follow the poses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ufl
+from firedrake import Function, TestFunction, VectorFunctionSpace
+from ufl.core.expr import Expr
+
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import halves, join
+from fdgeom.solvers.assembly import VectorAssembly
+
+if TYPE_CHECKING:
+    from fdgeom.beams.rod.rod_motion import RodMotion
+
+
+class RodOutput:
+    """Strain, stress and momentum as fields, and everything else as expressions.
+
+    Strain and stress are those of the motion's own measure, the stress with its viscous part; they
+    are constant in each cell (zero in joints) and brought up to date by :meth:`refresh`.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        What is shown.
+    """
+
+    def __init__(self, motion: RodMotion) -> None:
+        rod, g, v = motion.rod, motion.configuration, motion.v
+        space = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
+        test = TestFunction(space)
+        self._strain, self._stress = (Function(space, name=name) for name in ("strain", "stress"))
+        # Over the length of the cell: then it is the value there.
+        self._updates = [
+            (field, VectorAssembly(rod.cells.sum(ufl.dot(value, test) / rod.cells.length)))
+            for field, value in (
+                (self._strain, rod.strain(g)),
+                (self._stress, rod.stress(g, v)),
+            )
+        ]
+        self._motion = motion
+
+    def refresh(self) -> None:
+        """Make strain and stress those of the present state."""
+        for field, assembly in self._updates:
+            field.dat.data_wo[...] = assembly.assemble().dat.data_ro
+
+    def fields(self) -> dict[str, Expr]:
+        """The fields by name, as :func:`shown` has them."""
+        motion = self._motion
+        spin, linear = halves(motion.v, "velocity")
+        body = join(spin, quaternion.rotate_inverse(motion.orientation, linear))
+        momentum = ufl.dot(motion.rod.inertia.matrix, body)
+        pose = motion.position, motion.orientation
+        return shown(pose, self._strain, self._stress, momentum, body)
+
+
+def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:
+    """Fields of a beam by name, for drawing.
+
+    Position, directors, ``velocity`` and ``angular_velocity`` in space; ``curvature`` and
+    ``stretch``, ``moment`` and ``force`` of the section, ``angular_momentum`` and
+    ``linear_momentum`` per length, and ``body_velocity`` (angular, linear), in the body frame.
+
+    Parameters
+    ----------
+    pose : pair of UFL expressions
+        Position and unit quaternion.
+    strain, stress, momentum, velocity : UFL expressions of 6
+        In the body frame, rotation first.
+    """
+    position, orientation = pose
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    directors = {
+        f"director{k + 1}": quaternion.rotate(orientation, ufl.as_vector(axis))
+        for k, axis in enumerate(axes)
+    }
+    curvature, stretch = halves(strain, "strain")
+    moment, force = halves(stress, "stress")
+    angular, linear = halves(momentum, "momentum")
+    spin, drift = (quaternion.rotate(orientation, part) for part in halves(velocity, "velocity"))
+    return {
+        "position": position,
+        **directors,
+        "curvature": curvature,
+        "stretch": stretch,
+        "moment": moment,
+        "force": force,
+        "angular_momentum": angular,
+        "linear_momentum": linear,
+        "velocity": drift,
+        "angular_velocity": spin,
+        "body_velocity": velocity,
+    }

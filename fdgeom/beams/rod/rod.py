@@ -1,0 +1,198 @@
+"""A rod in configuration form: energies and virtual works as UFL forms of the poses of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ufl
+from firedrake import Constant
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.beams.rod.cells import Cells
+from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.loads import BodyLoad
+from fdgeom.beams.rod.strains import STRAINS, check_measure
+from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.forms import tidy
+from fdgeom.lie.operands import join
+
+
+class Rod:
+    """The forms of a rod, or of a network of rods on one mesh.
+
+    Every form is a function of the configuration: a pair (position, orientation) of UFL expressions
+    of nodal fields, so that a method can put in what it likes: the state itself, a state moved by
+    an unknown, a mean. Virtual displacements and velocities are (rotation in the body frame,
+    translation in the space frame), vectors of 6.
+
+    Parameters
+    ----------
+    cells : Cells
+        The pieces.
+    stiffness : UFL expression, 6×6
+        Of the sections: constant in each cell.
+    inertia : Inertia
+        Of the sections.
+    tangent : UFL expression, 6
+        e, strain measure of the straight unstrained rod: 1 in the axis along the rod.
+    strain : str
+        The measure: a name in `STRAINS`.
+    reference : UFL expression, optional
+        Strain (6, minus e) of the stress-free shape, constant in each cell.
+    viscosity : UFL expression, 6×6, optional
+        Kelvin–Voigt damping: stress from the rate of strain.
+    loads : sequence of BodyLoad
+        What acts on the rod.
+    place : callable
+        ``place(at)`` gives for a load's ``at`` the weight of its density: 1 for all along the rod;
+        for a point 1 / (its length) at that node and 0 at the others.
+    arc : UFL expression
+        Arc length at rest, for loads that are functions of it.
+    time : Constant
+        The time.
+    """
+
+    def __init__(
+        self,
+        cells: Cells,
+        *,
+        stiffness: Expr,
+        inertia: Inertia,
+        tangent: Expr,
+        strain: str = "simo-reissner",
+        reference: Expr | None = None,
+        viscosity: Expr | None = None,
+        loads: tuple[BodyLoad, ...] = (),
+        place: Callable[[str | float | None], Expr] | None = None,
+        arc: Expr | None = None,
+        time: Constant | None = None,
+    ) -> None:
+        self.cells, self.inertia = cells, inertia
+        self.stiffness, self.viscosity = stiffness, viscosity
+        self.tangent, self.reference = tangent, reference
+        self.loads = tuple(loads)
+        self.place = place or _everywhere
+        self.arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
+        self.time = Constant(0.0, name="time") if time is None else time
+        self._measure = STRAINS[check_measure(strain)]
+        for load in self.loads:
+            load.check(self)
+
+    # --- in a cell: expressions for the midpoint ---------------------------------------------------
+    def strain(self, configuration: Pose, displacement: Expr | None = None) -> Expr:
+        """ε (6): the measure minus e, body frame. With ``displacement``: of the displaced rod."""
+        a, b = zip(*(self.cells.ends(part) for part in configuration), strict=True)
+        if displacement is not None:
+            first, second = self.cells.ends(displacement)
+            a, b = displaced(a, first), displaced(b, second)
+        return self._measure(a, b, self.cells.length) - self.tangent
+
+    def elastic_strain(self, configuration: Pose) -> Expr:
+        """ε minus the strain of the stress-free shape."""
+        strain = self.strain(configuration)
+        return strain if self.reference is None else strain - self.reference
+
+    def strain_rate(self, configuration: Pose, velocity: Expr) -> Expr:
+        """B w (6): derivative of the strain along a velocity or virtual displacement."""
+        return rate(lambda s: self.strain(configuration, s * velocity))
+
+    def stress(self, configuration: Pose, velocity: Expr | None = None) -> Expr:
+        """Moment and force of the section (6), body frame; with a velocity the viscous part too."""
+        stress = ufl.dot(self.stiffness, self.elastic_strain(configuration))
+        if self.viscosity is not None and velocity is not None:
+            stress += ufl.dot(self.viscosity, self.strain_rate(configuration, velocity))
+        return stress
+
+    # --- energies ------------------------------------------------------------------------------------
+    def potential(self, configuration: Pose) -> Form:
+        """Elastic energy ½ ∫ (ε - ε₀)·C (ε - ε₀) ds, without that of the loads."""
+        strain = self.elastic_strain(configuration)
+        return self.cells.sum(0.5 * ufl.dot(strain, ufl.dot(self.stiffness, strain)))
+
+    def load_potential(self, configuration: Pose) -> Form:
+        """Potential of gravity and dead forces; no integral where there are none."""
+        densities = (load.potential(self, configuration) for load in self.loads)
+        return tidy(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
+
+    def kinetic(self, configuration: Pose, velocity: Expr) -> Form:
+        """½ ∫ V·M V ds, lumped at the nodes."""
+        return self.cells.at_nodes(self.inertia.kinetic(configuration[1], velocity))
+
+    # --- virtual works: linear in ``virtual`` ------------------------------------------------------------
+    def internal_work(
+        self, configuration: Pose, virtual: Expr, velocity: Expr | None = None
+    ) -> Form:
+        """∫ σ·δε ds."""
+        stress = self.stress(configuration, velocity)
+        return self.cells.sum(ufl.dot(stress, self.strain_rate(configuration, virtual)))
+
+    def stress_work(self, stress: Expr, configuration: Pose, virtual: Expr) -> Form:
+        """∫ σ·δε ds for any stress (6, constant in each cell)."""
+        return self.cells.sum(ufl.dot(stress, self.strain_rate(configuration, virtual)))
+
+    def external_work(self, configuration: Pose, virtual: Expr) -> Form:
+        """Virtual work of the loads."""
+        return self.cells.at_nodes(self._load_work(configuration, virtual))
+
+    def _load_work(self, configuration: Pose, virtual: Expr) -> Expr:
+        works = (load.work(self, configuration, virtual) for load in self.loads)
+        return sum(works, ufl.as_ufl(0.0))
+
+    def inertial_work(
+        self, configuration: Pose, velocity: Expr, acceleration: Expr, virtual: Expr
+    ) -> Form:
+        """∫ (M V̇ - ad*_V(M V))·δ ds, lumped at the nodes."""
+        orientation = configuration[1]
+        work = self.inertia.work(orientation, velocity, acceleration, virtual)
+        return self.cells.at_nodes(work)
+
+    def balance(
+        self, configuration: Pose, velocity: Expr, acceleration: Expr, virtual: Expr
+    ) -> Form:
+        """Inertial plus internal minus external work: zero for all ``virtual`` in a motion."""
+        return (
+            self.inertial_work(configuration, velocity, acceleration, virtual)
+            + self.internal_work(configuration, virtual, velocity)
+            - self.external_work(configuration, virtual)
+        )
+
+    # --- their derivatives: linear in ``increment`` too -----------------------------------------------------
+    def material_stiffness(self, configuration: Pose, increment: Expr, virtual: Expr) -> Form:
+        """∫ δε·C B increment ds."""
+        stress = ufl.dot(self.stiffness, self.strain_rate(configuration, increment))
+        return self.stress_work(stress, configuration, virtual)
+
+    def geometric_stiffness(
+        self, stress: Expr, configuration: Pose, increment: Expr, virtual: Expr
+    ) -> Form:
+        """∫ σ·(derivative of δε along the increment) ds, for any stress (6).
+
+        The virtual displacement turns with the body, so this is not symmetric out of equilibrium.
+        """
+
+        def work(s: Expr) -> Expr:
+            moved = displaced(configuration, s * increment)
+            return ufl.dot(stress, self.strain_rate(moved, virtual))
+
+        return self.cells.sum(rate(work))
+
+    def load_stiffness(self, configuration: Pose, increment: Expr, virtual: Expr) -> Form:
+        """Derivative of the loads' work along the increment."""
+        work = rate(lambda s: self._load_work(displaced(configuration, s * increment), virtual))
+        return self.cells.at_nodes(work)
+
+    def inertial_product(self, configuration: Pose, a: Expr, b: Expr) -> Form:
+        """∫ a·M b ds, lumped at the nodes: the mass matrix."""
+        return self.cells.at_nodes(self.inertia.mass_product(configuration[1], a, b))
+
+
+def straight(axis: int, value=1.0) -> Expr:
+    """e (6): ``value`` along the axis of the rod, as a UFL vector."""
+    return join(ufl.zero(3), ufl.as_vector([value if k == axis else 0.0 for k in range(3)]))
+
+
+def _everywhere(at: str | float | None) -> Expr:
+    if at is not None:
+        raise ValueError(f"at: this rod has no place {at!r}")
+    return ufl.as_ufl(1.0)

@@ -1,0 +1,251 @@
+"""Rods as a motion: poses of the nodes on R³×SO(3), their velocities, and the balance of forces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import ufl
+from firedrake import Function, VectorFunctionSpace
+from mpi4py import MPI
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.output import RodOutput
+from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.support_forces import Forces, SolvedForces
+from fdgeom.lie.groups import R3xSO3
+from fdgeom.solvers.functional import FunctionalAssembly
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.energies import named_energies
+from fdgeom.systems.motion.motion import Motion
+
+# Of the square of a quaternion that was meant to be a unit one, as methods keep it.
+_UNIT = 1e-8
+
+
+class RodMotion(Motion):
+    """One rod or a network of rods, as the methods in configuration form move it:
+
+        ẋ = v,  q̇ = q (0, Ω)/2,   M v̇ - ad*_v(Mv) + Bᵀσ - f + B_Φᵀλ = 0,   Φ(g) = 0
+
+    at the nodes, with velocities and virtual displacements (rotation in the body frame, translation
+    in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
+
+    Parameters
+    ----------
+    rod : Rod
+        The forms.
+    position, orientation : Function, CG1
+        Position (3) and unit quaternion (4) of the nodes.
+    multiplier : Function, optional
+        Of the joints, if there are any.
+    """
+
+    #: The joints of a network; none of a rod by itself.
+    joints = None
+
+    def __init__(
+        self,
+        rod: Rod,
+        position: Function,
+        orientation: Function,
+        multiplier: Function | None = None,
+    ) -> None:
+        space = VectorFunctionSpace(rod.cells.mesh, position.function_space().ufl_element()
+                                    .sub_elements[0], dim=6)  # fmt: skip
+        velocity = Function(space, name="velocity")
+        super().__init__({"position": position, "orientation": orientation}, velocity)
+        self.multiplier = multiplier
+        self.rod, self.cells = rod, rod.cells
+        self.position, self.orientation = position, orientation
+        self.group = R3xSO3.by("cay")
+        self.time = rod.time
+        #: What has inertia: the sections, and what a subclass adds.
+        self.inertias: list[Inertia] = [rod.inertia]
+        self._displacements: dict[Function, PointwiseUpdate] = {}
+        #: The forces of the last step, as the stepper that took it knows them.
+        self.step_forces: Forces | None = None
+
+    # --- as a motion ---------------------------------------------------------------------------
+    def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
+        """The configuration after an increment: x + d, q cay(w)."""
+        at = self.configuration if configuration is None else configuration
+        return self.group.retract(tuple(at), increment)
+
+    def bracket(self, a: Expr, b: Expr) -> Expr:
+        """[a, b] of two velocities."""
+        return self.group.bracket(a, b)
+
+    def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
+        """Inertial plus internal minus external work, and that of the joints' springs."""
+        form = self.inertial_work(configuration, v, a, test)
+        form += self.rod.internal_work(configuration, test, v)
+        form += Form([]) - self.external_work(configuration, test)
+        if self.joints is not None:
+            form += self.joints.spring_work(configuration, v, test)
+        return form
+
+    def inertial_work(self, configuration, v: Expr, a: Expr, test: Expr) -> Form:
+        """Virtual work of the inertia, lumped at the nodes."""
+        works = (i.work(configuration[1], v, a, test) for i in self.inertias)
+        return self.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
+
+    def external_work(self, configuration, test: Expr) -> Form:
+        """Virtual work of the loads."""
+        return self.rod.external_work(configuration, test)
+
+    def inertia(self, test: Expr, direction: Expr) -> Form:
+        """The mass matrix at the present configuration."""
+        products = (i.mass_product(self.orientation, direction, test) for i in self.inertias)
+        return self.cells.at_nodes(sum(products, ufl.as_ufl(0.0)))
+
+    def along(self, form: Form, direction: Expr) -> Form:
+        """Not defined: forms of rods contain end values, which are no fields."""
+        raise NotImplementedError("forms of rods are differentiated as functions of the pose")
+
+    def displace(self, increment: Function) -> None:
+        """Move the configuration by an increment, in place."""
+        if increment not in self._displacements:
+            moved = self.moved(increment)
+            update = PointwiseUpdate(dict(zip(self.configuration, moved, strict=True)))
+            self._displacements[increment] = update
+        self._displacements[increment].apply()
+
+    # --- energies and momenta ------------------------------------------------------------------
+    def kinetic(self, configuration, v: Expr) -> Form:
+        """½ v·Mv."""
+        densities = (i.kinetic(configuration[1], v) for i in self.inertias)
+        return self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0)))
+
+    def potential(self, configuration) -> Form:
+        """Elastic energy, of the joints' springs too."""
+        form = self.rod.potential(configuration)
+        return form if self.joints is None else form + self.joints.potential(configuration)
+
+    def energies(self) -> dict[str, Form]:
+        """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
+        gravity and dead forces where there are any, and the sum.
+        """
+        return named_energies(
+            self.kinetic(self.configuration, self.v),
+            self.potential(self.configuration),
+            self.rod.load_potential(self.configuration),
+        )
+
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
+        """Momenta in space: linear, and angular about the origin."""
+        if "momenta" not in self._held:
+            linear = angular = ufl.zero(3)
+            for inertia in self.inertias:
+                spin, push = inertia.momentum(self.orientation, self.v)
+                linear, angular = linear + push, angular + spin + ufl.cross(self.position, push)
+            self._held["momenta"] = {
+                "linear_momentum": tuple(self.cells.at_nodes(linear[k]) for k in range(3)),
+                "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
+            }
+        return self._held["momenta"]
+
+    def linear_momentum(self) -> np.ndarray:
+        """Total linear momentum in space, shape (3,)."""
+        return self._vector("linear_momentum")
+
+    def angular_momentum(self) -> np.ndarray:
+        """Total angular momentum about the origin, in space, shape (3,)."""
+        return self._vector("angular_momentum")
+
+    def _vector(self, name: str) -> np.ndarray:
+        key = f"assemblers of {name}"
+        if key not in self._held:
+            self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
+        return np.array([a.assemble() for a in self._held[key]])
+
+    # --- forces ----------------------------------------------------------------------------------
+    @cached_property
+    def _present_forces(self) -> SolvedForces:
+        return SolvedForces(self)
+
+    def forces(self) -> Forces:
+        """What supports and joints exert now.
+
+        After a step they are that step's. Where none has been taken, or configuration or velocity
+        have been set since, the equations of motion are solved for accelerations and multipliers.
+        """
+        self.prepare()
+        if self.step_forces is not None and self.step_forces.belong():
+            return self.step_forces
+        self._present_forces.solve()
+        return self._present_forces
+
+    def held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
+        """Moment and force (3 each, in space) of a held node, of the values at the owned nodes."""
+        total = np.zeros(6)
+        for node in hold.nodes[hold.nodes < len(values)]:
+            total[hold.components] += values[node, hold.components]
+        total = self.comm.allreduce(total)
+        return total[:3], total[3:]
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def equations(self) -> dict[str, Form]:
+        """None beside those of every rod."""
+        return {}
+
+    @cached_property
+    def _output(self) -> RodOutput:
+        return RodOutput(self)
+
+    def output_fields(self) -> dict[str, Expr]:
+        """Fields worth drawing, as :func:`fdgeom.beams.rod.output.shown` names them."""
+        self.refresh_output()
+        return self._output.fields()
+
+    def refresh_output(self) -> None:
+        """Bring the fields for drawing up to date."""
+        self.prepare()
+        self._output.refresh()
+
+    def output_coordinates(self) -> Function:
+        """The nodes' positions."""
+        return self.position
+
+    # --- what the steppers ask -------------------------------------------------------------------
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if no step can start from the present state."""
+        self._check_finite()
+        self._check_poses()
+        if isinstance(self.given, HeldNodes):
+            self.given.check_start()
+        if self.constraint is not None:
+            self.constraint.check_start()
+
+    def _check_poses(self) -> None:
+        """Quaternions of length one, and neighbours in a rod on one side."""
+        space = self.orientation.function_space()
+        q = self.orientation.dat.data_ro_with_halos
+        pairs = q[space.cell_node_map().values]
+        length = np.abs((q**2).sum(axis=1) - 1).max(initial=0.0)
+        side = (pairs[:, 0] * pairs[:, 1]).sum(axis=1)
+        side = np.where(self._in_rods(), side, 1.0).min(initial=1.0)
+        if not self.comm.allreduce(length, op=MPI.MAX) < _UNIT:
+            raise ValueError(
+                "orientation must hold unit quaternions; divide them by their lengths, such as with "
+                "fg.lie.quaternion.normalize"
+            )
+        if not self.comm.allreduce(side, op=MPI.MIN) > 0:
+            raise ValueError(
+                "orientation: neighbouring nodes differ by half a turn or more, or by the sign of "
+                "their quaternions; refine the mesh, or give them signs that do not jump"
+            )
+
+    def _in_rods(self) -> np.ndarray | bool:
+        """Which of the cells are pieces of rods, in the order of the cell's node map."""
+        inside = self.cells.inside
+        if inside is None:
+            return True
+        return (
+            inside.dat.data_ro_with_halos[inside.function_space().cell_node_map().values[:, 0]]
+            > 0.5
+        )

@@ -1,0 +1,147 @@
+"""Moments and forces that hold rods: what supports and joints exert on their nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import FiniteElement, Function, TestFunction, VectorFunctionSpace
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.beams.rod.accelerations import Accelerations
+from fdgeom.beams.rod.nodal_unknown import RodUnknown
+from fdgeom.forms import tidy
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import halves, join
+from fdgeom.solvers.assembly import VectorAssembly
+
+if TYPE_CHECKING:
+    from fdgeom.beams.rod.rod_motion import RodMotion
+
+
+class Forces:
+    """What supports and joints exert, each from a virtual work.
+
+    Virtual displacements are (rotation, translation), both in space: so the works are moments about
+    the nodes, and forces, in space.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        What is held.
+    balance : callable
+        ``balance(test)``: the work of inertia, strains, loads and joints, which the supports take.
+    joint_work : callable
+        ``joint_work(test)``: the work of joints, their springs and dampers, against the motion.
+    """
+
+    def __init__(
+        self,
+        motion: RodMotion,
+        balance: Callable[[Expr], Form],
+        joint_work: Callable[[Expr], Form],
+    ) -> None:
+        self._motion, self._balance, self._joint_work = motion, balance, joint_work
+
+    def supports(self) -> np.ndarray:
+        """(moment, force) at the nodes that this rank owns, (nodes, 6); meant where they are held."""
+        return np.array(self._supports.assemble().dat.data_ro)
+
+    def joints(self) -> np.ndarray:
+        """(moment, force) on the first and the second place of each joint, (joints, 2, 6)."""
+        return -self._motion.joints.at_sides(self._joints.assemble())
+
+    @cached_property
+    def _supports(self) -> VectorAssembly:
+        return VectorAssembly(tidy(self._balance(TestFunction(self._motion.space))))
+
+    @cached_property
+    def _joints(self) -> VectorAssembly:
+        # Values of their own on each side of a node: so each joint is seen by itself.
+        mesh = self._motion.mesh
+        element = FiniteElement("DG", mesh.ufl_cell(), 1, variant="equispaced")
+        test = TestFunction(VectorFunctionSpace(mesh, element, dim=6))
+        return VectorAssembly(tidy(self._joint_work(test)))
+
+
+class PresentForces(Forces):
+    """Those of the equations of motion at the present state, for known accelerations:
+
+        r(g, v, v̇, t) + B(g)ᵀλ,   and of the joints B(g)ᵀλ with springs and dampers.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        What is held.
+    acceleration, multiplier : Function
+        v̇ and λ.
+    """
+
+    def __init__(
+        self, motion: RodMotion, acceleration: Function, multiplier: Function | None
+    ) -> None:
+        g, v, joints = motion.configuration, motion.v, motion.joints
+
+        def balance(test: Expr) -> Form:
+            test = _from_space(motion.orientation, test)
+            form = motion.balance(g, v, acceleration, motion.time, test)
+            return form if joints is None else form + joints.slope(multiplier, test, g)
+
+        def joint_work(test: Expr) -> Form:
+            test = _from_space(motion.orientation, test)
+            return joints.slope(multiplier, test, g) + joints.spring_work(g, v, test)
+
+        super().__init__(motion, balance, joint_work)
+
+
+class SolvedForces(PresentForces):
+    """Those of the equations of motion at a state of which no step says the accelerations."""
+
+    def __init__(self, motion: RodMotion) -> None:
+        self._acceleration = Function(motion.space, name="acceleration")
+        self._multiplier = None
+        if motion.joints is not None:
+            self._multiplier = Function(motion.multiplier.function_space(), name="multiplier")
+        super().__init__(motion, self._acceleration, self._multiplier)
+        unknown = RodUnknown(motion)
+        self._solver = Accelerations(motion, unknown)
+        g, v, joints = motion.configuration, motion.v, motion.joints
+        form = motion.balance(g, v, ufl.zero(6), motion.time, unknown.test)
+        if joints is not None:
+            form += joints.value(unknown.nu, g)
+        self._load = VectorAssembly(tidy(form))
+
+    def solve(self) -> None:
+        """Find v̇ and λ of the present state."""
+        if self._motion.given is not None:
+            self._motion.given.update()
+        values = self._solver.solve(self._load.assemble())
+        self._acceleration.dat.data_wo_with_halos[...] = values[:, :6]
+        if self._multiplier is not None:
+            self._multiplier.dat.data_wo_with_halos[...] = values[:, 6:]
+
+
+class StepForces(PresentForces):
+    """Those of the step that led to the present state, whose accelerations and multipliers they are.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        What is held.
+    belong : callable
+        Whether the accelerations and multipliers of the motion are those of its present state.
+    """
+
+    def __init__(self, motion: RodMotion, belong: Callable[[], bool]) -> None:
+        super().__init__(motion, motion.acceleration, motion.multiplier)
+        self.belong = belong
+
+
+def _from_space(orientation: Expr, displacement: Expr) -> Expr:
+    """A virtual displacement in space as (rotation in the body frame, translation in space)."""
+    rotation, translation = halves(displacement, "displacement")
+    return join(quaternion.rotate_inverse(orientation, rotation), translation)

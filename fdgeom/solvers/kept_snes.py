@@ -1,0 +1,43 @@
+"""A SNES that assembles and factorises its matrix only when something in it has changed."""
+
+from __future__ import annotations
+
+from firedrake import Form, Function, derivative
+from petsc4py import PETSc
+
+from fdgeom.forms import tidy
+from fdgeom.solvers.derived import Sources, derived_in
+from fdgeom.solvers.saddle import SaddleSNES
+
+
+class KeptSNES(SaddleSNES):
+    """A SNES for equations whose matrix may be the same for many solves.
+
+    Before each assembly the values of the coefficients, constants and coordinates in the Jacobian
+    are compared with those of the last; where they are the same the matrix is left alone, and PETSc
+    keeps its factors. So a linear problem with constant matrices is factorised once, and once more
+    when somebody has changed a coefficient, in whatever way.
+
+    Arguments are those of :class:`fdgeom.solvers.held_snes.HeldSNES`.
+    """
+
+    def __init__(self, residual: Form, unknown: Function, **arguments) -> None:
+        jacobian = tidy(derivative(residual, unknown))
+        self._derived, self._sources = derived_in(jacobian), Sources(jacobian)
+        self._is_current = False
+        super().__init__(residual, unknown, **arguments)
+
+    def _renew_matrix(self) -> None:
+        super()._renew_matrix()
+        self._is_current = False
+
+    def _form_jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
+        self._put(x)
+        for derived in self._derived:
+            derived.refresh()
+        if self._is_current and not self._sources.changed():
+            return
+        self._is_current = False  # should the assembly fail
+        super()._form_jacobian(snes, x, J, P)
+        self._sources.take()
+        self._is_current = True

@@ -1,0 +1,1 @@
+"""The generalized-α family and its relatives: steps that carry accelerations."""

@@ -1,0 +1,233 @@
+"""The generalized-α family, on vector spaces and on Lie groups, with constraints."""
+
+from __future__ import annotations
+
+from firedrake import Function
+
+from fdgeom.beams.beam import Beam
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.support_forces import StepForces
+from fdgeom.forms import copy_into
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.data import Snapshot, fields
+from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.steppers.alpha.members import hamel_alpha
+from fdgeom.steppers.alpha.motion_stepper import MotionStepper
+from fdgeom.steppers.alpha.rod_alpha import RodAlphaSolve, RodEquations, RodStart
+from fdgeom.steppers.alpha.scheme import AlphaScheme
+from fdgeom.steppers.alpha.solve import AlphaSolve
+from fdgeom.steppers.alpha.start import MotionStart
+from fdgeom.steppers.refusal import wrong_system
+from fdgeom.systems.motion.motion import Motion
+from fdgeom.words import shown
+
+STARTS = ("default", "consistent")
+#: A multiplier grows without bound where nothing damps the highest frequencies.
+_LARGEST_RHO = 1 - 1e-6
+
+
+class GeneralizedAlpha(MotionStepper):
+    """Generalized-α: Newmark, HHT-α, WBZ-α, Chung–Hulbert and Hamel-α in one scheme.
+
+    On a Lie group (a vector space is one, with g exp(D) = q + D), with the true acceleration v̇
+    and an algorithmic one a,
+
+        D  = h v⁰ + h² ((½ - β) a⁰ + β a¹),          g¹ = g⁰ exp(D),
+        v¹ = v⁰ + h ((1 - A) a⁰ + A a¹),
+        a¹ = (1 + B₁) v̇¹ - (B₁ + B₂) v̇⁰ + B₂ a⁰,
+        r(g¹, v¹, v̇¹, t¹) + B(g¹)ᵀλ¹ = 0,           Φ(g¹) = 0:
+
+    the equations hold at the new time, and one Newton iteration finds D and λ. Gu, Liu, An & Shi
+    (Hamel generalized-α, eqs. 33-35 and 55-65); without the Lie group Chung & Hulbert, J. Appl.
+    Mech. 60 (1993); with it Brüls & Cardona, J. Comput. Nonlinear Dyn. 5 (2010).
+
+    Parameters
+    ----------
+    system : Motion
+        What is moved: a :class:`fdgeom.SecondOrderSystem`, rigid bodies, a beam.
+    dt : float
+        Time step h. Where it changes between two steps the control force M(a - v̇) is rescaled, and
+        what the velocity is off a constraint, so that the order stays.
+    scheme : AlphaScheme, optional
+        The member of the family, ``hamel_alpha(0.8)`` if not given.
+    start : {"default", "consistent"}
+        How a begins. "default": a⁰ = v̇⁰, safe for stiff systems. "consistent": a⁰ = v̇ at the
+        shifted time, and with a constraint a velocity that is O(h²) off it, so that the multiplier
+        is of second order from the first step on; it differentiates the equations once more.
+    halvings : int
+        How often a step that does not converge is cut in halves, which are then taken one after the
+        other, before it fails; steps are then not compiled. The order stays, as for any change of
+        the step.
+    t0, solver_parameters, options_prefix, compiled
+        As for every stepper. A linear problem with constant matrices is factorised once. The default
+        is an LU of everything; large problems want ``{"ksp_type": "cg", "pc_type": "gamg"}`` or so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is no motion, no acceleration belongs to its start, the start is off the
+        constraint, or a scheme without damping is to carry a constraint.
+
+    Notes
+    -----
+    The configuration and velocity of the system may be set between two steps: the accelerations are
+    then solved for anew. The reported ``acceleration`` is the true one, v̇.
+
+    On beams Newton's iteration begins with the motion as it goes on. Where that does not contract,
+    as after a sudden load that a step does not resolve, it begins again with the beam as it is, and
+    at last with damped steps: see :class:`fdgeom.steppers.beams.rod_newton.RodNewton`.
+    """
+
+    order = 2
+    conserves = ("constraint",)
+
+    def __init__(
+        self,
+        system: Motion,
+        dt: float,
+        scheme: AlphaScheme | None = None,
+        *,
+        start: str = "default",
+        halvings: int = 0,
+        **options,
+    ) -> None:
+        if scheme is not None and not isinstance(scheme, AlphaScheme):
+            raise TypeError(
+                f"scheme must be an AlphaScheme such as hamel_alpha(0.8), not {shown(scheme)}"
+            )
+        if start not in STARTS:
+            raise ValueError(f"start must be one of {STARTS}, not {shown(start)}")
+        if not isinstance(halvings, int) or isinstance(halvings, bool) or halvings < 0:
+            raise ValueError(
+                f"halvings must be a whole number that is not negative, not {halvings!r}"
+            )
+        self._halvings = halvings
+        self.scheme = hamel_alpha(0.8) if scheme is None else scheme
+        self.order = 2 if self.scheme.is_second_order else 1
+        self._start_kind = start
+        super().__init__(system.motion if isinstance(system, Beam) else system, dt, **options)
+
+    def _setup(self) -> None:
+        system = self.system
+        if not isinstance(system, Motion):
+            needs = "a second-order motion such as a SecondOrderSystem, RigidBodies, a Beam or an Assembly"
+            raise wrong_system("GeneralizedAlpha", needs, system)
+        if system.constraint is not None and self.scheme.rho_inf > _LARGEST_RHO:
+            raise ValueError(
+                f"scheme: {self.scheme.name or 'it'} does not damp the highest frequencies "
+                f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
+                "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
+            )
+        self._forces = None
+        if isinstance(system, RodMotion):
+            self._forces = StepForces(
+                system,
+                # Where all have been set, as from a checkpoint, they are taken to agree.
+                lambda: self._known.holds() or not self._carried.holds(),
+            )
+            equations = RodEquations(system)
+            self._solve = RodAlphaSolve(self, equations)
+            self._start_motion(RodStart(system, equations))
+        else:
+            self._solve = AlphaSolve(self)
+            self._start_motion()
+
+    # --- the accelerations at the start ----------------------------------------------------------
+    def _begun(self) -> None:
+        if self._start_kind == "consistent":
+            self._shift()
+
+    def _remember(self) -> None:
+        super()._remember()
+        if self._forces is not None:
+            self.system.step_forces = self._forces
+
+    def _shift(self) -> None:
+        system, scheme, h = self.system, self.scheme, self.dt
+        start = self._start
+        start.solve_jerk()
+        if system.constraint is not None:
+            change = Function(system.space)
+            bracket = Function(system.space).interpolate(
+                system.bracket(system.v, system.acceleration)
+            )
+            weight = 1 / 6 - scheme.beta - scheme.shift / 2
+            for c, j, b in zip(fields(change), fields(start.jerk), fields(bracket), strict=True):
+                c.array[...] = h**2 * (weight * j.array + b.array / 12)
+                c.written(ghosts_too=True)
+            start.solve_normal(change)
+            _add(system.v, 1.0, change)
+        _add(system.algorithmic, scheme.shift * h, start.jerk)
+
+    # --- stepping --------------------------------------------------------------------------------
+    def _step(self, t: float, dt: float) -> None:
+        if not self._halvings:
+            self._whole_step(t, dt)
+            return
+        self._piece = self._cut_step(t, dt, self.clock.last_dt, self._halvings)
+
+    def _whole_step(self, t: float, dt: float) -> None:
+        self.system.set_time(t + dt)
+        self._solve.take(dt)
+
+    def _cut_step(self, t: float, dt: float, last: float, halvings: int) -> float:
+        """Take a step after one of the length ``last``, or its halves; returns the last one's length."""
+        before = Snapshot(self._moving())
+        before.take()
+        try:
+            if dt != last:
+                self._rescale(dt / last)
+            self._whole_step(t, dt)
+            return dt
+        except SolveFailed:
+            if not halvings:
+                raise
+            before.restore()
+        for start in (t, t + dt / 2):
+            last = self._cut_step(start, dt / 2, last, halvings - 1)
+        return last
+
+    def _carried_for(self, dt: float) -> float:
+        return self._piece if self._halvings else dt
+
+    def _change_dt(self, ratio: float) -> None:
+        if not self._halvings:
+            self._rescale(ratio)
+
+    def _rescale(self, ratio: float) -> None:
+        """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
+        system = self.system
+        for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
+            a.array[...] = true.array + ratio * (a.array - true.array)
+            a.written(ghosts_too=True)
+        # The start of beams finds no such part.
+        if system.constraint is not None and isinstance(self._start, MotionStart):
+            off = Function(system.space)
+            copy_into(off, system.v)
+            self._start.solve_normal(off)
+            _add(system.v, ratio**2 - 1, off)
+
+    def parameters(self):
+        numbers = (
+            f"{name} = {value:.17g}" for name, value in vars(self.scheme).items() if name != "name"
+        )
+        return {"scheme": f"{self.scheme.name} ({', '.join(numbers)})", "start": self._start_kind}
+
+    def substeps(self):
+        if not isinstance(self._solve, AlphaSolve):
+            return []
+        if self._halvings:
+            raise CannotCompile("a step that fails is to be cut in halves")
+        self._solve.make_compilable()
+        return [(self._solve, 1.0)]
+
+    def _solvers(self):
+        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+
+
+def _add(target: Function, factor: float, change: Function) -> None:
+    for t, c in zip(fields(target), fields(change), strict=True):
+        t.update_ghosts()
+        c.update_ghosts()
+        t.array[...] += factor * c.array
+        t.written(ghosts_too=True)

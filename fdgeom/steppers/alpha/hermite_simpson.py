@@ -1,0 +1,75 @@
+"""Hermite–Simpson: fourth order for second-order systems of any kind."""
+
+from __future__ import annotations
+
+from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
+
+
+class HermiteSimpson(TwoAccelerations):
+    """Fourth order for nonlinear, damped and forced second-order systems M v̇ = F(q, v, t):
+
+        q_m = (q⁰ + q¹)/2 - h²/16 (a⁰ + a¹),   v_m = (v⁰ + v¹)/2 - h/8 (a¹ - a⁰),
+        q¹ = q⁰ + h v⁰ + h²/6 (a⁰ + 2 a_m),    v¹ = v⁰ + h/6 (a⁰ + 4 a_m + a¹),
+
+    with the true accelerations a at both ends and a_m in the middle, each from the balance of forces
+    there: Hermite's interpolation of the end values, Simpson's rule for the integrals. For linear
+    undamped systems it is :class:`FourthOrderAlpha` with κ = 0, to round-off. The unknowns a_m and a¹
+    are solved for together, twice as many as in :class:`GeneralizedAlpha`.
+
+    Symmetric. An undamped oscillation keeps its amplitude for Ω = ω h ≤ √12 and is unstable above:
+    this method is for accuracy in time where the step resolves the fastest motion of the mesh.
+
+    Parameters
+    ----------
+    system : SecondOrderSystem
+        What is moved, without constraint. Where its motion is given, a_m and a¹ are.
+    dt : float
+        Time step h.
+    solver_parameters, options_prefix, compiled
+        As for every stepper; the default is an LU of both unknowns, kept while it does not change.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the system is no SecondOrderSystem or has a constraint, or no acceleration belongs to its
+        start.
+    """
+
+    order = 4
+    symmetric = True
+
+    def _residual(self, h, unknowns, tests):
+        system, (a_m, a1), (test_m, test) = self.system, unknowns, tests
+        q, v, a, t = system.q, system.v, system.acceleration, system.time
+        q1 = q + h * v + h**2 / 6 * (a + 2 * a_m)
+        v1 = v + h / 6 * (a + 4 * a_m + a1)
+        q_m = (q + q1) / 2 - h**2 / 16 * (a + a1)
+        v_m = (v + v1) / 2 - h / 8 * (a1 - a)
+        middle = system.balance((q_m,), v_m, a_m, t - h / 2, test_m)
+        return middle + system.balance((q1,), v1, a1, t, test)
+
+    def _prepare(self, t, h):
+        system = self.system
+        self._write(self._unknown, self._arrays(system.acceleration) * 2)
+        moments = (
+            (t + h / 2, self._essential[: self._parts]),
+            (t + h, self._essential[self._parts :]),
+        )
+        for moment, essential in moments:
+            system.set_time(moment)
+            if self._moves:
+                system.given.update()
+                for e, values in zip(essential, self._arrays(system.given.a), strict=True):
+                    e.now = values.reshape(-1)[e.dofs]
+
+    def _accept(self, h, first, second):
+        system, arrays = self.system, self._arrays
+        old = (arrays(system.q), arrays(system.v), arrays(system.acceleration))
+        new = [
+            (q + h * v + h**2 / 6 * (a + 2 * a_m), v + h / 6 * (a + 4 * a_m + a1), a1)
+            for q, v, a, a_m, a1 in zip(*old, first, second, strict=True)
+        ]
+        q, v, a = zip(*new, strict=True)
+        targets = (system.q, system.v, system.acceleration, system.algorithmic)
+        for target, values in zip(targets, (q, v, a, a), strict=True):
+            self._write(target, values)

@@ -1,0 +1,1 @@
+"""Steppers of beams and assemblies in configuration form, made for their energy and momenta."""

@@ -1,0 +1,266 @@
+"""The derivative of an energy averaged over a step, such that its work is the change of the energy."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import ufl
+from firedrake import derivative
+from numpy.polynomial import legendre
+from ufl.algorithms import expand_derivatives, extract_coefficients, replace
+from ufl.classes import (
+    FixedIndex,
+    Form,
+    Grad,
+    Indexed,
+    Integral,
+    Restricted,
+    SpatialCoordinate,
+    Variable,
+)
+from ufl.core.expr import Expr
+from ufl.corealg.traversal import unique_pre_traversal
+
+from fdgeom.forms import flatten, polynomial_degree, summands, tidy, unflatten
+from fdgeom.systems.poisson.poisson import PoissonSystem
+
+Parts = tuple[Expr, ...]
+
+#: Gauss points at the least: the last two Legendre coefficients are to tell about convergence.
+LEAST_POINTS = 5
+# Of the slope, where the rule may be a little off: the error is about the square of that.
+_RESOLVED = 1e-8
+# Below the square of any change, so that no step is no quotient of zeros; compiled code multiplies
+# several reciprocals of it, which must not overflow.
+_TINY = 1e-60
+
+
+class MeanDerivative:
+    """dh̄[w] for a step from z⁰ to z¹, with dh̄[z¹ - z⁰] = h(z¹) - h(z⁰) to round-off, always.
+
+    For each term e of the energy's density, at each point of its quadrature,
+
+        dē[w] = Σ_k b_k de(z_k)[w] + κ Σ_i Δy_i·y_i[w],      z_k = z⁰ + c_k (z¹ - z⁰),
+
+    with the Gauss rule (b_k, c_k), which is exact for polynomials of twice its number of points; for
+    any other term y_i are the components of z and the derivatives of z that occur in e, and
+
+        κ = ω r / Σ_i Δy_i²,      r = e(z¹) - e(z⁰) - Σ_k b_k de(z_k)[Δz],
+
+    is Gonzalez's correction (J. Nonlinear Sci. 6, 1996). The factor ω is 1 where the slopes de(z_k)[Δz]
+    are not resolved by the rule, seen from their last two Legendre coefficients, and falls to zero
+    where they are: r is round-off there, which must not be divided by a short step. Both parts are
+    the same seen from the end of the step.
+
+    Parameters
+    ----------
+    system : PoissonSystem
+        Whose energy.
+    points : int
+        Gauss points for terms that are no polynomials.
+    """
+
+    def __init__(self, system: PoissonSystem, points: int) -> None:
+        self._system = system
+        points = max(points, LEAST_POINTS)
+        self._terms = [
+            term
+            for integral in system.energy_in_state.integrals()
+            for integrand in summands(integral.integrand())
+            if system.state in extract_coefficients(integrand)
+            for term in [_Term(system, integral, integrand, points)]
+            if term.slope is not None
+        ]
+
+    @cached_property
+    def is_pointwise(self) -> bool:
+        """Whether :meth:`gradient` gives the same in every form, whatever its quadrature."""
+        if not self._system.has_pointwise_density:
+            return False
+        return all(term.exact for term in self._terms) or (
+            all(term.is_nodal for term in self._terms) and _one_quadrature(self._system)
+        )
+
+    def form(self, test: Parts, old: Parts, new: Parts) -> Form:
+        """The form dh̄[w]."""
+        return tidy(Form([term.weak(test, old, new) for term in self._terms]))
+
+    def gradient(self, old: Parts, new: Parts) -> Parts:
+        """The same as expressions: b̄ with ∫ b̄·w = dh̄[w] point by point."""
+        found = [term.strong(old, new) for term in self._terms]
+        zeros = [ufl.zero(*s) if s else ufl.as_ufl(0.0) for s in self._system.shapes]
+        return tuple(sum(p[1:], p[0]) for p in zip(zeros, *found, strict=True))
+
+
+class _Term:
+    """One term of an energy's density."""
+
+    def __init__(
+        self, system: PoissonSystem, integral: Integral, integrand: Expr, points: int
+    ) -> None:
+        self._system, self._integral, self._integrand = system, integral, integrand
+        piece = Form([integral.reconstruct(integrand=integrand)])
+        slopes = tidy(derivative(piece, system.state, system.test)).integrals()
+        #: de(z)[w], or nothing where e does not depend on the state after all.
+        self.slope = slopes[0].integrand() if slopes else None
+        degree = polynomial_degree(piece, system.state)
+        #: Whether the Gauss rule integrates the slope exactly.
+        self.exact = degree is not None
+        nodes, weights = legendre.leggauss(max(1, -(-degree // 2)) if self.exact else points)
+        self._nodes, self._weights = (0.5 + 0.5 * nodes).tolist(), (0.5 * weights).tolist()
+        tail = legendre.legvander(nodes, len(nodes) - 1)[:, -2:]
+        self._tail = (0.5 * weights[:, None] * tail).T.tolist()
+        self._arguments = [] if self.exact else _arguments(integrand, system.state)
+
+    @property
+    def is_nodal(self) -> bool:
+        """Whether the term is of values of the state in the cells alone."""
+        plain = all(not isinstance(_base(y), (Grad, Restricted)) for y in self._arguments)
+        return plain and self._integral.integral_type() == "cell"
+
+    def weak(self, test: Parts, old: Parts, new: Parts) -> Integral:
+        step = _difference(new, old)
+        terms = [
+            b * self._slope(z, test)
+            for b, z in zip(self._weights, self._between(old, new), strict=True)
+        ]
+        if not self.exact:
+            slopes = [self._slope(z, step) for z in self._between(old, new)]
+            pairs = [(self._put(y, step), self._put(y, test)) for y in self._arguments]
+            factor = self._factor(slopes, old, new, [d for d, _ in pairs])
+            terms.append(factor * sum(ufl.inner(d, w) for d, w in pairs))
+        return self._integral.reconstruct(integrand=sum(terms[1:], terms[0]))
+
+    def strong(self, old: Parts, new: Parts) -> Parts:
+        step = _difference(new, old)
+        slopes = [self._density_slope(z) for z in self._between(old, new)]
+        mean = [
+            sum(b * s for b, s in zip(self._weights, part, strict=True))
+            for part in zip(*slopes, strict=True)
+        ]
+        if self.exact:
+            return tuple(mean)
+        along = [sum(ufl.inner(s, d) for s, d in zip(slope, step, strict=True)) for slope in slopes]
+        changes = [self._put(y, step) for y in self._arguments]
+        factor = self._factor(along, old, new, changes)
+        flat, entries = (
+            flatten(step),
+            [ufl.as_ufl(0.0)] * sum(int(np.prod(s)) for s in self._system.shapes),
+        )
+        for y in self._arguments:
+            for k in _components(y, self._system.state):
+                entries[k] += factor * flat[k]
+        added = unflatten(ufl.as_vector(entries), self._system.shapes, "gradient")
+        return tuple(m + a for m, a in zip(mean, added, strict=True))
+
+    # --- pieces ----------------------------------------------------------------------------------
+    def _factor(self, slopes, old: Parts, new: Parts, changes) -> Expr:
+        """κ from the slopes along the step at the Gauss points and the Δy_i."""
+        mean = sum(b * s for b, s in zip(self._weights, slopes, strict=True))
+        rest = self._put(self._integrand, new) - self._put(self._integrand, old) - mean
+        tail = [sum(c * s for c, s in zip(row, slopes, strict=True)) for row in self._tail]
+        # Products, not powers: those are slow in compiled code.
+        unresolved = sum(_RESOLVED**-2 * t * t for t in tail)
+        size = sum(b * s * s for b, s in zip(self._weights, slopes, strict=True))
+        ratio = unresolved / (size + _TINY)
+        weight = ratio * ratio / (1 + ratio * ratio)
+        return weight * rest / (sum(ufl.inner(d, d) for d in changes) + _TINY)
+
+    def _between(self, old: Parts, new: Parts) -> list[Parts]:
+        step = _difference(new, old)
+        return [tuple(a + c * d for a, d in zip(old, step, strict=True)) for c in self._nodes]
+
+    def _slope(self, state: Parts, direction: Parts) -> Expr:
+        return self._put(self.slope, state, direction)
+
+    def _density_slope(self, state: Parts) -> Parts:
+        """∂e/∂z, part by part."""
+        mapping = dict(zip(self._system.parts, state, strict=True))
+        return tuple(replace(s, mapping) for s in self._density_slopes)
+
+    @cached_property
+    def _density_slopes(self) -> Parts:
+        density = self._put(self._integrand, self._system.parts)
+        return tuple(expand_derivatives(ufl.diff(density, part)) for part in self._system.parts)
+
+    def _put(self, expression: Expr, state: Parts, direction: Parts | None = None) -> Expr:
+        mapping = {self._system.state: self._system.whole(state)}
+        if direction is not None:
+            mapping[self._system.test] = self._system.whole(direction)
+        return expand_derivatives(replace(expression, mapping))
+
+
+def _difference(new: Parts, old: Parts) -> Parts:
+    return tuple(b - a for a, b in zip(old, new, strict=True))
+
+
+def _arguments(expression: Expr, state: Expr) -> list[Expr]:
+    """The components of a state and of its derivatives that occur in an expression."""
+    found: dict[Expr, None] = {}
+    seen = set()
+
+    def visit(e: Expr) -> None:
+        if e in seen:
+            return
+        seen.add(e)
+        if _is_argument(e, state):
+            found[e] = None
+        elif isinstance(e, Indexed) and _is_argument(e.ufl_operands[0], state):
+            whole, index = e.ufl_operands
+            fixed = []
+            for i in index:
+                if not isinstance(i, FixedIndex):
+                    break
+                fixed.append(int(i))
+            rest = (slice(None),) * (len(whole.ufl_shape) - len(fixed))
+            found[whole[(*fixed, *rest)] if fixed else whole] = None
+        else:
+            for operand in e.ufl_operands:
+                visit(operand)
+
+    visit(expression)
+    return list(found)
+
+
+def _is_argument(e: Expr, state: Expr) -> bool:
+    return _core(e) is state or _core(e) == state
+
+
+def _core(e: Expr) -> Expr:
+    """What derivatives and restrictions are taken of."""
+    while isinstance(e, (Grad, Restricted, Variable)):
+        e = e.ufl_operands[0]
+    return e
+
+
+def _base(y: Expr) -> Expr:
+    """The function or derivative of which an argument is a component."""
+    while not isinstance(y, (Grad, Restricted)) and y.ufl_operands:
+        y = y.ufl_operands[0]
+    return y
+
+
+def _components(y: Expr, state: Expr) -> list[int]:
+    """The numbers of the components of a state that an argument without derivatives stands for."""
+    numbers = np.arange(int(np.prod(state.ufl_shape))).reshape(state.ufl_shape)
+    fixed = []
+    if isinstance(y, Indexed):
+        fixed = [int(i) for i in y.ufl_operands[1] if isinstance(i, FixedIndex)]
+    return np.atleast_1d(numbers[tuple(fixed)]).ravel().tolist()
+
+
+def _one_quadrature(system: PoissonSystem) -> bool:
+    """Whether all forms see the same points, or nothing that differs from one point to another."""
+    forms = system.forms
+    if all("quadrature_degree" in i.metadata() for form in forms for i in form.integrals()):
+        return True
+    return all(_constant_in_cells(form) for form in forms)
+
+
+def _constant_in_cells(form: Form) -> bool:
+    spaces = [f.function_space() for f in (*form.coefficients(), *form.arguments())]
+    if any(V.cell_node_map() is None or V.cell_node_map().arity > 1 for W in spaces for V in W):
+        return False
+    nodes = (e for i in form.integrals() for e in unique_pre_traversal(i.integrand()))
+    return not any(isinstance(e, SpatialCoordinate) for e in nodes)

@@ -1,0 +1,112 @@
+"""Newton's iteration of a step of rods, begun where it converges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from fdgeom.beams.rod.nodal_unknown import RodUnknown
+from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.solvers.saddle import SaddleSNES
+from fdgeom.steppers.beams.rod_unknown import Settled
+
+
+class RodNewton:
+    """A solve from the first of two guesses of the increment, or else from the other.
+
+    Where a step does not resolve the stiff directions of rods, as after a sudden load, their
+    accelerations alternate, and a guess by which they go on tears the rods. Newton's whole steps are
+    what there is as long as they contract: each update is smaller than the last, and the first is
+    smaller than the guess. Where they do not, they begin again from the other guess, then from the
+    first whatever it takes; then both are tried with steps damped by an error-oriented line search,
+    Deuflhard's NLEQ-ERR (Newton Methods for Nonlinear Problems, 2011, §3.3.3), which asks that the
+    next update by the same matrix gets smaller. Unlike the norm of the residual, which stiff
+    directions let grow on the way, that does not depend on the scale of the stiffness.
+
+    What is done follows from the state alone, so that resumed runs do the same; where the first
+    guess is good nothing is evaluated that Newton's iteration does not need.
+
+    Parameters
+    ----------
+    unknown : RodUnknown
+        Whose vectors are guessed; the multipliers keep what they are given before.
+    settled : Settled, optional
+        The test of convergence, which ends an attempt that does not contract. Without it the guess
+        of the smaller residual is the first, which takes an evaluation for each.
+    """
+
+    def __init__(self, unknown: RodUnknown, settled: Settled | None = None) -> None:
+        self._unknown, self._settled = unknown, settled
+
+    def solve(self, solver: SaddleSNES, guesses: Sequence[np.ndarray | float]) -> None:
+        """Solve from one of two guesses.
+
+        Raises
+        ------
+        SolveFailed
+            If none of them leads to a solution: why whole steps did not.
+        """
+        multipliers = np.array(self._unknown.multipliers)
+        first, other = guesses
+        if self._settled is None:
+            norms = []
+            for guess in guesses:
+                self._put(guess, multipliers)
+                norms.append(solver.residual_norm())
+            if norms[1] <= norms[0]:
+                first, other = other, first
+        # Guess, whether it must contract, whether steps are damped.
+        attempts = [(first, False, False), (other, False, False)]
+        if _takes_whole_steps(solver):
+            attempts += [(other, False, True), (first, False, True)]
+            if self._settled is not None:
+                # The first again, whatever it takes, comes after the other.
+                attempts[:2] = (first, True, False), (other, False, False), (first, False, False)
+        failure = None
+        for guess, contracting, damped in attempts:
+            self._put(guess, multipliers)
+            try:
+                with self._contracting(contracting), _line_search(solver, damped):
+                    solver.solve()
+                if damped:
+                    # An update may be small because it was damped: whole ones have the last word.
+                    solver.solve()
+            except SolveFailed as error:
+                failure = failure if damped else error
+            else:
+                return
+        raise failure
+
+    def _put(self, guess, multipliers) -> None:
+        unknown = self._unknown
+        unknown.vectors[...] = guess
+        unknown.multipliers[...] = multipliers
+        unknown.field.written(ghosts_too=True)
+
+    @contextmanager
+    def _contracting(self, wanted: bool) -> Iterator[None]:
+        if self._settled is not None:
+            self._settled.contracting = wanted
+        yield
+
+
+def _takes_whole_steps(solver: SaddleSNES) -> bool:
+    """Whether the user has left Newton's whole steps as they are."""
+    snes = solver.snes
+    return snes.getType() == "newtonls" and snes.getLineSearch().getType() == "basic"
+
+
+@contextmanager
+def _line_search(solver: SaddleSNES, damped: bool) -> Iterator[None]:
+    """Damped steps inside the block, if they are wanted."""
+    if not damped:
+        yield
+        return
+    search = solver.snes.getLineSearch()
+    search.setType("nleqerr")
+    try:
+        yield
+    finally:
+        search.setType("basic")

@@ -1,0 +1,1 @@
+"""Mechanical systems with constraints on position or velocity, by their energies."""

@@ -1,0 +1,226 @@
+"""Mechanical systems with holonomic constraints, in position and momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from firedrake import (
+    Function,
+    TestFunction,
+    TestFunctions,
+    TrialFunction,
+    assemble,
+    derivative,
+    dx,
+    inner,
+    split,
+)
+from ufl.algorithms import replace
+from ufl.classes import Form, Measure
+from ufl.core.expr import Expr
+
+from fdgeom.forms import check_functional, copy_into, is_zero, tidy
+from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
+from fdgeom.systems.constrained.constraint import (
+    Constraint,
+    check_at_rest,
+    fixed_values,
+    mechanical_energy,
+)
+from fdgeom.systems.constrained.projection import Projection
+from fdgeom.systems.energies import named_energies
+from fdgeom.systems.mechanical import MechanicalSystem
+from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
+from fdgeom.taping import not_taped
+
+_NEEDS_CONSTANT_MASS = (
+    "the kinetic energy depends on the position q. RATTLE and SHAKE are explicit in the forces only "
+    "where it does not; use a LagrangianSystem with DiscreteLagrangian, which takes any mass"
+)
+
+
+class ConstrainedSystem(MechanicalSystem):
+    """A mechanical system with holonomic constraints g(q) = 0:
+
+        q̇ = δT/δp,   ṗ = -δV/δq + Dg(q)ᵀλ,   g(q) = 0,   and so Dg(q) q̇ = 0.
+
+    Parameters
+    ----------
+    q, p : Function
+        Configuration and momentum, of one space: DG0 on :func:`copies` for many small systems, CG
+        for a field theory.
+    kinetic : UFL functional
+        T(p), which may not depend on q.
+    potential : UFL functional
+        V(q).
+    constraint : callable
+        ``constraint(λ)`` gives the form ∫ λ·g(q) dx: linear in λ. Several constraints are the
+        components of a vector.
+    multiplier : Function
+        λ, of a space with one component for each constraint; holds the last multiplier.
+    measure : Measure, optional
+        The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δT/δp, ``dx`` if not given. Fields
+        should be lumped: ``dx(scheme="KMV", degree=1)`` for CG1, here and in ``kinetic``.
+    bcs : sequence of DirichletBC, optional
+        Homogeneous conditions on the velocity: where they hold, q stays as it is.
+    coordinates : Function, optional
+        Where in space the nodes are, for output: ``q`` itself for a chain in space.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described. Whether the start fulfils the constraints, and whether
+        they are independent there, is checked when a stepper is made.
+
+    Examples
+    --------
+    A spherical pendulum:
+
+    >>> system = ConstrainedSystem(
+    ...     q, p, kinetic=0.5*dot(p, p)*dx, potential=9.8*q[2]*dx,
+    ...     constraint=lambda mult: mult*(dot(q, q) - 1)*dx, multiplier=mult)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        q: Function,
+        p: Function,
+        kinetic: Form,
+        potential: Form,
+        constraint: Callable,
+        multiplier: Function,
+        *,
+        measure: Measure | None = None,
+        bcs=(),
+        coordinates: Function | None = None,
+    ) -> None:
+        # It checks q and p, and finds δT/δp.
+        free = HamiltonianSystem(q, p, check_functional("kinetic", kinetic, 0), measure=measure)
+        kinetic = mechanical_energy("kinetic", kinetic, q, _NEEDS_CONSTANT_MASS)
+        potential = mechanical_energy("potential", potential, p, "depends on the momentum p")
+        if is_zero(tidy(derivative(kinetic, p))):
+            raise ValueError("kinetic must depend on the momentum p")
+        super().__init__(q, coordinates)
+        self.p, self.multiplier = p, multiplier
+        self.constraint = Constraint(
+            q, constraint, multiplier, {p: "depends on the momentum p, so it is not holonomic"}
+        )
+        self.fixed = fixed_values(bcs, self.space, p)
+        self._kinetic, self._potential = kinetic, potential
+        self._measure = dx if measure is None else measure
+        self._velocity = _pointwise_velocity(free)
+
+    # --- forms ---------------------------------------------------------------------------------
+    def pairing(self, a: Expr, b: Expr) -> Form:
+        """⟨a, b⟩ of two fields of the space of q."""
+        return inner(a, b) * self._measure
+
+    def velocity(self, p: Expr | None = None) -> Expr:
+        """q̇ = δT/δp, pointwise, at a momentum (the present one by default)."""
+        return self._velocity(self.p if p is None else p)
+
+    def potential_derivative(self, w: Expr) -> Form:
+        """dV(q)[w] at the present configuration."""
+        return derivative(self._potential, self.q, w)
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def functions(self) -> dict[str, Function]:
+        """Everything that a step changes, by name."""
+        return {"q": self.q, "p": self.p, "multiplier": self.multiplier}
+
+    def energies(self) -> dict[str, Form]:
+        """T(p), V(q) and their sum."""
+        return named_energies(self._kinetic, self._potential)
+
+    # --- what the steppers ask -------------------------------------------------------------------
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if no step can start from the present state.
+
+        The state must be finite, g(q) = 0 and Dg(q) q̇ = 0 to round-off, and Dg M⁻¹ Dgᵀ regular:
+        then the constraints are independent.
+        """
+        self._check_finite()
+        check_at_rest("p", self.p, self.fixed)
+        w, trial = TestFunction(self.space), TrialFunction(self.space)
+        rate = self.constraint.slope(self.constraint.test, self.velocity())
+        self.constraint.check(
+            self.velocity(), self.pairing(trial, w), self.fixed, derivative(rate, self.p, trial)
+        )
+
+    @not_taped
+    def project(self) -> None:
+        """Go to the nearest configuration with g(q) = 0, and drop the part of p against it.
+
+        The configuration moves orthogonally in the pairing, q = q⁰ + Dg(q)ᵀμ; the momentum then
+        changes by a multiplier, p = p⁰ + Dg(q)ᵀμ, so that Dg(q) q̇ = 0.
+
+        Raises
+        ------
+        ValueError
+            If Newton's iteration does not find such a configuration.
+        """
+        if "projection" not in self._held:
+            self._held["projection"] = Projection(
+                self.constraint,
+                self.p,
+                self.pairing,
+                momentum=lambda p, w: self.pairing(p, w),
+                velocity=self.velocity,
+                fixed=self.fixed,
+            )
+        self._held["projection"].apply()
+
+    def solve_multiplier(self) -> None:
+        """Set the multiplier to that of the exact motion at the present state.
+
+        It follows from ṗ = -δV/δq + Dg(q)ᵀλ and the second derivative of the constraint in time,
+        Dg(q)q̈ + D²g(q)(q̇, q̇) = 0.
+        """
+        if "force" not in self._held:
+            self._held["force"] = self._make_force_solver()
+        solver = self._held["force"]
+        solver.solve()
+        copy_into(self.multiplier, solver.unknown.subfunctions[1])
+
+    def _make_force_solver(self) -> SaddleSNES:
+        space = self.space * self.constraint.space
+        unknown, (w, test) = Function(space, name="force"), TestFunctions(space)
+        force, multiplier = split(unknown)
+        rate = self.constraint.slope(test, self.velocity())
+        direction = Function(self.space)
+        along_q = replace(tidy(derivative(rate, self.q, direction)), {direction: self.velocity()})
+        along_p = replace(tidy(derivative(rate, self.p, direction)), {direction: force})
+        residual = tidy(
+            self.pairing(force, w)
+            + self.potential_derivative(w)
+            - self.constraint.slope(multiplier, w)
+            + along_q
+            + along_p
+        )
+        rest = Function(self.space)
+        held = tuple(EssentialValues(0, e.dofs, old=rest) for e in self.fixed)
+        options = saddle_defaults(residual, unknown)
+        return SaddleSNES(residual, unknown, essential=held, options=options, name="the multiplier")
+
+
+def _pointwise_velocity(system: HamiltonianSystem) -> Callable[[Expr], Expr]:
+    """δT/δp as an expression of p that lies in the space of q."""
+    q, p = system.parts
+    if system.gradient((q, p)) is not None:
+
+        def velocity(at):
+            return system.gradient((q, at))[1]
+
+        some = Function(p.function_space())
+        some.dat.data_wo[...] = np.random.default_rng(0).uniform(0.5, 1.5, some.dat.data_ro.shape)
+        exact = velocity(some)
+        gap = exact - Function(p.function_space()).interpolate(exact)
+        if assemble(inner(gap, gap) * dx) <= 1e-24 * assemble(inner(exact, exact) * dx):
+            return velocity
+    raise ValueError(
+        "kinetic: δT/δp is no pointwise expression of p in the space of q. Use one quadrature in "
+        "kinetic and as measure, and a mass that is constant along the mesh; for another mass use a "
+        "LagrangianSystem with DiscreteLagrangian(quadrature='trapezoidal'), which is RATTLE too"
+    )

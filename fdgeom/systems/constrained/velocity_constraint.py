@@ -1,0 +1,97 @@
+"""Constraints A(q) v = 0 on velocities, given by the functional ∫ λ·A(q)v."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from firedrake import Form, Function, TestFunction, TrialFunction
+from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
+
+from fdgeom.forms import depends_on, substitute, tidy
+from fdgeom.systems.constrained.constraint import CONSISTENT, Constraint, _check_multiplier
+from fdgeom.words import brief
+
+
+class VelocityConstraint(Constraint):
+    """Constraints that are linear in the velocity, and their multiplier.
+
+    It has the forms and checks of a :class:`Constraint` but for g itself: A(q) takes the place of
+    Dg(q), and there is no g of which it would be the gradient.
+
+    Parameters
+    ----------
+    q, v : Function
+        Configuration and velocity.
+    functional : callable
+        ``functional(λ, v)`` gives the form ∫ λ·A(q)v, linear in both.
+    multiplier : Function
+        λ; its space says how many constraints there are and where.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+
+    def __init__(
+        self, q: Function, v: Function, functional: Callable, multiplier: Function
+    ) -> None:
+        _check_multiplier(q, q.function_space(), multiplier, {v: ""})
+        if not callable(functional) or isinstance(functional, Form):
+            raise TypeError(
+                "constraint must be a callable of the multiplier and the velocity giving a form, "
+                f"such as lambda mult, v: mult*(v[2] - q[1]*v[0])*dx, not "
+                f"{type(functional).__name__}"
+            )
+        self.q, self.multiplier = q, multiplier
+        self.space = multiplier.function_space()
+        self.comm = self.space.comm
+        self.tangent = q.function_space()
+        self.test = TestFunction(self.space)
+        self._direction = Function(q.function_space(), name="direction")
+        self._slope = self._bilinear_form(functional, v)
+        self._held: dict[str, object] = {}
+
+    def _bilinear_form(self, functional: Callable, v: Function) -> Form:
+        velocity = TrialFunction(self.q.function_space())
+        try:
+            form = functional(self.test, velocity)
+        except (ValueError, TypeError, IndexError) as error:
+            raise ValueError(
+                f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
+                f"and a velocity of shape {v.ufl_shape}: {brief(error)}"
+            ) from error
+        if not isinstance(form, Form):
+            raise TypeError(
+                "constraint(mult, v) must be a UFL form such as mult*(v[2] - q[1]*v[0])*dx, not "
+                f"{type(form).__name__}"
+            )
+        form = tidy(form)
+        linear = (
+            "constraint must be linear in the multiplier and in the velocity, with no other term"
+        )
+        try:
+            check_form_arity(form, form.arguments())
+        except ArityMismatch as error:
+            raise ValueError(linear) from error
+        if len(form.arguments()) != 2:
+            raise ValueError(linear)
+        for function, name in ((self.multiplier, "multiplier"), (v, "velocity")):
+            if depends_on(form, function):
+                raise ValueError(f"constraint must use its argument, not the {name} itself")
+        return substitute(form, {velocity: self._direction})
+
+    def _check_consistent(self, gradient, velocity, speeds) -> None:
+        starts, _, values = gradient.getValuesCSR()
+        total = np.concatenate([[0.0], np.cumsum(np.abs(values))])
+        rate = self.rate(velocity)
+        weights = self._held["weights"]
+        row = self._largest(
+            (total[starts[1:]] - total[starts[:-1]]).reshape(weights.shape) / weights
+        )
+        if not rate <= CONSISTENT * row * self._largest(speeds):
+            raise ValueError(
+                f"the start does not fulfil A(q) q̇ = 0: it is off by {rate:.3g}. Set a consistent "
+                "velocity, or call system.project() to go to the nearest one"
+            )

@@ -1,1 +1,0 @@
-"""Beams joined to one another and to the ground."""

@@ -1,0 +1,1 @@
+"""Second-order motions, on vector spaces and Lie groups: configuration, velocity, balance of forces."""

@@ -1,0 +1,75 @@
+"""Projection of a motion's start onto its constraint, on a vector space or a Lie group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firedrake import Function, TestFunctions, split
+
+from fdgeom.forms import copy_into, tidy
+from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
+
+if TYPE_CHECKING:
+    from fdgeom.systems.motion.motion import Motion
+
+
+class MotionProjection:
+    """Moves g by the d of least dᵀMd to Φ(g r(d)) = 0, then drops the velocity's part against it.
+
+    Solves M d = B(g)ᵀμ, Φ(g r(d)) = 0 and after the move M(w - v) = B(g)ᵀμ, B(g) w = 0.
+
+    Parameters
+    ----------
+    motion : Motion
+        What is moved; it must have a constraint.
+    """
+
+    def __init__(self, motion: Motion) -> None:
+        self._motion = motion
+        constraint = motion.constraint
+        space = motion.space * constraint.space
+        test, nu = TestFunctions(space)
+        self._place, self._velocity = Function(space), Function(space)
+        d, mu = split(self._place)
+        self._to_place = _solver(
+            motion.inertia(test, d)
+            - constraint.slope(mu, test)
+            + constraint.value(nu, at=motion.moved(d)),
+            self._place,
+        )
+        w, mu = split(self._velocity)
+        self._to_velocity = _solver(
+            motion.inertia(test, w - motion.v)
+            - constraint.slope(mu, test)
+            + constraint.slope(nu, w),
+            self._velocity,
+        )
+
+    def apply(self) -> None:
+        """Project.
+
+        Raises
+        ------
+        ValueError
+            If there is no configuration on the constraint near, or its parts depend on one another.
+        """
+        motion = self._motion
+        try:
+            self._place.assign(0.0)
+            self._to_place.solve()
+            motion.displace(self._place.subfunctions[0])
+            self._velocity.assign(0.0)
+            self._to_velocity.solve()
+        except SolveFailed as failure:
+            raise ValueError(
+                f"project: no consistent state was found from this start: {failure}. Start nearer "
+                "to the constraint, and check that its parts do not contradict"
+            ) from failure
+        copy_into(motion.v, self._velocity.subfunctions[0])
+
+
+def _solver(residual, unknown) -> SaddleSNES:
+    residual = tidy(residual)
+    options = saddle_defaults(residual, unknown)
+    return SaddleSNES(residual, unknown, options=options, name="the projection")

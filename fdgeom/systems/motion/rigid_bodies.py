@@ -1,0 +1,291 @@
+"""Rigid bodies, one a cell: rotations, positions beside rotations, or motions of SE(3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import ufl
+from firedrake import Function, derivative, dx
+from ufl.algorithms import replace
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.forms import check_functional, depends_on, tidy
+from fdgeom.lie import quaternion
+from fdgeom.lie.groups import SO3, Group, R3xSO3
+from fdgeom.lie.operands import halves, join
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.systems.energies import named_energies
+from fdgeom.systems.motion.body_inertia import body_inertia, body_mass
+from fdgeom.systems.motion.motion import Motion
+from fdgeom.systems.motion.motion_projection import MotionProjection
+from fdgeom.taping import not_taped
+from fdgeom.words import brief, shown
+
+# Of the squared length of a quaternion that was meant to be a unit one.
+_UNIT = 1e-12
+
+
+class RigidBodies(Motion):
+    """Rigid bodies, each in a cell of its own, in the frame of the body:
+
+        ġ = g v̂,   M v̇ = ad*_v(Mv) + f(g, v, t) - B(g)ᵀλ,   Φ(g) = 0
+
+    (Euler's and Poincaré's equation; `ad*_v(Mv)` is -Ω×JΩ for a rotation). The group is one of
+
+    ==========  =======================  =======================================================
+    group       configuration            velocity v, and what the force f works on
+    ==========  =======================  =======================================================
+    ``SO3``     orientation              Ω, in the body frame; the body turns about a fixed point
+    ``R3xSO3``  position, orientation    (Ω, ẋ): Ω in the body frame, ẋ in the space frame
+    ``SE3``     position, orientation    (Ω, u), both in the body frame: ẋ = R u
+    ==========  =======================  =======================================================
+
+    The same motion on another group is the same, but a method of integration sees another problem:
+    the constraint of a joint that is fixed to the ground is exactly solved by every step on SE(3).
+
+    Parameters
+    ----------
+    orientation : Function
+        Unit quaternions, scalar first, R from the body frame to space: 4 components, DG0 on
+        :func:`copies`.
+    velocity : Function
+        v: 3 components on SO(3), else 6, the angular velocity first; same mesh, DG0.
+    position : Function, optional
+        Of the centre of mass: 3 components, same mesh, DG0. Needed unless the group is SO(3).
+    inertia : (3, 3) or (3,) array_like, or UFL expression
+        J about the centre of mass (about the fixed point on SO(3)), in the body frame: the whole
+        matrix, or its diagonal. A DG0 function of shape (3, 3) if the bodies differ.
+    mass : float or UFL expression, optional
+        m, needed where there are positions; a DG0 function if the bodies differ.
+    group : Group, optional
+        ``fg.lie.groups.SO3``, ``R3xSO3`` or ``SE3``, or one of these ``.by("cay")``. R³×SO(3) is
+        taken where a position is given, SO(3) otherwise.
+    potential : UFL functional, optional
+        Potential energy, of position and orientation.
+    force : callable, optional
+        ``force(x, q, v, t)`` (``force(q, v, t)`` on SO(3)) gives the vector f of the size of v, the
+        moment first, each in the frame of its part of v.
+    constraint : callable, optional
+        ``constraint(λ)`` gives the form ∫ λ·Φ, linear in λ, with Φ of position and orientation.
+    multiplier : Function, optional
+        λ, of a DG0 space with one component for each constraint.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described: an inertia that is not symmetric positive definite, say.
+
+    Examples
+    --------
+    A heavy top, whose tip is held at the origin:
+
+    >>> R = quaternion.matrix(q)
+    >>> top = RigidBodies(
+    ...     q, v, x, inertia=[0.234375, 0.46875, 0.234375], mass=15.0, potential=15*9.81*x[2]*dx,
+    ...     constraint=lambda mult: dot(mult, R*arm - x)*dx, multiplier=mult)  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        orientation: Function,
+        velocity: Function,
+        position: Function | None = None,
+        *,
+        inertia,
+        mass=None,
+        group: Group | None = None,
+        potential: Form | None = None,
+        force: Callable | None = None,
+        constraint: Callable | None = None,
+        multiplier: Function | None = None,
+    ) -> None:
+        self.group = _group(group, position)
+        self.position, self.orientation = position, orientation
+        parts = {"position": position, "orientation": orientation}
+        parts = {name: part for name, part in parts.items() if part is not None}
+        _check_space("orientation", orientation, 4, orientation)
+        _check_space("velocity", velocity, self.group.dimension, orientation)
+        if position is not None:
+            _check_space("position", position, 3, orientation)
+        if multiplier is not None:
+            _check_space("multiplier", multiplier, None, orientation)
+        self._inertia = body_inertia(inertia, orientation)
+        self._mass = body_mass(mass, orientation, needed=position is not None)
+        super().__init__(parts, velocity, constraint=constraint, multiplier=multiplier)
+        self._potential = self._checked_potential(potential)
+        self._force = self._checked_force(force)
+        self._displacements: dict[Function, PointwiseUpdate] = {}
+
+    def _checked_potential(self, potential) -> Form | None:
+        if potential is None:
+            return None
+        potential = tidy(check_functional("potential", potential, 0))
+        if depends_on(potential, self.v):
+            raise ValueError("potential: depends on the velocity")
+        if not any(depends_on(potential, part) for part in self.configuration):
+            raise ValueError("potential does not depend on position or orientation: it is no force")
+        return potential
+
+    def _checked_force(self, force) -> Callable | None:
+        if force is None:
+            return None
+        wanted = ", ".join("xq"[-len(self.configuration) :]) + ", v, t"
+        if not callable(force) or isinstance(force, Expr):
+            raise TypeError(
+                f"force must be a callable of ({wanted}) giving a vector, such as "
+                f"lambda {wanted}: -0.1*v, not {type(force).__name__}"
+            )
+        try:
+            found = ufl.as_ufl(force(*self.configuration, self.v, self.time))
+        except (TypeError, ValueError, IndexError) as error:
+            raise ValueError(f"force: no valid expression of ({wanted}): {brief(error)}") from error
+        if found.ufl_shape != self.v.ufl_shape:
+            raise ValueError(
+                f"force must give a vector of shape {self.v.ufl_shape}, the moment first, not of "
+                f"shape {found.ufl_shape}"
+            )
+        return force
+
+    # --- as a motion ---------------------------------------------------------------------------
+    def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
+        """g ∘ retraction(increment)."""
+        at = self.configuration if configuration is None else configuration
+        return self.group.retract(tuple(at), increment)
+
+    def along(self, form: Form, direction: Expr) -> Form:
+        """d/dε of a form of the present configuration g as g moves to g ∘ retraction(ε direction)."""
+        rates = self.group.rate(self.configuration, direction)
+        slope = Form([])
+        for part, rate in zip(self.configuration, rates, strict=True):
+            symbol = Function(part.function_space())
+            slope += replace(tidy(derivative(form, part, symbol)), {symbol: rate})
+        return tidy(slope)
+
+    def bracket(self, a: Expr, b: Expr) -> Expr:
+        """[a, b] of two velocities."""
+        return self.group.bracket(a, b)
+
+    def body_momentum(self, v: Expr) -> Expr:
+        """Mv."""
+        if self.position is None:
+            return ufl.dot(self._inertia, v)
+        spin, drift = halves(v, "v")
+        return join(ufl.dot(self._inertia, spin), self._mass * drift)
+
+    def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
+        """M v̇ - ad*_v(Mv) - f, and the potential's derivative."""
+        momentum = self.body_momentum(v)
+        inertial = self.body_momentum(a) - self.group.coadjoint(v, momentum)
+        if self._force is not None:
+            inertial -= self._force(*configuration, v, t)
+        form = ufl.dot(inertial, test) * dx
+        if self._potential is not None:
+            symbol = Function(self.space)
+            slope = self.along(self._potential, symbol)
+            there = dict(zip(self.configuration, configuration, strict=True))
+            form += replace(slope, {symbol: test, **there})
+        return form
+
+    def displace(self, increment: Function) -> None:
+        """Move the configuration by an increment, in place."""
+        if increment not in self._displacements:
+            moved = self.moved(increment)
+            update = PointwiseUpdate(dict(zip(self.configuration, moved, strict=True)))
+            self._displacements[increment] = update
+        self._displacements[increment].apply()
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if no step can start from the present state.
+
+        All values must be finite, the quaternions of length one, and a constraint fulfilled, its
+        rate too, by parts that do not follow from one another.
+        """
+        length = np.sum(self.orientation.dat.data_ro**2, axis=1)
+        off = np.abs(length - 1).max(initial=0.0)
+        off = max(self.comm.allgather(float(off)))
+        if not off <= _UNIT:
+            raise ValueError(
+                f"orientation must hold unit quaternions: |q|² is off by {off:.3g}. Divide by the "
+                "length: orientation.interpolate(fg.lie.quaternion.normalize(orientation))"
+            )
+        super().check_start()
+
+    @not_taped
+    def project(self) -> None:
+        """Go to a configuration with Φ = 0 near by, and drop the velocity's part against it.
+
+        The configuration moves by the d of least dᵀMd, the momentum by a multiplier.
+
+        Raises
+        ------
+        ValueError
+            If Newton's iteration does not find such a configuration.
+        """
+        if self.constraint is None:
+            return
+        if "projection" not in self._held:
+            self._held["projection"] = MotionProjection(self)
+        self._held["projection"].apply()
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def energies(self) -> dict[str, Form]:
+        """½ v·Mv, the potential if one was given, and their sum, over all bodies."""
+        kinetic = 0.5 * ufl.dot(self.v, self.body_momentum(self.v)) * dx
+        return named_energies(kinetic, self._potential)
+
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
+        """Momenta in the space frame, over all bodies: linear, and angular about the origin."""
+        if "momenta" not in self._held:
+            self._held["momenta"] = self._momentum_forms()
+        return self._held["momenta"]
+
+    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+        momentum, turn = (
+            self.body_momentum(self.v),
+            lambda y: quaternion.rotate(self.orientation, y),
+        )
+        if self.position is None:
+            return {"angular_momentum": _components(turn(momentum))}
+        moment, linear = halves(momentum, "momentum")
+        if self.group.name == "SE3":
+            linear = turn(linear)
+        angular = turn(moment) + ufl.cross(self.position, linear)
+        return {"linear_momentum": _components(linear), "angular_momentum": _components(angular)}
+
+
+def _components(vector: Expr) -> tuple[Form, ...]:
+    return tuple(vector[k] * dx for k in range(3))
+
+
+def _group(group, position) -> Group:
+    if group is None:
+        return SO3 if position is None else R3xSO3
+    if not isinstance(group, Group):
+        raise TypeError(
+            "group must be fg.lie.groups.SO3, R3xSO3 or SE3 (or one of these .by('cay')), not "
+            f"{shown(group)}"
+        )
+    if (group.dimension == 3) != (position is None):
+        raise ValueError(
+            f"position: {group.name} has none, leave it out"
+            if position is not None
+            else f"position is needed on {group.name}: a DG0 function of three components"
+        )
+    return group
+
+
+def _check_space(name: str, function, size: int | None, like: Function) -> None:
+    """A function of DG0 of a size, on the mesh of another one."""
+    if not isinstance(function, Function):
+        raise TypeError(f"{name} must be a firedrake Function, not {type(function).__name__}")
+    space = function.function_space()
+    if size is not None and function.ufl_shape != (size,):
+        raise ValueError(f"{name} must have {size} components, not the shape {function.ufl_shape}")
+    if len(space) > 1 or space.cell_node_map().arity != 1:
+        raise ValueError(
+            f"{name} must be of a DG0 space: VectorFunctionSpace(fg.copies(n), 'DG', 0, dim=...)"
+        )
+    if space.mesh() is not like.function_space().mesh():
+        raise ValueError(f"{name} must live on the mesh of orientation")

@@ -1,0 +1,134 @@
+"""Second-order systems on a vector space, given by a residual in q, v, a and t."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from firedrake import Function, TestFunction, derivative
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.forms import check_functional, is_zero, tidy
+from fdgeom.solvers.data import fields
+from fdgeom.systems.motion.given_motion import GivenMotion
+from fdgeom.systems.motion.motion import Motion
+from fdgeom.words import brief
+
+
+class SecondOrderSystem(Motion):
+    """A second-order system r(q, q̇, q̈, t) = 0, in weak form, on any space.
+
+    Parameters
+    ----------
+    residual : callable
+        ``residual(q, v, a, t, test)`` gives the form of r: mass times a less all forces, linear in
+        ``test``. The time t is a Constant; so a load is an expression of it.
+    q, v : Function
+        Displacement and velocity, of one space: CG for elastodynamics, DG0 on :func:`copies` for
+        many small systems, mixed spaces too.
+    bcs : callable or sequence of DirichletBC, optional
+        Given displacements: ``bcs=lambda t: [DirichletBC(V, as_vector([sin(t), 0]), 1)]``, a
+        function of the time (velocity and acceleration there follow by differentiation), or
+        DirichletBCs whose values do not change.
+    energy : UFL functional, optional
+        The energy, of q and v, for monitors.
+    constraint : callable, optional
+        ``constraint(λ)`` gives the form ∫ λ·Φ(q), linear in λ: r + DΦ(q)ᵀλ = 0 and Φ(q) = 0.
+    multiplier : Function, optional
+        λ, of a space with one component for each constraint.
+    coordinates : Function, optional
+        Where in space the nodes are, for output.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or the residual does not depend on a.
+
+    Examples
+    --------
+    An elastic body pulled at its right end:
+
+    >>> system = SecondOrderSystem(
+    ...     residual=lambda q, v, a, t, w: (rho*dot(a, w) + inner(stress(q), grad(w)))*dx
+    ...     - dot(traction*sin(t), w)*ds(2),
+    ...     q=u, v=v, bcs=[DirichletBC(V, 0, 1)])  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        residual: Callable,
+        q: Function,
+        v: Function,
+        *,
+        bcs=(),
+        energy: Form | None = None,
+        constraint: Callable | None = None,
+        multiplier: Function | None = None,
+        coordinates: Function | None = None,
+    ) -> None:
+        if not callable(residual) or isinstance(residual, Form):
+            raise TypeError(
+                "residual must be a callable of (q, v, a, t, test) giving a form, such as "
+                "lambda q, v, a, t, test: (dot(a, test) + dot(q, test))*dx, not "
+                f"{type(residual).__name__}"
+            )
+        self._residual = residual
+        super().__init__(
+            {"q": q}, v, constraint=constraint, multiplier=multiplier, coordinates=coordinates
+        )
+        if q.function_space() != self.space:
+            raise ValueError("v must be a function of the space of q")
+        if multiplier is not None and len(self.space) > 1:
+            raise ValueError("q must not be of a mixed space where there is a constraint")
+        self._energy = None if energy is None else check_functional("energy", energy, 0)
+        self._check_residual()
+        if callable(bcs) or bcs:
+            self.given = GivenMotion(bcs, self.space, self.time)
+
+    def _check_residual(self) -> None:
+        try:
+            form = self._form(TestFunction(self.space))
+        except (TypeError, ValueError, IndexError) as error:
+            raise ValueError(
+                f"residual: no valid form of (q, v, a, t, test): {brief(error)}"
+            ) from error
+        if not isinstance(form, Form):
+            raise TypeError(f"residual must give a UFL form, not {type(form).__name__}")
+        if len(form.arguments()) != 1:
+            raise ValueError("residual must be linear in test, which does not occur")
+        if is_zero(tidy(derivative(form, self.acceleration))):
+            raise ValueError(
+                "residual does not depend on the acceleration a: the mass is missing, or the system "
+                "is of first order"
+            )
+
+    def _form(self, test: Expr) -> Form:
+        return self._residual(self.q, self.v, self.acceleration, self.time, test)
+
+    # --- as a motion ---------------------------------------------------------------------------
+    def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
+        """q + increment."""
+        (q,) = self.configuration if configuration is None else configuration
+        return (q + increment,)
+
+    def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
+        """The residual."""
+        (q,) = configuration
+        return self._residual(q, v, a, t, test)
+
+    def along(self, form: Form, direction: Expr) -> Form:
+        """d/dε of a form as q moves to q + ε direction."""
+        return tidy(derivative(form, self.q, direction))
+
+    def displace(self, increment: Function) -> None:
+        """Add an increment to q."""
+        for q, d in zip(fields(self.q), fields(increment), strict=True):
+            d.update_ghosts()
+            q.update_ghosts()
+            q.array[...] += d.array
+            q.written(ghosts_too=True)
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def energies(self) -> dict[str, Form]:
+        """The energy, if one was given."""
+        return {} if self._energy is None else {"energy": self._energy}

@@ -1,0 +1,1 @@
+"""Systems with a bracket: a state, an energy, a bracket and a pairing, all UFL."""

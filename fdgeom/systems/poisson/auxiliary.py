@@ -1,0 +1,229 @@
+"""Functions in an energy that a linear elliptic form determines from the state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from firedrake import (
+    DirichletBC,
+    Function,
+    MixedFunctionSpace,
+    TestFunctions,
+    derivative,
+    split,
+)
+from ufl.algorithms import replace
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.forms import (
+    check_functional,
+    copy_into,
+    depends_on,
+    is_affine,
+    substitute,
+    tidy,
+    with_fixed_quadrature,
+)
+from fdgeom.solvers.essential import GivenValues
+from fdgeom.solvers.held_snes import HeldSNES, SolveFailed, defaults
+from fdgeom.taping import not_taped
+
+# Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
+_SAME = 1e-6
+
+
+class Auxiliary:
+    """Functions ψ(z) with F(ψ, z; φ) = 0 for all tests φ, and their multipliers λ.
+
+    The derivative of h(z, ψ(z)) is that of L = h + F(ψ, z; λ) by z alone, at the λ for which L is
+    stationary in ψ: one linear solve for ψ, and one with the transposed matrix for λ.
+
+    Parameters
+    ----------
+    equations : dict
+        For each ψ the form F with its test function, or a pair of the form and the boundary
+        conditions of ψ.
+    energy : Form
+        h, in terms of ``state``.
+    state : Function
+        The state.
+    in_state : callable
+        Writes a form in terms of ``state``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or a form is not of first degree in the ψ.
+    """
+
+    def __init__(
+        self, equations: Mapping, energy: Form, state: Function, in_state: Callable[[Form], Form]
+    ) -> None:
+        if not isinstance(equations, Mapping):
+            raise TypeError(f"auxiliary must be a dict {{psi: form}}, not {equations!r}")
+        self.functions = tuple(equations)
+        _check_functions(self.functions)
+        self.multipliers = tuple(
+            Function(f.function_space(), name=f"multiplier of {f.name()}") for f in self.functions
+        )
+        forms, self._bcs = [], []
+        for function, given in equations.items():
+            form, bcs = given if isinstance(given, list | tuple) else (given, ())
+            forms.append(in_state(_check_form(function, form)))
+            self._bcs.append(_check_conditions(function, bcs))
+        #: The forms F by the names of the ψ, in terms of the state.
+        self.equations = dict(zip(self.names, forms, strict=True))
+        constraint = Form([])
+        for form, multiplier in zip(forms, self.multipliers, strict=True):
+            (test,) = form.arguments()
+            constraint += tidy(replace(form, {test: multiplier}))
+        for function in self.functions:
+            if not depends_on(constraint, function) or not is_affine(constraint, function):
+                raise ValueError(
+                    f"auxiliary: the forms must be of first degree in {function.name()}, so that it "
+                    "follows from the state by a linear solve"
+                )
+        constraint = with_fixed_quadrature(constraint, state)
+        #: L, in terms of the state.
+        self.lagrangian = energy + constraint
+        #: Whether the ψ are of first degree in the state.
+        self.is_affine = _jointly_affine(constraint, state, self.functions)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the ψ."""
+        return tuple(f.name() for f in self.functions)
+
+    @property
+    def spaces(self) -> list:
+        """The spaces of the ψ and the λ."""
+        return [f.function_space() for f in (*self.functions, *self.multipliers)]
+
+    def at(self, fields: Sequence[Expr] | None) -> dict[Expr, Expr]:
+        """What to put for the ψ and the λ: nothing, or ``fields``."""
+        if not fields:
+            return {}
+        return dict(zip((*self.functions, *self.multipliers), fields, strict=True))
+
+    def conditions(self, fields: Sequence[Expr], tests: Sequence[Expr]) -> Form:
+        """F(ψ, z; φ) and ∂L/∂ψ, for ``fields`` (ψ, λ) and as many ``tests``.
+
+        The rows of the ψ are F, those of the λ are ∂L/∂ψ: elliptic on the diagonal.
+        """
+        by = (*self.multipliers, *self.functions)
+        form = Form([])
+        for symbol, test in zip(by, tests, strict=True):
+            direction = Function(symbol.function_space())
+            slope = tidy(derivative(self.lagrangian, symbol, direction))
+            form += replace(slope, {direction: test})
+        return substitute(form, self.at(fields))
+
+    def essential(self, first: int) -> tuple[GivenValues, ...]:
+        """The given degrees of freedom, where the ψ and λ are the parts from ``first`` on."""
+        held = []
+        for k, (function, bcs) in enumerate(zip(self.functions, self._bcs, strict=True)):
+            for bc in bcs:
+                block = function.function_space().block_size
+                dofs = (block * np.asarray(bc.nodes)[:, None] + np.arange(block)).ravel()
+                boundary = Function(function.function_space())
+                bc.apply(boundary)
+                given = GivenValues(first + k, dofs)
+                given.now = boundary.dat.data_ro_with_halos.reshape(-1)[dofs]
+                held += [given, GivenValues(first + len(self.functions) + k, dofs)]
+        return tuple(held)
+
+    # --- at the present state --------------------------------------------------------------------
+    def prepare(self, at_present: Callable[[Form], Form]) -> None:
+        """Make the solver; ``at_present`` puts the present state into a form."""
+        space = MixedFunctionSpace(self.spaces)
+        unknown = Function(space, name="auxiliary")
+        conditions = self.conditions(split(unknown), TestFunctions(space))
+        residual = tidy(at_present(conditions))
+        self._unknown = unknown
+        self._snes = HeldSNES(
+            residual,
+            unknown,
+            essential=self.essential(0),
+            options=defaults(residual, unknown, local=False),
+            name=" and ".join(self.names),
+        )
+
+    @not_taped
+    def update(self) -> None:
+        """Solve for the ψ and λ of the present state."""
+        self._snes.solve()
+        for target, piece in zip(
+            (*self.functions, *self.multipliers), self._unknown.subfunctions, strict=True
+        ):
+            copy_into(target, piece)
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if the forms do not determine the ψ."""
+        found, rng = [], np.random.default_rng(0)
+        for size in (0.0, 1.0):
+            for piece in self._unknown.subfunctions:
+                values = piece.dat.data_wo
+                values[...] = size * rng.uniform(-1, 1, values.shape)
+            try:
+                self.update()
+            except SolveFailed as failure:
+                raise ValueError(f"{self._undetermined()} ({failure})") from failure
+            found.append([np.array(f.dat.data_ro) for f in self.functions])
+        comm = self.functions[0].function_space().comm
+        for function, one, other in zip(self.functions, *found, strict=True):
+            gap, scale = np.abs(one - other).max(initial=0.0), np.abs(one).max(initial=0.0)
+            # From a random guess of the size 1, the solution carries that times round-off.
+            if not max(comm.allgather(gap)) <= _SAME * max(1.0, *comm.allgather(scale)):
+                raise ValueError(self._undetermined(function.name()))
+
+    def _undetermined(self, name: str | None = None) -> str:
+        return (
+            f"auxiliary: the form does not determine {name or ' and '.join(self.names)}; give "
+            "boundary conditions, auxiliary={psi: (form, bcs)}, or a term that fixes what is free "
+            "(such as the mean)"
+        )
+
+
+def _check_functions(functions: Sequence) -> None:
+    for f in functions:
+        if not isinstance(f, Function) or len(f.function_space()) > 1:
+            raise TypeError(f"auxiliary: its keys must be Functions, not mixed, not {f!r}")
+    if len({f.name() for f in functions}) < len(functions):
+        raise ValueError("auxiliary: give the Functions different names")
+
+
+def _check_form(function: Function, form) -> Form:
+    name = f"auxiliary[{function.name()}]"
+    if not isinstance(form, Form):
+        raise TypeError(
+            f"{name} must be a UFL form with one test function, not {type(form).__name__}"
+        )
+    check_functional(name, form, 1)
+    if form.arguments()[0].function_space() != function.function_space():
+        raise ValueError(f"{name} must have a test function of the space of {function.name()}")
+    return form
+
+
+def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
+    bcs = (bcs,) if isinstance(bcs, DirichletBC) else tuple(bcs)
+    for bc in bcs:
+        if not isinstance(bc, DirichletBC):
+            raise TypeError(
+                f"auxiliary: boundary conditions must be DirichletBC, not {type(bc).__name__}"
+            )
+        if bc.function_space() != function.function_space():
+            raise ValueError(
+                f"auxiliary: a DirichletBC must be on the space of {function.name()}, as a whole"
+            )
+    return bcs
+
+
+def _jointly_affine(constraint: Form, state: Function, functions: Sequence[Function]) -> bool:
+    """Whether F has no products of state and ψ, nor of either with itself."""
+    for symbol in (state, *functions):
+        slope = tidy(derivative(constraint, symbol, Function(symbol.function_space())))
+        if any(depends_on(slope, other) for other in (state, *functions)):
+            return False
+    return True

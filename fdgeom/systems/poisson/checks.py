@@ -1,0 +1,124 @@
+"""Is a bracket a Poisson bracket? Numerical checks a user can call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import ufl
+from firedrake import (
+    Function,
+    LinearVariationalProblem,
+    LinearVariationalSolver,
+    assemble,
+    derivative,
+)
+from firedrake.assemble import get_assembler
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.forms import MATRIX_COMPILER, is_zero, parts_of, substitute
+from fdgeom.taping import off_the_tape
+
+if TYPE_CHECKING:
+    from fdgeom.systems.poisson.poisson import PoissonSystem
+
+
+@off_the_tape
+def antisymmetry_defect(system: PoissonSystem, samples: int = 3, seed: int = 0) -> float:
+    """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b.
+
+    A bracket that is not antisymmetric shows it on the first random field, with probability one.
+    """
+    rng = np.random.default_rng(seed)
+    b, w = Function(system.space), system._test
+    sides = get_assembler(system.bracket(w, b)), get_assembler(system.bracket(b, w))
+    worst = 0.0
+    for _ in range(samples):
+        b.assign(_random(system.space, rng))
+        left, right = (side.assemble() for side in sides)
+        with left.dat.vec_ro as x, right.dat.vec_ro as y:
+            size = x.norm()
+            worst = max(worst, (x + y).norm() / size if size else 0.0)
+    return worst
+
+
+@off_the_tape
+def jacobi_defect(system: PoissonSystem, samples: int, seed: int) -> float:
+    """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
+    if samples < 1:
+        raise ValueError(f"samples must be at least 1, not {samples}")
+    system.gather_state()
+    rng = np.random.default_rng(seed)
+    a, b, c, inner = (Function(system.space) for _ in range(4))
+    w, u = system._test, system._trial
+    # {f, g} has the differential d/dz {f, g}(z)[w]; `inner` becomes its variational derivative.
+    at_state = system._bracket
+    nested = substitute(derivative(substitute(at_state, {w: a, u: b}), system.state, w), {})
+    outer = substitute(at_state, {w: inner, u: c})
+    solvers = []
+    if system.pairing_varies:
+        # The differentials of f and g stay, so a = δf/δz moves by ⟨da, ·⟩ = -d⟨a, ·⟩[w]: in {f, g}
+        # that is -d⟨a, b̂⟩[w] with ⟨·, b̂⟩ = {·, b}, and the like for b.
+        flows = [Function(system.space) for _ in range(2)]
+        for moved, (one, other) in zip(flows, ((w, b), (a, w)), strict=True):
+            solvers.append(_riesz(system, substitute(at_state, {w: one, u: other}), moved))
+        for fixed, moved in zip((a, b), flows, strict=True):
+            metric = substitute(system._pairing, {w: fixed, u: moved})
+            nested -= substitute(derivative(metric, system.state, w), {})
+    if nested.empty():
+        return 0.0  # a constant bracket
+    solvers.append(_riesz(system, nested, inner))
+    worst = 0.0
+    for _ in range(samples):
+        fields = [_random(system.space, rng) for _ in range(3)]
+        terms = []
+        for shift in range(3):
+            for target, k in zip((a, b, c), range(3), strict=True):
+                target.assign(fields[(k + shift) % 3])
+            for solver in solvers:
+                solver.solve()
+            terms.append(assemble(outer))
+        scale = max(map(abs, terms))
+        worst = max(worst, abs(sum(terms)) / scale if scale else 0.0)
+    return worst
+
+
+def pairing_couples(system: PoissonSystem, k: int) -> bool:
+    """Whether the pairing has terms of part ``k`` and another one, seen on random fields."""
+
+    def between(a: Expr, b: Expr) -> Form:
+        pairs = (parts_of(x, system.shapes) for x in (a, b))
+        mine, others = (
+            [p if (j == k) is own else ufl.zero(*p.ufl_shape) for j, p in enumerate(parts)]
+            for parts, own in zip(pairs, (True, False), strict=True)
+        )
+        return system.pairing(mine, others)
+
+    if is_zero(between(system._test, system._trial)):
+        return False  # seen from the form
+    a, b = (_random(system.space, np.random.default_rng(seed)) for seed in (1, 2))
+    # Terms that are none vanish exactly.
+    return abs(assemble(between(a, b))) > 1e-12 * abs(assemble(system.pairing(a, a)))
+
+
+def _riesz(system: PoissonSystem, form, target: Function) -> LinearVariationalSolver:
+    """What solves ⟨target, w⟩ = form(w)."""
+    problem = LinearVariationalProblem(
+        system.pairing(system._trial, system._test),
+        form,
+        target,
+        form_compiler_parameters=MATRIX_COMPILER,
+    )
+    return LinearVariationalSolver(
+        problem, solver_parameters={"ksp_type": "preonly", "pc_type": "lu"}
+    )
+
+
+def _random(space, rng) -> Function:
+    """A function of random values in [-1, 1] (each rank draws its own)."""
+    f = Function(space)
+    for part in f.subfunctions:
+        values = part.dat.data_wo
+        values[...] = rng.uniform(-1, 1, values.shape)
+    return f

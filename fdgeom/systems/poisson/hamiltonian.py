@@ -1,0 +1,101 @@
+"""Canonical Hamiltonian systems."""
+
+from __future__ import annotations
+
+from firedrake import Function, derivative, dx, inner, split
+from ufl.classes import Form, Measure
+
+from fdgeom.forms import is_zero, parts_of, sorted_by, tidy
+from fdgeom.systems.energies import named_energies
+from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.words import shown
+
+
+class HamiltonianSystem(PoissonSystem):
+    """A canonical Hamiltonian system: q̇ = δh/δp, ṗ = -δh/δq.
+
+    Parameters
+    ----------
+    q, p : Function
+        Configuration and momentum, of one space: DG0 on :func:`copies` for many small systems, or
+        any other space for a field theory.
+    energy : UFL functional
+        The Hamiltonian h(q, p).
+    measure : Measure, optional
+        The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δh/δq and δh/δp, ``dx`` if not given.
+        With a quadrature at the nodes (mass lumping) the derivatives are pointwise and explicit
+        methods are explicit.
+    names : pair of str, optional
+        What the parts are called in output and solver prefixes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+
+    def __init__(
+        self,
+        q: Function,
+        p: Function,
+        energy: Form,
+        *,
+        measure: Measure | None = None,
+        names: tuple[str, str] = ("q", "p"),
+    ) -> None:
+        for name, value in (("q", q), ("p", p)):
+            if not isinstance(value, Function):
+                raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
+        if q.function_space() != p.function_space():
+            raise ValueError("p must be in the function space of q")
+        if q is p:
+            raise ValueError("q and p must be two functions")
+        if not (measure is None or isinstance(measure, Measure)):
+            raise TypeError(
+                f"measure must be a UFL measure such as dx(degree=0), not {shown(measure)}"
+            )
+        self.q, self.p = q, p
+        self._measure = measure
+        mu = dx if measure is None else measure
+
+        def bracket(a, b):
+            (a_q, a_p), (b_q, b_p) = split(a), split(b)
+            return (inner(a_q, b_p) - inner(a_p, b_q)) * mu
+
+        def pairing(a, b):
+            (a_q, a_p), (b_q, b_p) = split(a), split(b)
+            return (inner(a_q, b_q) + inner(a_p, b_p)) * mu
+
+        space = q.function_space()
+        state = Function(space * space, name="state")
+        super().__init__(state, energy, bracket, pairing, names=names, parts=(q, p))
+
+    def motion(self, test, at=None) -> Form:
+        """The form {w, h}(z) = dh(z)[(-w_p, w_q)] of the canonical bracket, without δh/δz.
+
+        Parameters
+        ----------
+        test : pair of expressions
+            w = (w_q, w_p).
+        at : pair of expressions, optional
+            z = (q, p); the present state if not given.
+        """
+        w_q, w_p = parts_of(test, self.shapes, "test")
+        return self.energy_derivative((-w_p, w_q), at)
+
+    def energies(self) -> dict[str, Form]:
+        """The energy, and of it the terms with p (kinetic) and those without it (potential)."""
+        return named_energies(*sorted_by(self.energy_form(), self.p))
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether h(q, p) = T(p) + V(q), seen from the form: δ²h/δqδp vanishes term by term."""
+        if "separable" not in self._held:
+            one, other = Function(self.q.function_space()), Function(self.q.function_space())
+            slope = derivative(self.energy_form(), self.q, one)
+            self._held["separable"] = is_zero(tidy(derivative(slope, self.p, other)))
+        return self._held["separable"]
+
+    def with_energy(self, energy: Form) -> HamiltonianSystem:
+        """The system with the same q, p and pairing and another energy."""
+        return HamiltonianSystem(self.q, self.p, energy, measure=self._measure, names=self.names)
