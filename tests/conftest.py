@@ -7,7 +7,9 @@ import sys
 
 import numpy as np
 import pytest
+from headers import precompiled
 
+precompiled()
 # Compiling forms makes millions of objects and few cycles: the collector would take a quarter of the time.
 gc.set_threshold(100_000, 50, 50)
 # PETSc reads pytest's command line; it need not list what it did not understand.
