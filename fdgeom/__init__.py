@@ -1,4 +1,10 @@
-"""fdgeom: geometric mechanics for Firedrake."""
+"""fdgeom: geometric mechanics for Firedrake.
+
+The table of contents, and nothing else. The rooms, from the ground up: `lie` (groups), `solvers`
+(PETSc and compiled code), `systems` (what is moved, in general), `sections` and `beams`, `steppers`
+(how time goes on), `statics`, `recording` (the run and what it writes). A room knows those named
+before it, and none named after; what stands beside the rooms is small and known to all.
+"""
 
 from fdgeom import analysis, lie, measures, sections
 from fdgeom.beams import (

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from firedrake import Function, dot
 from mpi4py import MPI
 
+from fdgeom.beams.chain import Chain
+from fdgeom.beams.fields import BeamFields
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
 _SAME = 1e-9
@@ -33,12 +31,14 @@ class Agreement:
 
     Parameters
     ----------
-    beam : Beam
-        Whose fields.
+    beam : BeamFields
+        They.
+    chain : Chain
+        Its nodes.
     """
 
-    def __init__(self, beam: Beam) -> None:
-        self._beam = beam
+    def __init__(self, beam: BeamFields, chain: Chain) -> None:
+        self._beam, self._chain = beam, chain
         # In the order in which `changed` is read.
         pose = beam.position, beam.orientation
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
@@ -77,7 +77,7 @@ class Agreement:
         strain, momentum, position, orientation, velocity = self._noted.changed()
         self._restore_velocity(momentum, velocity)
         self.to_velocity.apply()
-        chain, pose = self._beam.chain, position or orientation
+        chain, pose = self._chain, position or orientation
         # A ring has no first node from which its strain would say where the others are.
         if strain is not pose and chain.is_open:
             chain.follow(self._anchor) if strain else chain.project()
@@ -107,13 +107,13 @@ class Agreement:
                 self.note()
             return  # else the strain follows after the steps
         if position or orientation:
-            if not self._beam.chain.agrees(measured()):
+            if not self._chain.agrees(measured()):
                 raise ValueError(
                     "strain and configuration of a beam were both set and contradict one another: "
                     + _WHAT_TO_DO
                 )
         elif alone:
-            self._beam.chain.follow(self._anchor)
+            self._chain.follow(self._anchor)
         else:
             raise ValueError(
                 "the strain of a beam in a network was set, but not where the beam then is: call its "

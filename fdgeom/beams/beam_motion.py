@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from firedrake import Function
 
-from fdgeom.beams.bracket_form import BeamInSpace
+from fdgeom.beams.agreement import Agreement
+from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.identity import beam_parameters
+from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import copy_into
 from fdgeom.lie import quaternion
@@ -16,26 +18,31 @@ from fdgeom.lie.operands import halves, join
 from fdgeom.line import end_node
 from fdgeom.solvers.pointwise import PointwiseUpdate
 
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
-
 
 class BeamMotion(RodMotion):
     """A beam as the methods in configuration form move it.
 
     Position and orientation are the beam's own. The velocity that is moved has its translation in
     the space frame; ``beam.velocity``, all in the body frame, is read before steps and written after
-    them, and so are the beam's strain and momentum (`BeamInSpace`).
+    them, and so are the beam's strain and momentum (`FollowingFields`).
 
     Parameters
     ----------
-    beam : Beam
+    beam : BeamFields
         Of degree 1.
+    rod : Rod
+        Its forms.
+    agreement : Agreement
+        Of its two descriptions.
+    measure : str, optional
+        The strain measure of the rod, if another than the beam's.
     """
 
-    def __init__(self, beam: Beam) -> None:
-        super().__init__(beam.rod, beam.position, beam.orientation)
-        self.beam = beam
+    def __init__(
+        self, beam: BeamFields, rod: Rod, agreement: Agreement, *, measure: str | None = None
+    ) -> None:
+        super().__init__(rod, beam.position, beam.orientation)
+        self.beam, self._measure = beam, measure
         self._holds: dict[str, Hold] = {}
         for end in beam.ends:
             check_end(end.name, end.kind)
@@ -44,7 +51,7 @@ class BeamMotion(RodMotion):
                 self._holds[end.name] = Hold(f"{end.name} end", nodes, end.kind)
         if self._holds:
             self.given = HeldNodes(self, list(self._holds.values()))
-        self._fields = BeamInSpace(beam)
+        self._fields = FollowingFields(beam, rod, agreement)
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
     def prepare(self) -> None:
@@ -71,8 +78,9 @@ class BeamMotion(RodMotion):
         return {name: self.held_by(values, hold) for name, hold in self._holds.items()}
 
     def parameters(self) -> dict[str, object]:
-        """Those of the beam."""
-        return self.beam.parameters()
+        """Those of the beam, in this measure."""
+        found = beam_parameters(self.beam)
+        return found if self._measure is None else found | {"strain measure": self._measure}
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -12,25 +11,23 @@ from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
 
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
+from fdgeom.beams.fields import BeamFields, End
 from fdgeom.line import end_node
 from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.words import brief, shown
 
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
-
-class BeamEnd:
-    """One end of a beam: free, clamped, pinned, or moved in a prescribed way.
+class BracketEnd:
+    """One end of a beam in this form: free, clamped, pinned, or moved in a prescribed way.
 
     The body velocity ζ of a held end is given. A stage of the momentum is the mean of the old and
     the new velocity there, so that the new velocity is met exactly. An end that is held in some
     directions of space only is refused: its conditions are not on components of ζ.
     """
 
-    def __init__(self, beam: Beam, name: str, kind: str | Sliding | GivenPose | Callable) -> None:
-        self.name, self.kind = name, kind
+    def __init__(self, beam: BeamFields, end: End) -> None:
+        self.name, self.kind = name, kind = end.name, end.kind
         velocity = _given_velocity(kind)
         self._in_space = velocity is None and isinstance(kind, Sliding | GivenPose)
         prescribed = velocity is not None
@@ -56,6 +53,14 @@ class BeamEnd:
             self._update = PointwiseUpdate({self._target: _velocity(name, velocity, beam.time)})
             t = ufl.variable(beam.time)
             self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
+
+    def given_motion(self) -> tuple[ufl.core.expr.Expr, ...]:
+        """The expressions of its pose or velocity, where they are given in time."""
+        t = self._beam.time
+        if isinstance(self.kind, GivenPose):
+            return tuple(part for part in self.kind.pose(t) if part is not None)
+        velocity = _given_velocity(self.kind)
+        return () if velocity is None else (_velocity(self.name, velocity, t),)
 
     def update(self) -> None:
         """Evaluate a prescribed motion at the beam's time."""
@@ -127,8 +132,3 @@ def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
     return expression
-
-
-def left_and_right(beam: Beam, left, right) -> tuple[BeamEnd, BeamEnd]:
-    """The two ends: at the smaller and the larger coordinate."""
-    return BeamEnd(beam, "left", left), BeamEnd(beam, "right", right)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ufl
 from ufl.classes import Form
 from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.loads import BodyLoad, Gravity, vector
 from fdgeom.beams.rod.mean_directors import mean_cayley
+from fdgeom.beams.rod.rod import Rod
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
-
-def load_forcing(beam: Beam, test: Expr, velocity: Expr, dt: Expr) -> Form:
+def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Expr) -> Form:
     """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ).
 
     Gravity and dead forces push on the mean R̄ = ½(R⁰ + R¹) of the directors: since
@@ -32,12 +29,10 @@ def load_forcing(beam: Beam, test: Expr, velocity: Expr, dt: Expr) -> Form:
     dt : UFL expression
         The step.
     """
-    if not beam.loads:
-        return Form([])
     spin, _ = halves(velocity, "velocity")
-    middle = _Middle(beam, dt * spin)
+    middle = _Middle(beam, rod, dt * spin)
     density = sum((middle.work(load, test) for load in beam.loads), ufl.as_ufl(0.0))
-    return beam.rod.cells.at_nodes(density)
+    return rod.cells.at_nodes(density)
 
 
 class _Middle:
@@ -45,14 +40,16 @@ class _Middle:
 
     Parameters
     ----------
-    beam : Beam
+    beam : BeamFields
         At the start of the step.
+    rod : Rod
+        Its configuration form.
     turn : UFL expression of 3
         Cayley vector of the step's rotation, body frame.
     """
 
-    def __init__(self, beam: Beam, turn: Expr) -> None:
-        self._rod, self._position = beam.rod, beam.position
+    def __init__(self, beam: BeamFields, rod: Rod, turn: Expr) -> None:
+        self._rod, self._position = rod, beam.position
         half = 0.5 * turn
         # The quaternion of cay(2 half) is (1, half) / n with n² = 1 + |half|²; its root follows from
         # 1 + cos: (n + 1, half) / sqrt(2 n (n + 1)).
@@ -75,11 +72,19 @@ class _Middle:
         return load.work(self._rod, (self._position, self._between), join(rotation, shift))
 
 
-def check_forcing(beam: Beam) -> None:
-    """Raise ``ValueError`` for a load that a step would not meet at the right time."""
+def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
+    """Raise ``ValueError`` where a beam has what the steppers on strain and momentum do not move.
+
+    That is damping, or a load that a step would not meet at the right time.
+    """
+    if beam.damping is not None:
+        raise ValueError(
+            "damping: the steppers on strain and momentum move a beam without it (their bracket is "
+            "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
+        )
     probe = ufl.as_vector([1.0] * 6)
     for load in beam.loads:
-        work = load.work(beam.rod, (beam.position, beam.orientation), probe)
+        work = load.work(rod, (beam.position, beam.orientation), probe)
         if any(part is beam.time for part in unique_pre_traversal(work)):
             raise ValueError(
                 f"{load!r} depends on the time, which the steppers on strain and momentum know at "

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import ufl
-from firedrake import Function, FunctionSpace
+from firedrake import Function
 from scipy.interpolate import BarycentricInterpolator
 
+from fdgeom.beams.fields import BeamFields
 from fdgeom.lie.arrays import quaternion, se3
 from fdgeom.lie.arrays.scan import pose_scan
+from fdgeom.numbering import Numbering
 from fdgeom.real import real_array
 from fdgeom.words import shown
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
-
 
 # Angles and strains that were meant to be the same.
 _SAME = 1e-9
@@ -30,18 +25,18 @@ class Chain:
     (Blanes, Casas, Oteo & Ros, Phys. Rep. 470, 2009).
     """
 
-    def __init__(self, beam: Beam) -> None:
+    def __init__(self, beam: BeamFields) -> None:
         self._beam = beam
         self._tangent = np.array(beam.tangent.dat.data_ro)
-        self._points: Line | None = None
+        self._points: Numbering | None = None
 
-    def _lines(self) -> tuple[Line, Line]:
+    def _lines(self) -> tuple[Numbering, Numbering]:
         if self._points is None:
             beam = self._beam
-            self._points = Line(beam.strain)
-            self._nodes = Line(beam.momentum)
-            p, n = beam.degree, len(self._points.arc) // beam.degree
-            self._lengths = np.diff(self._nodes.arc).reshape(n, p)
+            self._points = Numbering(beam.strain.function_space())
+            self._nodes = Numbering(beam.momentum.function_space())
+            p, n = beam.degree, len(self._points.coordinates) // beam.degree
+            self._lengths = np.diff(self._nodes.coordinates).reshape(n, p)
             if p > 1:
                 self._rule = _SubintervalRule(p)
         return self._points, self._nodes
@@ -169,30 +164,6 @@ class _SubintervalRule:
             if np.abs(update).max() <= 1e-15 * np.abs(cells).max():
                 break
         return cells
-
-
-class Line:
-    """The nodes of a space on an interval mesh in the order of their coordinate, on every rank."""
-
-    def __init__(self, like: Function) -> None:
-        space = like.function_space()
-        self._comm = space.comm
-        scalar = FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0])
-        arc = Function(scalar).interpolate(ufl.SpatialCoordinate(space.mesh())[0])
-        everything = np.concatenate(self._comm.allgather(np.array(arc.dat.data_ro)))
-        self._order = np.argsort(everything)
-        self.arc = everything[self._order]
-        # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
-        between = 0.5 * (self.arc[1:] + self.arc[:-1])
-        self._mine = np.searchsorted(between, arc.dat.data_ro_with_halos)
-
-    def gather(self, function: Function) -> np.ndarray:
-        """All values in order, shape (nodes, ...)."""
-        return np.concatenate(self._comm.allgather(np.array(function.dat.data_ro)))[self._order]
-
-    def scatter(self, values: np.ndarray, function: Function) -> None:
-        """Give each rank its nodes' values."""
-        function.dat.data_wo_with_halos[...] = values[self._mine]
 
 
 def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:

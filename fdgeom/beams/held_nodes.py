@@ -113,6 +113,12 @@ class HeldNodes:
             drift_rate = _rate(drift, t)
         return join(turn, shift), join(spin, drift), join(spin_rate, drift_rate)
 
+    def expressions(self) -> tuple[Expr, ...]:
+        """The given positions and orientations."""
+        kinds = [hold.kind for hold, _, _ in self._updates]
+        poses = (part for kind in kinds for part in kind.pose(self._motion.time))
+        return tuple(part for part in poses if part is not None)
+
     def update(self) -> None:
         """Evaluate the given motions at the motion's time, from its present configuration."""
         for hold, scratch, update in self._updates:

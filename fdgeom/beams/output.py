@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ufl
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.output import shown
 from fdgeom.lie import quaternion
 
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
-
-def momentum_forms(beam: Beam) -> dict[str, tuple[Form, ...]]:
+def momentum_forms(beam: BeamFields) -> dict[str, tuple[Form, ...]]:
     """Total linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
     spin, linear = (quaternion.rotate(beam.orientation, part) for part in _halves(beam.momentum))
     angular = spin + ufl.cross(beam.position, linear)
@@ -25,7 +21,7 @@ def momentum_forms(beam: Beam) -> dict[str, tuple[Form, ...]]:
     }
 
 
-def output_fields(beam: Beam) -> dict[str, Expr]:
+def output_fields(beam: BeamFields) -> dict[str, Expr]:
     """Fields worth drawing, as :func:`fdgeom.beams.rod.output.shown` names them."""
     pose = beam.position, beam.orientation
     return shown(pose, beam.strain, beam.stress(), beam.momentum, beam.velocity)

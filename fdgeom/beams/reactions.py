@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import ufl
 from firedrake import Function, TensorFunctionSpace, TestFunction
 
+from fdgeom.beams.bracket import BeamBracket
 from fdgeom.forms import tidy
 from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers.assembly import VectorAssembly
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
 
 class BeamReactions:
@@ -25,11 +21,11 @@ class BeamReactions:
 
     Parameters
     ----------
-    beam : Beam
+    beam : BeamBracket
         What is held.
     """
 
-    def __init__(self, beam: Beam) -> None:
+    def __init__(self, beam: BeamBracket) -> None:
         self._beam = beam
         space = beam.momentum.function_space()
         test, zero = TestFunction(space), ufl.zero(6)
@@ -47,7 +43,7 @@ class BeamReactions:
         matrices = self._matrix.interpolate(beam.inertia).dat.data_ro
         forces, weights = (v.assemble().dat.data_ro for v in (self._force, self._weight))
         turns = beam.orientation.dat.data_ro
-        for end in beam.ends:
+        for end in beam.bracket_ends:
             if not len(end.held):
                 continue
             total, rates = np.zeros(6), end.accelerations()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from firedrake import Function
 from mpi4py import MPI
 
-from fdgeom.beams.chain import Line
+from fdgeom.beams.fields import BeamFields
+from fdgeom.numbering import Numbering
 from fdgeom.solvers.derived import derived_in
 from fdgeom.solvers.pointwise import PointwiseUpdate
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
 
 class Resultants:
@@ -23,11 +19,12 @@ class Resultants:
     degree + 1, and through a point load as if it were spread over a cell.
     """
 
-    def __init__(self, beam: Beam) -> None:
+    def __init__(self, beam: BeamFields) -> None:
         self._stress = Function(beam.strain.function_space(), name="stress")
         self._update = PointwiseUpdate({self._stress: beam.stress()})
         self._derived = derived_in(beam.stress())
-        self._line, self._degree = Line(self._stress), beam.degree
+        self._points = Numbering(self._stress.function_space())
+        self._degree = beam.degree
         own, comm = beam.mesh.coordinates.dat.data_ro, beam.comm
         self._ends = (
             comm.allreduce(own.min(initial=np.inf), op=MPI.MIN),
@@ -44,14 +41,14 @@ class Resultants:
     def of(self, values: Function, s) -> np.ndarray:
         """The same for any function with a value at each Gauss point."""
         places = np.asarray(s, dtype=float)
-        arc = self._line.arc
+        arc = self._points.coordinates
         if places.ndim > 1 or not np.all(np.isfinite(places)):
             raise ValueError(f"s must be an arc length, or a sequence of them, not {s!r}")
         low, high = self._ends
         slack = 1e-9 * (high - low)
         if np.any(places < low - slack) or np.any(places > high + slack):
             raise ValueError(f"s must lie on the beam, from {low:g} to {high:g}, not at {s!r}")
-        return _interpolated(arc, self._line.gather(values), places, self._degree + 1)
+        return _interpolated(arc, self._points.gather(values), places, self._degree + 1)
 
 
 def _interpolated(arc: np.ndarray, values: np.ndarray, s: np.ndarray, count: int) -> np.ndarray:

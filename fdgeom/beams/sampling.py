@@ -10,10 +10,10 @@ from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
-from fdgeom.beams.section import check_positive_definite
 from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
-from fdgeom.solvers.derived import sampled
+from fdgeom.sections.matrices import check_positive_definite
+from fdgeom.solvers.derived import private, sampled
 from fdgeom.words import shown
 
 
@@ -40,7 +40,7 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
     """
     if isinstance(value, np.ndarray):
         numbers = np.linalg.inv(value) if inverse else value
-        constant = Constant(numbers)
+        constant = private(Constant(numbers))
         # Zeros are left out of the forms: most sections are diagonal.
         return ufl.as_matrix(
             [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
@@ -62,7 +62,7 @@ def _at_nodes(matrix: MatrixAlong, space, scalar_space) -> Function:
     """The values of a matrix that changes along the beam."""
     (s,) = SpatialCoordinate(space.mesh())
     arc = Function(scalar_space).interpolate(s).dat.data_ro_with_halos
-    field = Function(space)
+    field = private(Function(space))
     field.dat.data_wo_with_halos[...] = matrix(arc)
     return field
 

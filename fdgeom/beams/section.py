@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Sequence
-from functools import cached_property
-from numbers import Integral, Real
 
 import numpy as np
-import ufl
 
-from fdgeom.beams.section_sources import SectionSources
-from fdgeom.real import real_array
+from fdgeom.beams.bar_shapes import BarShapes
 from fdgeom.sections.along import MatrixAlong
-from fdgeom.sections.bars import (
-    rectangle_shear_factor,
-    rectangle_torsion_constant,
-    ring_shear_factor,
-)
-from fdgeom.sections.properties import (
-    mass_centre,
-    principal_bending,
-    section_axes,
-    shear_centre,
-    tension_centre,
-    to_body,
-)
-from fdgeom.words import shown
-
-Number = float | ufl.core.expr.Expr
+from fdgeom.sections.drawn_section import DrawnSection
+from fdgeom.sections.matrices import SectionMatrices
+from fdgeom.sections.stations import check_stations
+from fdgeom.sections.table import CONVENTIONS, from_convention, read_json
 
 
-class Section(SectionSources):
+class Section(SectionMatrices, BarShapes):
     """Cross-section of a beam: of two matrices, of a bar's dimensions, or drawn as a mesh.
 
     Parameters
@@ -56,296 +40,149 @@ class Section(SectionSources):
     h = ½⟨μ, D₁⁻¹μ⟩ + ½⟨D₂γ, γ⟩, Chen & Shi (2025), equation (40).
     """
 
-    def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
-        axis = check_axis(axis)
-        self.stiffness = _matrix("stiffness", stiffness)
-        self.inertia = _matrix("inertia", inertia)
-        self.axis = axis
-
-    def __repr__(self) -> str:
-        kind = "constant" if self.is_constant else "varying"
-        return f"<{kind} section along axis {self.axis}>"
-
-    @property
-    def is_constant(self) -> bool:
-        """Whether both matrices are numbers, the same all along the beam."""
-        return isinstance(self.stiffness, np.ndarray) and isinstance(self.inertia, np.ndarray)
-
-    # --- what the matrices tell --------------------------------------------------------------------
-    @cached_property
-    def compliance(self) -> np.ndarray:
-        """Strain from stress resultants, (6, 6), body frame: the inverse of the stiffness."""
-        self._need_numbers("compliance")
-        return np.linalg.inv(self.stiffness)
-
-    @property
-    def _own_compliance(self) -> np.ndarray:
-        """The compliance in the section's own axes: beam's axis, then the transverse two."""
-        T = to_body(self.axis)
-        return T.T @ self.compliance @ T
-
-    @property
-    def shear_centre(self) -> np.ndarray:
-        """Where a transverse force does not twist: two coordinates along the transverse axes."""
-        return shear_centre(self._own_compliance)
-
-    @property
-    def tension_centre(self) -> np.ndarray:
-        """Where an axial force does not bend: two coordinates along the transverse axes."""
-        return tension_centre(self._own_compliance)
-
-    @property
-    def mass_centre(self) -> np.ndarray:
-        """Centre of mass: two coordinates along the transverse axes."""
-        self._need_numbers("mass_centre")
-        T = to_body(self.axis)
-        return mass_centre(T.T @ self.inertia @ T)
-
-    @property
-    def principal_axes(self) -> np.ndarray:
-        """Directions of principal bending in the body frame, rows of (2, 3), the stiffest first."""
-        directions = principal_bending(self._own_compliance)[1]
-        return directions @ section_axes(self.axis)[:, 1:].T
-
-    @property
-    def principal_stiffnesses(self) -> np.ndarray:
-        """Bending stiffnesses about :attr:`principal_axes`, the other resultants being zero."""
-        return principal_bending(self._own_compliance)[0]
-
-    def _need_numbers(self, name: str) -> None:
-        if not self.is_constant:
-            raise ValueError(f"{name}: the section varies along the beam")
-
-    # --- bars of one isotropic material ------------------------------------------------------------
     @classmethod
-    def from_properties(
+    def from_mesh(
         cls,
+        mesh,
+        materials,
         *,
-        area: Number,
-        second_moments: Sequence[Number],
-        torsion_constant: Number | None = None,
-        density: Number,
-        youngs_modulus: Number,
-        poisson_ratio: Number,
-        shear_factor: float | Sequence[float] = 1.0,
+        origin: str | Sequence[float] = (0.0, 0.0),
         axis: int = 0,
-    ) -> Section:
-        """Section of a homogeneous isotropic material from the geometry of its shape.
+        degree: int = 2,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+    ) -> MeshSection:
+        """Section from a drawing: stiffness and inertia of any shape of any elastic materials.
 
         Parameters
         ----------
-        area : float or UFL expression
-            Area A.
-        second_moments : two floats or UFL expressions
-            Second moments of area about the two transverse axes, in increasing order of the axes.
-        torsion_constant : float or UFL expression, optional
-            Torsion constant; the polar moment (the sum of the second moments) if not given.
-        density, youngs_modulus : float or UFL expression
-            Mass per volume ρ and modulus E.
-        poisson_ratio : float
-            Poisson's ratio ν; the shear modulus is G = E/2/(1+ν).
-        shear_factor : float or two floats
-            Timoshenko's shear correction along the two transverse axes.
+        mesh : firedrake.MeshGeometry
+            Triangles or quadrilaterals, straight or curved, in a plane whose coordinates are those
+            along the two transverse axes, in increasing order of the axes.
+        materials : material, or dict
+            `Isotropic`, `Orthotropic`, `Ply`, or another object with ``density`` and
+            ``stress(strain, frame)`` in UFL (3×3, in the axes of the section: along the beam, then
+            the transverse two; the rows of ``frame`` are these axes). One for the whole section, or
+            by tag of cells.
+        origin : two floats, or "tension", "shear", "mass"
+            Where the beam's axis pierces the section: coordinates on the mesh, or that centre.
         axis : {0, 1, 2}
             Material axis along the beam.
-        """
-        axis = check_axis(axis)
-        for name, value in (
-            ("area", area),
-            ("density", density),
-            ("youngs_modulus", youngs_modulus),
-        ):
-            _positive(name, value)
-        if np.ndim(second_moments) == 0 or len(second_moments) != 2:
-            raise ValueError("second_moments must be two, one for each transverse axis")
-        for value in second_moments:
-            _positive("second_moments", value)
-        _check_poisson_ratio(poisson_ratio)
-        factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
-        if len(factors) != 2:
-            raise ValueError("shear_factor must be one number or two, one for each transverse axis")
-        for factor in factors:
-            _positive("shear_factor", factor)
-        polar = second_moments[0] + second_moments[1]
-        torsion = polar if torsion_constant is None else torsion_constant
-        _positive("torsion_constant", torsion)
+        degree : {1, 2, 3, 4}
+            Of the warping. Degree 1 is much too stiff on coarse meshes.
+        solver_parameters, options_prefix
+            PETSc options of the solve for the warping. By default GMRES preconditioned by a direct
+            factor (MUMPS); ``{"pc_type": "gamg"}`` takes algebraic multigrid.
 
-        shear_modulus = youngs_modulus / 2 / (1 + poisson_ratio)
-        first, second = (k for k in range(3) if k != axis)
-        rotation, bending, stretch = [None] * 3, [None] * 3, [None] * 3
-        rotation[axis], rotation[first], rotation[second] = polar, *second_moments
-        bending[axis] = shear_modulus * torsion
-        bending[first], bending[second] = (youngs_modulus * m for m in second_moments)
-        stretch[axis] = youngs_modulus * area
-        stretch[first], stretch[second] = (shear_modulus * area * k for k in factors)
+        Returns
+        -------
+        MeshSection
+            A section with its centres, torsion constant and shear factors, that recovers the stress
+            in three dimensions.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is not as described: a mesh of another kind or in pieces, tags that do
+            not cover it, a material that is not positive definite or locks with degree 1.
+        RuntimeError
+            If the solver gives up, or the solutions are out of balance.
+
+        Notes
+        -----
+        The compliance is the energy of Saint-Venant's six central solutions
+        (`fdgeom.sections.saint_venant`), exact for long prismatic bodies away from their ends.
+        Warping that is restrained (Vlasov's seventh strain of open thin walls) is not in it.
+
+        Examples
+        --------
+        >>> steel = fg.Isotropic(youngs_modulus=2.1e11, poisson_ratio=0.3, density=7850)
+        >>> section = fg.Section.from_mesh(RectangleMesh(8, 8, 0.1, 0.1), steel,
+        ...                                origin="tension")  # doctest: +SKIP
+        """
+        return MeshSection(
+            mesh,
+            materials,
+            origin=origin,
+            axis=axis,
+            degree=degree,
+            solver_parameters=solver_parameters,
+            options_prefix=options_prefix,
+        )
+
+    @classmethod
+    def along(cls, stations: Sequence[tuple[float, Section]]) -> Section:
+        """Section that changes along the beam, interpolated between some.
+
+        Parameters
+        ----------
+        stations : sequence of (s, Section)
+            Sections at arc lengths of the mesh, all about the beam's axis and with the same
+            ``axis``.
+
+        Returns
+        -------
+        Section
+            Stiffness and inertia linear in s between the stations and constant beyond them. Its
+            ``at(s)`` is the section at one place, and ``centres_at(s)`` are the centres at many.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there are fewer than two, at one place, or of different axes.
+
+        Notes
+        -----
+        Drawings are not interpolated, so there is no stress between stations: take that of a drawn
+        section near by under the resultants of the place, ``drawn.recover(beam.stress_at(s))``.
+        """
+        places, sections = check_stations(stations)
         return cls(
-            _diagonal(bending + stretch),
-            _diagonal([density * m for m in rotation] + [density * area] * 3),
+            MatrixAlong(places, np.array([section.stiffness for section in sections])),
+            MatrixAlong(places, np.array([section.inertia for section in sections])),
+            axis=sections[0].axis,
+        )
+
+    @classmethod
+    def from_table(cls, stiffness, inertia, *, convention: str, axis: int | None = None) -> Section:
+        """Section from the 6×6 matrices of another program.
+
+        Parameters
+        ----------
+        stiffness, inertia : (6, 6) array_like
+            As printed there: forces before moments, momentum before angular momentum.
+        convention : {"gxbeam", "vabs", "anba", "becas", "beamdyn"}
+            Whose. GXBeam and VABS have x along the beam; ANBA4, BECAS and BeamDyn z.
+        axis : {0, 1, 2}, optional
+            Material axis along the beam; the same as there by default. Otherwise the axes turn
+            cyclically: x, y, z of BeamDyn are axes 1, 2, 0 for ``axis=0``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a matrix is not as described, or the convention is unknown.
+        """
+        if axis is None:
+            axis = CONVENTIONS.get(convention, 0)
+        return cls(
+            from_convention("stiffness", stiffness, convention, axis),
+            from_convention("inertia", inertia, convention, axis),
             axis=axis,
         )
 
     @classmethod
-    def rectangle(
-        cls,
-        width: Number,
-        height: Number,
-        *,
-        torsion_constant: Number | None = None,
-        shear_factor: Number | Sequence[Number] | None = None,
-        axis: int = 0,
-        **material,
-    ) -> Section:
-        """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
-
-        The transverse axes count in increasing order: for ``axis=1`` the width lies along axis 0
-        and the height along axis 2. Torsion constant and shear factors are those of Saint-Venant's
-        solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
-        polar moment and 1). ``material``: see :meth:`from_properties`.
-        """
-        _positive("width", width)
-        _positive("height", height)
-        if torsion_constant is None:
-            torsion_constant = rectangle_torsion_constant(width, height)
-        nu = _poisson_ratio(material)
-        if shear_factor is None:
-            shear_factor = (
-                rectangle_shear_factor(width, height, nu),
-                rectangle_shear_factor(height, width, nu),
+    def load(cls, path: str | os.PathLike) -> Section:
+        """A section written by :meth:`save`."""
+        data = read_json(path)
+        if "stations" in data:
+            return cls.along(
+                [
+                    (at["s"], cls(at["stiffness"], at["inertia"], axis=data["axis"]))
+                    for at in data["stations"]
+                ]
             )
-        area = width * height
-        return cls.from_properties(
-            area=area,
-            second_moments=(area * height**2 / 12, area * width**2 / 12),
-            torsion_constant=torsion_constant,
-            shear_factor=shear_factor,
-            axis=axis,
-            **material,
-        )
-
-    @classmethod
-    def circle(
-        cls,
-        radius: Number,
-        *,
-        shear_factor: Number | Sequence[Number] | None = None,
-        axis: int = 0,
-        **material,
-    ) -> Section:
-        """Full circle of the given radius.
-
-        The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
-        (until version 0.1 it was 1). ``material``: see :meth:`from_properties`.
-        """
-        _positive("radius", radius)
-        return cls._ring(radius, 0.0, shear_factor, axis, material)
-
-    @classmethod
-    def tube(
-        cls,
-        outer_radius: Number,
-        inner_radius: Number,
-        *,
-        shear_factor: Number | Sequence[Number] | None = None,
-        axis: int = 0,
-        **material,
-    ) -> Section:
-        """Circular tube.
-
-        The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
-        was 1). ``material``: see :meth:`from_properties`.
-        """
-        _positive("outer_radius", outer_radius)
-        _positive("inner_radius", inner_radius)
-        numbers = not any(isinstance(r, ufl.core.expr.Expr) for r in (outer_radius, inner_radius))
-        if numbers and inner_radius >= outer_radius:
-            raise ValueError("inner_radius must be smaller than outer_radius")
-        return cls._ring(outer_radius, inner_radius, shear_factor, axis, material)
-
-    @classmethod
-    def _ring(cls, outer, inner, shear_factor, axis, material) -> Section:
-        nu = _poisson_ratio(material)
-        if shear_factor is None:
-            shear_factor = ring_shear_factor(outer, inner, nu)
-        moment = math.pi / 4 * (outer**4 - inner**4)
-        return cls.from_properties(
-            area=math.pi * (outer**2 - inner**2),
-            second_moments=(moment, moment),
-            shear_factor=shear_factor,
-            axis=axis,
-            **material,
-        )
+        return cls(data["stiffness"], data["inertia"], axis=data["axis"])
 
 
-def check_positive_definite(name: str, matrices: np.ndarray) -> None:
-    """Raise ``ValueError`` unless all matrices (..., 6, 6) are symmetric positive definite."""
-    if not np.all(np.isfinite(matrices)):
-        raise ValueError(f"{name} must be finite everywhere along the beam")
-    transposed = np.swapaxes(matrices, -1, -2)
-    # Round-off of an assembled stiffness is a few units in the last place; 1e-10 is a wrong entry.
-    if np.abs(matrices - transposed).max() > 1e-10 * np.abs(matrices).max():
-        raise ValueError(f"{name} must be symmetric")
-    least = np.linalg.eigvalsh((matrices + transposed) / 2)[..., 0].min()
-    if not least > 0:
-        raise ValueError(
-            f"{name} must be positive definite: its least eigenvalue is {least:.3g} "
-            "(a negative or zero density, modulus or dimension?)"
-        )
-
-
-def _matrix(name: str, value):
-    if isinstance(value, MatrixAlong):
-        check_positive_definite(name, value.matrices)
-        return value
-    if isinstance(value, ufl.core.expr.Expr):
-        if value.ufl_shape != (6, 6):
-            raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
-        return value
-    try:
-        matrix = real_array(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a 6×6 array of numbers or a UFL expression") from None
-    if matrix.shape != (6, 6):
-        raise ValueError(f"{name} must have shape (6, 6), not {matrix.shape}")
-    check_positive_definite(name, matrix)
-    return (matrix + matrix.T) / 2
-
-
-def check_axis(axis) -> int:
-    """``axis`` as an int; ``ValueError`` unless it is 0, 1 or 2."""
-    if not isinstance(axis, Integral) or isinstance(axis, bool) or axis not in (0, 1, 2):
-        raise ValueError(
-            f"axis must be 0, 1 or 2 (the material axis along the beam), not {shown(axis)}"
-        )
-    return int(axis)
-
-
-def _check_poisson_ratio(value) -> None:
-    if isinstance(value, ufl.core.expr.Expr):
-        return
-    if not isinstance(value, Real):
-        raise TypeError(f"poisson_ratio must be a number, not {shown(value)}")
-    if not -1 < value <= 0.5:
-        raise ValueError(f"poisson_ratio must lie above -1 and not above 0.5, not {shown(value)}")
-
-
-def _poisson_ratio(material: dict):
-    """That of keywords, checked; zero where it is missing, which `from_properties` will say."""
-    value = material.get("poisson_ratio", 0.0)
-    _check_poisson_ratio(value)
-    return value
-
-
-def _diagonal(entries: list):
-    if any(isinstance(e, ufl.core.expr.Expr) for e in entries):
-        return ufl.as_matrix([[entries[i] if i == j else 0 for j in range(6)] for i in range(6)])
-    return np.diag(np.array(entries, dtype=float))
-
-
-def _positive(name: str, value) -> None:
-    if isinstance(value, ufl.core.expr.Expr):
-        return
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number and not (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"):
-        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, not {shown(value)}")
+class MeshSection(DrawnSection, Section):
+    """A section made by :meth:`Section.from_mesh`."""

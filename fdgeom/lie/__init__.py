@@ -2,7 +2,8 @@
 
 `so3`, `quaternion` and `se3` take and return UFL expressions; `arrays` has modules of the same
 names for NumPy arrays of any leading shape, and the prefix product of a chain of poses. `groups`
-has what a time stepper needs of a group: `groups.SO3`, `groups.R3xSO3`, `groups.SE3`.
+has what a time stepper needs of a group: `groups.SO3`, `groups.R3xSO3`, `groups.SE3`. Meshes,
+Functions and forms do not belong here: formulas only.
 
 Vectors of R^6 have the rotation first and the translation last, quaternions their scalar first.
 Tangent maps are left trivialised: they give velocities in the body frame. An argument of another

@@ -6,6 +6,9 @@
 - restart: `Checkpoint` (during a run), `save`, `resume`
 - pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`, `plot_section`, `plot_solid`;
   `space_axes` for one's own
+
+Of a system it asks what :class:`fdgeom.systems.system.System` says and no more. It changes no state
+but when it resumes one.
 """
 
 from .checkpoint import Checkpoint, resume, save

@@ -12,12 +12,13 @@ import numpy as np
 from firedrake import CheckpointFile, Function, FunctionSpace
 
 from fdgeom.clock import Clock
+from fdgeom.collective import on_root
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers.petsc_words import reason
 from fdgeom.taping import not_taped
 from fdgeom.words import brief
 
-from .collective import as_path, check_stepper, on_root, positive_integer, writable_file
+from .arguments import as_path, check_stepper, positive_integer, writable_file
 from .finite import require_finite_functions
 from .identity import bits, differences, identity
 from .room import check_room

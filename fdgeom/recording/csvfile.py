@@ -8,7 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .collective import as_path, on_root, writable_file
+from fdgeom.collective import on_root
+
+from .arguments import as_path, writable_file
 
 
 def header(sample: dict) -> list[str]:

@@ -11,7 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from firedrake import COMM_WORLD
 
-from .collective import on_root, writable_file
+from fdgeom.collective import on_root
+
+from .arguments import writable_file
 from .csvfile import header, row
 
 

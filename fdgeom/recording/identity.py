@@ -26,7 +26,7 @@ def identity(stepper) -> dict:
         the forms of the system's ``equations()``; "numbers": constants and fields in these.
     """
     system = stepper.system
-    forms = getattr(system, "equations", dict)()
+    forms = system.equations()
     return {
         "method": {"class": type(stepper).__name__, **_parameters(stepper)},
         "system": {"class": type(system).__name__, **_parameters(system)},

@@ -44,7 +44,7 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
 
 
 def _provided(system, method: str, monitor: str) -> dict:
-    provided = getattr(system, method, dict)()
+    provided = getattr(system, method)()
     if not provided:
         raise TypeError(
             f"{monitor} needs a system with {method}(), and {type(system).__name__} has none"
@@ -131,7 +131,7 @@ class ConstraintDefect:
 
     def bind(self, system) -> None:
         """TypeError if the system has no constraints."""
-        if getattr(system, "constraint", None) is None:
+        if system.constraint is None:
             raise TypeError(
                 "ConstraintDefect() needs a system with constraints, and "
                 f"{type(system).__name__} has none"

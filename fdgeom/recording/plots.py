@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .collective import positive_integer
+from .arguments import positive_integer
 from .history import History
 from .snapshots import Snapshots
 from .space import space_axes, trim

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from .collective import on_root
+from fdgeom.collective import on_root
 
 # What the mesh takes in a restart file, by a little more than was seen.
 _BYTES_A_CELL = 170

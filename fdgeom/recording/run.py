@@ -13,8 +13,8 @@ from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
+from .arguments import check_stepper, positive_integer
 from .checkpoint import Checkpoint
-from .collective import check_stepper, positive_integer
 from .csvfile import CSVFile, header
 from .finite import require_finite_sample
 from .history import History

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fdgeom.sections.mesh_section import MeshSection
+from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.tessellation import Tessellation
 
 from .plots import _pyplot
@@ -19,7 +19,7 @@ CENTRES = {"tension_centre": ("o", "black"), "shear_centre": ("x", "tab:red"),
 
 
 def plot_section(
-    section: MeshSection,
+    section: DrawnSection,
     field=None,
     *,
     component: tuple[int, int] | None = None,
@@ -52,7 +52,7 @@ def plot_section(
     -------
     matplotlib Axes, or None on ranks other than 0
     """
-    if not isinstance(section, MeshSection):
+    if not isinstance(section, DrawnSection):
         raise TypeError("section must be one that is drawn: made by fdgeom.Section.from_mesh")
     cut = Tessellation(section.mesh, section.element)
     values, names = _field_values(section, cut, field, component)

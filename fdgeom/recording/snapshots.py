@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 
-from .collective import positive_integer
+from .arguments import positive_integer
 
 
 class Snapshots:

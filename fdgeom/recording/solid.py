@@ -18,11 +18,11 @@ from firedrake import (
 )
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.chain import Line
 from fdgeom.lie.arrays import quaternion
+from fdgeom.numbering import Numbering
+from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.elasticity import broken_element
 from fdgeom.sections.failure import VonMises
-from fdgeom.sections.mesh_section import MeshSection
 from fdgeom.sections.tessellation import Tessellation
 
 
@@ -50,13 +50,13 @@ class Solid:
         if not isinstance(beam, Beam):
             raise TypeError(f"a solid is drawn of a fdgeom.Beam, not of {type(beam).__name__}")
         section = beam.section
-        if not isinstance(section, MeshSection):
+        if not isinstance(section, DrawnSection):
             raise TypeError(
                 "a solid needs a section that is drawn: make it by fdgeom.Section.from_mesh"
             )
         self.beam, self.section = beam, section
         self.cut = cut = Tessellation(section.mesh, section.element)
-        self._line = Line(beam.position)
+        self._nodes = Numbering(beam.position.function_space())
         transverse = [k for k in range(3) if k != section.axis]
         self._places = np.zeros((*cut.places.shape[:2], 3))
         self._places[..., transverse] = cut.places - section.origin
@@ -70,15 +70,15 @@ class Solid:
     @property
     def stations(self) -> np.ndarray:
         """Arc lengths of the stations."""
-        return self._line.arc
+        return self._nodes.coordinates
 
     def resultants(self) -> np.ndarray:
         """Moment and force at the stations, (stations, 6), from the strain of the beam."""
-        return self.beam.stress_at(self._line.arc)
+        return self.beam.stress_at(self._nodes.coordinates)
 
     def places(self, resultants: np.ndarray) -> np.ndarray:
         """Places in space, (stations, cells, nodes, 3)."""
-        x, q = self._line.gather(self.beam.position), self._line.gather(self.beam.orientation)
+        x, q = self._nodes.gather(self.beam.position), self._nodes.gather(self.beam.orientation)
         body = self._places + np.tensordot(resultants, self._warping, axes=1)
         return x[:, None, None] + np.einsum("sij,scnj->scni", quaternion.matrix(q), body)
 

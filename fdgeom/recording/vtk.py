@@ -11,7 +11,9 @@ import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
-from .collective import as_path, on_root, positive_integer, writable_file
+from fdgeom.collective import on_root
+
+from .arguments import as_path, positive_integer, writable_file
 from .interpolated import common_element, following
 
 
@@ -123,7 +125,7 @@ class VTKOutput:
         self._functions = [self._carried(n, f, element) for n, f in fields.items()]
         if element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
             self._topology = _curved_topology(FunctionSpace(self._mesh, element))
-        drawn_cells = getattr(system, "output_cells", lambda: None)()
+        drawn_cells = system.output_cells()
         if drawn_cells is not None:
             self._topology = _part_of_topology(FunctionSpace(self._mesh, element), drawn_cells)
 
@@ -131,7 +133,7 @@ class VTKOutput:
         """Write one frame at the stepper's time."""
         if self._position is not None:
             self._source.dat.data_wo[...] = self._system.output_coordinates().dat.data_ro
-        getattr(self._system, "refresh_output", lambda: None)()
+        self._system.refresh_output()
         for update in self._updates:
             update()
         self._file.write(*(self._functions or [self._mesh]), time=float(stepper.t))

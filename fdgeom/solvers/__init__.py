@@ -1,4 +1,8 @@
-"""PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates."""
+"""PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates.
+
+Forms in, values out, with options and failures told in words. Nothing here knows a system, a step or
+a time.
+"""
 
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.local_newton import LocalNewton

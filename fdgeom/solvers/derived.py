@@ -15,6 +15,7 @@ from fdgeom.solvers.data import Snapshot
 from fdgeom.taping import refuse_annotation
 
 _ATTRIBUTE = "_fdgeom_derived"
+_PRIVATE = "_fdgeom_private"
 
 
 class Sources:
@@ -68,9 +69,37 @@ def _read_by(things) -> tuple[list[Function], list[Constant]]:
     return list(functions), list(constants.values())
 
 
+def read_in(*things: Form | Expr) -> tuple[Function | Constant, ...]:
+    """The Functions and Constants in forms or expressions that somebody else may change, each once.
+
+    Those that derived functions there come from too, and these themselves unless they are private;
+    neither the coordinates of meshes nor what :func:`private` has marked.
+    """
+    found: dict[int, Function | Constant] = {}
+
+    def read(functions, constants) -> None:
+        found.update((id(c), c) for c in constants)
+        for function in functions:
+            derived = derived_of(function)
+            if not (_is_place(function) or (derived is not None and derived.private)):
+                found[id(function)] = function
+            if derived is not None:
+                read(derived.sources.functions, derived.sources.constants)
+
+    read(*_read_by(things))
+    return tuple(f for f in found.values() if not hasattr(f, _PRIVATE))
+
+
+def private(value: Function | Constant) -> Function | Constant:
+    """Mark what fdgeom made of numbers, and nobody changes: it is returned."""
+    setattr(value, _PRIVATE, True)
+    return value
+
+
 def _is_place(function: Function) -> bool:
     """Whether a function holds the coordinates of its mesh."""
-    return function is function.function_space().mesh().coordinates
+    space = function.function_space()
+    return len(space) == 1 and function is space.mesh().coordinates
 
 
 def _is_real(function: Function) -> bool:
@@ -106,10 +135,11 @@ class Derived:
     ) -> None:
         self.private = private
         self._above = derived_in(*sources)
-        self._sources = Sources(*sources)
+        #: What they are made from.
+        self.sources = Sources(*sources)
         self._make = make
         # Made from meshes alone: their versions are quicker to compare, and steps are short.
-        self._meshes = None if self.follows_a_user else [f.dat for f in self._sources.functions]
+        self._meshes = None if self.follows_a_user else [f.dat for f in self.sources.functions]
         self._versions: list[int] | None = None
         self.refresh()
         for target in targets:
@@ -126,24 +156,16 @@ class Derived:
             self._make()
             self._versions = versions
             return
-        if self._sources.changed():
+        if self.sources.changed():
             self._make()
-            self._sources.take()
-
-    @property
-    def constants(self) -> list[Constant]:
-        """The Constants that it is made from in the end."""
-        found = list(self._sources.constants)
-        for derived in self._above:
-            found += derived.constants
-        return found
+            self.sources.take()
 
     @property
     def follows_a_user(self) -> bool:
         """Whether it is made from more than meshes: from what somebody else may change."""
-        plain = [f for f in self._sources.functions if derived_of(f) is None and not _is_place(f)]
+        plain = [f for f in self.sources.functions if derived_of(f) is None and not _is_place(f)]
         above = any(d.follows_a_user or not d.private for d in self._above)
-        return bool(plain or self._sources.constants) or above
+        return bool(plain or self.sources.constants) or above
 
 
 def derived_of(function: Function) -> Derived | None:
@@ -165,10 +187,7 @@ def refresh(*things: Form | Expr) -> None:
 
 def all_constants(*things: Form | Expr) -> list[Constant]:
     """The Constants in forms or expressions, and those that derived functions there come from."""
-    found = [c for thing in things for c in extract_firedrake_constants(thing)]
-    for derived in derived_in(*things):
-        found += derived.constants
-    return found
+    return [c for c in read_in(*things) if isinstance(c, Constant)]
 
 
 class Interpolation:

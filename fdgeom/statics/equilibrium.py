@@ -9,7 +9,7 @@ import numpy as np
 from firedrake import Function, TestFunction, dot
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.configuration import check_poses
+from fdgeom.beams.rod.poses import check_poses
 from fdgeom.errors import LoadStepFailed
 from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers.assembly import VectorAssembly
@@ -79,7 +79,7 @@ class StaticEquilibrium:
         check_beam(beam)
         self.beam = beam
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
-        check_poses(beam)
+        check_poses(beam.position, beam.orientation)
         self._problem = EquilibriumProblem(beam)
         held = sum(len(end.components) for end in self._problem.ends)
         if held < 3:

@@ -9,8 +9,8 @@ from firedrake import Function
 from scipy.sparse.linalg import ArpackError
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.configuration import check_poses
 from fdgeom.beams.ends import HeldEnd
+from fdgeom.beams.rod.poses import check_poses
 from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.pencil import Pencil, pencil
@@ -75,7 +75,7 @@ class VibrationModes:
             raise ValueError(
                 f"number must be a whole number from 1 to {count - 2} for this beam, not {number!r}"
             )
-        check_poses(beam)
+        check_poses(beam.position, beam.orientation)
         found = pencil(beam, finite_number("load", load), free)
         values, vectors, round_off = _lowest(found, int(number))
         # Signs and turns within a multiple eigenvalue may differ between processes.

@@ -1,4 +1,8 @@
-"""Maps from one state to the next, a file for each family."""
+"""Maps from one state to the next, a file for each family.
+
+A method says which solves a step is made of; what it moves says what is solved. Forms of one kind of
+system do not belong here, nor loops over steps with output (:mod:`fdgeom.recording`).
+"""
 
 from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha
 from fdgeom.steppers.alpha.generalized_alpha import GeneralizedAlpha

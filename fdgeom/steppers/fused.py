@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
+from fdgeom.solvers.compiled.program import Program
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.compiled.unit import REASONS, Program, Unit
+from fdgeom.solvers.compiled.unit import REASONS, Unit
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.derived import all_constants
 

@@ -1,6 +1,7 @@
 """What is moved, in general: Poisson, constrained and second-order systems, rigid bodies, Chaplygin.
 
-Beams are systems too; they live in :mod:`fdgeom.beams`. Nothing here knows how time is discretised.
+`system` says what every one answers. Beams are systems too; they live in :mod:`fdgeom.beams`.
+Nothing here knows how time is discretised.
 """
 
 from fdgeom.systems.chaplygin import ChaplyginSystem

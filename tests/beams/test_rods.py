@@ -23,12 +23,13 @@ from verification.beams import INERTIA, SOFT, STIFFNESS, along, set_random, unev
 from verification.numpy_beam import hat
 
 import fdgeom as fg
-from fdgeom.beams.configuration import check_poses, point_density
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.rod import Rod, straight
 from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import body_translation
+from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.lie.arrays import quaternion as arrays
 from fdgeom.lie.groups import R3xSO3
@@ -410,10 +411,10 @@ def test_poses_are_checked():
     beam = bent()
     beam.orientation.dat.data_wo[1] *= -1
     with pytest.raises(ValueError, match=r"^orientation: neighbouring nodes differ by half a turn"):
-        check_poses(beam)
+        check_poses(beam.position, beam.orientation)
     beam.orientation.dat.data_wo[1] *= 2
     with pytest.raises(ValueError, match="unit quaternions"):
-        check_poses(beam)
+        check_poses(beam.position, beam.orientation)
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,14 @@ from firedrake import (
 )
 
 from fdgeom.errors import StepFailed
+from fdgeom.systems.system import System
 
 
-class Oscillators:
+class Oscillators(System):
     """q' = p, p' = -q in every cell: (p² + q²)/2 is kept, the flow is a rotation."""
 
     def __init__(self, cells=3, mesh=None):
-        self.mesh = mesh or IntervalMesh(cells, float(cells))
+        super().__init__(mesh or IntervalMesh(cells, float(cells)))
         space = FunctionSpace(self.mesh, "DG", 0)
         (s,) = SpatialCoordinate(self.mesh)
         self.q = Function(space, name="q").interpolate(1 + s)
@@ -47,24 +48,21 @@ class Oscillators:
             "energy": kinetic + potential,
         }
 
-    def momenta(self):
-        return {}
+    def all_forms(self):
+        return tuple(self.energies().values())
 
-    def casimirs(self):
-        return {}
+    def check_start(self):
+        pass
 
     def output_fields(self):
         return {"q": self.q, "radius": sqrt(self.q**2 + self.p**2)}
 
-    def output_coordinates(self):
-        return None
 
-
-class Rod:
+class Rod(System):
     """The hooks of a beam; its motion is a made-up map of each node and each cell."""
 
     def __init__(self, cells=4, degree=1, mesh=None, variant=None):
-        self.mesh = mesh or IntervalMesh(cells, 2.0)
+        super().__init__(mesh or IntervalMesh(cells, 2.0))
         cg = VectorFunctionSpace(self.mesh, "CG", degree, dim=6)
         dg = VectorFunctionSpace(self.mesh, "DG", degree - 1, dim=6, variant=variant)
         self.state = Function(dg * cg, name="state")
@@ -84,6 +82,12 @@ class Rod:
             "position": self.position,
             "orientation": self.orientation,
         }
+
+    def all_forms(self):
+        return tuple(self.energies().values())
+
+    def check_start(self):
+        pass
 
     def energies(self):
         return {"energy": 0.5 * dot(self.momentum, self.momentum) * dx}

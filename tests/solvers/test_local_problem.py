@@ -25,8 +25,9 @@ from firedrake import (
 
 from fdgeom import measures
 from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem
+from fdgeom.solvers.compiled.program import Program
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.compiled.unit import Program, Unit
+from fdgeom.solvers.compiled.unit import Unit
 
 LENGTH, CELLS = 1.7, 11
 

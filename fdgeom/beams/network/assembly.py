@@ -10,9 +10,9 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity, check_end
-from fdgeom.beams.bracket_form import BeamInSpace
+from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import HeldNodes, Hold
-from fdgeom.beams.identity import assembly_parameters
+from fdgeom.beams.identity import beam_parameters, with_kind
 from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.joint import Joint, Prismatic
 from fdgeom.beams.network.joint_constraint import JointConstraint
@@ -20,7 +20,7 @@ from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.multiplier_nodes import owners
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
-from fdgeom.beams.network.places import Place
+from fdgeom.beams.network.places import Ground, Place
 from fdgeom.beams.rod.loads import Gravity, check_loads
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.lie import arrays
@@ -103,7 +103,9 @@ class Assembly(RodMotion):
                     f"loads: {load!r} acts on one beam; give it to that beam. Here is gravity on all"
                 )
         self.network = network = Network(self.beams, joints)
-        self._links = [BeamInSpace(beam, alone=False) for beam in self.beams]
+        self._links = [
+            FollowingFields(beam, beam.rod, beam.agreement, alone=False) for beam in self.beams
+        ]
         for link in self._links:
             link.prepare()
         position, orientation = self._start()
@@ -241,7 +243,31 @@ class Assembly(RodMotion):
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self) -> dict[str, object]:
-        return assembly_parameters(self)
+        """Its beams, joints, bodies and common loads."""
+        beams = list(self.beams)
+
+        def where(place) -> str:
+            return (
+                "ground"
+                if isinstance(place, Ground)
+                else f"{place} of beam {beams.index(place.beam)}"
+            )
+
+        joints = () if self.joints is None else self.joints.joints
+        found = {
+            f"{name} of beam {k}": value
+            for k, beam in enumerate(beams)
+            for name, value in beam_parameters(beam).items()
+        }
+        found |= {
+            f"joint {k}": with_kind(j) | {"first": where(j.first), "second": where(j.second)}
+            for k, j in enumerate(joints)
+        }
+        found |= {
+            f"body {k}": {"at": where(body.at), "inertia": np.array(body.matrix)}
+            for k, body in enumerate(self.bodies)
+        }
+        return found | {"gravity": [with_kind(load) for load in self.common_loads]}
 
     def output_fields(self) -> dict[str, Expr]:
         """Those of a beam, and ``beam``: the number of the beam that a cell is a piece of."""

@@ -8,6 +8,7 @@ import numpy as np
 from firedrake import TestFunction, TrialFunction, assemble
 from mpi4py import MPI
 from petsc4py import PETSc
+from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.network.joint_set import JointSet
@@ -36,6 +37,10 @@ class JointConstraint:
         self._motion, self._joints = motion, joints
         self.space = joints.space
         self._held: dict[str, object] = {}
+
+    def forms(self) -> tuple[Form, ...]:
+        """What states it."""
+        return (self._joints.value(TestFunction(self.space), self._motion.configuration),)
 
     def _values(self, name: str) -> np.ndarray:
         motion, joints = self._motion, self._joints

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -19,71 +17,11 @@ from firedrake import (
 from firedrake.mesh import plex_from_cell_list
 from ufl.core.expr import Expr
 
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joint import Joint
 from fdgeom.beams.network.places import Ground, Place
-from fdgeom.solvers.derived import Derived
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
-
-
-class Numbering:
-    """Numbers the nodes of a function space on a mesh of intervals by their coordinates.
-
-    Values of all nodes go in and out as arrays in the order of the coordinates, the same on every
-    rank.
-
-    Parameters
-    ----------
-    mesh : firedrake.MeshGeometry
-        Interval mesh in one dimension.
-
-    Attributes
-    ----------
-    coordinates : numpy.ndarray
-        Of all nodes, increasing.
-    nodes : numpy.ndarray of int
-        Number of each local node, ghosts included.
-    """
-
-    def __init__(self, mesh) -> None:
-        self.comm = mesh.comm
-        place = Function(FunctionSpace(mesh, "CG", 1)).interpolate(SpatialCoordinate(mesh)[0])
-        self.coordinates = np.sort(np.concatenate(self.comm.allgather(place.dat.data_ro)))
-        local = place.dat.data_ro_with_halos
-        middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
-        self.nodes = np.searchsorted(middles, local)
-        self._owned = self.nodes[: place.dat.dataset.size]
-        self._space = place.function_space()
-
-    @cached_property
-    def pairs(self) -> np.ndarray:
-        """Numbers of the two nodes of each local cell, the smaller first; halo cells too."""
-        return np.sort(self.nodes[self._space.cell_node_map().values_with_halo], axis=1)
-
-    def gather(self, function: Function) -> np.ndarray:
-        """The values at all nodes, on every rank."""
-        own = function.dat.data_ro
-        found = np.empty((len(self.coordinates), *own.shape[1:]))
-        if self.comm.size == 1:
-            found[self._owned] = own
-            return found
-        for index, values in self.comm.allgather((self._owned, np.array(own))):
-            found[index] = values
-        return found
-
-    def scatter(self, values: np.ndarray, function: Function) -> None:
-        """Put values of all nodes into a function."""
-        function.dat.data_wo_with_halos[...] = values[self.nodes]
-
-    def gather_cells(self, function: Function) -> np.ndarray:
-        """Values of a DG0 function on the mesh of one beam, in the order of the cells."""
-        dofs = function.function_space().cell_node_map().values[:, 0]
-        own, first = function.dat.data_ro[dofs], self.pairs[: len(dofs), 0]
-        found = np.empty((len(self.coordinates) - 1, *own.shape[1:]))
-        for index, values in self.comm.allgather((first, np.array(own))):
-            found[index] = values
-        return found
+from fdgeom.numbering import Numbering
+from fdgeom.solvers.derived import Derived, private
 
 
 class Network:
@@ -94,7 +32,7 @@ class Network:
 
     Parameters
     ----------
-    beams : sequence of Beam
+    beams : sequence of BeamFields
         The beams.
     joints : sequence of Joint
         The joints.
@@ -111,8 +49,8 @@ class Network:
         Numbers of the nodes at the first and second place of each joint.
     """
 
-    def __init__(self, beams: Sequence[Beam], joints: Sequence[Joint]) -> None:
-        self.beams = [Numbering(beam.mesh) for beam in beams]
+    def __init__(self, beams: Sequence[BeamFields], joints: Sequence[Joint]) -> None:
+        self.beams = [Numbering(FunctionSpace(beam.mesh, "CG", 1)) for beam in beams]
         self._index = {id(beam): k for k, beam in enumerate(beams)}
         self.starts = np.cumsum([0, *(len(n.coordinates) for n in self.beams)])
         self.ends = self._joined(joints)
@@ -129,7 +67,7 @@ class Network:
         self.owner = np.repeat(np.arange(len(pieces)), [len(p) for p in pieces])
         plex = plex_from_cell_list(1, self.cells, coordinates[:, None], beams[0].mesh.comm)
         self.mesh = Mesh(plex, dim=1)
-        self.numbering = Numbering(self.mesh)
+        self.numbering = Numbering(FunctionSpace(self.mesh, "CG", 1))
         size = len(coordinates)
         keys = self.cells[:, 0] * size + self.cells[:, 1]
         order = np.argsort(keys)
@@ -174,14 +112,14 @@ class Network:
     # --- fields ------------------------------------------------------------------------------------
     def nodal(self, values: np.ndarray, name: str) -> Function:
         """A CG1 function from its values at all nodes (scalars or vectors)."""
-        function = Function(self._space("CG", 1, values), name=name)
+        function = private(Function(self._space("CG", 1, values), name=name))
         self.numbering.scatter(values, function)
         return function
 
     def cellwise(self, values: np.ndarray, name: str) -> Function:
         """A DG0 function from its values in all cells."""
         space = self._space("DG", 0, values)
-        function = Function(space, name=name)
+        function = private(Function(space, name=name))
         self._put_cells(values, function)
         return function
 
@@ -218,7 +156,7 @@ class Network:
         flat = values.reshape(len(values), -1)
         varies = np.flatnonzero(np.any(flat != flat[0], axis=0))
         fixed = flat[0]
-        constant = Constant(fixed)
+        constant = private(Constant(fixed))
         field = None
         if len(varies):
             field = (self.cellwise if cells else self.nodal)(flat[:, varies], name)

@@ -11,15 +11,16 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.configuration import point_density
 from fdgeom.beams.network.bodies import PointBody
-from fdgeom.beams.network.network import Network, Numbering
+from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.part_loads import LoadInNetwork
 from fdgeom.beams.network.places import Place
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod_of_beam import point_density
+from fdgeom.numbering import Numbering
 from fdgeom.solvers.derived import derived_of, sampled
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fdgeom.beams.fields import BeamFields
 from fdgeom.words import shown
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
 
 @dataclass(frozen=True)
@@ -20,13 +17,13 @@ class Place:
 
     Attributes
     ----------
-    beam : Beam
+    beam : BeamFields
         The beam.
     at : "left", "right" or float
         An end, or the arc length of a node.
     """
 
-    beam: Beam
+    beam: BeamFields
     at: str | float
 
     def __post_init__(self) -> None:

@@ -18,7 +18,6 @@ from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.support_forces import Forces, SolvedForces
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.motion import Motion
@@ -151,17 +150,11 @@ class RodMotion(Motion):
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,)."""
-        return self._vector("linear_momentum")
+        return self._momentum_named("linear_momentum")
 
     def angular_momentum(self) -> np.ndarray:
         """Total angular momentum about the origin, in space, shape (3,)."""
-        return self._vector("angular_momentum")
-
-    def _vector(self, name: str) -> np.ndarray:
-        key = f"assemblers of {name}"
-        if key not in self._held:
-            self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
-        return np.array([a.assemble() for a in self._held[key]])
+        return self._momentum_named("angular_momentum")
 
     # --- forces ----------------------------------------------------------------------------------
     @cached_property

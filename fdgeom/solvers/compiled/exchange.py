@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING
 
 import numpy as np
 from firedrake.halo import _get_mtype
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout
+from fdgeom.solvers.compiled.program import Program
 from fdgeom.solvers.compiled.structs import Exchange, ExchangedField, FieldPointer
 
-if TYPE_CHECKING:
-    from fdgeom.solvers.compiled.unit import Unit
 
-
-def make_exchange(unit: Unit) -> tuple[Exchange | None, dict[int, tuple[int, int]]]:
-    """The exchange of a unit (None on one rank), and the first and number of its
-    entries that each phase needs.
+def make_exchange(
+    program: Program, layout: ChainLayout | DirectLayout
+) -> tuple[Exchange | None, dict[int, tuple[int, int]], list]:
+    """The exchange of a program's fields (None on one rank), the first and number of its entries
+    that each phase needs, and what must stay alive beside them.
 
     Nodes are solved by their owners, so their ghosts are stale afterwards; cells by every rank that
     sees them.
     """
-    program, comm = unit.program, unit.comm
+    comm = program.mesh.comm
     if comm.size == 1:
-        return None, {}
-    entries, numbers = [], {}
+        return None, {}, []
+    entries, numbers, keep = [], {}, []
     for phase, description in enumerate(program.phases):
         shared = [f for f in description.solved if description.nodal]
         if shared:
             numbers[phase] = len(entries), len(shared)
-            entries += [_entry(unit, f) for f in shared]
+            entries += [_entry(program, layout, f, keep) for f in shared]
     fields = (ExchangedField * max(len(entries), 1))(*entries)
     library = ctypes.CDLL(PETSc.__file__)  # its dependencies are PETSc's and MPI's libraries
 
@@ -48,32 +48,31 @@ def make_exchange(unit: Unit) -> tuple[Exchange | None, dict[int, tuple[int, int
         comm=MPI._handleof(comm),
         fields=ctypes.cast(fields, ctypes.c_void_p),
     )
-    unit._keep.append(fields)
-    return made, numbers
+    return made, numbers, [*keep, fields]
 
 
-def _entry(unit: Unit, function) -> ExchangedField:
+def _entry(program: Program, layout, function, keep: list) -> ExchangedField:
     space = function.function_space()
     forest = space.dof_dset.halo.sf
     kind, _ = _get_mtype(function.dat)
-    values = unit.layout.fields[unit.program.tables.field(function)].array
-    unit._keep += [forest, kind]
+    values = layout.fields[program.tables.field(function)].array
+    keep += [forest, kind]
     made = ExchangedField(
         sf=forest.handle,
         unit=MPI._handleof(kind),
         values=values.ctypes.data,
         size=space.block_size,
     )
-    if unit.is_chain:
-        number = unit.program.tables.space(function)
+    if layout.is_chain:
+        number = program.tables.space(function)
         total, owned = space.node_set.total_size, space.node_set.size
         wanted = np.flatnonzero(forest.computeDegree()[:total] > 0)
         ghosts = np.arange(owned, total)
         lists = [np.ascontiguousarray(a, dtype=np.int32) for a in (
-            wanted, unit.layout.number(number, wanted), ghosts, unit.layout.number(number, ghosts),
+            wanted, layout.number(number, wanted), ghosts, layout.number(number, ghosts),
         )]  # fmt: skip
-        unit._keep += lists
+        keep += lists
         made.sends, made.ghosts = len(wanted), len(ghosts)
         made.send_at, made.send_from, made.ghost_at, made.ghost_to = (a.ctypes.data for a in lists)
-        made.chain = FieldPointer(*unit.layout.pointer(unit.program.tables.field(function)))
+        made.chain = FieldPointer(*layout.pointer(program.tables.field(function)))
     return made

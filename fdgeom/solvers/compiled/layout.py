@@ -21,7 +21,7 @@ _LINE = 8
 class DirectLayout:
     """Values where Firedrake keeps them, found through the maps from cells to nodes."""
 
-    flags: tuple[str, ...] = ()
+    is_chain, flags = False, ()
 
     def __init__(self, tables: Tables) -> None:
         self.fields = [Field(f) for f in tables.functions]
@@ -59,7 +59,7 @@ class DirectLayout:
 class ChainLayout:
     """One array for each component, nodes and cells in the order of the chain."""
 
-    flags = ("-DFDGEOM_CHAIN",)
+    is_chain, flags = True, ("-DFDGEOM_CHAIN",)
 
     def __init__(self, tables: Tables, order: list[np.ndarray]) -> None:
         self.fields = [Field(f) for f in tables.functions]

@@ -1,22 +1,17 @@
-"""Programs of local solves and updates, compiled to one unit that runs many steps at once."""
+"""A program of local solves and updates compiled to one unit, which runs many steps at once."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 import numpy as np
-from firedrake import Form, Function
 from mpi4py import MPI
 from pyop2 import compilation
-from ufl.core.expr import Expr
 
-from fdgeom.solvers.compiled import source
 from fdgeom.solvers.compiled.exchange import make_exchange
-from fdgeom.solvers.compiled.expressions import expression_kernel
 from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout, chain_order, describe
-from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem, pieces
+from fdgeom.solvers.compiled.program import Phase, Program
 from fdgeom.solvers.compiled.refused import NoCompiler
 from fdgeom.solvers.compiled.structs import (
     Context,
@@ -27,9 +22,7 @@ from fdgeom.solvers.compiled.structs import (
     Report,
     Tolerances,
 )
-from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.derived import derived_of
-from fdgeom.solvers.essential import EssentialValues
 
 # A NaN must stay one in spite of the other liberties that fast arithmetic takes. Blocks of small
 # matrices belong in registers, so their loops are unrolled whole.
@@ -49,85 +42,6 @@ REASONS = {
     -2: "a singular Jacobian block",
     -3: "values that are not finite",
 }
-
-
-@dataclass
-class Phase:
-    """One solve or one update of a program."""
-
-    text: str
-    written: tuple[Function, ...]
-    solved: tuple[Function, ...] = ()
-    guess: tuple[Function, ...] = ()
-    block: int = 0
-    nodal: bool = False
-    explicit: bool = False
-    tolerances: tuple[float, ...] = (1e-13, 1e-50, 1e-14, 25)
-    essential: tuple[EssentialValues, ...] = ()
-
-
-@dataclass
-class Program:
-    """What is to be compiled: phases in the order in which they were added."""
-
-    mesh: object
-    phases: list[Phase] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.tables = Tables(self.mesh)
-        self.tables.field(self.tables.coordinates)
-        self.kernels = []
-
-    def add_solve(
-        self,
-        residual: Form,
-        unknown: Function,
-        *,
-        guess: Sequence[Function] | None = None,
-        essential: Sequence[EssentialValues] = (),
-        tolerances=(1e-13, 1e-50, 1e-14, 25),
-    ) -> int:
-        """Add the solve of a local residual; returns the number of the phase.
-
-        Raises
-        ------
-        CannotCompile
-            If the residual is not local; says which term.
-        """
-        number = len(self.phases)
-        problem: NodeProblem | CellProblem = local_problem(residual, unknown, f"k{number}")
-        write = source.node_solve if isinstance(problem, NodeProblem) else source.cell_solve
-        solved = pieces(unknown)
-        start = solved if guess is None else tuple(guess)
-        self.kernels += problem.kernels
-        self.phases.append(
-            Phase(
-                text=write(number, problem, start, self.tables),
-                written=solved,
-                solved=solved,
-                guess=start,
-                block=sum(f.function_space().block_size for f in solved),
-                nodal=isinstance(problem, NodeProblem),
-                explicit=getattr(problem, "explicit", None) is not None,
-                tolerances=tolerances,
-                essential=tuple(essential),
-            )
-        )
-        return number
-
-    def add_update(self, assignments: Mapping[Function, Expr]) -> int:
-        """Add a pointwise update; returns the number of the phase."""
-        number = len(self.phases)
-        kernel = expression_kernel(assignments, f"k{number}u")
-        self.kernels.append(kernel)
-        targets = list(assignments)
-        text = source.update(number, targets, kernel, self.tables)
-        self.phases.append(Phase(text=text, written=tuple(targets)))
-        return number
-
-    def code(self) -> str:
-        """The C++ text."""
-        return source.program(self.kernels, [p.text for p in self.phases])
 
 
 class Unit:
@@ -163,8 +77,8 @@ class Unit:
         order = chain_order(tables) if chain else None
         if chain and self.comm.allreduce(int(order is None)):
             order = None
-        self.is_chain = order is not None
-        self.layout = ChainLayout(tables, order) if self.is_chain else DirectLayout(tables)
+        self.layout = DirectLayout(tables) if order is None else ChainLayout(tables, order)
+        self.is_chain = self.layout.is_chain
         self._library = load(program.code(), self.layout.flags, self.comm)
         written = {f for p in program.phases for f in p.written}
         # An unknown that starts from another function is nobody's business.
@@ -196,6 +110,7 @@ class Unit:
 
     def _make_context(self) -> Context:
         tables, layout, phases = self.program.tables, self.layout, self.program.phases
+        #: What the structs point to.
         keep = self._keep = []
 
         def array(kind, items):
@@ -216,7 +131,8 @@ class Unit:
             sides.append((None, 0, 0) if memory is None else (memory.ctypes.data, 0, len(memory)))
             essential.append(self._essential(phase, keep))
         self.reports = array(Report, (Report() for _ in phases))
-        self._exchange, self._exchanged = make_exchange(self)
+        self._exchange, self._exchanged, kept = make_exchange(self.program, layout)
+        keep += kept
         self.tolerances = array(Tolerances, (p.tolerances for p in phases))
         context = Context(
             F=ctypes.cast(functions, ctypes.c_void_p),

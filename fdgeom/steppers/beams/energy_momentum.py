@@ -11,7 +11,6 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.measured_beam import MeasuredBeam
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.beams.rod.rod_motion import RodMotion
@@ -83,7 +82,7 @@ class EnergyMomentum(Stepper):
 
     def __init__(self, system, dt, **options) -> None:
         if isinstance(system, Beam):
-            system = MeasuredBeam(system, "directors")
+            system = system.in_measure("directors")
         super().__init__(system, dt, **options)
 
     def _setup(self) -> None:

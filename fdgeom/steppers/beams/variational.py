@@ -7,7 +7,6 @@ from firedrake import Constant, Function, TestFunction, dot
 from tsfc.ufl_utils import extract_firedrake_constants
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.measured_beam import MeasuredBeam
 from fdgeom.beams.rod.nodal_inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
@@ -73,7 +72,7 @@ class VariationalIntegrator(Stepper):
 
     def __init__(self, system, dt, **options) -> None:
         if isinstance(system, Beam):
-            system = MeasuredBeam(system, system.strain_measure)
+            system = system.in_measure(system.strain_measure)
         super().__init__(system, dt, **options)
 
     # --- the solves --------------------------------------------------------------------------------

@@ -57,8 +57,13 @@ class GivenMotion:
             self._groups.append((target, group))
         #: Given degrees of freedom, for each part of the space: indices into its flat local values.
         self.dofs = self._find(bcs, space)
-        self._read = Sources(*(value for value in values if isinstance(value, Expr)))
+        self._values = tuple(value for value in values if isinstance(value, Expr))
+        self._read = Sources(*self._values)
         self.update()
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The given values, where they are no numbers."""
+        return self._values
 
     @staticmethod
     def _find(bcs, space) -> list[np.ndarray]:

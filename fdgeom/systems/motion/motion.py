@@ -113,14 +113,15 @@ class Motion(MechanicalSystem):
         return tidy(derivative(form, self.acceleration, direction))
 
     # --- numbers -------------------------------------------------------------------------------
-    def energies(self) -> dict[str, Form]:
-        """Energy functionals by name (none in general)."""
-        return {}
-
     def equations(self) -> dict[str, Form]:
         """The balance, and the rate of the constraint."""
         state = self.configuration, self.v, self.acceleration, self.time
         return {"balance": self.balance(*state, TestFunction(self.space)), **self._condition()}
+
+    def all_forms(self) -> tuple[Form | Expr, ...]:
+        state = self.configuration, self.v, self.acceleration, self.time
+        given = () if self.given is None else self.given.expressions()
+        return (self.balance(*state, TestFunction(self.space)), *super().all_forms(), *given)
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

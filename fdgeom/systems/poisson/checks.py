@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import ufl
 from firedrake import (
@@ -18,20 +16,18 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import MATRIX_COMPILER, is_zero, parts_of, substitute
+from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape
-
-if TYPE_CHECKING:
-    from fdgeom.systems.poisson.poisson import PoissonSystem
 
 
 @off_the_tape
-def antisymmetry_defect(system: PoissonSystem, samples: int = 3, seed: int = 0) -> float:
+def antisymmetry_defect(system: PoissonForms, samples: int = 3, seed: int = 0) -> float:
     """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b.
 
     A bracket that is not antisymmetric shows it on the first random field, with probability one.
     """
     rng = np.random.default_rng(seed)
-    b, w = Function(system.space), system._test
+    b, w = Function(system.space), system.test
     sides = get_assembler(system.bracket(w, b)), get_assembler(system.bracket(b, w))
     worst = 0.0
     for _ in range(samples):
@@ -44,16 +40,16 @@ def antisymmetry_defect(system: PoissonSystem, samples: int = 3, seed: int = 0) 
 
 
 @off_the_tape
-def jacobi_defect(system: PoissonSystem, samples: int, seed: int) -> float:
+def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
     """Relative size of the cyclic sum {{f, g}, k} for random linear functionals f, g, k."""
     if samples < 1:
         raise ValueError(f"samples must be at least 1, not {samples}")
     system.gather_state()
     rng = np.random.default_rng(seed)
     a, b, c, inner = (Function(system.space) for _ in range(4))
-    w, u = system._test, system._trial
+    w, u = system.test, system.trial
     # {f, g} has the differential d/dz {f, g}(z)[w]; `inner` becomes its variational derivative.
-    at_state = system._bracket
+    _, at_state, metric_at_state = system.forms
     nested = substitute(derivative(substitute(at_state, {w: a, u: b}), system.state, w), {})
     outer = substitute(at_state, {w: inner, u: c})
     solvers = []
@@ -64,7 +60,7 @@ def jacobi_defect(system: PoissonSystem, samples: int, seed: int) -> float:
         for moved, (one, other) in zip(flows, ((w, b), (a, w)), strict=True):
             solvers.append(_riesz(system, substitute(at_state, {w: one, u: other}), moved))
         for fixed, moved in zip((a, b), flows, strict=True):
-            metric = substitute(system._pairing, {w: fixed, u: moved})
+            metric = substitute(metric_at_state, {w: fixed, u: moved})
             nested -= substitute(derivative(metric, system.state, w), {})
     if nested.empty():
         return 0.0  # a constant bracket
@@ -84,7 +80,7 @@ def jacobi_defect(system: PoissonSystem, samples: int, seed: int) -> float:
     return worst
 
 
-def pairing_couples(system: PoissonSystem, k: int) -> bool:
+def pairing_couples(system: PoissonForms, k: int) -> bool:
     """Whether the pairing has terms of part ``k`` and another one, seen on random fields."""
 
     def between(a: Expr, b: Expr) -> Form:
@@ -95,17 +91,17 @@ def pairing_couples(system: PoissonSystem, k: int) -> bool:
         )
         return system.pairing(mine, others)
 
-    if is_zero(between(system._test, system._trial)):
+    if is_zero(between(system.test, system.trial)):
         return False  # seen from the form
     a, b = (_random(system.space, np.random.default_rng(seed)) for seed in (1, 2))
     # Terms that are none vanish exactly.
     return abs(assemble(between(a, b))) > 1e-12 * abs(assemble(system.pairing(a, a)))
 
 
-def _riesz(system: PoissonSystem, form, target: Function) -> LinearVariationalSolver:
+def _riesz(system: PoissonForms, form, target: Function) -> LinearVariationalSolver:
     """What solves ⟨target, w⟩ = form(w)."""
     problem = LinearVariationalProblem(
-        system.pairing(system._trial, system._test),
+        system.pairing(system.trial, system.test),
         form,
         target,
         form_compiler_parameters=MATRIX_COMPILER,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -14,22 +13,20 @@ from ufl.classes import Zero
 
 from fdgeom.forms import MATRIX_COMPILER, parts_of
 from fdgeom.solvers.data import Snapshot
+from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape
-
-if TYPE_CHECKING:
-    from fdgeom.systems.poisson.poisson import PoissonSystem
 
 # Agreement to round-off of sums over cells; a wrong gradient is off by orders of magnitude.
 TOLERANCE = 1e-11
 _DIRECT = {"ksp_type": "preonly", "pc_type": "lu"}
 
 
-def variational_derivative(system: PoissonSystem) -> Function:
+def variational_derivative(system: PoissonForms) -> Function:
     """δh/δz at the present state as a function of its space: the solution b of ⟨b, w⟩ = dh(z)[w]."""
     return _Riesz(system).solve()
 
 
-def pointwise_gradient(system: PoissonSystem) -> Callable | None:
+def pointwise_gradient(system: PoissonForms) -> Callable | None:
     """A callable giving δh/δz pointwise, or None if there is none that stands the test.
 
     The candidate is the derivative of the energy density, which is right where energy and pairing
@@ -42,7 +39,7 @@ def pointwise_gradient(system: PoissonSystem) -> Callable | None:
     return candidate
 
 
-def check_gradient(system: PoissonSystem, given: Callable) -> None:
+def check_gradient(system: PoissonForms, given: Callable) -> None:
     """Raise ``ValueError`` if a callable does not stand the same test."""
     found = defect(system, given)
     if not found <= TOLERANCE:
@@ -54,7 +51,7 @@ def check_gradient(system: PoissonSystem, given: Callable) -> None:
 
 
 @off_the_tape
-def defect(system: PoissonSystem, candidate: Callable) -> float:
+def defect(system: PoissonForms, candidate: Callable) -> float:
     """How far a candidate for δh/δz is off at states near the present one, relative to the true one."""
     given = candidate(system.parts if len(system.parts) > 1 else system.parts[0])
     given = parts_of(given, system.shapes, "gradient")
@@ -89,10 +86,10 @@ def defect(system: PoissonSystem, candidate: Callable) -> float:
 class _Riesz:
     """The solve of ⟨b, w⟩ = dh(z)[w] for b."""
 
-    def __init__(self, system: PoissonSystem) -> None:
+    def __init__(self, system: PoissonForms) -> None:
         self._system, self.solution = system, Function(system.space)
         problem = LinearVariationalProblem(
-            system.pairing(system._trial, system.test),
+            system.pairing(system.trial, system.test),
             system.energy_derivative(system.test),
             self.solution,
             form_compiler_parameters=MATRIX_COMPILER,
@@ -105,7 +102,7 @@ class _Riesz:
         return self.solution
 
 
-def _density_derivative(system: PoissonSystem) -> Callable | None:
+def _density_derivative(system: PoissonForms) -> Callable | None:
     """∂e/∂z of the energy density e, part by part, if the energy is of cell integrals only."""
     slopes = [None] * len(system.parts)
     for integral in system.lagrangian_form().integrals():

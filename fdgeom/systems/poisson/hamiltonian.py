@@ -6,9 +6,9 @@ from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
 from fdgeom.forms import is_zero, parts_of, sorted_by, tidy
+from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.poisson.poisson import PoissonSystem
-from fdgeom.words import shown
 
 
 class HamiltonianSystem(PoissonSystem):
@@ -43,17 +43,7 @@ class HamiltonianSystem(PoissonSystem):
         measure: Measure | None = None,
         names: tuple[str, str] = ("q", "p"),
     ) -> None:
-        for name, value in (("q", q), ("p", p)):
-            if not isinstance(value, Function):
-                raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
-        if q.function_space() != p.function_space():
-            raise ValueError("p must be in the function space of q")
-        if q is p:
-            raise ValueError("q and p must be two functions")
-        if not (measure is None or isinstance(measure, Measure)):
-            raise TypeError(
-                f"measure must be a UFL measure such as dx(degree=0), not {shown(measure)}"
-            )
+        check_conjugates(q, p, measure)
         self.q, self.p = q, p
         self._measure = measure
         mu = dx if measure is None else measure

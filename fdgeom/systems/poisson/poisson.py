@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
-import numpy as np
 import ufl
 from firedrake import (
-    Constant,
     Function,
     MixedFunctionSpace,
     TestFunction,
     TestFunctions,
-    TrialFunction,
-    derivative,
     split,
 )
 from ufl.algorithms import expand_derivatives, replace
@@ -22,26 +18,18 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import (
-    check_functional,
-    copy_into,
-    depends_on,
-    flatten,
     parts_of,
     polynomial_degree,
     substitute,
-    with_fixed_quadrature,
 )
-from fdgeom.solvers.functional import FunctionalAssembly
-from fdgeom.systems.energies import Energies
-from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.poisson.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
+from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.poisson.stage import Stage
-from fdgeom.taping import not_taped
-from fdgeom.words import brief, shown
+from fdgeom.words import shown
 
 
-class PoissonSystem(Energies):
+class PoissonSystem(PoissonForms):
     """A Poisson (Hamiltonian) system: ⟨w, ż⟩ = {w, h}(z) for all tests w.
 
     Parameters
@@ -114,152 +102,23 @@ class PoissonSystem(Energies):
         auxiliary: Mapping[Function, Form] | None = None,
         parts: Sequence[Function] | None = None,
     ) -> None:
-        if not isinstance(state, Function):
-            raise TypeError(f"state must be a firedrake Function, not {type(state).__name__}")
-        for name, form in (("bracket", bracket), ("pairing", pairing)):
-            # A UFL form can be called too.
-            if not callable(form) or isinstance(form, Form):
-                raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
         if gradient is not None and not callable(gradient):
             raise TypeError(
                 f"gradient must be a callable of the state giving δh/δz, not {shown(gradient)}"
             )
-        self.state = state
-        self.space = state.function_space()
-        self.mesh = state.subfunctions[0].function_space().mesh()
-        self.comm = self.space.comm
-        own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
-        self.parts = own if parts is None else tuple(parts)
-        self.names = _check_names(names, len(self.parts))
-        self._test, self._trial = TestFunction(self.space), TrialFunction(self.space)
-        energy = self._in_terms_of_state(check_functional("energy", energy, 0))
-        self._energy = with_fixed_quadrature(energy, state)
-        self._bracket = self._bilinear("bracket", bracket)
-        self._pairing = self._bilinear("pairing", pairing)
+        super().__init__(
+            state,
+            energy,
+            bracket,
+            pairing,
+            names=names,
+            casimirs=casimirs,
+            auxiliary=auxiliary,
+            parts=parts,
+        )
         self._given_gradient = gradient
-        self._casimirs = {
-            name: self._in_terms_of_state(check_functional(f"casimirs[{name!r}]", form, 0))
-            for name, form in (casimirs or {}).items()
-        }
-        self._held = {}
-        self.check_state()
-        #: Functions that follow from the state, if there are any.
-        self.auxiliary: Auxiliary | None = None
-        if auxiliary:
-            self.auxiliary = self._make_auxiliary(auxiliary)
-            self.auxiliary.prepare(lambda form: substitute(form, self._state_map(None)))
-            self.auxiliary.check()
         if gradient is not None:
             check_gradient(self, gradient)
-
-    # --- forms ---------------------------------------------------------------------------------
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Value shapes of the parts of the state."""
-        return tuple(p.ufl_shape for p in self.parts)
-
-    def _in_terms_of_state(self, form: Form) -> Form:
-        """Write a form with ``split(state)``, whether it came with that or with the subfunctions."""
-        if len(self.parts) == 1:
-            return substitute(form, {})
-        return substitute(form, dict(zip(self.parts, split(self.state), strict=True)))
-
-    def _bilinear(self, name: str, form: Callable) -> Form:
-        try:
-            result = form(self._test, self._trial)
-        except (ValueError, TypeError, IndexError) as error:
-            raise ValueError(f"{name}(a, b) is no valid form: {brief(error)}") from error
-        return self._in_terms_of_state(check_functional(name, result, 2))
-
-    def _make_auxiliary(self, equations: Mapping) -> Auxiliary:
-        made = Auxiliary(equations, self._energy, self.state, self._in_terms_of_state)
-        for function in made.functions:
-            if function in (self.state, *self.parts) or function.name() in self.names:
-                raise ValueError(
-                    f"auxiliary: {function.name()} is a part of the state, or named so"
-                )
-            for name, form in (("bracket", self._bracket), ("pairing", self._pairing)):
-                if function in form.coefficients():
-                    raise ValueError(f"{name} must not hold the auxiliary {function.name()}")
-        return made
-
-    def _state_map(self, at) -> dict[Expr, Expr]:
-        """What to put for the state: ``at`` (all parts), by default the subfunctions themselves."""
-        parts = self.parts if at is None else parts_of(at, self.shapes, "at")
-        return {self.state: self.whole(parts)}
-
-    def whole(self, parts: Sequence[Expr]) -> Expr:
-        """The parts as one value of the state's space."""
-        return flatten(parts) if len(self.parts) > 1 else parts[0]
-
-    @property
-    def test(self):
-        """The test function in :attr:`forms`; the trial function there is the second argument."""
-        return self._test
-
-    @property
-    def energy_in_state(self) -> Form:
-        """The Hamiltonian as a functional of ``state``, whatever Functions hold its parts."""
-        return self._energy
-
-    @property
-    def forms(self) -> tuple[Form, Form, Form]:
-        """Energy, bracket and pairing in ``state``."""
-        return self._energy, self._bracket, self._pairing
-
-    def pairing(self, a, b, at=None) -> Form:
-        """The form ⟨a, b⟩; each a function of the state's space, or a tuple of parts.
-
-        ``at`` says where, for a pairing that depends on the state: the present one if not given.
-        """
-        a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
-        return substitute(
-            self._pairing,
-            {self._test: self.whole(a), self._trial: self.whole(b), **self._state_map(at)},
-        )
-
-    @property
-    def pairing_varies(self) -> bool:
-        """Whether the pairing depends on the state."""
-        return depends_on(self._pairing, self.state)
-
-    def bracket(self, a, b, at=None) -> Form:
-        """The form {f, h}(z) for δf/δz = a, δh/δz = b.
-
-        Parameters
-        ----------
-        a, b : Function, Argument or tuple of parts
-            Elements of the state's space.
-        at : the same, optional
-            Where; the present state if not given.
-        """
-        a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
-        return substitute(
-            self._bracket,
-            {self._test: self.whole(a), self._trial: self.whole(b), **self._state_map(at)},
-        )
-
-    def energy_form(self, at=None) -> Form:
-        """The Hamiltonian as a functional, at the present state or another one."""
-        return substitute(self._energy, self._state_map(at))
-
-    def lagrangian_form(self) -> Form:
-        """h, and with auxiliary functions h + F(ψ, z; λ), at the present state."""
-        return substitute(self._lagrangian, self._state_map(None))
-
-    @property
-    def _lagrangian(self) -> Form:
-        return self._energy if self.auxiliary is None else self.auxiliary.lagrangian
-
-    def energy_derivative(self, direction, at=None, auxiliary: Sequence[Expr] = ()) -> Form:
-        """The form dh(z)[w] for a direction w (a test function, a function or a tuple of parts).
-
-        With auxiliary functions it is ∂_z L, at their values and multipliers ``auxiliary``.
-        """
-        w = parts_of(direction, self.shapes, "direction")
-        form = substitute(derivative(self._lagrangian, self.state, self._test), {})
-        more = {} if self.auxiliary is None else self.auxiliary.at(auxiliary)
-        return substitute(form, {self._test: self.whole(w), **self._state_map(at), **more})
 
     def with_energy(self, energy: Form) -> PoissonSystem:
         """The system with the same state, bracket and pairing and another energy."""
@@ -286,29 +145,6 @@ class PoissonSystem(Energies):
             )
         return self._held["degree"]
 
-    # --- numbers -------------------------------------------------------------------------------
-    def energy(self) -> float:
-        """The total energy."""
-        self.update_auxiliary()
-        return super().energy()
-
-    def update_auxiliary(self) -> None:
-        """Solve for the auxiliary functions of the present state, if there are any."""
-        if self.auxiliary is not None:
-            self.auxiliary.update()
-
-    def _value(self, key: str, form: Callable[[], Form]) -> float:
-        if key not in self._held:
-            self._held[key] = FunctionalAssembly(form())
-        return self._held[key].assemble()
-
-    @not_taped
-    def gather_state(self) -> None:
-        """Copy the parts into ``state``, where it does not hold them itself."""
-        for own, part in zip(self.state.subfunctions, self.parts, strict=True):
-            if own.dat is not part.dat:
-                copy_into(own, part)
-
     def antisymmetry_defect(self) -> float:
         """Relative size of {·, b} + {b, ·} for random fields b, at the state; 0 to round-off if right."""
         return antisymmetry_defect(self)
@@ -321,76 +157,15 @@ class PoissonSystem(Energies):
         """
         return jacobi_defect(self, samples, seed)
 
-    def check_state(self) -> None:
-        """Raise ``ValueError`` if a part of the state is not finite."""
-        for name, part in zip(self.names, self.parts, strict=True):
-            local = bool(np.all(np.isfinite(part.dat.data_ro)))
-            if self.comm.allreduce(int(not local)):
-                raise ValueError(f"{name} holds values that are not finite: set a finite start")
-
-    # --- what the recording reads ----------------------------------------------------------------
-    def functions(self) -> dict[str, Function]:
-        """Everything that a step changes, by name: what a checkpoint holds."""
-        found = dict(zip(self.names, self.parts, strict=True))
-        if self.auxiliary is not None:
-            found |= dict(zip(self.auxiliary.names, self.auxiliary.functions, strict=True))
-        return found
-
-    def parameters(self) -> dict[str, object]:
-        """What makes the system beside its class and its equations, by name: a checkpoint says so."""
-        return {}
-
-    def equations(self) -> dict[str, Form]:
-        """The forms that state it, by name: a checkpoint says of which it is."""
-        return {
-            "energy": self._energy,
-            "bracket": self._bracket,
-            "pairing": self._pairing,
-            **(self.auxiliary.equations if self.auxiliary is not None else {}),
-        }
-
-    def energies(self) -> dict[str, Form]:
-        """The Hamiltonian, ``"energy"``; its parts where the system knows them."""
-        self.update_auxiliary()
-        return {"energy": self.energy_form()}
-
-    def momenta(self) -> dict[str, tuple[Form, ...]]:
-        """Momentum functionals by name (none in general)."""
-        return {}
-
-    def casimirs(self) -> dict[str, Form]:
-        """Casimir functionals by name."""
-        return {k: substitute(f, self._state_map(None)) for k, f in self._casimirs.items()}
-
-    def output_fields(self) -> dict[str, Expr]:
-        """Fields worth drawing, by name."""
-        return self.functions()
-
-    def output_coordinates(self) -> Function | None:
-        """Where in space the nodes are, if elsewhere than on the mesh."""
-        return None
-
     # --- what the steppers ask -------------------------------------------------------------------
-    #: Constants that the steppers set to the time.
-    clocks: tuple[Constant, ...] = ()
-
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
         self.check_state()
         self.update_auxiliary()
 
-    def prepare(self) -> None:
-        """Bring what depends on the state up to date before a step (nothing in general)."""
-
     def settle(self) -> None:
         """Make all fields belong together: after steps, or when a checkpoint has been read."""
         self.update_auxiliary()
-
-    def set_time(self, t: float) -> None:
-        """Tell the system the time at the end of the coming substep (autonomous in general)."""
-
-    def set_clock(self, t: float) -> None:
-        """Set the time that coefficients are read at, halfway in a step (autonomous in general)."""
 
     def chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
         """Part ``k`` of the state, and of δh/δz if it follows directly, in terms of the unknown."""
@@ -503,12 +278,3 @@ class PoissonSystem(Energies):
         mixed = len(stage.unknown.function_space()) > 1
         pieces = stage.unknown.subfunctions if mixed else (stage.unknown,)
         return {piece: self.parts[k] for k, piece in zip(stage.active, pieces, strict=False)}
-
-
-def _check_names(names, number: int) -> tuple[str, ...]:
-    if names is None:
-        return ("state",) if number == 1 else tuple(f"part{k}" for k in range(number))
-    names = tuple(names) if isinstance(names, list | tuple) else ()
-    if len(names) != number or len(set(names)) != number:
-        raise ValueError(f"names must be {number} different names, one for each part of the state")
-    return names

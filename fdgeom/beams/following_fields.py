@@ -1,38 +1,38 @@
-"""Strain and momentum of a beam that follow its configuration."""
+"""Strain and momentum of a beam that is moved in configuration form: they follow it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from firedrake import TestFunction, dot
 
+from fdgeom.beams.agreement import Agreement
+from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.data import fields
 
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
-
-class BeamInSpace:
-    """A beam that is moved in configuration form: its other fields are made to agree.
+class FollowingFields:
+    """The other fields of a beam that is moved in configuration form: they are made to agree.
 
     After steps ``beam.strain`` and ``beam.momentum`` are those of the configuration, in the strain
     measure of the rod: so the beam's own energies and momenta are those of the motion.
 
     Parameters
     ----------
-    beam : Beam
+    beam : BeamFields
         Of degree 1.
-    rod : Rod, optional
-        Its forms, if others than ``beam.rod``.
+    rod : Rod
+        Its forms.
+    agreement : Agreement
+        Of its two descriptions.
     alone : bool
         Whether the beam is in no network.
     """
 
-    def __init__(self, beam: Beam, rod: Rod | None = None, *, alone: bool = True) -> None:
-        self._beam, rod = beam, beam.rod if rod is None else rod
-        self._alone = alone
+    def __init__(
+        self, beam: BeamFields, rod: Rod, agreement: Agreement, *, alone: bool = True
+    ) -> None:
+        self._beam, self._agreement, self._alone = beam, agreement, alone
         strain = rod.elastic_strain((beam.position, beam.orientation))
         if beam.reference_strain is not None:
             strain += beam.reference_strain
@@ -46,15 +46,13 @@ class BeamInSpace:
         Where the inertia has changed the velocity is what stays. ``ValueError`` if both were set and
         contradict one another.
         """
-        agreement = self._beam.agreement
-        if not agreement.holds():
-            agreement.restore_for_configuration(self._strain.assemble, alone=self._alone)
+        if not self._agreement.holds():
+            self._agreement.restore_for_configuration(self._strain.assemble, alone=self._alone)
 
     def settle(self) -> None:
         """Make strain and momentum those of the configuration and the velocity."""
-        beam = self._beam
-        beam.agreement.to_momentum.apply()
-        (target,), (source,) = fields(beam.strain), fields(self._strain.assemble())
+        self._agreement.to_momentum.apply()
+        (target,), (source,) = fields(self._beam.strain), fields(self._strain.assemble())
         target.owned[...] = source.owned
         target.written()
-        beam.settle()
+        self._agreement.note()

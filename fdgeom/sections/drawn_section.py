@@ -11,14 +11,13 @@ import numpy as np
 from firedrake import Function
 from mpi4py import MPI
 
-from fdgeom.beams.section import Section, check_axis
-
 from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .elasticity import Regions
 from .failure import Criterion
 from .gradient import density_gradient, elasticity_gradient
 from .material import Material
+from .matrices import SectionMatrices, check_axis
 from .operators import Operators
 from .properties import (
     mass_centre,
@@ -42,7 +41,7 @@ ORIGINS = {
 WORST_BALANCE = 1e-6
 
 
-class MeshSection(Section):
+class DrawnSection(SectionMatrices):
     """Section from a plane mesh and its materials; made by :meth:`fdgeom.Section.from_mesh`.
 
     Parameters

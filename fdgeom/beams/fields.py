@@ -1,0 +1,184 @@
+"""What a beam is made of: its data where the quadrature looks, and the Functions that move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+import ufl
+from firedrake import (
+    Constant,
+    FiniteElement,
+    Function,
+    FunctionSpace,
+    VectorFunctionSpace,
+    dot,
+    inner,
+)
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.beams.ends import GivenPose, Sliding
+from fdgeom.beams.rod.loads import BodyLoad, check_loads
+from fdgeom.beams.rod.strains import check_measure
+from fdgeom.beams.sampling import body_matrix, sample_shape
+from fdgeom.line import check_line
+from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
+from fdgeom.sections.matrices import SectionMatrices
+from fdgeom.solvers.derived import private
+from fdgeom.words import shown
+
+DEGREES = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class End:
+    """An end of a beam: "left" or "right", and what holds it, as it was given."""
+
+    name: str
+    kind: str | Sliding | GivenPose | Callable
+
+
+class BeamFields:
+    """The record of a beam: what its chain of nodes, its ends, its loads and its rod read.
+
+    Parameters
+    ----------
+    mesh, section, degree, end_weight, left, right, reference_strain, loads, damping, strain_measure
+        As of `fdgeom.Beam`.
+    shaped : bool
+        Whether the shape at rest will be given in space, and the strain at rest follows it.
+
+    Attributes
+    ----------
+    state : Function
+        The mixed function of strain and momentum.
+    strain, momentum, position, orientation, velocity : Function
+        As of `fdgeom.Beam`.
+    ends : pair of End
+        The left and the right one.
+    time : Constant
+        Time, for what is prescribed in it; the steppers keep it.
+    tangent : Constant
+        e, the unit vector of 6 along the axis.
+    stiffness, inertia, compliance_of_inertia : UFL expressions, 6×6
+        Where the forms need them.
+    reference_strain : Function or None
+        Strain of the stress-free shape.
+    """
+
+    def __init__(
+        self,
+        mesh,
+        section: SectionMatrices,
+        *,
+        degree: int,
+        end_weight: float,
+        left: str | Sliding | GivenPose | Callable,
+        right: str | Sliding | GivenPose | Callable,
+        reference_strain,
+        loads: BodyLoad | Sequence[BodyLoad],
+        damping,
+        strain_measure: str,
+        shaped: bool,
+    ) -> None:
+        check_line(mesh)
+        if not isinstance(section, SectionMatrices):
+            raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
+        if not isinstance(degree, Integral) or degree not in DEGREES or isinstance(degree, bool):
+            raise ValueError(f"degree must be one of {DEGREES}, not {shown(degree)}")
+        if not (isinstance(end_weight, Real) and np.isfinite(end_weight) and end_weight > 0):
+            raise ValueError(f"end_weight must be a positive number, not {shown(end_weight)}")
+        if degree > 1 and end_weight != 0.5:
+            raise ValueError("end_weight can be chosen for degree 1 only")
+        self.ends = End("left", left), End("right", right)
+        self.mesh, self.comm = mesh, mesh.comm
+        self.section, self.degree = section, int(degree)
+        self.end_weight = float(end_weight)
+
+        strain_space = _spectral(mesh, "DG", degree - 1, 6)
+        momentum_space = _spectral(mesh, "CG", degree, 6)
+        self.state = Function(strain_space * momentum_space, name="state")
+        self.strain, self.momentum = self.state.subfunctions
+        self.strain.rename("strain")
+        self.momentum.rename("momentum")
+        self.velocity = Function(momentum_space, name="velocity")
+        self.position = Function(_spectral(mesh, "CG", degree, 3), name="position")
+        self.orientation = Function(_spectral(mesh, "CG", degree, 4), name="orientation")
+        self.position.interpolate(
+            ufl.as_vector(_along(section.axis, ufl.SpatialCoordinate(mesh)[0]))
+        )
+        self.orientation.interpolate(ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
+
+        self.time = Constant(0.0, name="time")
+        self.tangent = private(Constant(np.array([0.0] * 3 + _along(section.axis, 1.0)), name="e"))
+        scalar_strain, scalar_nodal = (
+            FunctionSpace(mesh, V.ufl_element().sub_elements[0])
+            for V in (strain_space, momentum_space)
+        )
+        self.stiffness = body_matrix("section.stiffness", section.stiffness, scalar_strain)
+        self.inertia = body_matrix("section.inertia", section.inertia, scalar_nodal)
+        self.compliance_of_inertia = body_matrix(
+            "section.inertia", section.inertia, scalar_nodal, inverse=True
+        )
+        self.reference_strain = sample_shape(
+            "reference_strain", reference_strain, strain_space, self.time
+        )
+        self.loads, self.damping = check_loads(loads), damping
+        self.strain_measure = check_measure(strain_measure)
+        self.shaped = shaped
+        if shaped:
+            if reference_strain is not None:
+                raise ValueError("give reference_strain or reference_shape, not both")
+            self.reference_strain = Function(strain_space, name="reference_strain")
+        self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
+        self._inside = gauss(mesh, degree)
+
+    # --- integrals ---------------------------------------------------------------------------------
+    def at_nodes(self, integrand: Expr) -> Form:
+        """∫ over the nodes: Gauss–Lobatto, plus what ``end_weight`` adds at the ends."""
+        form = integrand * self._nodal
+        extra = self.end_weight - 0.5
+        if extra:
+            form += extra * cell_length(self.mesh) * integrand * self._end
+        return form
+
+    def inside(self, integrand: Expr) -> Form:
+        """∫ over the cells: Gauss, with the points that the strain has."""
+        return integrand * self._inside
+
+    # --- expressions -------------------------------------------------------------------------------
+    def elastic_strain(self, strain: Expr | None = None) -> Expr:
+        """γ minus the strain of the stress-free shape, body frame."""
+        strain = self.strain if strain is None else strain
+        return strain if self.reference_strain is None else strain - self.reference_strain
+
+    def stress(self, strain: Expr | None = None) -> Expr:
+        """Stress resultants D₂γ: moment and force of the section, body frame."""
+        return dot(self.stiffness, self.elastic_strain(strain))
+
+    # --- energies ----------------------------------------------------------------------------------
+    def kinetic(self, momentum: Expr) -> Form:
+        """½⟨μ, D₁⁻¹μ⟩."""
+        return self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))
+
+    def potential(self, strain: Expr) -> Form:
+        """½⟨D₂γ, γ⟩."""
+        return self.inside(0.5 * inner(self.elastic_strain(strain), self.stress(strain)))
+
+    def functions(self) -> dict[str, Function]:
+        """Everything that a step changes, by name."""
+        names = ("strain", "momentum", "position", "orientation", "velocity")
+        return {name: getattr(self, name) for name in names}
+
+
+def _spectral(mesh, family: str, degree: int, size: int):
+    """Vector space whose nodes are the quadrature points it is collocated with."""
+    element = FiniteElement(family, mesh.ufl_cell(), degree, variant="spectral")
+    return VectorFunctionSpace(mesh, element, dim=size) if size else FunctionSpace(mesh, element)
+
+
+def _along(axis: int, value) -> list:
+    return [value if k == axis else 0.0 for k in range(3)]

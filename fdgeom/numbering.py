@@ -1,0 +1,68 @@
+"""The nodes of a space on a line of cells, numbered along it, the same on every rank."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from firedrake import Function, FunctionSpace, SpatialCoordinate
+
+
+class Numbering:
+    """Numbers the nodes of a space on a mesh of intervals by their coordinates.
+
+    Values of all nodes go in and out as arrays in the order of the coordinates, the same on every
+    rank.
+
+    Parameters
+    ----------
+    space : FunctionSpace
+        Of scalars or vectors, whose nodes lie at different places.
+
+    Attributes
+    ----------
+    coordinates : numpy.ndarray
+        Of all nodes, increasing.
+    nodes : numpy.ndarray of int
+        Number of each local node, ghosts included.
+    """
+
+    def __init__(self, space) -> None:
+        mesh, element = space.mesh(), space.ufl_element()
+        self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
+        self.comm = mesh.comm
+        place = Function(self._space).interpolate(SpatialCoordinate(mesh)[0])
+        self.coordinates = np.sort(np.concatenate(self.comm.allgather(place.dat.data_ro)))
+        # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
+        middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
+        self.nodes = np.searchsorted(middles, place.dat.data_ro_with_halos)
+        self._owned = self.nodes[: place.dat.dataset.size]
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """Numbers of the two ends of each local cell, the smaller first; halo cells too."""
+        return np.sort(self.nodes[self._space.cell_node_map().values_with_halo], axis=1)
+
+    def gather(self, function: Function) -> np.ndarray:
+        """The values at all nodes, on every rank."""
+        own = function.dat.data_ro
+        found = np.empty((len(self.coordinates), *own.shape[1:]))
+        if self.comm.size == 1:
+            found[self._owned] = own
+            return found
+        for index, values in self.comm.allgather((self._owned, np.array(own))):
+            found[index] = values
+        return found
+
+    def scatter(self, values: np.ndarray, function: Function) -> None:
+        """Put values of all nodes into a function."""
+        function.dat.data_wo_with_halos[...] = values[self.nodes]
+
+    def gather_cells(self, function: Function) -> np.ndarray:
+        """Values of a DG0 function in the order of the cells; of nodes that are ends of cells."""
+        dofs = function.function_space().cell_node_map().values[:, 0]
+        own, first = function.dat.data_ro[dofs], self.pairs[: len(dofs), 0]
+        found = np.empty((len(self.coordinates) - 1, *own.shape[1:]))
+        for index, values in self.comm.allgather((first, np.array(own))):
+            found[index] = values
+        return found

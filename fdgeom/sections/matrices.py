@@ -1,0 +1,214 @@
+"""The two 6×6 matrices of a cross-section, and what they tell of it."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from numbers import Integral
+
+import numpy as np
+import ufl
+from firedrake import COMM_WORLD
+
+from fdgeom.collective import on_root
+from fdgeom.real import real_array
+from fdgeom.words import shown
+
+from .along import MatrixAlong
+from .properties import (
+    Centres,
+    mass_centre,
+    principal_bending,
+    section_axes,
+    shear_centre,
+    tension_centre,
+    to_body,
+)
+from .table import to_convention, write_json
+
+
+class SectionMatrices:
+    """Stiffness and inertia of a cross-section: what beams, drawings and stations have in common.
+
+    Parameters
+    ----------
+    stiffness, inertia : (6, 6) array_like, MatrixAlong or UFL expression
+        D₂ and D₁, body frame, rotation first.
+    axis : {0, 1, 2}
+        Material axis along the beam.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `fdgeom.Section` says.
+    """
+
+    def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
+        axis = check_axis(axis)
+        self.stiffness = _matrix("stiffness", stiffness)
+        self.inertia = _matrix("inertia", inertia)
+        self.axis = axis
+
+    def __repr__(self) -> str:
+        kind = "constant" if self.is_constant else "varying"
+        return f"<{kind} section along axis {self.axis}>"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether both matrices are numbers, the same all along the beam."""
+        return isinstance(self.stiffness, np.ndarray) and isinstance(self.inertia, np.ndarray)
+
+    # --- what the matrices tell --------------------------------------------------------------------
+    @cached_property
+    def compliance(self) -> np.ndarray:
+        """Strain from stress resultants, (6, 6), body frame: the inverse of the stiffness."""
+        self._need_numbers("compliance")
+        return np.linalg.inv(self.stiffness)
+
+    @property
+    def _own_compliance(self) -> np.ndarray:
+        """The compliance in the section's own axes: beam's axis, then the transverse two."""
+        T = to_body(self.axis)
+        return T.T @ self.compliance @ T
+
+    @property
+    def shear_centre(self) -> np.ndarray:
+        """Where a transverse force does not twist: two coordinates along the transverse axes."""
+        return shear_centre(self._own_compliance)
+
+    @property
+    def tension_centre(self) -> np.ndarray:
+        """Where an axial force does not bend: two coordinates along the transverse axes."""
+        return tension_centre(self._own_compliance)
+
+    @property
+    def mass_centre(self) -> np.ndarray:
+        """Centre of mass: two coordinates along the transverse axes."""
+        self._need_numbers("mass_centre")
+        T = to_body(self.axis)
+        return mass_centre(T.T @ self.inertia @ T)
+
+    @property
+    def principal_axes(self) -> np.ndarray:
+        """Directions of principal bending in the body frame, rows of (2, 3), the stiffest first."""
+        directions = principal_bending(self._own_compliance)[1]
+        return directions @ section_axes(self.axis)[:, 1:].T
+
+    @property
+    def principal_stiffnesses(self) -> np.ndarray:
+        """Bending stiffnesses about :attr:`principal_axes`, the other resultants being zero."""
+        return principal_bending(self._own_compliance)[0]
+
+    def _need_numbers(self, name: str) -> None:
+        if not self.is_constant:
+            raise ValueError(f"{name}: the section varies along the beam")
+
+    # --- at a place of a beam ----------------------------------------------------------------------
+    def at(self, s: float) -> SectionMatrices:
+        """The section at one place of a beam: itself if it does not vary.
+
+        Raises
+        ------
+        ValueError
+            If it is given by UFL expressions.
+        """
+        if self.is_constant:
+            return self
+        return type(self)(*self._matrices_at("at", s), axis=self.axis)
+
+    def centres_at(self, s) -> Centres:
+        """Shear, tension and mass centre at places of a beam.
+
+        Parameters
+        ----------
+        s : float or array_like
+            Arc lengths.
+
+        Returns
+        -------
+        Centres
+            ``shear``, ``tension`` and ``mass``: two coordinates each along the transverse axes,
+            (2,) or (..., 2). Those of the interpolated matrices, which are rational functions of s
+            between two stations, and not straight lines between the centres there.
+
+        Raises
+        ------
+        ValueError
+            If an arc length is not finite, or the section is given by UFL expressions.
+        """
+        s = np.asarray(s, dtype=float)
+        if not np.all(np.isfinite(s)):
+            raise ValueError(f"s must be finite arc lengths, not {s}")
+        stiffness, inertia = self._matrices_at("centres_at", s)
+        T = to_body(self.axis)
+        S = T.T @ np.linalg.inv(stiffness) @ T
+        centres = shear_centre(S), tension_centre(S), mass_centre(T.T @ inertia @ T)
+        return Centres(*(np.broadcast_to(centre, (*s.shape, 2)) for centre in centres))
+
+    def _matrices_at(self, caller: str, s) -> tuple[np.ndarray, np.ndarray]:
+        """Stiffness and inertia there, (..., 6, 6); (6, 6) if they are the same everywhere."""
+        if self.is_constant:
+            return self.stiffness, self.inertia
+        if not isinstance(self.stiffness, MatrixAlong):
+            raise ValueError(
+                f"{caller}: a section given by UFL expressions is known on a mesh only"
+            )
+        return self.stiffness(s), self.inertia(s)
+
+    # --- for other programs ------------------------------------------------------------------------
+    def to_table(self, convention: str) -> tuple[np.ndarray, np.ndarray]:
+        """Stiffness and inertia in the order and axes of another program: see `fdgeom.Section.from_table`."""
+        self._need_numbers("to_table")
+        return tuple(
+            to_convention(m, convention, self.axis) for m in (self.stiffness, self.inertia)
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write stiffness, inertia and axis as JSON, to the last digit; all stations of some.
+
+        In parallel every rank may call it; rank 0 of the world writes.
+        """
+        on_root(COMM_WORLD, lambda: write_json(self, path), ValueError, f"path = '{path}'")
+
+
+def check_positive_definite(name: str, matrices: np.ndarray) -> None:
+    """Raise ``ValueError`` unless all matrices (..., 6, 6) are symmetric positive definite."""
+    if not np.all(np.isfinite(matrices)):
+        raise ValueError(f"{name} must be finite everywhere along the beam")
+    transposed = np.swapaxes(matrices, -1, -2)
+    # Round-off of an assembled stiffness is a few units in the last place; 1e-10 is a wrong entry.
+    if np.abs(matrices - transposed).max() > 1e-10 * np.abs(matrices).max():
+        raise ValueError(f"{name} must be symmetric")
+    least = np.linalg.eigvalsh((matrices + transposed) / 2)[..., 0].min()
+    if not least > 0:
+        raise ValueError(
+            f"{name} must be positive definite: its least eigenvalue is {least:.3g} "
+            "(a negative or zero density, modulus or dimension?)"
+        )
+
+
+def _matrix(name: str, value):
+    if isinstance(value, MatrixAlong):
+        check_positive_definite(name, value.matrices)
+        return value
+    if isinstance(value, ufl.core.expr.Expr):
+        if value.ufl_shape != (6, 6):
+            raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
+        return value
+    try:
+        matrix = real_array(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a 6×6 array of numbers or a UFL expression") from None
+    if matrix.shape != (6, 6):
+        raise ValueError(f"{name} must have shape (6, 6), not {matrix.shape}")
+    check_positive_definite(name, matrix)
+    return (matrix + matrix.T) / 2
+
+
+def check_axis(axis) -> int:
+    """``axis`` as an int; ``ValueError`` unless it is 0, 1 or 2."""
+    if not isinstance(axis, Integral) or isinstance(axis, bool) or axis not in (0, 1, 2):
+        raise ValueError(
+            f"axis must be 0, 1 or 2 (the material axis along the beam), not {shown(axis)}"
+        )
+    return int(axis)

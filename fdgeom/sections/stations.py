@@ -1,0 +1,32 @@
+"""Sections at stations along a beam, as a user gives them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .matrices import SectionMatrices
+
+
+def check_stations(stations) -> tuple[np.ndarray, list]:
+    """Arc lengths and sections of (s, section) pairs, in order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no such pairs, fewer than two, of different axes, or two are at one place.
+    """
+    try:
+        pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
+    except (TypeError, ValueError):
+        raise TypeError(f"stations must be pairs (s, section), not {stations!r}") from None
+    for _, section in pairs:
+        if not isinstance(section, SectionMatrices):
+            raise TypeError(f"stations: {section!r} is no fdgeom.Section")
+        if not section.is_constant:
+            raise ValueError("stations: a section varies along the beam itself")
+    places = np.array([s for s, _ in pairs])
+    if len(pairs) < 2 or not np.all(np.isfinite(places)) or np.any(np.diff(places) <= 0):
+        raise ValueError("stations must be two or more, at different finite arc lengths")
+    if len({section.axis for _, section in pairs}) > 1:
+        raise ValueError("stations: all sections must have the same axis")
+    return places, [section for _, section in pairs]

@@ -1,0 +1,57 @@
+"""What boundary conditions hold at rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import DirichletBC, Function
+
+from fdgeom.solvers.essential import EssentialValues
+
+
+def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
+    """What boundary conditions hold at rest, as given degrees of freedom of the momentum ``old``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If one is no homogeneous DirichletBC on ``space``.
+    """
+    if isinstance(bcs, DirichletBC):
+        bcs = (bcs,)
+    held = []
+    for bc in bcs:
+        if not isinstance(bc, DirichletBC):
+            raise TypeError(f"bcs must be DirichletBC objects, not {type(bc).__name__}")
+        of = bc.function_space()
+        component = of.component
+        whole = of if component is None else of.parent
+        if whole != space:
+            raise ValueError("bcs: a DirichletBC must be on the space of q (or a component of it)")
+        value = bc.function_arg
+        if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
+            raise ValueError(
+                "bcs must be zero: they hold the velocity of q, which stays where it starts"
+            )
+        block = space.block_size
+        components = np.arange(block) if component is None else np.array([component])
+        dofs = (block * np.asarray(bc.nodes)[:, None] + components).ravel()
+        held.append(EssentialValues(part=0, dofs=dofs, old=old))
+    return tuple(held)
+
+
+def _is_zero(value, bc) -> bool:
+    field = value if isinstance(value, Function) else Function(bc.function_space())
+    if field is not value:
+        field.interpolate(value)
+    return not field.comm.allreduce(int(np.any(field.dat.data_ro != 0)))
+
+
+def check_at_rest(name: str, function: Function, fixed: Sequence[EssentialValues]) -> None:
+    """Raise ``ValueError`` if a function is not zero where it is held."""
+    values = function.dat.data_ro_with_halos.reshape(-1)
+    moving = any(np.any(values[e.dofs] != 0) for e in fixed)
+    if function.comm.allreduce(int(moving)):
+        raise ValueError(f"{name} must be zero where bcs hold q: set it, or call system.project()")

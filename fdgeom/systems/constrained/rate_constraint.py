@@ -1,0 +1,204 @@
+"""What restricts velocities, A(q)v = 0, with a multiplier: forms, numbers and checks of a start."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from firedrake import Constant, Form, Function, TestFunction, TrialFunction, assemble, dx, inner
+from mpi4py import MPI
+from ufl.core.expr import Expr
+
+from fdgeom.forms import substitute
+from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.saddle import deficiency
+
+# Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
+_CONSISTENT = 1e-11
+
+
+class RateConstraint(ABC):
+    """Constraints on the velocity, A(q)v = 0, and their multiplier; A is Dg where g(q) = 0 is meant.
+
+    A subclass sets ``_slope``, the form ∫ ν·A(q)w of :attr:`test` and ``_direction``.
+
+    Parameters
+    ----------
+    q : Function
+        The configuration.
+    tangent : FunctionSpace
+        Space of the velocity.
+    multiplier : Function
+        λ; its space says how many constraints there are and where.
+    others : iterable of Function
+        What the multiplier must not be.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the multiplier is not as described.
+    """
+
+    _slope: Form
+
+    def __init__(self, q: Function, tangent, multiplier: Function, others) -> None:
+        _check_multiplier(q, tangent, multiplier, others)
+        self.q, self.multiplier = q, multiplier
+        #: Space of q̇.
+        self.tangent = tangent
+        #: ν, the test function of the multiplier's space.
+        self.test = TestFunction(self.space)
+        self._direction = Function(tangent, name="direction")
+        self._held: dict[str, object] = {}
+
+    @property
+    def space(self):
+        """Space of λ and ν."""
+        return self.multiplier.function_space()
+
+    # --- forms ---------------------------------------------------------------------------------
+    @abstractmethod
+    def forms(self) -> tuple[Form, ...]:
+        """What states it, beside its rate."""
+
+    def slope(self, test: Expr, direction: Expr, at: Expr | None = None) -> Form:
+        """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
+        mapping = {self.test: test, self._direction: direction}
+        return substitute(self._slope, {**mapping, self.q: self.q if at is None else at})
+
+    # --- numbers -------------------------------------------------------------------------------
+    def _mean(self, key: str, form: Callable[[], Form]) -> np.ndarray:
+        """Owned values of a linear form of the multiplier's space over the weights ∫ ν."""
+        if key not in self._held:
+            self._held[key] = VectorAssembly(form())
+        if "weights" not in self._held:
+            shape = self.multiplier.ufl_shape
+            ones = Constant(np.ones(shape)) if shape else Constant(1.0)
+            weights = assemble(inner(ones, self.test) * dx)
+            weights = np.abs(np.array(weights.dat.data_ro))
+            # A node whose weight vanishes (corners of quadratic elements) counts as it is.
+            self._held["weights"] = np.where(weights > 0, weights, 1.0)
+        return self._held[key].assemble().dat.data_ro / self._held["weights"]
+
+    def rate(self, velocity: Expr) -> float:
+        """Largest \\|A(q) q̇\\|: averages with the multiplier's test functions, over all of them.
+
+        ``velocity`` is the same expression every time.
+        """
+        return self._largest(self._mean("rate", lambda: self.slope(self.test, velocity)))
+
+    def _largest(self, values: np.ndarray) -> float:
+        return float(self.space.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
+
+    def _row_sums(self, gradient) -> float:
+        """Largest sum of \\|A\\| in a row, averaged in the same way; after :meth:`_mean`."""
+        starts, _, values = gradient.getValuesCSR()
+        total = np.concatenate([[0.0], np.cumsum(np.abs(values))])
+        weights = self._held["weights"]
+        return self._largest(
+            (total[starts[1:]] - total[starts[:-1]]).reshape(weights.shape) / weights
+        )
+
+    def _check_small(self, equation: str, defect: float, size: float, advice: str) -> None:
+        """Raise ``ValueError`` unless a defect is the round-off of a size."""
+        if not defect <= _CONSISTENT * size:
+            raise ValueError(
+                f"the start does not fulfil {equation}: it is off by {defect:.3g}. {advice}"
+            )
+
+    # --- checks --------------------------------------------------------------------------------
+    def check(
+        self,
+        velocity: Expr,
+        mass: Form,
+        fixed: Sequence[EssentialValues],
+        back: Form | None = None,
+    ) -> None:
+        """Is the start consistent, and are the constraints independent there?
+
+        Parameters
+        ----------
+        velocity : Expr
+            q̇.
+        mass : Form
+            A bilinear form whose diagonal weighs the degrees of freedom.
+        fixed : sequence of EssentialValues
+            Degrees of freedom that do not move.
+        back : Form, optional
+            ∫ ν·A(q)M⁻¹[w], bilinear; ∫ ν·A(q)[w] if not given.
+
+        Raises
+        ------
+        ValueError
+            Naming what is wrong.
+        """
+        gradient = self.slope(self.test, TrialFunction(self.tangent))
+        gradient = assemble(gradient, mat_type="aij").petscmat
+        speeds = Function(self.tangent).interpolate(velocity).dat.data_ro
+        self._check_consistent(gradient, velocity, speeds)
+        with assemble(mass, diagonal=True).dat.vec_ro as diagonal:
+            weight = diagonal.copy()
+        weight.reciprocal()
+        for e in fixed:
+            weight.getArray()[e.dofs[e.dofs < weight.getLocalSize()]] = 0.0
+        back = gradient if back is None else assemble(back, mat_type="aij").petscmat
+        self._check_independent(gradient, back, weight)
+
+    @abstractmethod
+    def _check_consistent(self, gradient, velocity: Expr, speeds: np.ndarray) -> None:
+        """Raise ``ValueError`` if the start is off the constraint, or its velocity is."""
+
+    def _check_independent(self, gradient, back, weight) -> None:
+        """Rank of Dg M⁻¹ Dgᵀ."""
+        scaled = gradient.copy()
+        scaled.diagonalScale(None, weight)
+        scaled.transpose()
+        schur = back.matMult(scaled)
+        diagonal = schur.getDiagonal()
+        row, least = diagonal.min()
+        diagonal.abs()
+        _, largest = diagonal.max()
+        # Of either sign: round-off of a gradient that vanishes.
+        if least < -1e-12 * largest:
+            raise ValueError(
+                f"constraint: the mass is negative there (the entry {least:.3g} in row {row} of "
+                "Dg M⁻¹ Dgᵀ at the start): the kinetic energy must grow with every velocity"
+            )
+        low, least = diagonal.min()
+        if not least > 1e-24 * largest:
+            raise ValueError(
+                f"constraint: its gradient is zero at the start (in row {low} of Dg M⁻¹ Dgᵀ, of "
+                f"{schur.getSize()[0]}), so it holds nothing there, or only what bcs hold "
+                "already; start elsewhere, or state the constraint so that its gradient does not vanish "
+                "where it holds"
+            )
+        missing = deficiency(schur)
+        if missing:
+            size = schur.getSize()[0]
+            raise ValueError(
+                f"constraint: redundant or contradictory constraints: Dg M⁻¹ Dgᵀ has rank "
+                f"{size - missing} of {size} at the start. Drop those that follow from the others, "
+                "or take a multiplier in a smaller space"
+            )
+
+
+def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Function]) -> None:
+    if not isinstance(multiplier, Function):
+        raise TypeError(f"multiplier must be a firedrake Function, not {type(multiplier).__name__}")
+    if multiplier is q or any(multiplier is f for f in others):
+        raise ValueError("multiplier must be a function of its own")
+    space = multiplier.function_space()
+    if len(space) > 1:
+        raise ValueError(
+            "multiplier must not be of a mixed space: several constraints are the components of a "
+            "vector"
+        )
+    if space.mesh() is not q.function_space().mesh():
+        raise ValueError("multiplier must live on the mesh of q")
+    if space.dim() > tangent.dim():
+        raise ValueError(
+            f"multiplier: its space has {space.dim()} degrees of freedom, more constraints than "
+            f"the {tangent.dim()} of q: take a smaller space"
+        )

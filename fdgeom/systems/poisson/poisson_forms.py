@@ -1,0 +1,240 @@
+"""The forms of a Poisson system: energy, bracket and pairing, at its state or any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from firedrake import Constant, Function, TestFunction, TrialFunction, derivative, split
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.forms import (
+    check_functional,
+    copy_into,
+    depends_on,
+    flatten,
+    parts_of,
+    substitute,
+    with_fixed_quadrature,
+)
+from fdgeom.systems.poisson.auxiliary import Auxiliary
+from fdgeom.systems.system import System
+from fdgeom.taping import not_taped
+from fdgeom.words import brief
+
+
+class PoissonForms(System):
+    """State, energy, bracket and pairing: what a Poisson system is, before it is moved.
+
+    Parameters
+    ----------
+    state, energy, bracket, pairing, names, casimirs, auxiliary, parts
+        As of `fdgeom.PoissonSystem`.
+    """
+
+    def __init__(
+        self,
+        state: Function,
+        energy: Form,
+        bracket: Callable,
+        pairing: Callable,
+        *,
+        names: Sequence[str] | None,
+        casimirs: Mapping[str, Form] | None,
+        auxiliary: Mapping[Function, Form] | None,
+        parts: Sequence[Function] | None,
+    ) -> None:
+        if not isinstance(state, Function):
+            raise TypeError(f"state must be a firedrake Function, not {type(state).__name__}")
+        for name, form in (("bracket", bracket), ("pairing", pairing)):
+            # A UFL form can be called too.
+            if not callable(form) or isinstance(form, Form):
+                raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
+        super().__init__(state.subfunctions[0].function_space().mesh())
+        self.state, self.space = state, state.function_space()
+        own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
+        self.parts = own if parts is None else tuple(parts)
+        self.names = _check_names(names, len(self.parts))
+        #: The arguments of :attr:`forms`.
+        self.test, self.trial = TestFunction(self.space), TrialFunction(self.space)
+        energy = self._in_terms_of_state(check_functional("energy", energy, 0))
+        self._energy = with_fixed_quadrature(energy, state)
+        self._bracket = self._bilinear("bracket", bracket)
+        self._pairing = self._bilinear("pairing", pairing)
+        self._casimirs = {
+            name: self._in_terms_of_state(check_functional(f"casimirs[{name!r}]", form, 0))
+            for name, form in (casimirs or {}).items()
+        }
+        self.check_state()
+        #: Functions that follow from the state, if there are any.
+        self.auxiliary: Auxiliary | None = None
+        if auxiliary:
+            self.auxiliary = self._make_auxiliary(auxiliary)
+            self.auxiliary.prepare(lambda form: substitute(form, self._state_map(None)))
+            self.auxiliary.check()
+
+    # --- forms ---------------------------------------------------------------------------------
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Value shapes of the parts of the state."""
+        return tuple(p.ufl_shape for p in self.parts)
+
+    def _in_terms_of_state(self, form: Form) -> Form:
+        """Write a form with ``split(state)``, whether it came with that or with the subfunctions."""
+        if len(self.parts) == 1:
+            return substitute(form, {})
+        return substitute(form, dict(zip(self.parts, split(self.state), strict=True)))
+
+    def _bilinear(self, name: str, form: Callable) -> Form:
+        try:
+            result = form(self.test, self.trial)
+        except (ValueError, TypeError, IndexError) as error:
+            raise ValueError(f"{name}(a, b) is no valid form: {brief(error)}") from error
+        return self._in_terms_of_state(check_functional(name, result, 2))
+
+    def _make_auxiliary(self, equations: Mapping) -> Auxiliary:
+        made = Auxiliary(equations, self._energy, self.state, self._in_terms_of_state)
+        for function in made.functions:
+            if function in (self.state, *self.parts) or function.name() in self.names:
+                raise ValueError(
+                    f"auxiliary: {function.name()} is a part of the state, or named so"
+                )
+            for name, form in (("bracket", self._bracket), ("pairing", self._pairing)):
+                if function in form.coefficients():
+                    raise ValueError(f"{name} must not hold the auxiliary {function.name()}")
+        return made
+
+    def _state_map(self, at) -> dict[Expr, Expr]:
+        """What to put for the state: ``at`` (all parts), by default the subfunctions themselves."""
+        parts = self.parts if at is None else parts_of(at, self.shapes, "at")
+        return {self.state: self.whole(parts)}
+
+    def whole(self, parts: Sequence[Expr]) -> Expr:
+        """The parts as one value of the state's space."""
+        return flatten(parts) if len(self.parts) > 1 else parts[0]
+
+    @property
+    def energy_in_state(self) -> Form:
+        """The Hamiltonian as a functional of ``state``, whatever Functions hold its parts."""
+        return self._energy
+
+    @property
+    def forms(self) -> tuple[Form, Form, Form]:
+        """Energy, bracket and pairing in ``state``."""
+        return self._energy, self._bracket, self._pairing
+
+    def pairing(self, a, b, at=None) -> Form:
+        """The form ⟨a, b⟩; each a function of the state's space, or a tuple of parts.
+
+        ``at`` says where, for a pairing that depends on the state: the present one if not given.
+        """
+        a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
+        return substitute(
+            self._pairing,
+            {self.test: self.whole(a), self.trial: self.whole(b), **self._state_map(at)},
+        )
+
+    @property
+    def pairing_varies(self) -> bool:
+        """Whether the pairing depends on the state."""
+        return depends_on(self._pairing, self.state)
+
+    def bracket(self, a, b, at=None) -> Form:
+        """The form {f, h}(z) for δf/δz = a, δh/δz = b.
+
+        Parameters
+        ----------
+        a, b : Function, Argument or tuple of parts
+            Elements of the state's space.
+        at : the same, optional
+            Where; the present state if not given.
+        """
+        a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
+        return substitute(
+            self._bracket,
+            {self.test: self.whole(a), self.trial: self.whole(b), **self._state_map(at)},
+        )
+
+    def energy_form(self, at=None) -> Form:
+        """The Hamiltonian as a functional, at the present state or another one."""
+        return substitute(self._energy, self._state_map(at))
+
+    def lagrangian_form(self) -> Form:
+        """h, and with auxiliary functions h + F(ψ, z; λ), at the present state."""
+        return substitute(self._lagrangian, self._state_map(None))
+
+    @property
+    def _lagrangian(self) -> Form:
+        return self._energy if self.auxiliary is None else self.auxiliary.lagrangian
+
+    def energy_derivative(self, direction, at=None, auxiliary: Sequence[Expr] = ()) -> Form:
+        """The form dh(z)[w] for a direction w (a test function, a function or a tuple of parts).
+
+        With auxiliary functions it is ∂_z L, at their values and multipliers ``auxiliary``.
+        """
+        w = parts_of(direction, self.shapes, "direction")
+        form = substitute(derivative(self._lagrangian, self.state, self.test), {})
+        more = {} if self.auxiliary is None else self.auxiliary.at(auxiliary)
+        return substitute(form, {self.test: self.whole(w), **self._state_map(at), **more})
+
+    # --- as a system ---------------------------------------------------------------------------
+    def functions(self) -> dict[str, Function]:
+        found = dict(zip(self.names, self.parts, strict=True))
+        if self.auxiliary is not None:
+            found |= dict(zip(self.auxiliary.names, self.auxiliary.functions, strict=True))
+        return found
+
+    def equations(self) -> dict[str, Form]:
+        return {
+            **dict(zip(("energy", "bracket", "pairing"), self.forms, strict=True)),
+            **self._elliptic(),
+        }
+
+    def all_forms(self) -> tuple[Form | Expr, ...]:
+        return (*self.forms, *self._elliptic().values())
+
+    def coefficients(self) -> tuple[Function | Constant, ...]:
+        return tuple(c for c in super().coefficients() if c is not self.state)
+
+    def _elliptic(self) -> dict[str, Form]:
+        """What determines the auxiliary functions, by their names."""
+        return {} if self.auxiliary is None else self.auxiliary.equations
+
+    def energies(self) -> dict[str, Form]:
+        """The Hamiltonian, ``"energy"``; its parts where the system knows them."""
+        self.update_auxiliary()
+        return {"energy": self.energy_form()}
+
+    def casimirs(self) -> dict[str, Form]:
+        return {k: substitute(f, self._state_map(None)) for k, f in self._casimirs.items()}
+
+    # --- the state -------------------------------------------------------------------------------
+    def check_state(self) -> None:
+        """Raise ``ValueError`` if a part of the state is not finite."""
+        self._check_finite(dict(zip(self.names, self.parts, strict=True)))
+
+    @not_taped
+    def gather_state(self) -> None:
+        """Copy the parts into ``state``, where it does not hold them itself."""
+        for own, part in zip(self.state.subfunctions, self.parts, strict=True):
+            if own.dat is not part.dat:
+                copy_into(own, part)
+
+    def update_auxiliary(self) -> None:
+        """Solve for the auxiliary functions of the present state, if there are any."""
+        if self.auxiliary is not None:
+            self.auxiliary.update()
+
+    def energy(self) -> float:
+        """The total energy."""
+        self.update_auxiliary()
+        return super().energy()
+
+
+def _check_names(names, number: int) -> tuple[str, ...]:
+    if names is None:
+        return ("state",) if number == 1 else tuple(f"part{k}" for k in range(number))
+    names = tuple(names) if isinstance(names, list | tuple) else ()
+    if len(names) != number or len(set(names)) != number:
+        raise ValueError(f"names must be {number} different names, one for each part of the state")
+    return names

@@ -1,0 +1,138 @@
+"""What every system answers: to the steppers that move it, and to what records its motion."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from firedrake import Constant, Function
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.derived import read_in
+from fdgeom.solvers.functional import FunctionalAssembly
+from fdgeom.systems.energies import Energies
+
+
+class System(Energies, ABC):
+    """Something that moves: Functions that a step changes, and the forms that say how.
+
+    How its equations are stated is a matter between a family of systems and its steppers. What
+    stands here is all that the rest asks (the clock, runs, monitors, checkpoints, output), of any
+    system; a subclass says what it has, the defaults are those of a system that has nothing.
+
+    Parameters
+    ----------
+    mesh : firedrake.MeshGeometry
+        Where its Functions live.
+
+    Attributes
+    ----------
+    mesh, comm
+        The mesh and its communicator.
+    constraint
+        What restricts its motion; None if nothing does.
+    clocks : tuple of Constant
+        What holds the time in its forms; the steppers set it.
+    """
+
+    constraint = None
+    clocks: tuple[Constant, ...] = ()
+
+    def __init__(self, mesh) -> None:
+        self.mesh, self.comm = mesh, mesh.comm
+        # What is made once, when it is first asked for.
+        self._held: dict[str, object] = {}
+
+    # --- what it is made of ----------------------------------------------------------------------
+    @abstractmethod
+    def functions(self) -> dict[str, Function]:
+        """Everything that a step changes, by name: what a checkpoint holds."""
+
+    @abstractmethod
+    def all_forms(self) -> tuple[Form | Expr, ...]:
+        """Every form and expression that its motion and its energies read."""
+
+    def coefficients(self) -> tuple[Function | Constant, ...]:
+        """Everything that its forms read and a user may change, beside the state and the time.
+
+        Functions, those of Real spaces too, and Constants; in place of a field that fdgeom samples
+        from an expression what stands in the expression. Found from the forms.
+        """
+        state = {id(p) for f in self.functions().values() for p in (f, *f.subfunctions)}
+        state |= {id(clock) for clock in self.clocks}
+        return tuple(c for c in read_in(*self.all_forms()) if id(c) not in state)
+
+    def parameters(self) -> dict[str, object]:
+        """What makes it beside its class and its equations, by name: a checkpoint says so."""
+        return {}
+
+    def equations(self) -> dict[str, Form]:
+        """The forms that state it, by name: a checkpoint says of which it is."""
+        return {}
+
+    # --- numbers -----------------------------------------------------------------------------------
+    def energies(self) -> dict[str, Form]:
+        """Energy functionals by name (`fdgeom.systems.energies`); none in general."""
+        return {}
+
+    def momenta(self) -> dict[str, tuple[Form, ...]]:
+        """Momentum functionals by name, component by component; none in general."""
+        return {}
+
+    def casimirs(self) -> dict[str, Form]:
+        """Casimir functionals by name; none in general."""
+        return {}
+
+    def constraint_defect(self) -> float:
+        """How far the configuration is off the constraints."""
+        return 0.0
+
+    def velocity_defect(self) -> float:
+        """How far the velocity is off the constraints."""
+        return 0.0
+
+    def _momentum_named(self, name: str) -> np.ndarray:
+        key = f"number of {name}"
+        if key not in self._held:
+            self._held[key] = [FunctionalAssembly(form) for form in self.momenta()[name]]
+        return np.array([held.assemble() for held in self._held[key]])
+
+    # --- what output draws -------------------------------------------------------------------------
+    def output_fields(self) -> dict[str, Expr]:
+        """Fields worth drawing, by name."""
+        return self.functions()
+
+    def output_coordinates(self) -> Function | None:
+        """Where in space the nodes are, if elsewhere than on the mesh."""
+        return None
+
+    def output_cells(self) -> np.ndarray | None:
+        """Which of this rank's cells are drawn; None: all."""
+        return None
+
+    def refresh_output(self) -> None:
+        """Bring fields that are for drawing only up to date."""
+
+    # --- what every stepper asks -------------------------------------------------------------------
+    @abstractmethod
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if no step can start from the present state."""
+
+    def prepare(self) -> None:
+        """Bring what depends on the state up to date before a step."""
+
+    def settle(self) -> None:
+        """Make all fields belong together: after steps, or when a checkpoint has been read."""
+
+    def set_time(self, t: float) -> None:
+        """Tell the system the time at the end of the coming (sub)step."""
+
+    def set_clock(self, t: float) -> None:
+        """Set the time that coefficients are read at, where that is another."""
+
+    def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
+        """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""
+        for name, f in (self.functions() if functions is None else functions).items():
+            if self.comm.allreduce(int(not np.all(np.isfinite(f.dat.data_ro)))):
+                raise ValueError(f"{name} holds values that are not finite: set a finite start")
