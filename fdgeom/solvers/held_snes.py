@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import petsctools
@@ -66,9 +66,11 @@ class HeldSNES:
         Flat PETSc options, defaults already merged in.
     prefix : str
         Options prefix ("" if the command line is not to be read).
-    given : dict
+    wrote : dict
         Which of ``options`` the user wrote, and where (see :func:`merge`): an unknown name among them
         is refused, now or, where PETSc looks it up only then, in the first solve.
+    converged : callable, optional
+        PETSc's test of convergence of a Newton iteration, instead of that by tolerances alone.
     name : str
         What to call the solve in an error.
 
@@ -86,7 +88,8 @@ class HeldSNES:
         essential=(),
         options: Mapping,
         prefix: str = "",
-        given: Mapping | None = None,
+        wrote: Mapping | None = None,
+        converged: Callable | None = None,
         name: str = "",
     ) -> None:
         self.name = name
@@ -123,7 +126,7 @@ class HeldSNES:
         with refusing(options):
             petsctools.set_from_options(self.snes)
         manager = petsctools.get_options(self.snes)
-        self._wrote = dict(given or {})
+        self._wrote = dict(wrote or {})
         #: Whether an option of the user's is yet to be looked up.
         self._unread = refuse_unknown(self._wrote, manager._used_options, _COMMON)
         # Options such as snes_view are looked up while solving.
@@ -132,7 +135,10 @@ class HeldSNES:
             for key in manager.parameters
             for word in ("view", "reason", "monitor", "test")
         )
-        self._settled = False
+        #: Whether the objects that the first solve makes have looked up their options.
+        self._set_up = False
+        if converged is not None and self.snes.getType() not in ("ksponly", "python"):
+            self.snes.setConvergenceTest(converged)
 
     # --- callbacks -----------------------------------------------------------------------------
     def _set_callbacks(self) -> None:
@@ -213,10 +219,10 @@ class HeldSNES:
         """
         self._rows.set_unknown(self._fields)
         self._get()
-        if self._reads_options or self._unread or not self._settled:
+        if self._reads_options or self._unread or not self._set_up:
             with petsctools.inserted_options(self.snes):
                 self._run()
-            self._settled = True
+            self._set_up = True
             if self._unread and self.snes.getLinearSolveIterations():
                 used = petsctools.get_options(self.snes)._used_options
                 self._unread = refuse_unknown(self._wrote, used, _COMMON, solved=True)
@@ -247,7 +253,7 @@ class HeldSNES:
         """Matrix and preconditioner remember a singular block, and would refuse all that comes."""
         self._jacobian = MatrixAssembly(*self._matrix_of)
         self._rows.matrix = self._jacobian.matrix
-        self._settled = False  # its factors read options again
+        self._set_up = False  # its factors read options again
         self._set_callbacks()
         self.snes.getKSP().getPC().setFailedReason(PETSc.PC.FailedReason.NOERROR)
 

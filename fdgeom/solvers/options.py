@@ -49,8 +49,8 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
 _SAME = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
 
 
-def wants_compiled(given: dict, prefix: str, argument: bool | None) -> bool:
-    """Whether the steps may run in compiled code; takes ``fdgeom_compiled`` out of ``given``.
+def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
+    """Whether the steps may run in compiled code; takes ``fdgeom_compiled`` out of ``user``.
 
     The command line wins over the dict, which wins over the argument.
     """
@@ -58,23 +58,23 @@ def wants_compiled(given: dict, prefix: str, argument: bool | None) -> bool:
         raise TypeError(f"compiled must be True, False or None, not {argument!r}")
     database = PETSc.Options()
     choice = argument
-    if _COMPILED in given:
-        choice = str(given.pop(_COMPILED)).lower() not in ("0", "false", "no", "off")
+    if _COMPILED in user:
+        choice = str(user.pop(_COMPILED)).lower() not in ("0", "false", "no", "off")
     if prefix and database.hasName(prefix + _COMPILED):
         choice = database.getBool(prefix + _COMPILED)
-    return not asking_for_snes(given, prefix) if choice is None else choice
+    return not asking_for_snes(user, prefix) if choice is None else choice
 
 
-def asking_for_snes(given: Mapping, prefix: str) -> list[str]:
+def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
     """The options of a stepper that compiled steps cannot heed."""
-    keys = list(given)
+    keys = list(user)
     if prefix:
         keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
     return [k for k in keys if not k.endswith((*_SAME, _COMPILED))]
 
 
 def merge(
-    defaults: Mapping, given: Mapping, prefix: str, name: str, others: Iterable[str]
+    defaults: Mapping, user: Mapping, prefix: str, name: str, others: Iterable[str]
 ) -> tuple[dict, str, dict]:
     """Options of one solve of a stepper, its own prefix, and which of the options the user wrote.
 
@@ -83,7 +83,7 @@ def merge(
 
     Parameters
     ----------
-    defaults, given : dict
+    defaults, user : dict
         Flat options.
     prefix : str
         The stepper's prefix, "" if it has none: then the command line is not read.
@@ -100,7 +100,7 @@ def merge(
     """
     names = tuple(f"{n}_" for n in others if n)
     own = f"{name}_" if name else ""
-    mine = _of_one_solve(given, names, own)
+    mine = _of_one_solve(user, names, own)
     result, wrote = {**defaults, **mine}, dict.fromkeys(mine, _DICT)
     if prefix:
         database = PETSc.Options()

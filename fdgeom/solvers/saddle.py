@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from firedrake import Form, Function, assemble, derivative
 from petsc4py import PETSc
 
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import HeldSNES, defaults
+from fdgeom.solvers.settled import Settled
 
-_REASON = PETSc.SNES.ConvergedReason
 # With so many unknowns a Schur complement takes longer than its fill does in a plain LU.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
@@ -39,7 +37,7 @@ def saddle_defaults(residual: Form, unknown: Function) -> dict:
     """
     options = defaults(residual, unknown, local=False)
     if options["snes_type"] != "ksponly":
-        # The constraints are to hold to the last digit: see RoundOff for the end.
+        # The constraints are to hold to the last digit: see Settled for the end.
         options["snes_rtol"] = 1e-15
     space = unknown.function_space()
     parallel = space.comm.size > 1
@@ -89,43 +87,8 @@ class SaddleSNES(HeldSNES):
     Arguments are those of :class:`HeldSNES`.
     """
 
-    def __init__(self, residual, unknown, **arguments) -> None:
-        super().__init__(residual, unknown, **arguments)
-        if self.snes.getType() not in ("ksponly", "python"):
-            self.snes.setConvergenceTest(RoundOff())
-
-
-class RoundOff:
-    """PETSc's default test of convergence, and one more: small, and no longer halved by an update."""
-
-    def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
-        x, step, f = norms
-        rtol, atol, stol, _ = snes.getTolerances()
-        if not math.isfinite(f):
-            return _REASON.DIVERGED_FUNCTION_NANORINF
-        if iteration == 0:
-            self.first = f
-        if f <= atol:
-            return _REASON.CONVERGED_FNORM_ABS
-        if iteration == 0:
-            self.before = f
-            return _REASON.ITERATING
-        if f <= rtol * self.first:
-            return _REASON.CONVERGED_FNORM_RELATIVE
-        small = f <= 1e-6 * self.first or step <= 1e-8 * x
-        if step <= stol * x or (small and f >= 0.5 * self.before):
-            return _REASON.CONVERGED_SNORM_RELATIVE
-        self.before = f
-        return _REASON.ITERATING
-
-
-class SaddleSolver:
-    """Mixin for a :class:`fdgeom.steppers.substep.Solve` that goes through :class:`SaddleSNES`."""
-
-    snes = SaddleSNES
-
-    def _defaults(self) -> dict:
-        return saddle_defaults(self.residual, self.stage.unknown)
+    def __init__(self, residual, unknown, *, converged=None, **arguments) -> None:
+        super().__init__(residual, unknown, converged=converged or Settled(), **arguments)
 
 
 def deficiency(matrix: PETSc.Mat) -> int:

@@ -97,6 +97,7 @@ def Composition(
 class _Composed(Stepper):
     """A stepper whose step is a sequence of steps of another one."""
 
+    moves = object  # what the method moves
     _stepper_class: ClassVar[type[Stepper]]
     _scheme: ClassVar[str]
 
@@ -105,29 +106,36 @@ class _Composed(Stepper):
         self._method_options = {k: v for k, v in options.items() if k not in known}
         super().__init__(system, dt, **{k: v for k, v in options.items() if k in known})
 
-    def _setup(self) -> None:
+    def _form_of(self, system):
+        # The method may move something else, such as the configuration form of a beam.
         self._inner = self._stepper_class(
-            self.system,
+            system,
             self.dt,
             t0=self.t,
-            solver_parameters=self._given,
+            solver_parameters=self._user,
             options_prefix=self._prefix or None,
             compiled=False,  # its steps are not taken as such
             **self._method_options,
         )
-        # A method may move something else, such as the configuration form of a beam.
-        self.system = self._inner.system
+        return self._inner.system
+
+    def _setup(self) -> None:
         if why := self._inner.uncomposable():
             raise ValueError(why)
-        self._prepare_sequence()
 
-    def _prepare_sequence(self) -> None:
-        self._weights = weights(self.order, self._scheme).tolist()
+    def substeps(self):
+        fractions = weights(self.order, self._scheme).tolist()
+        #: A step of the method for each.
+        self._weights = fractions
+        return joined([(s, w * f) for w in fractions for s, f in self._inner.sequence])
 
     def _step(self, t: float, dt: float) -> None:
         for weight in self._weights:
             self._inner._step(t, weight * dt)
             t += weight * dt
+
+    def uncompilable(self):
+        return self._inner.uncompilable()
 
     def parameters(self):
         return self._inner.parameters()
@@ -144,17 +152,11 @@ class _Composed(Stepper):
     def _taken_up(self) -> None:
         self._inner._taken_up()
 
-    def substeps(self):
-        return joined([(s, w * f) for w in self._weights for s, f in self._inner.substeps()])
-
-    def _solvers(self):
-        return self._inner._solvers()
-
 
 class _FlowsComposed(_Composed):
     """A stepper whose step composes the two flows inside a splitting method."""
 
-    def _prepare_sequence(self) -> None:
+    def substeps(self):
         flows = self._inner.flows()
         if flows is None:
             raise ValueError(
@@ -168,27 +170,10 @@ class _FlowsComposed(_Composed):
         for fraction in pair_fractions().tolist():
             sequence += [(flow, fraction) for flow in pair]
             pair = pair[::-1]
-        self._sequence = joined(sequence)
+        return joined(sequence)
 
     def _step(self, t: float, dt: float) -> None:
-        system, now = self.system, t
-        system.set_time(t)
-        try:
-            for flow, fraction in self._sequence:
-                if flow is not self._timed:
-                    flow.take(fraction * dt)
-                    continue
-                before, now = now, now + fraction * dt
-                system.set_time(now)
-                system.set_clock(0.5 * (before + now))
-                flow.take(fraction * dt)
-                system.set_clock(now)
-        finally:
-            system.set_time(t + dt)
-
-    def substeps(self):
-        self._inner.substeps()  # raises where the method itself cannot be compiled
-        return self._sequence
+        self._pass_time(self.sequence, self._timed, t, dt)
 
 
 def joined(substeps: list[tuple]) -> list[tuple]:

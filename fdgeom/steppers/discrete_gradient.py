@@ -6,7 +6,7 @@ from firedrake import Form
 
 from fdgeom.steppers.beams.mean_derivative import MeanDerivative
 from fdgeom.steppers.substep import MIDPOINT, Rule
-from fdgeom.steppers.sweep import Move, Sweep, everything
+from fdgeom.steppers.sweep import Sweep, Turn, everything
 from fdgeom.words import shown
 
 _POINTS_OF_A_GENERAL_ENERGY = 8
@@ -69,11 +69,11 @@ class DiscreteGradient(Sweep):
                 f"momentum only; take configuration='mean', not {self.configuration!r}"
             )
 
-    def moves(self):
+    def turns(self):
         degree = self.system.energy_degree
         if degree is not None and degree <= 2:
-            return [Move(everything(self.system), MIDPOINT)]
-        return [Move(everything(self.system), averaged_vector_field(self.system, self.points))]
+            return [Turn(everything(self.system), MIDPOINT)]
+        return [Turn(everything(self.system), averaged_vector_field(self.system, self.points))]
 
 
 def averaged_vector_field(system, points: int) -> Rule:

@@ -7,8 +7,9 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.steppers.holonomic import HolonomicStepper, SaddleSolve
-from fdgeom.steppers.substep import Solve
+from fdgeom.solvers.numerics import plain, saddle
+from fdgeom.steppers.holonomic import HolonomicStepper
+from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 
 QUADRATURES = ("midpoint", "trapezoidal")
@@ -65,10 +66,10 @@ class DiscreteLagrangian(HolonomicStepper):
     def parameters(self):
         return {"quadrature": self.quadrature}
 
-    def _sequence(self) -> list[Solve]:
+    def substeps(self):
         position = self._position()
-        mean = pieces(position.stage.unknown)[0]
-        return [position, self._velocity(mean)]
+        mean = pieces(position.unknown)[0]
+        return [(position, 1.0), (self._velocity(mean), 1.0)]
 
     def _slopes(self, w: Expr, mean: Expr, dt: Constant) -> tuple[Form, Form]:
         """D₁L_d[w] and D₂L_d[w] for q¹ = q⁰ + Δt u, u the mean velocity of the step."""
@@ -125,6 +126,5 @@ class DiscreteLagrangian(HolonomicStepper):
         return self._make("velocity", unknown, dt, residual, guess, [{system.q: new}, *writes])
 
     def _make(self, name, unknown, dt, residual, guess, assignments) -> Solve:
-        kind = Solve if self.system.constraint is None else SaddleSolve
-        fixed = self.system.fixed
-        return self._solve(name, unknown, dt, residual, guess, assignments, fixed, kind)
+        numerics = plain if self.system.constraint is None else saddle
+        return self._solve(name, unknown, dt, residual, guess, assignments, numerics)

@@ -11,6 +11,7 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.unit import REASONS, Unit
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.derived import all_constants
+from fdgeom.steppers.solve import Solve
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
 # good state after a failure.
@@ -22,62 +23,64 @@ class FusedSteps:
 
     Parameters
     ----------
-    substeps : sequence of (Substep, float)
-        The substeps of one step and their fractions of it.
+    sequence : sequence of (Solve, float)
+        The solves of one step and their fractions of it.
     live : sequence of Function
         Functions that the user may change between two calls.
     snapshot : Snapshot
         Of these, taken before each call of :meth:`advance`.
     tolerances : callable
-        ``tolerances(substep)`` gives rtol, atol, stol and the limit of iterations.
+        ``tolerances(solve)`` gives rtol, atol, stol and the limit of iterations.
     clocks : sequence of Constant
         What holds the time, which compiled steps do not set.
 
     Raises
     ------
     CannotCompile
-        If a substep is not local, or a condition changes in time; says which.
+        If a solve is not local, or a condition changes in time; says which.
     """
 
     def __init__(
-        self, substeps: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
+        self, sequence: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
     ) -> None:
-        mesh = substeps[0][0].stage.unknown.subfunctions[0].function_space().mesh()
+        mesh = sequence[0][0].unknown.subfunctions[0].function_space().mesh()
         self._program = Program(mesh)
         self._live, self._snapshot = tuple(live), snapshot
         phases: dict[int, list[tuple]] = {}
         self._sequence, self._names = [], []
         self._clocks = tuple(clocks)
-        for substep, fraction in substeps:
-            if id(substep) not in phases:
-                phases[id(substep)] = self._add(substep, tolerances(substep))
-            for phase, constant in phases[id(substep)]:
+        for solve, fraction in sequence:
+            if id(solve) not in phases:
+                phases[id(solve)] = self._add(solve, tolerances(solve))
+            for phase, constant in phases[id(solve)]:
                 self._sequence.append((phase, constant, fraction))
-                self._names.append(substep.name)
+                self._names.append(solve.name)
         self._units: dict[bool, tuple[Unit, object]] = {}
 
-    def _add(self, substep, tolerances) -> list[tuple]:
-        if substep.stage.auxiliary:
-            raise CannotCompile(f"{substep.name}: auxiliary functions are solved for")
-        if any(e.target is not None for e in substep.stage.essential):
-            raise CannotCompile(f"{substep.name}: a motion is prescribed as a function of time")
-        if substep.stage.essential and len(substep.stage.unknown.function_space()) > 1:
-            raise CannotCompile(f"{substep.name}: an unknown of several parts has given values")
-        if substep.stage.gradient_test is not None:
-            raise CannotCompile(f"{substep.name}: the variational derivative is an unknown")
-        read = all_constants(substep.residual)
-        if any(clock is constant for clock in self._clocks for constant in read):
-            raise CannotCompile(f"{substep.name}: a coefficient is a function of the time")
-        before = [self._program.add_update(group) for group in substep.preparations]
-        solve = self._program.add_solve(
-            substep.residual,
-            substep.stage.unknown,
-            guess=tuple(substep.guess.values()),
-            essential=substep.stage.essential,
-            tolerances=(*tolerances, 0, substep.more),
+    def _add(self, solve: Solve, tolerances) -> list[tuple]:
+        self._check(solve)
+        before = [self._program.add_update(group) for group in solve.preparations]
+        number = self._program.add_solve(
+            solve.residual,
+            solve.unknown,
+            guess=tuple(solve.guess.values()),
+            essential=solve.essential,
+            tolerances=(*tolerances, 0, solve.more),
         )
-        updates = [self._program.add_update(group) for group in substep.assignments]
-        return [(phase, substep.dt) for phase in (*before, solve, *updates)]
+        updates = [self._program.add_update(group) for group in solve.assignments]
+        return [(phase, solve.dt) for phase in (*before, number, *updates)]
+
+    def _check(self, solve: Solve) -> None:
+        why = solve.uncompilable
+        if any(e.target is not None for e in solve.essential):
+            why = "a motion is prescribed as a function of time"
+        elif solve.essential and len(solve.unknown.function_space()) > 1:
+            why = "an unknown of several parts has given values"
+        read = all_constants(solve.residual)
+        if any(clock is constant for clock in self._clocks for constant in read):
+            why = why or "a coefficient is a function of the time"
+        if why:
+            raise CannotCompile(f"{solve.name}: {why}")
 
     def _unit(self, chain: bool = True):
         """The unit and its moves; one layout for all runs, so that results do not depend on pieces."""

@@ -8,10 +8,8 @@ from typing import ClassVar
 import numpy as np
 from firedrake import Constant
 
-from fdgeom.forms import tidy
-from fdgeom.steppers.stages import check_plain, defining_gradients, flow, stages
+from fdgeom.steppers.stages import StagesStepper, defining_gradients, flow, stages
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import Solve, options_for
 from fdgeom.words import shown
 
 _STAGES = (1, 2, 3, 4)
@@ -78,7 +76,7 @@ def _class_of(stages: int) -> type[Stepper]:
     return type(f"GaussLegendre{stages}", (_Gauss,), traits)
 
 
-class _Gauss(Stepper):
+class _Gauss(StagesStepper):
     """A Gauss–Legendre method."""
 
     symmetric = True
@@ -86,8 +84,7 @@ class _Gauss(Stepper):
     conserves = ("quadratic energy", "quadratic Casimirs")
     _stages: ClassVar[int]
 
-    def _setup(self) -> None:
-        check_plain(self)
+    def substeps(self):
         system = self.system
         A, b, _ = tableau(self._stages)
         inverse = np.linalg.inv(A)
@@ -101,25 +98,8 @@ class _Gauss(Stepper):
             residual += system.pairing(w, mean, at=unknown.states[i]) - dt * motion
         # z¹ = z⁰ + Σ_i (bᵀA⁻¹)_i (Z_i - z⁰)
         moved = _combination(b @ inverse, unknown.nodal_changes)
-        self._solve = Solve(
-            " and ".join(system.names),
-            unknown.stage,
-            dt,
-            tidy(residual),
-            unknown.guess,
-            [{part: part + change} for part, change in zip(system.parts, moved, strict=True)],
-            options=options_for(self, "", ()),
-        )
-
-    def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        self._solve.take(dt)
-
-    def substeps(self):
-        return [(self._solve, 1.0)]
-
-    def _solvers(self):
-        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+        new = [{part: part + change} for part, change in zip(system.parts, moved, strict=True)]
+        return [(self._solve(unknown, dt, residual, new), 1.0)]
 
 
 def _combination(weights, changes):

@@ -7,15 +7,11 @@ from firedrake import Constant
 from ufl.algorithms import expand_derivatives, replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import tidy
-from fdgeom.steppers.partitioned import check_hamiltonian
-from fdgeom.steppers.stages import check_plain, stages
-from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import Solve, options_for
+from fdgeom.steppers.stages import StagesStepper, stages
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 
 
-class GeneratingFunction4(Stepper):
+class GeneratingFunction4(StagesStepper):
     """Symplectic method of order four from a generating function, in one solve a step.
 
         z¹ = z⁰ + τ J⁻¹∇H(z̄) - τ³/24 J⁻¹∇((∇H)ᵀ J H_zz J ∇H)(z̄),    z̄ = (z⁰ + z¹)/2,
@@ -48,13 +44,13 @@ class GeneratingFunction4(Stepper):
     ``Composition(ImplicitMidpoint, order=4)`` has the same order.
     """
 
+    moves = HamiltonianSystem
+    needs = "a HamiltonianSystem(q, p, energy)"
     order = 4
     symmetric = True
     symplectic = True
 
-    def _setup(self) -> None:
-        check_hamiltonian(self)
-        check_plain(self)
+    def substeps(self):
         system = self.system
         gradient = system.gradient(system.parts)
         if gradient is None:
@@ -71,28 +67,11 @@ class GeneratingFunction4(Stepper):
         to_middle = dict(zip(system.parts, middle, strict=True))
         slope = tuple(replace(expand_derivatives(part), to_middle) for part in slope)
         residual = system.pairing(w, change) - 0.5 * dt * system.bracket(w, slope)
-        self._solve = Solve(
-            " and ".join(system.names),
-            unknown.stage,
-            dt,
-            tidy(residual),
-            unknown.guess,
-            [
-                {old: old + 2 * half}
-                for old, half in zip(system.parts, unknown.nodal_changes[0], strict=True)
-            ],
-            options=options_for(self, "", ()),
-        )
-
-    def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        self._solve.take(dt)
-
-    def substeps(self):
-        return [(self._solve, 1.0)]
-
-    def _solvers(self):
-        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+        new = [
+            {old: old + 2 * half}
+            for old, half in zip(system.parts, unknown.nodal_changes[0], strict=True)
+        ]
+        return [(self._solve(unknown, dt, residual, new), 1.0)]
 
 
 def correction(system: HamiltonianSystem, h_q: Expr, h_p: Expr) -> tuple[Expr, Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from firedrake import Constant, Function, TestFunctions, split
 
 from fdgeom.steppers.holonomic import HolonomicStepper
-from fdgeom.steppers.substep import Solve
+from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.nonholonomic import NonholonomicSystem
 
 
@@ -54,12 +54,12 @@ class NonholonomicMidpoint(HolonomicStepper):
     moves = NonholonomicSystem
     solves = ("midpoint", "velocity")
 
-    def _sequence(self) -> list[Solve]:
+    def substeps(self):
         system = self.system
         space = system.space * system.constraint.space
         #: v̄ and λ⁺, which the second solve needs.
         self._middle = Function(space, name="middle")
-        return [self._to_middle(), self._to_end()]
+        return [(self._to_middle(), 1.0), (self._to_end(), 1.0)]
 
     def _to_middle(self) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
@@ -84,7 +84,6 @@ class NonholonomicMidpoint(HolonomicStepper):
                 zip(self._middle.subfunctions, (system.velocity(), system.multiplier), strict=True)
             ),
             [{system.q: system.q + dt * velocity}],
-            system.fixed,
         )
 
     def _to_end(self) -> Solve:
@@ -110,5 +109,4 @@ class NonholonomicMidpoint(HolonomicStepper):
             residual,
             {end: velocity, after: before},
             [{system.velocity(): end}, {system.multiplier: 0.5 * (before + after)}],
-            system.fixed,
         )

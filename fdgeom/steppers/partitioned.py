@@ -9,11 +9,9 @@ import ufl
 from firedrake import Constant, Function, TestFunction
 
 from fdgeom.forms import tidy
-from fdgeom.steppers.refusal import wrong_system
+from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import Solve, options_for
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
-from fdgeom.systems.poisson.stage import Stage
 
 PARTS = ("q", "p")
 
@@ -21,7 +19,7 @@ PARTS = ("q", "p")
 class Partitioned(Stepper):
     """Base of the methods that move q and p in turn by first-order steps.
 
-    A subclass names its moves. Each is ⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of one part, with the
+    A subclass names the turns. Each is ⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of one part, with the
     other part as it is; in z* the moving part is the old one (explicit) or the new one (implicit).
 
     Parameters
@@ -44,6 +42,8 @@ class Partitioned(Stepper):
         If ``first`` is neither, or the method is explicit and the energy not separable.
     """
 
+    moves = HamiltonianSystem
+    needs = "a HamiltonianSystem(q, p, energy)"
     #: Whether the method is explicit, for h = T(p) + V(q) only.
     explicit: ClassVar[bool] = True
 
@@ -54,11 +54,10 @@ class Partitioned(Stepper):
         super().__init__(system, dt, **options)
 
     @abstractmethod
-    def moves(self) -> list[tuple[str, bool, float]]:
-        """The moves of a step: which part, whether implicit, for which fraction of the step."""
+    def turns(self) -> list[tuple[str, bool, float]]:
+        """Which part moves, whether implicitly, for which fraction of the step, in order."""
 
     def _setup(self) -> None:
-        check_hamiltonian(self)
         self.system.check_start()
         if self.explicit and not self.system.is_separable:
             raise ValueError(
@@ -66,18 +65,20 @@ class Partitioned(Stepper):
                 " but this one has terms that hold both q and p; use ImplicitMidpoint,"
                 " GaussLegendre(stages) or SymplecticEuler instead"
             )
-        names = self.system.names
-        held: dict[tuple[str, bool], Solve] = {}
-        self._solves = []
-        for part, implicit, fraction in self.moves():
-            key = part, implicit and not self.system.is_separable
-            if key not in held:
-                held[key] = self._move(PARTS.index(part), key[1], names)
-            self._solves.append((held[key], fraction))
-        self._held = list(held.values())
 
-    def _move(self, k: int, implicit: bool, names) -> Solve:
-        system = self.system
+    def substeps(self):
+        made: dict[tuple[str, bool], Solve] = {}
+        sequence = []
+        for part, implicit, fraction in self.turns():
+            key = part, implicit and not self.system.is_separable
+            if key not in made:
+                made[key] = self._flow(PARTS.index(part), key[1])
+            sequence.append((made[key], fraction))
+        return sequence
+
+    def _flow(self, k: int, implicit: bool) -> Solve:
+        """⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of part ``k``."""
+        system, names = self.system, self.system.names
         space, old = system.parts[k].function_space(), system.parts[k]
         unknown, w = Function(space, name=names[k]), TestFunction(space)
         zero = ufl.zero(*w.ufl_shape) if w.ufl_shape else ufl.as_ufl(0)
@@ -92,34 +93,17 @@ class Partitioned(Stepper):
         residual = system.pairing(tuple(test), tuple(change)) - dt * system.motion(tuple(test), at)
         return Solve(
             names[k],
-            Stage(unknown, (k,), tuple(state), (), tuple(test)),
+            unknown,
             dt,
             tidy(residual),
             {unknown: old},
             [{old: unknown}],
-            options=options_for(self, names[k], names),
+            options=self._options(names[k], names),
             exact=system.is_separable,
         )
 
     def parameters(self):
         return {"first": self.first}
-
-    def _step(self, t: float, dt: float) -> None:
-        for solve, fraction in self._solves:
-            solve.take(fraction * dt)
-
-    def substeps(self):
-        return self._solves
-
-    def _solvers(self):
-        return [s.__dict__["solver"] for s in self._held if "solver" in s.__dict__]
-
-
-def check_hamiltonian(stepper: Stepper) -> None:
-    """Raise ``TypeError`` if the system of a stepper is no canonical one."""
-    if not isinstance(stepper.system, HamiltonianSystem):
-        needs = "a HamiltonianSystem(q, p, energy)"
-        raise wrong_system(type(stepper).__name__, needs, stepper.system)
 
 
 def other(part: str) -> str:
@@ -147,7 +131,7 @@ class SymplecticEuler(Partitioned):
     symplectic = True
     explicit = False
 
-    def moves(self):
+    def turns(self):
         return [(self.first, True, 1.0), (other(self.first), False, 1.0)]
 
 
@@ -169,6 +153,6 @@ class StormerVerlet(Partitioned):
     symmetric = True
     symplectic = True
 
-    def moves(self):
+    def turns(self):
         half = (self.first, False, 0.5)
         return [half, (other(self.first), False, 1.0), half]

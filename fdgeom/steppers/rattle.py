@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from firedrake import Constant, Function, TestFunction, TestFunctions, split
 
+from fdgeom.solvers.numerics import plain
 from fdgeom.steppers.holonomic import HolonomicStepper
-from fdgeom.steppers.substep import Solve
+from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
 
@@ -48,8 +49,8 @@ class RATTLE(HolonomicStepper):
     moves = ConstrainedSystem
     solves = ("position", "velocity")
 
-    def _sequence(self) -> list[Solve]:
-        return [self._position(), self._velocity()]
+    def substeps(self):
+        return [(self._position(), 1.0), (self._velocity(), 1.0)]
 
     def _position(self) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
@@ -72,7 +73,6 @@ class RATTLE(HolonomicStepper):
             residual,
             dict(zip(unknown.subfunctions, (system.p, system.multiplier), strict=True)),
             [{system.q: system.q + dt * system.velocity(half)}, {system.p: half}],
-            system.fixed,
         )
 
     def _velocity(self) -> Solve:
@@ -95,7 +95,6 @@ class RATTLE(HolonomicStepper):
             residual,
             dict(zip(unknown.subfunctions, parts, strict=True)),
             [{old: new} for old, new in zip(parts, unknown.subfunctions, strict=True)],
-            system.fixed,
         )
 
 
@@ -130,9 +129,9 @@ class SHAKE(HolonomicStepper):
     moves = ConstrainedSystem
     solves = ("position", "momentum")
 
-    def _sequence(self) -> list[Solve]:
+    def substeps(self):
         self.system.solve_multiplier()
-        return [self._position(), self._momentum()]
+        return [(self._position(), 1.0), (self._momentum(), 1.0)]
 
     def _position(self) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
@@ -155,7 +154,6 @@ class SHAKE(HolonomicStepper):
             residual,
             {half: system.p, new: before},
             [{system.q: system.q + dt * system.velocity(half)}, {system.p: half}, {before: new}],
-            system.fixed,
         )
 
     def _momentum(self) -> Solve:
@@ -173,6 +171,5 @@ class SHAKE(HolonomicStepper):
             residual,
             {unknown: system.p},
             [{system.p: unknown}],
-            system.fixed,
-            kind=Solve,
+            numerics=plain,
         )

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from firedrake import Constant
 
-from fdgeom.forms import tidy
-from fdgeom.steppers.stages import check_plain, defining_gradients, flow, stages
-from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import Solve, options_for
+from fdgeom.steppers.stages import StagesStepper, defining_gradients, flow, stages
 
 
-class RungeKutta4(Stepper):
+class RungeKutta4(StagesStepper):
     """The classical Runge–Kutta method of order four: explicit, and a baseline to compare with.
 
         Z₂ = z⁰ + Δt/2 f(z⁰),   Z₃ = z⁰ + Δt/2 f(Z₂),   Z₄ = z⁰ + Δt f(Z₃),
@@ -31,40 +28,25 @@ class RungeKutta4(Stepper):
 
     order = 4
 
-    def _setup(self) -> None:
-        check_plain(self)
+    def substeps(self):
         system = self.system
-        self._solves, changes, at = [], [], system.parts
+        sequence, changes, at = [], [], system.parts
         for fraction in (1 / 2, 1 / 2, 1.0, 1 / 6):
             unknown, dt = stages(system, 1), Constant(0.0, name="dt")
             (change,), (w,) = unknown.changes, unknown.tests
             b = None if unknown.gradients is None else unknown.gradients[0]
             residual = system.pairing(w, change, at=at) - dt * flow(system, w, at, b)
-            solve = Solve(
-                " and ".join(system.names),
-                unknown.stage,
-                dt,
-                tidy(residual + defining_gradients(system, unknown, [at])),
-                unknown.guess,
-                [],
-                options=options_for(self, "", ()),
-            )
-            self._solves.append((solve, fraction))
+            residual += defining_gradients(system, unknown, [at])
             changes += unknown.nodal_changes
+            new = _sums(system.parts, changes) if len(changes) == 4 else []
+            sequence.append((self._solve(unknown, dt, residual, new), fraction))
             (at,) = unknown.nodal_states
-        # The changes are Δt/2 f(z⁰), Δt/2 f(Z₂), Δt f(Z₃) and Δt/6 f(Z₄).
-        solve.assignments = [
-            {z: z + (c2 + 2 * c3 + c4) / 3 + last}
-            for z, c2, c3, c4, last in zip(system.parts, *changes, strict=True)
-        ]
+        return sequence
 
-    def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        for solve, fraction in self._solves:
-            solve.take(fraction * dt)
 
-    def substeps(self):
-        return self._solves
-
-    def _solvers(self):
-        return [s.__dict__["solver"] for s, _ in self._solves if "solver" in s.__dict__]
+def _sums(parts, changes) -> list[dict]:
+    """The new parts, from the changes Δt/2 f(z⁰), Δt/2 f(Z₂), Δt f(Z₃) and Δt/6 f(Z₄)."""
+    return [
+        {z: z + (c2 + 2 * c3 + c4) / 3 + last}
+        for z, c2, c3, c4, last in zip(parts, *changes, strict=True)
+    ]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.substep import MIDPOINT
-from fdgeom.steppers.sweep import Move, Sweep, everything
-from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.steppers.sweep import Sweep, Turn, everything
 
 
 class Splitting(Sweep):
@@ -31,6 +29,7 @@ class Splitting(Sweep):
         As for the other methods.
     """
 
+    needs = "a PoissonSystem"
     order = 2
     symmetric = True
     symplectic = True
@@ -47,8 +46,6 @@ class Splitting(Sweep):
     def _setup(self) -> None:
         if len(self.energies) < 2:
             raise ValueError("energies must be two functionals or more, that sum to the energy")
-        if not isinstance(self.system, PoissonSystem):
-            raise wrong_system("Splitting", "a PoissonSystem", self.system)
         self._pieces = [self.system.with_energy(h) for h in self.energies]
         total, pieces = self.system.energy(), [s.energy() for s in self._pieces]
         scale = max(abs(total), *(abs(e) for e in pieces))
@@ -62,8 +59,8 @@ class Splitting(Sweep):
     def parameters(self):
         return super().parameters() | {"energies": self.energies}
 
-    def moves(self):
+    def turns(self):
         parts = everything(self.system)
         *others, last = self._pieces
-        first = [Move(parts, MIDPOINT, 0.5, piece) for piece in others]
-        return [*first, Move(parts, MIDPOINT, 1.0, last), *reversed(first)]
+        first = [Turn(parts, MIDPOINT, 0.5, piece) for piece in others]
+        return [*first, Turn(parts, MIDPOINT, 1.0, last), *reversed(first)]

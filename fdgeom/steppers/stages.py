@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from firedrake import (
+    Constant,
     Form,
     Function,
     MixedFunctionSpace,
@@ -17,13 +18,13 @@ from firedrake import (
 )
 from ufl.core.expr import Expr
 
-from fdgeom.forms import unflatten
+from fdgeom.forms import tidy, unflatten
 from fdgeom.solvers.compiled.collocation import scalar_space
-from fdgeom.steppers.refusal import wrong_system
+from fdgeom.steppers.solve import Assignments, Solve
 from fdgeom.steppers.stepper import Stepper
+from fdgeom.steppers.substep import SOLVES_GRADIENT
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 from fdgeom.systems.poisson.poisson import PoissonSystem
-from fdgeom.systems.poisson.stage import Stage
 
 Parts = tuple[Expr, ...]
 
@@ -65,16 +66,9 @@ class Stages:
         return tuple(_sum(self.old, change) for change in self.nodal_changes)
 
     @property
-    def stage(self) -> Stage:
-        """What a :class:`Solve` asks of a stage."""
-        return Stage(
-            unknown=self.unknown,
-            active=tuple(range(len(self.old))),
-            state=self.states[0],
-            gradient=(),
-            test=self.tests[0],
-            gradient_test=None if self.gradient_tests is None else sum(self.gradient_tests, ()),
-        )
+    def uncompilable(self) -> str | None:
+        """Why solves for it are not compiled, if that is known."""
+        return None if self.gradient_tests is None else SOLVES_GRADIENT
 
     @property
     def guess(self) -> dict[Function, Function]:
@@ -153,15 +147,32 @@ def defining_gradients(system: PoissonSystem, unknown: Stages, at: Sequence[Part
     return sum(terms, Form([]))
 
 
-def check_plain(stepper: Stepper) -> None:
-    """Raise an error if the system is no Poisson system, or more moves with it than its state."""
-    system, name = stepper.system, type(stepper).__name__
-    if not isinstance(system, PoissonSystem):
-        raise wrong_system(name, "a PoissonSystem (a bracket and an energy)", system)
-    more = set(system.functions()) - set(system.names)
-    if more:
-        raise ValueError(
-            f"system: {name} moves the state alone, but {sorted(more)} of this "
-            f"{type(system).__name__} move too; use Composition(ImplicitMidpoint, order=4) instead"
+class StagesStepper(Stepper):
+    """Base of the methods whose unknowns are :class:`Stages`: the state alone may move."""
+
+    moves = PoissonSystem
+    needs = "a PoissonSystem (a bracket and an energy)"
+
+    def _setup(self) -> None:
+        system = self.system
+        more = set(system.functions()) - set(system.names)
+        if more:
+            raise ValueError(
+                f"system: {type(self).__name__} moves the state alone, but {sorted(more)} of this "
+                f"{type(system).__name__} move too; use Composition(ImplicitMidpoint, order=4) instead"
+            )
+        system.check_start()
+
+    def _solve(
+        self, unknown: Stages, dt: Constant, residual: Form, assignments: Sequence[Assignments]
+    ) -> Solve:
+        return Solve(
+            " and ".join(self.system.names),
+            unknown.unknown,
+            dt,
+            tidy(residual),
+            unknown.guess,
+            assignments,
+            options=self._options(),
+            uncompilable=unknown.uncompilable,
         )
-    system.check_start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import ClassVar
@@ -17,10 +17,12 @@ from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
 from fdgeom.steppers.carrying import Carrying
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
+from fdgeom.steppers.refusal import wrong_system
+from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
@@ -66,6 +68,9 @@ class Stepper(Carrying, metaclass=CheckedCall):
     from step to step and the fields that follow the state belong to it.
     """
 
+    #: The class of systems that the method moves, and what to call them in an error.
+    moves: ClassVar[type]
+    needs: ClassVar[str] = ""
     #: Order of convergence in time.
     order: ClassVar[int]
     #: Whether a step with -dt undoes a step with dt.
@@ -85,16 +90,18 @@ class Stepper(Carrying, metaclass=CheckedCall):
         options_prefix: str | None = None,
         compiled: bool | None = None,
     ) -> None:
-        self.system = system
         dt = positive("dt", dt)
         self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
-        self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
-        wanted = wants_compiled(self._given, self._prefix, compiled)
+        self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
+        wanted = wants_compiled(self._user, self._prefix, compiled)
         with paused_collection(), self._compiling():
-            # Of anything else the method says what it needs.
-            if hasattr(system, "set_time") and not isinstance(system, type):
-                system.set_time(self.t)
+            self.system = self._form_of(system)
+            if not isinstance(self.system, self.moves):
+                raise wrong_system(type(self).__name__, self.needs or _called(self.moves), system)
+            self.system.set_time(self.t)
             self._setup()
+            #: The solves of one step, in order, with their fractions of it.
+            self.sequence = self.substeps()
             self._snapshot = Snapshot(self._moving())
             self._fused: FusedSteps | None = None
             self._why_not: str | None = self._chosen()
@@ -152,12 +159,77 @@ class Stepper(Carrying, metaclass=CheckedCall):
 
     # --- what a method says --------------------------------------------------------------------
     @abstractmethod
-    def _setup(self) -> None:
-        """Check the system; build forms and solvers."""
+    def substeps(self) -> list[tuple[Solve, float]]:
+        """The solves of one step, in order, with their fractions of it; they are made here.
 
-    @abstractmethod
+        One solve may stand in several places. Called once, when the stepper is made: the result is
+        ``sequence``.
+        """
+
+    def _form_of(self, system):
+        """What is moved, for methods that move another form of a system than what they are given."""
+        return system
+
+    def _setup(self) -> None:
+        """What a method checks and makes before its solves."""
+        self.system.check_start()
+
+    def _options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
+        """The user's options for a solve, by its name among all solves of the method."""
+        return SolveOptions(self._user, self._prefix, name, tuple(names))
+
+    def flows(self) -> tuple[Solve, Solve] | None:
+        """The two flows of a method that takes half of the first, the second and half of the first.
+
+        None if the method is not made so. Each is symmetric by itself, the system's time is told
+        before it, and it passes with the second one.
+        """
+        if [f for _, f in self.sequence] != [0.5, 1.0, 0.5]:
+            return None
+        (first, _), (second, _), (last, _) = self.sequence
+        return (first, second) if first is last else None
+
+    def uncomposable(self) -> str | None:
+        """Why compositions of these steps would not have the order they claim; None if they have."""
+        return None
+
+    def uncompilable(self) -> str | None:
+        """Why steps cannot be compiled, where that is known before forms are looked at."""
+        return None
+
+    # --- a step ----------------------------------------------------------------------------------
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` (which compositions make negative)."""
+        self._before_solves(t, dt)
+        try:
+            for solve, fraction in self.sequence:
+                solve.take(fraction * dt)
+        finally:
+            self._after_solves(t, dt)
+
+    def _before_solves(self, t: float, dt: float) -> None:
+        """What a method tells the system before the solves of a step: the time at its end."""
+        self.system.set_time(t + dt)
+
+    def _after_solves(self, t: float, dt: float) -> None:
+        """What it tells the system after them, also where one has failed."""
+
+    def _pass_time(self, sequence, timed: Solve, t: float, dt: float) -> None:
+        """Take solves while time passes with one of them, by its fraction of the step each time."""
+        system, now = self.system, t
+        system.set_time(t)
+        try:
+            for solve, fraction in sequence:
+                if solve is not timed:
+                    solve.take(fraction * dt)
+                    continue
+                before, now = now, now + fraction * dt
+                system.set_time(now)
+                system.set_clock(0.5 * (before + now))
+                solve.take(fraction * dt)
+                system.set_clock(now)
+        finally:
+            system.set_time(t + dt)
 
     # --- stepping ------------------------------------------------------------------------------
     def _compiling(self):
@@ -270,35 +342,14 @@ class Stepper(Carrying, metaclass=CheckedCall):
             "krylov_iterations": sum(s.krylov_iterations for s in solvers),
         }
 
-    def substeps(self) -> list[tuple]:
-        """The implicit substeps of one step with their fractions of it; empty if not made of such.
-
-        Raises CannotCompile where the reason is known.
-        """
-        return []
-
-    def flows(self) -> tuple | None:
-        """The two flows of a method that takes half of the first, the second and half of the first.
-
-        None if the method is not made so. Each is symmetric by itself, the system's time is told
-        before it, and it passes with the second one.
-        """
-        substeps = self.substeps()
-        if [f for _, f in substeps] != [0.5, 1.0, 0.5] or substeps[0][0] is not substeps[2][0]:
-            return None
-        return substeps[0][0], substeps[1][0]
-
-    def uncomposable(self) -> str | None:
-        """Why compositions of these steps would not have the order they claim; None if they have."""
-        return None
-
     def _moving(self) -> tuple:
         """The functions that a step changes and that make the state."""
         return (*self.system.functions().values(), *self.functions().values())
 
-    def _solvers(self) -> list:
-        """The SNES that have been used."""
-        return []
+    def _solvers(self) -> list[HeldSNES]:
+        """The SNES that have been made."""
+        solves = {id(solve): solve for solve, _ in self.sequence}
+        return [solve.made for solve in solves.values() if solve.made is not None]
 
     @property
     def is_compiled(self) -> bool:
@@ -313,16 +364,15 @@ class Stepper(Carrying, metaclass=CheckedCall):
     def _fuse(self) -> None:
         """Make compiled steps, if that can be done."""
         with self._falling_back():
-            substeps = self.substeps()
-            if not substeps:
-                raise CannotCompile(f"{type(self).__name__} is not made of implicit substeps")
+            if why := self.uncompilable():
+                raise CannotCompile(why)
             self._fused = FusedSteps(
-                substeps, self._moving(), self._snapshot, self._tolerances, self.system.clocks
+                self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
             )
 
     def _chosen(self) -> str:
         """Who asked for PETSc SNES."""
-        options = asking_for_snes(self._given, self._prefix)
+        options = asking_for_snes(self._user, self._prefix)
         name = f"the option {options[0]!r}" if options else "compiled=False"
         return f"{name} asks for PETSc SNES"
 
@@ -345,12 +395,17 @@ class Stepper(Carrying, metaclass=CheckedCall):
             if not isinstance(error, CannotCompile):
                 _warn(self.system.mesh.comm, self._why_not)
 
-    def _tolerances(self, substep) -> tuple[float, float, float, int]:
-        return tolerances_of(substep.options({})[0])
+    def _tolerances(self, solve: Solve) -> tuple[float, float, float, int]:
+        return tolerances_of(solve.options.over({})[0])
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
+
+
+def _called(kind: type) -> str:
+    """The name of a class with its article."""
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def _warn(comm, why: str) -> None:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from firedrake import Constant, Form, Function
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, tidy
-from fdgeom.solvers.data import Field, Number
-from fdgeom.solvers.held_snes import HeldSNES, defaults
-from fdgeom.solvers.options import merge
-from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.solvers.structure import is_local
+from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.poisson.stage import Stage
+
+#: Why a solve with that among its unknowns is not compiled.
+SOLVES_GRADIENT = "the variational derivative is an unknown"
 
 
 @dataclass(frozen=True)
@@ -96,100 +94,6 @@ MIDPOINT = Rule(_midpoint, reach=2.0)
 TRAPEZOIDAL = Rule(_trapezoidal, reach=1.0)
 
 
-class Solve:
-    """One solve of a step in an unknown of its own, and the pointwise assignments that follow it.
-
-    Parameters
-    ----------
-    name : str
-        What to call it in an error.
-    stage : Stage
-        The unknown (and whether its gradient is an unknown too).
-    dt : Constant
-        The symbol in the residual and the assignments for how far the solve moves.
-    residual : Form
-        What is to vanish.
-    guess : dict
-        First guess of the unknown's parts: for each the function to copy.
-    assignments : list of dict
-        Groups of functions and the expressions that they get after the solve.
-    options : SolveOptions
-        The user's PETSc options.
-    exact : bool
-        Whether two such solves, one after another, are the same as one for the sum of the times.
-    """
-
-    #: What solves.
-    snes: type[HeldSNES] = HeldSNES
-
-    def __init__(
-        self,
-        name: str,
-        stage: Stage,
-        dt: Constant,
-        residual: Form,
-        guess: Mapping[Function, Function],
-        assignments: Sequence[Mapping[Function, Expr]],
-        *,
-        options: SolveOptions,
-        exact: bool = False,
-    ) -> None:
-        self.name = name
-        self.stage = stage
-        self.dt = dt
-        self._dt = Number(dt)
-        self.residual = residual
-        self.guess = dict(guess)
-        self.assignments = list(assignments)
-        #: Groups of assignments before the solve, of compiled steps alone.
-        self.preparations: list[Mapping[Function, Expr]] = []
-        #: Newton updates beyond convergence, of compiled steps alone.
-        self.more = 0
-        self.options = options
-        self.exact = exact
-        if options.told:
-            _ = self.solver  # so that an unknown option is refused now
-
-    @cached_property
-    def solver(self) -> HeldSNES:
-        """The SNES, made when it is first needed."""
-        self._dt.set(1.0)
-        options, prefix, given = self.options(self._defaults())
-        return self.snes(
-            self.residual,
-            self.stage.unknown,
-            essential=self.stage.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name=self.name,
-        )
-
-    def _defaults(self) -> dict:
-        """PETSc options under those of the user."""
-        unknown = self.stage.unknown
-        return defaults(self.residual, unknown, is_local(self.residual, unknown))
-
-    @cached_property
-    def _copies(self) -> list[tuple[Field, Field]]:
-        return [(Field(target), Field(source)) for target, source in self.guess.items()]
-
-    @cached_property
-    def _updates(self) -> list[PointwiseUpdate]:
-        return [PointwiseUpdate(group) for group in self.assignments]
-
-    def take(self, dt: float) -> None:
-        """Move by ``dt`` through PETSc SNES."""
-        solver = self.solver
-        self._dt.set(dt)
-        for target, source in self._copies:
-            target.array[...] = source.array
-            target.written()
-        solver.solve()
-        for update in self._updates:
-            update.apply()
-
-
 class Substep(Solve):
     """Moves the parts ``active`` of a Poisson system by one implicit rule.
 
@@ -220,19 +124,27 @@ class Substep(Solve):
         stage = rule.stage(system, active).reaching(rule.reach)
         super().__init__(
             " and ".join(system.names[k] for k in active),
-            stage,
+            stage.unknown,
             dt,
             tidy(rule.residual(system, stage, dt)),
             system.start_values(stage),
             _assignments(system, stage, rule.reach, dt, companions),
+            essential=stage.essential,
             options=options,
+            uncompilable=_uncompilable(stage),
         )
 
     @property
     def carried(self) -> list[Function]:
         """Parts of the unknown that begin with what the last solve has left there."""
         guessed = {id(part) for f in self.guess for part in f.subfunctions}
-        return [f for f in self.stage.unknown.subfunctions if id(f) not in guessed]
+        return [f for f in self.unknown.subfunctions if id(f) not in guessed]
+
+
+def _uncompilable(stage: Stage) -> str | None:
+    if stage.auxiliary:
+        return "auxiliary functions are solved for"
+    return None if stage.gradient_test is None else SOLVES_GRADIENT
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:
@@ -248,37 +160,3 @@ def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Funct
         {system.parts[k]: value} for k, value in new.items() if system.parts[k] not in followers
     ]
     return [*groups, followers] if followers else groups
-
-
-@dataclass(frozen=True)
-class SolveOptions:
-    """The user's PETSc options for one solve of a stepper.
-
-    Attributes
-    ----------
-    given : dict
-        Options of the stepper.
-    prefix : str
-        Its prefix.
-    name, names
-        Name of the solve, and of all solves of the stepper.
-    """
-
-    given: Mapping
-    prefix: str
-    name: str
-    names: tuple[str, ...]
-
-    def __call__(self, base: Mapping) -> tuple[dict, str, dict]:
-        """Options over those of ``base``, the prefix, and what of them the user wrote."""
-        return merge(base, self.given, self.prefix, self.name, self.names)
-
-    @property
-    def told(self) -> bool:
-        """Whether the user has said anything to this solve."""
-        return bool(self({})[2])
-
-
-def options_for(stepper, name: str, names: Sequence[str]) -> SolveOptions:
-    """The user's options for a solve of a stepper."""
-    return SolveOptions(stepper._given, stepper._prefix, name, tuple(names))

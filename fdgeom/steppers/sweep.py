@@ -6,9 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep, options_for
+from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep
 from fdgeom.systems.poisson.checks import pairing_couples
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -16,8 +15,8 @@ CONFIGURATIONS = ("old", "new", "mean")
 
 
 @dataclass(frozen=True)
-class Move:
-    """One substep of a sweep.
+class Turn:
+    """One substep of a sweep: what moves, and how.
 
     Attributes
     ----------
@@ -40,9 +39,11 @@ class Move:
 class Sweep(Stepper):
     """Base of the methods that move the parts of a state in turn.
 
-    A subclass names its moves: which part, by which rule, for which fraction of the step.
+    A subclass names the turns: which part, by which rule, for which fraction of the step.
     """
 
+    moves = PoissonSystem
+    needs = "a PoissonSystem (a bracket and an energy)"
     #: Which momentum moves the configuration, where the system has one.
     default_configuration: ClassVar[str] = "mean"
 
@@ -56,33 +57,31 @@ class Sweep(Stepper):
         super().__init__(system, dt, **options)
 
     @abstractmethod
-    def moves(self) -> list[Move]:
-        """The substeps of one step, in order."""
+    def turns(self) -> list[Turn]:
+        """What moves in one step, in order."""
 
     def _setup(self) -> None:
-        if not isinstance(self.system, PoissonSystem):
-            needs = "a PoissonSystem (a bracket and an energy)"
-            raise wrong_system(type(self).__name__, needs, self.system)
         self.system.check_start()
-        moves = self.moves()
-        _check_parts(self, moves)
-        names = ["_".join(self.system.names[k] for k in move.active) for move in moves]
+        self._turns = self.turns()
+        _check_parts(self, self._turns)
+
+    def substeps(self):
+        names = ["_".join(self.system.names[k] for k in turn.active) for turn in self._turns]
         single = len(set(names)) == 1
-        held: dict[tuple, Substep] = {}
-        self._substeps = []
-        for name, move in zip(names, moves, strict=True):
-            key = (move.active, move.rule, id(move.system))
-            if key not in held:
-                which = ("", ()) if single else (name, names)
-                held[key] = Substep(
-                    move.system or self.system,
-                    move.active,
-                    move.rule,
-                    options=options_for(self, *which),
+        made: dict[tuple, Substep] = {}
+        sequence = []
+        for name, turn in zip(names, self._turns, strict=True):
+            key = (turn.active, turn.rule, id(turn.system))
+            if key not in made:
+                made[key] = Substep(
+                    turn.system or self.system,
+                    turn.active,
+                    turn.rule,
+                    options=self._options() if single else self._options(name, names),
                     companions=self._companions(),
                 )
-            self._substeps.append((held[key], move.fraction))
-        self._held = list(held.values())
+            sequence.append((made[key], turn.fraction))
+        return sequence
 
     def _companions(self) -> dict:
         return {"configuration": self.configuration} if hasattr(self.system, "position") else {}
@@ -91,22 +90,17 @@ class Sweep(Stepper):
         return {"configuration": self.configuration}
 
     def functions(self):
-        carried = [f for substep in self._held for f in substep.carried]
+        substeps = {id(substep): substep for substep, _ in self.sequence}
+        carried = [f for substep in substeps.values() for f in substep.carried]
         return {f"guess of the gradient {k}": f for k, f in enumerate(carried)}
 
-    def _step(self, t: float, dt: float) -> None:
-        system = self.system
-        system.set_time(t + dt)
+    def _before_solves(self, t: float, dt: float) -> None:
+        self.system.set_time(t + dt)
         # Symmetric, so that methods of second order stay so where coefficients change in time.
-        system.set_clock(t + 0.5 * dt)
-        try:
-            for substep, fraction in self._substeps:
-                substep.take(fraction * dt)
-        finally:
-            system.set_clock(t + dt)
+        self.system.set_clock(t + 0.5 * dt)
 
-    def substeps(self):
-        return self._substeps
+    def _after_solves(self, t: float, dt: float) -> None:
+        self.system.set_clock(t + dt)
 
     def uncomposable(self):
         if self._companions() and self.configuration != "mean":
@@ -116,14 +110,11 @@ class Sweep(Stepper):
             )
         return None
 
-    def _solvers(self):
-        return [s.__dict__["solver"] for s in self._held if "solver" in s.__dict__]
 
-
-def _check_parts(stepper: Sweep, moves: list[Move]) -> None:
+def _check_parts(stepper: Sweep, turns: list[Turn]) -> None:
     """Raise ``ValueError`` if parts move in turn that the pairing ties together."""
     system = stepper.system
-    for k in {k for move in moves if len(move.active) < len(system.parts) for k in move.active}:
+    for k in {k for turn in turns if len(turn.active) < len(system.parts) for k in turn.active}:
         if pairing_couples(system, k):
             raise ValueError(
                 f"system: {type(stepper).__name__} moves the parts of a state in turn, but the "
@@ -165,8 +156,8 @@ class PoissonIntegrator(Sweep):
     order = 1
     default_configuration = "old"
 
-    def moves(self):
-        return [Move((k,), MIDPOINT) for k in reversed(range(len(self.system.parts)))]
+    def turns(self):
+        return [Turn((k,), MIDPOINT) for k in reversed(range(len(self.system.parts)))]
 
 
 class HamelFieldIntegrator(Sweep):
@@ -180,8 +171,8 @@ class HamelFieldIntegrator(Sweep):
     order = 1
     default_configuration = "old"
 
-    def moves(self):
-        return [Move((k,), TRAPEZOIDAL) for k in reversed(range(len(self.system.parts)))]
+    def turns(self):
+        return [Turn((k,), TRAPEZOIDAL) for k in reversed(range(len(self.system.parts)))]
 
 
 class SymmetricPoissonIntegrator(Sweep):
@@ -194,10 +185,10 @@ class SymmetricPoissonIntegrator(Sweep):
     order = 2
     symmetric = True
 
-    def moves(self):
+    def turns(self):
         *others, last = range(len(self.system.parts))
-        first = [Move((k,), MIDPOINT, 0.5) for k in others]
-        return [*first, Move((last,), MIDPOINT), *reversed(first)]
+        first = [Turn((k,), MIDPOINT, 0.5) for k in others]
+        return [*first, Turn((last,), MIDPOINT), *reversed(first)]
 
 
 class ImplicitMidpoint(Sweep):
@@ -215,5 +206,5 @@ class ImplicitMidpoint(Sweep):
     symplectic = True
     conserves = ("quadratic energy", "quadratic Casimirs")
 
-    def moves(self):
-        return [Move(everything(self.system), MIDPOINT)]
+    def turns(self):
+        return [Turn(everything(self.system), MIDPOINT)]

@@ -44,7 +44,7 @@ def iterations(stepper, steps=3):
 
 
 def solvers(stepper):
-    return {s.name: s.solver.snes for s, _ in stepper.substeps()}
+    return {s.name: s.solver.snes for s, _ in stepper.sequence}
 
 
 @pytest.mark.parametrize("compiled", [True, False])

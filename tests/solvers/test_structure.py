@@ -102,6 +102,6 @@ def test_solves_of_a_beam():
         (fg.ImplicitMidpoint, {"lu"}),
     ):
         stepper = cls(beam, 0.01, compiled=False)
-        solvers = [s.solver for s, _ in stepper.substeps()]
+        solvers = [s.solver for s, _ in stepper.sequence]
         assert {s.snes.ksp.pc.getType() for s in solvers} == types
-    assert fg.ImplicitMidpoint(wave(), 0.1).substeps()[0][0].solver.snes.getType() == "ksponly"
+    assert fg.ImplicitMidpoint(wave(), 0.1).sequence[0][0].solver.snes.getType() == "ksponly"

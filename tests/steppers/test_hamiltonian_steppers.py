@@ -152,7 +152,7 @@ def test_two_paths(name):
         stepper.advance(3)
         stepper.advance(9)
         if name != "composed to 8":  # compiled, its neighbouring kicks are joined
-            assert stepper.solver_stats()["solves"] == 12 * len(stepper.substeps())
+            assert stepper.solver_stats()["solves"] == 12 * len(stepper.sequence)
         ends.append(rows(system))
     assert np.abs(ends[0] - ends[1]).max() < 1e-12
     assert np.abs(ends[0] - start).max() > 0.1

@@ -60,6 +60,13 @@ class RodUnknown:
             idle = (6 + size) * (idle // size) + 6 + idle % size
             self.essential.append(GivenValues(0, idle))
 
+    def joined(self, vector: Expr, multiplier: Expr | None) -> Expr:
+        """Both as one vector, like the unknown."""
+        if not self.size:
+            return vector
+        parts = [vector[k] for k in range(6)] + [multiplier[k] for k in range(self.size)]
+        return ufl.as_vector(parts)
+
 
 def halved(whole: Expr, size: int) -> tuple[Expr, Expr | None]:
     """The vector of 6 and the multiplier of ``size`` in a vector of both; None for no multiplier."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from firedrake import Function
 
-from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import StepForces
 from fdgeom.forms import copy_into
@@ -17,7 +16,6 @@ from fdgeom.steppers.alpha.rod_alpha import RodAlphaSolve, RodEquations, RodStar
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.alpha.solve import AlphaSolve
 from fdgeom.steppers.alpha.start import MotionStart
-from fdgeom.steppers.refusal import wrong_system
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.words import shown
 
@@ -78,6 +76,8 @@ class GeneralizedAlpha(MotionStepper):
     at last with damped steps: see :class:`fdgeom.steppers.beams.rod_newton.RodNewton`.
     """
 
+    moves = Motion
+    needs = "a second-order motion such as a SecondOrderSystem, RigidBodies, a Beam or an Assembly"
     order = 2
     conserves = ("constraint",)
 
@@ -105,13 +105,10 @@ class GeneralizedAlpha(MotionStepper):
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start
-        super().__init__(system.motion if isinstance(system, Beam) else system, dt, **options)
+        super().__init__(system, dt, **options)
 
     def _setup(self) -> None:
         system = self.system
-        if not isinstance(system, Motion):
-            needs = "a second-order motion such as a SecondOrderSystem, RigidBodies, a Beam or an Assembly"
-            raise wrong_system("GeneralizedAlpha", needs, system)
         if system.constraint is not None and self.scheme.rho_inf > _LARGEST_RHO:
             raise ValueError(
                 f"scheme: {self.scheme.name or 'it'} does not damp the highest frequencies "
@@ -214,15 +211,18 @@ class GeneralizedAlpha(MotionStepper):
         return {"scheme": f"{self.scheme.name} ({', '.join(numbers)})", "start": self._start_kind}
 
     def substeps(self):
-        if not isinstance(self._solve, AlphaSolve):
-            return []
-        if self._halvings:
-            raise CannotCompile("a step that fails is to be cut in halves")
-        self._solve.make_compilable()
         return [(self._solve, 1.0)]
 
-    def _solvers(self):
-        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+    def uncompilable(self):
+        if not isinstance(self._solve, AlphaSolve):
+            return "GeneralizedAlpha is not made of implicit substeps"
+        if self._halvings:
+            return "a step that fails is to be cut in halves"
+        try:
+            self._solve.make_compilable()
+        except CannotCompile as error:
+            return str(error)
+        return None
 
 
 def _add(target: Function, factor: float, change: Function) -> None:

@@ -17,6 +17,10 @@ class MotionStepper(Stepper):
     steps, the accelerations are solved for.
     """
 
+    def _form_of(self, system):
+        # A beam is a motion in configuration form.
+        return getattr(system, "motion", system)
+
     def _start_motion(self, start=None) -> None:
         """Check that the motion can start, and find its accelerations (by ``start``)."""
         system = self.system

@@ -12,10 +12,9 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import tidy
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.data import Field, Number
-from fdgeom.solvers.saddle import SaddleSNES
 from fdgeom.steppers.beams.rod_newton import RodNewton
-from fdgeom.steppers.beams.rod_unknown import Settled, rod_options
-from fdgeom.steppers.substep import options_for
+from fdgeom.steppers.beams.rod_numerics import rod_numerics
+from fdgeom.steppers.solve import Solve
 
 
 class RodEquations:
@@ -57,7 +56,7 @@ class RodEquations:
             field.written(ghosts_too=True)
 
 
-class RodAlphaSolve:
+class RodAlphaSolve(Solve):
     """The solve of a generalized-α step: for D and Λ = βh²λ, with all rows over βh².
 
     So the matrix is near the mass for a small step, and that of the joints does not depend on h.
@@ -67,32 +66,23 @@ class RodAlphaSolve:
         system = stepper.system
         self._system, self._scheme = system, stepper.scheme
         self._equations, self._unknown = equations, equations.unknown
-        self._options = options_for(stepper, "", ())
-        self._settled = Settled(system)
-        self._newton = RodNewton(self._unknown, self._settled)
+        numerics = rod_numerics(system)
+        self._newton = RodNewton(self._unknown, numerics.converged)
         self._D = Function(system.space, name="increment")
         self._increment = Field(self._D)
         self._state = [Field(f) for f in (system.v, system.algorithmic, system.acceleration)]
         self._multiplier = None if system.joints is None else Field(system.multiplier)
-        if self._options.told:
-            _ = self.solver  # so that an unknown option is refused now
-
-    @cached_property
-    def solver(self) -> SaddleSNES:
-        """The SNES, made when it is first needed."""
-        options, prefix, given = self._options(rod_options(self._system.comm))
-        solver = SaddleSNES(
-            self._equations.residual,
+        super().__init__(
+            "the motion",
             self._unknown.function,
+            Constant(0.0, name="dt"),
+            equations.residual,
+            {},
+            [],
             essential=self._unknown.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name="the motion",
+            options=stepper._options(),
+            numerics=lambda residual, unknown: numerics,
         )
-        if solver.snes.getType() not in ("ksponly", "python"):
-            solver.snes.setConvergenceTest(self._settled)
-        return solver
 
     def take(self, dt: float) -> None:
         """Move by ``dt``: the motion goes on with a as it is, or rests, and the solve corrects that."""
@@ -114,7 +104,8 @@ class RodAlphaSolve:
             self._multiplier.update_ghosts()
             unknown.multipliers[...] = scale * self._multiplier.array
 
-        self._newton.solve(solver, (dt * v0 + dt**2 / 2 * a0, 0.0))
+        unknown.vectors[...] = dt * v0 + dt**2 / 2 * a0
+        self._newton.solve(solver)
 
         unknown.field.update_ghosts()
         D = self._increment.array

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from firedrake import Constant, Function
+from firedrake import Constant, Form, Function
 from scipy.linalg.blas import daxpy
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
@@ -15,12 +15,12 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import GivenValues
 from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.kept_snes import KeptSNES
+from fdgeom.solvers.numerics import Numerics
 from fdgeom.solvers.saddle import saddle_defaults
+from fdgeom.solvers.settled import Settled
 from fdgeom.solvers.structure import is_local
 from fdgeom.steppers.alpha.unknown import AlphaUnknown
-from fdgeom.steppers.substep import Solve, options_for
-from fdgeom.systems.poisson.stage import Stage
+from fdgeom.steppers.solve import Solve
 
 
 class AlphaSolve(Solve):
@@ -46,12 +46,14 @@ class AlphaSolve(Solve):
             essential = tuple(GivenValues(k, d) for k, d in enumerate(self._given.dofs))
         super().__init__(
             "the motion",
-            Stage(unknown, (), (), (), (), essential=essential),
+            unknown,
             dt,
             self._equations(dt),
             {},
             [],
-            options=options_for(stepper, "", ()),
+            essential=essential,
+            options=stepper._options(),
+            numerics=self._how,
         )
 
     def _equations(self, dt: Constant):
@@ -73,19 +75,16 @@ class AlphaSolve(Solve):
             v, true = v + self._gaps[0], true + self._gaps[1]
         return a, v, true
 
-    snes = KeptSNES
-
-    def _defaults(self) -> dict:
-        unknown = self.stage.unknown
-        local = is_local(self.residual, unknown)
+    def _how(self, residual: Form, unknown: Function) -> Numerics:
+        local = is_local(residual, unknown)
         if self._system.constraint is None or local:
-            base = defaults(self.residual, unknown, local)
+            base = defaults(residual, unknown, local)
         else:
-            base = saddle_defaults(self.residual, unknown)
+            base = saddle_defaults(residual, unknown)
         if local and base["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             base["snes_lag_jacobian"] = 4
-        return base
+        return Numerics(base, Settled(), kept=True)
 
     def take(self, dt: float) -> None:
         """Move by ``dt``: the motion goes on with a as it is, and the solve corrects that."""
@@ -114,16 +113,16 @@ class AlphaSolve(Solve):
         """Set the given increments, and by how much the formulas miss the given velocities."""
         given, (q,) = self._given, self._system.configuration
         given.update()
-        for e, target, old in zip(self.stage.essential, fields(given.q), fields(q), strict=True):
+        for e, target, old in zip(self.essential, fields(given.q), fields(q), strict=True):
             old.update_ghosts()
             e.now = target.array.reshape(-1)[e.dofs] - old.array.reshape(-1)[e.dofs]
         if not self._late:
             return
-        for e, d in zip(self.stage.essential, self._unknown.increment, strict=True):
+        for e, d in zip(self.essential, self._unknown.increment, strict=True):
             d.array.reshape(-1)[e.dofs] = e.now
         new = self._evaluate(dt)
         for gap, target, found in zip(self._gaps, (given.v, given.a), new[1:], strict=True):
-            parts = zip(self.stage.essential, fields(gap), fields(target), found, strict=True)
+            parts = zip(self.essential, fields(gap), fields(target), found, strict=True)
             for e, g, t, f in parts:
                 g.array.reshape(-1)[e.dofs] = (t.array - f).reshape(-1)[e.dofs]
                 g.written(ghosts_too=True)
@@ -158,7 +157,7 @@ class AlphaSolve(Solve):
         if self._late:
             v = [x + g.array for x, g in zip(v, fields(self._gaps[0]), strict=True)]
             true = [x + g.array for x, g in zip(true, fields(self._gaps[1]), strict=True)]
-            for e, mine, exact in zip(self.stage.essential, a, true, strict=True):
+            for e, mine, exact in zip(self.essential, a, true, strict=True):
                 mine.reshape(-1)[e.dofs] = exact.reshape(-1)[e.dofs]
         system.displace(self._unknown.moved())
         if system.constraint is not None:

@@ -13,10 +13,10 @@ from fdgeom.forms import flatten, tidy
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import GivenValues
 from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.kept_snes import KeptSNES
+from fdgeom.solvers.numerics import Numerics
+from fdgeom.solvers.settled import Settled
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper, put_given
-from fdgeom.steppers.refusal import wrong_system
-from fdgeom.steppers.substep import options_for
+from fdgeom.steppers.solve import Solve
 from fdgeom.systems.motion.second_order import SecondOrderSystem
 
 Pair = tuple[Expr, Expr]
@@ -27,11 +27,12 @@ Arrays = list[np.ndarray]
 class TwoAccelerations(MotionStepper):
     """Base of the methods whose unknown is a pair of fields, both of the space of q."""
 
+    moves = SecondOrderSystem
+
     def _setup(self) -> None:
-        system, name = self.system, type(self).__name__
-        if not isinstance(system, SecondOrderSystem):
-            raise wrong_system(name, "a SecondOrderSystem", system)
+        system = self.system
         if system.constraint is not None:
+            name = type(self).__name__
             raise ValueError(f"system: {name} takes no constraint; use GeneralizedAlpha")
         self._check_system()
         space = system.space
@@ -42,20 +43,26 @@ class TwoAccelerations(MotionStepper):
         self._h = Constant(self.dt, name="dt")
         unknowns, tests = self._pair(split(self._unknown)), self._pair(TestFunctions(unknown))
         residual = tidy(self._residual(self._h, unknowns, tests))
-        base = defaults(residual, self._unknown, local=False)
-        options, prefix, given = options_for(self, "", ())(base)
         dofs = [] if system.given is None else system.given.dofs * 2
         self._essential = [GivenValues(k, d) for k, d in enumerate(dofs)]
-        self._solver = KeptSNES(
-            residual,
+        self._solve = Solve(
+            "the accelerations",
             self._unknown,
+            self._h,
+            residual,
+            {},
+            [],
             essential=self._essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name="the accelerations",
+            options=self._options(),
+            numerics=_of_everything,
         )
         self._start_motion()
+
+    def substeps(self):
+        return [(self._solve, 1.0)]
+
+    def uncompilable(self):
+        return f"{type(self).__name__} is not made of implicit substeps"
 
     # --- what a method says ----------------------------------------------------------------------
     def _check_system(self) -> None:
@@ -75,9 +82,10 @@ class TwoAccelerations(MotionStepper):
 
     # --- stepping --------------------------------------------------------------------------------
     def _step(self, t: float, dt: float) -> None:
+        solver = self._solve.solver  # which sets h where it is made
         self._h.assign(dt)
         self._prepare(t, dt)
-        self._solver.solve()
+        solver.solve()
         solution = self._arrays(self._unknown)
         self._accept(dt, solution[: self._parts], solution[self._parts :])
         if self._moves:
@@ -106,5 +114,6 @@ class TwoAccelerations(MotionStepper):
         n = self._parts
         return (flatten(parts[:n]), flatten(parts[n:])) if n > 1 else tuple(parts)
 
-    def _solvers(self):
-        return [self._solver] if "_solver" in self.__dict__ else []
+
+def _of_everything(residual: Form, unknown: Function) -> Numerics:
+    return Numerics(defaults(residual, unknown, local=False), Settled(), kept=True)

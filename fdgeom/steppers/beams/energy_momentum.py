@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
-import numpy as np
 import ufl
-from firedrake import Constant, Function
-from mpi4py import MPI
-from petsc4py import PETSc
+from firedrake import Constant, Form, Function
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import tidy
-from fdgeom.solvers.data import Field, Number, Snapshot
-from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.solvers.saddle import RoundOff, SaddleSNES
+from fdgeom.solvers.data import Snapshot
 from fdgeom.steppers.beams.mean_forces import MeanForces
 from fdgeom.steppers.beams.rod_newton import RodNewton
-from fdgeom.steppers.beams.rod_unknown import rod_options
-from fdgeom.steppers.refusal import wrong_system
+from fdgeom.steppers.beams.rod_numerics import exact_numerics
+from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import options_for
 
 
 class EnergyMomentum(Stepper):
@@ -76,46 +68,119 @@ class EnergyMomentum(Stepper):
     inertia.
     """
 
+    moves = RodMotion
+    needs = "a fdgeom.Beam or Assembly"
     order = 2
     symmetric = True
     conserves = ("energy", "linear momentum", "angular momentum", "constraint")
 
-    def __init__(self, system, dt, **options) -> None:
-        if isinstance(system, Beam):
-            system = system.in_measure("directors")
-        super().__init__(system, dt, **options)
+    def _form_of(self, system):
+        return system.in_measure("directors") if isinstance(system, Beam) else system
 
     def _setup(self) -> None:
-        if not isinstance(self.system, RodMotion):
-            raise wrong_system("EnergyMomentum", "a fdgeom.Beam or Assembly", self.system)
         _check_system(self.system)
         self.system.check_start()
         self.system.settle()
-        self._solve = EnergyMomentumSolve(self)
+        self._unknown, self._dt_of_step = RodUnknown(self.system), Constant(1.0, name="dt")
+        #: D of the last step.
+        self._increment = Function(self.system.space, name="increment")
         self._known = Snapshot([*self.system.configuration, self.system.v])
         self._forces = MeanForces(
             self.system,
-            self._solve.increment,
-            self._solve.dt,
+            self._increment,
+            self._dt_of_step,
             lambda: self.steps > 0 and self._known.holds(),
         )
 
+    def substeps(self):
+        system, unknown, dt = self.system, self._unknown, self._dt_of_step
+        first = Function(unknown.function.function_space(), name="first guess")
+        guess = dt * system.v + dt**2 / 2 * system.acceleration
+        impulse = None if system.joints is None else dt * system.multiplier
+        step = MeanStep(
+            system.configuration,
+            system.v,
+            unknown.vector,
+            dt,
+            all(inertia.separate for inertia in system.inertias),
+            (system.given.moved, system.given.v) if self._moves else None,
+        )
+        solve = Solve(
+            "the motion",
+            unknown.function,
+            dt,
+            tidy(self._residual(step)),
+            {unknown.function: first},
+            [self._new_state(step)],
+            preparations=[{first: unknown.joined(guess, impulse)}],
+            essential=unknown.essential,
+            options=self._options(),
+            numerics=lambda residual, function: exact_numerics(system),
+            # Where steps do not resolve the stiff directions their velocities alternate.
+            run=RodNewton(unknown).solve,
+        )
+        return [(solve, 1.0)]
+
+    def uncompilable(self):
+        return f"{type(self).__name__} is not made of implicit substeps"
+
+    def _residual(self, step: MeanStep) -> Form:
+        system, unknown, test = self.system, self._unknown, self._unknown.test
+        nodal = sum((step.inertial(i, test) for i in system.inertias), ufl.as_ufl(0.0))
+        nodal -= step.external(system.rod, test)
+        form = system.cells.at_nodes(nodal) + step.internal(system.rod, test)
+        if system.joints is not None:
+            form += step.joint_work(system.joints, unknown.multiplier, test)
+            form += step.joint_value(system.joints, unknown.nu)
+        return form
+
+    def _new_state(self, step: MeanStep) -> dict:
+        system, unknown, dt = self.system, self._unknown, self._dt_of_step
+        position, orientation = step.configuration
+        v = step.velocity
+        if self._moves:
+            where, what = system.given.moved, system.given.v
+            v = ufl.as_vector([v[k] + where[k] * (what[k] - v[k]) for k in range(6)])
+        new = {
+            system.position: position,
+            system.orientation: orientation,
+            system.v: v,
+            # The mean one of the step.
+            system.acceleration: (v - system.v) / dt,
+            self._increment: unknown.vector,
+        }
+        if system.joints is not None:
+            new[system.multiplier] = unknown.multiplier / dt
+        return new
+
+    @property
+    def _moves(self) -> bool:
+        """Whether the motion of a node is given."""
+        return self.system.given is not None and self.system.given.moves
+
     def functions(self):
-        return {"increment": self._solve.increment}
+        return {"increment": self._increment}
 
     def _leave(self) -> None:
-        self._solve.set_dt(self.clock.last_dt)
+        self._dt_of_step.assign(self.clock.last_dt)
         self._known.take()
         self.system.step_forces = self._forces
 
     def _taken_up(self) -> None:
         self._leave()
 
-    def _step(self, t: float, dt: float) -> None:
-        self._solve.take(t, dt)
+    def _before_solves(self, t: float, dt: float) -> None:
+        system = self.system
+        if self._moves:
+            system.set_time(t + dt)
+            system.given.update()
+            (dofs,) = system.given.dofs
+            flat = system.given.displacement.dat.data_ro_with_halos.reshape(-1)
+            self._unknown.held.now = flat[dofs]
+        system.set_time(t + 0.5 * dt)
 
-    def _solvers(self):
-        return [self._solve.solver] if "solver" in self._solve.__dict__ else []
+    def _after_solves(self, t: float, dt: float) -> None:
+        self.system.set_time(t + dt)
 
 
 def _check_system(system: RodMotion) -> None:
@@ -132,114 +197,3 @@ def _check_system(system: RodMotion) -> None:
                 f"system: EnergyMomentum does not treat the spring or damper of {joint!r}; take "
                 "GeneralizedAlpha"
             )
-
-
-class Settled(RoundOff):
-    """Convergence also where an update no longer changes a configuration: also that of a rod at rest."""
-
-    def __init__(self, system: RodMotion) -> None:
-        values = system.position.dat.data_ro
-        size = system.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX)
-        self._least = np.finfo(float).eps * min(1.0, size) * system.space.dim() ** 0.5
-
-    def __call__(self, snes, iteration: int, norms) -> int:
-        reason = super().__call__(snes, iteration, norms)
-        if reason == PETSc.SNES.ConvergedReason.ITERATING and iteration and norms[1] <= self._least:
-            return PETSc.SNES.ConvergedReason.CONVERGED_SNORM_RELATIVE
-        return reason
-
-
-class EnergyMomentumSolve:
-    """The solve of a step for the increment D, and where it goes."""
-
-    def __init__(self, stepper: EnergyMomentum) -> None:
-        self.name, self.dt = "the motion", Constant(1.0, name="dt")
-        self._system, self._dt = stepper.system, Number(self.dt)
-        self._options = options_for(stepper, "", ())
-        system, self._unknown = self._system, RodUnknown(self._system)
-        # Where steps do not resolve the stiff directions their velocities alternate.
-        self._newton = RodNewton(self._unknown)
-        self._velocity = Field(system.v)
-        #: The mean one of the last step.
-        self._acceleration = Field(system.acceleration)
-        separate = all(i.separate for i in system.inertias)
-        self._late = system.given is not None and system.given.moves
-        #: The increment, with the node numbers of the state (the unknown has the multiplier too).
-        self.increment = Function(system.space, name="increment")
-        self._D = Field(self.increment)
-        self._multiplier = None if system.joints is None else Field(system.multiplier)
-        given = (system.given.moved, system.given.v) if self._late and not separate else None
-        self._step, step = (
-            MeanStep(system.configuration, system.v, D, self.dt, separate, given)
-            for D in (self._unknown.vector, self.increment)
-        )
-        x, q = step.configuration
-        self._update = PointwiseUpdate(
-            {system.position: x, system.orientation: q, system.v: step.velocity}
-        )
-        if self._options.told:
-            _ = self.solver  # so that an unknown option is refused now
-
-    def _residual(self):
-        system, step, test = self._system, self._step, self._unknown.test
-        nodal = sum((step.inertial(i, test) for i in system.inertias), ufl.as_ufl(0.0))
-        nodal -= step.external(system.rod, test)
-        form = system.cells.at_nodes(nodal) + step.internal(system.rod, test)
-        if system.joints is not None:
-            form += step.joint_work(system.joints, self._unknown.multiplier, test)
-            form += step.joint_value(system.joints, self._unknown.nu)
-        return tidy(form)
-
-    @cached_property
-    def solver(self) -> SaddleSNES:
-        """The SNES, made when it is first needed."""
-        options, prefix, given = self._options(rod_options(self._system.comm))
-        solver = SaddleSNES(
-            self._residual(),
-            self._unknown.function,
-            essential=self._unknown.essential,
-            options=options,
-            prefix=prefix,
-            given=given,
-            name=self.name,
-        )
-        if solver.snes.getType() not in ("ksponly", "python"):
-            solver.snes.setConvergenceTest(Settled(self._system))
-        return solver
-
-    def set_dt(self, dt: float) -> None:
-        """Say how long the step of the increment is."""
-        self._dt.set(dt)
-
-    def take(self, t: float, dt: float) -> None:
-        """Move from ``t`` by ``dt``."""
-        solver, system, unknown, v = self.solver, self._system, self._unknown, self._velocity
-        self._dt.set(dt)
-        for field in (v, self._acceleration):
-            field.update_ghosts()
-        if self._late:
-            system.set_time(t + dt)
-            system.given.update()
-            (dofs,) = system.given.dofs
-            unknown.held.now = system.given.displacement.dat.data_ro_with_halos.reshape(-1)[dofs]
-        system.set_time(t + 0.5 * dt)
-        before = np.array(v.array)
-        if self._multiplier is not None:
-            self._multiplier.update_ghosts()
-            unknown.multipliers[...] = dt * self._multiplier.array
-        going_on = dt * v.array + dt**2 / 2 * self._acceleration.array
-        self._newton.solve(solver, (going_on, 0.0))
-        unknown.field.update_ghosts()
-        self._D.array[...] = unknown.vectors
-        self._D.written(ghosts_too=True)
-        if self._multiplier is not None:
-            self._multiplier.array[...] = unknown.multipliers / dt
-            self._multiplier.written(ghosts_too=True)
-        self._update.apply()
-        if self._late:
-            given = system.given.v.dat.data_ro_with_halos.reshape(-1)
-            v.array.reshape(-1)[dofs] = given[dofs]
-            v.written(ghosts_too=True)
-        self._acceleration.array[...] = (v.array - before) / dt
-        self._acceleration.written(ghosts_too=True)
-        system.set_time(t + dt)

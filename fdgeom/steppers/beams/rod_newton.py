@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
 from fdgeom.beams.rod.nodal_unknown import RodUnknown
-from fdgeom.solvers.held_snes import SolveFailed
-from fdgeom.solvers.saddle import SaddleSNES
-from fdgeom.steppers.beams.rod_unknown import Settled
+from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
+from fdgeom.solvers.settled import Settled
 
 
 class RodNewton:
-    """A solve from the first of two guesses of the increment, or else from the other.
+    """A solve from a guess of the increment, or else from none: two guesses.
 
     Where a step does not resolve the stiff directions of rods, as after a sudden load, their
     accelerations alternate, and a guess by which they go on tears the rods. Newton's whole steps are
@@ -31,7 +30,7 @@ class RodNewton:
     Parameters
     ----------
     unknown : RodUnknown
-        Whose vectors are guessed; the multipliers keep what they are given before.
+        Holds the first guess; the multipliers are the same in the other.
     settled : Settled, optional
         The test of convergence, which ends an attempt that does not contract. Without it the guess
         of the smaller residual is the first, which takes an evaluation for each.
@@ -40,8 +39,8 @@ class RodNewton:
     def __init__(self, unknown: RodUnknown, settled: Settled | None = None) -> None:
         self._unknown, self._settled = unknown, settled
 
-    def solve(self, solver: SaddleSNES, guesses: Sequence[np.ndarray | float]) -> None:
-        """Solve from one of two guesses.
+    def solve(self, solver: HeldSNES) -> None:
+        """Solve from what the unknown holds, or else from no increment.
 
         Raises
         ------
@@ -49,10 +48,10 @@ class RodNewton:
             If none of them leads to a solution: why whole steps did not.
         """
         multipliers = np.array(self._unknown.multipliers)
-        first, other = guesses
+        first, other = np.array(self._unknown.vectors), 0.0
         if self._settled is None:
             norms = []
-            for guess in guesses:
+            for guess in (first, other):
                 self._put(guess, multipliers)
                 norms.append(solver.residual_norm())
             if norms[1] <= norms[0]:
@@ -92,14 +91,14 @@ class RodNewton:
         yield
 
 
-def _takes_whole_steps(solver: SaddleSNES) -> bool:
+def _takes_whole_steps(solver: HeldSNES) -> bool:
     """Whether the user has left Newton's whole steps as they are."""
     snes = solver.snes
     return snes.getType() == "newtonls" and snes.getLineSearch().getType() == "basic"
 
 
 @contextmanager
-def _line_search(solver: SaddleSNES, damped: bool) -> Iterator[None]:
+def _line_search(solver: HeldSNES, damped: bool) -> Iterator[None]:
     """Damped steps inside the block, if they are wanted."""
     if not damped:
         yield

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import ufl
-from firedrake import Constant, Function, TestFunction, dot
-from tsfc.ufl_utils import extract_firedrake_constants
+from firedrake import Constant, Form, Function, TestFunction, dot
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.nodal_inertia import NodalInertia
+from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.lie.operands import halves, join
-from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.data import Field, Snapshot
+from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.held_snes import defaults
+from fdgeom.solvers.numerics import Numerics
 from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.steppers.beams.variational_solves import JointSolve, KeptSolve
-from fdgeom.steppers.refusal import wrong_system
+from fdgeom.steppers.beams.rod_numerics import exact_numerics
+from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import Solve, options_for
-from fdgeom.systems.poisson.stage import Stage
 
 SOLVES = ("momentum", "increment", "velocity")
 
@@ -65,21 +64,21 @@ class VariationalIntegrator(Stepper):
         motion, or its start contradicts how it is held.
     """
 
+    moves = RodMotion
+    needs = "a fdgeom.Beam or Assembly"
     order = 2
     symmetric = True
     symplectic = True
     conserves = ("linear momentum", "angular momentum", "constraint", "velocity constraint")
 
-    def __init__(self, system, dt, **options) -> None:
+    def _form_of(self, system):
         if isinstance(system, Beam):
-            system = system.in_measure(system.strain_measure)
-        super().__init__(system, dt, **options)
+            return system.in_measure(system.strain_measure)
+        return system
 
     # --- the solves --------------------------------------------------------------------------------
     def _setup(self) -> None:
         system = self.system
-        if not isinstance(system, RodMotion):
-            raise wrong_system("VariationalIntegrator", "a fdgeom.Beam or Assembly", system)
         _check_forces(system)
         system.check_start()
         system.settle()
@@ -89,19 +88,21 @@ class VariationalIntegrator(Stepper):
         #: μ, as it is carried from step to step.
         self._momentum = Function(system.space, name="momentum of the nodes")
         self._zero = Function(system.space, name="zero")
-        self._reactions = None if system.joints is None else Field(system.multiplier)
-        self._held = _held(system, self._zero, self._separate)
+        self._fixed = _fixed(system, self._zero, self._separate)
         self._begin = PointwiseUpdate({self._momentum: self._of_velocity()})
-        self._kick, self._project = self._make_kick(), None
-        if system.joints is None:
-            self._drift = self._make_drift()
-        else:
-            self._drift, self._project = self._make_joined_drift(), self._make_projection()
         self._end = PointwiseUpdate({system.v: self._velocity()})
         self._known = Snapshot((system.v, *system.configuration))
         self._begin.apply()
         self._known.take()
         self._inertia_seen = self._inertia.version()
+
+    def substeps(self):
+        kick = self._make_kick()
+        if self.system.joints is None:
+            self._drift = self._make_drift()
+            return [(kick, 0.5), (self._drift, 1.0), (kick, 0.5)]
+        self._drift = self._make_joined_drift()
+        return [(kick, 0.5), (self._drift, 1.0), (kick, 0.5), (self._make_projection(), 1.0)]
 
     def _of_velocity(self):
         """M v, with the translation in the body frame if the group is SE(3)."""
@@ -131,21 +132,35 @@ class VariationalIntegrator(Stepper):
         if system.joints is not None:
             work += system.joints.spring_work(g, system.v, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
-        moved = {self._momentum: unknown}
-        made = self._solve("momentum", unknown, dt, residual, self._momentum, [moved], KeptSolve)
-        made.exact = True  # the force is that of the configuration, which waits
-        return made
+        return Solve(
+            "momentum",
+            unknown,
+            dt,
+            tidy(residual),
+            {unknown: self._momentum},
+            [{self._momentum: unknown}],
+            essential=self._fixed,
+            options=self._options("momentum", SOLVES),
+            numerics=_kept,
+            exact=True,  # the force is that of the configuration, which waits
+        )
 
     def _make_drift(self) -> Solve:
         """(g, μ) ↦ (g cay(D), the momentum there)."""
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, test = Function(system.space, name="increment"), TestFunction(system.space)
         impulse = dot(self._inertia.matrix, unknown) / dt
-        residual = self._inertia.at_nodes(
-            dot(self._before(unknown, impulse) - self._momentum, test)
+        gap = self._before(unknown, impulse) - self._momentum
+        return Solve(
+            "increment",
+            unknown,
+            dt,
+            tidy(self._inertia.at_nodes(dot(gap, test))),
+            {unknown: self._zero},
+            [self._moved(unknown, self._momentum)],
+            essential=self._fixed,
+            options=self._options("increment", SOLVES),
         )
-        moved = self._moved(unknown, self._momentum)
-        return self._solve("increment", unknown, dt, residual, self._zero, [moved])
 
     def _moved(self, increment, before) -> dict:
         """The state after an increment, from the momentum before it."""
@@ -154,41 +169,43 @@ class VariationalIntegrator(Stepper):
         after = self._after(increment, before)
         return {system.position: x, system.orientation: q, self._momentum: after}
 
-    def _make_joined_drift(self) -> JointSolve:
+    def _make_joined_drift(self) -> Solve:
         """The same with impulses of the joints at the start and no gap at the end."""
         system, joints, M = self.system, self.system.joints, self._inertia.matrix
+        unknown, dt = RodUnknown(system), Constant(0.0, name="dt")
+        D = unknown.vector
+        before = self._before(D, dot(M, D) / dt)
+        residual = self._inertia.at_nodes(dot(before - self._momentum, unknown.test))
+        virtual = self._in_space(unknown.test)
+        residual += joints.slope(unknown.multiplier, virtual, system.configuration)
+        residual += joints.value(unknown.nu, self._group.retract(system.configuration, D))
+        return self._joined("increment", unknown, dt, residual, self._moved(D, before))
 
-        def residual(D, impulse, test, nu, dt):
-            gap = self._before(D, dot(M, D) / dt) - self._momentum
-            form = self._inertia.at_nodes(dot(gap, test))
-            form += joints.slope(impulse, self._in_space(test), system.configuration)
-            return form + joints.value(nu, self._group.retract(system.configuration, D))
-
-        return self._joined(
-            "increment",
-            residual,
-            lambda D, dt: self._moved(D, self._before(D, dot(M, D) / dt)),
-        )
-
-    def _make_projection(self) -> JointSolve:
+    def _make_projection(self) -> Solve:
         """μ ↦ the momentum of velocities that the joints allow."""
-        joints, g = self.system.joints, self.system.configuration
+        system, joints, g = self.system, self.system.joints, self.system.configuration
+        unknown, dt = RodUnknown(system), Constant(0.0, name="dt")
+        momentum, impulse = unknown.vector, unknown.multiplier
+        residual = self._inertia.at_nodes(dot(momentum - self._momentum, unknown.test))
+        residual += joints.slope(impulse, self._in_space(unknown.test), g)
+        velocity = self._in_space(dot(self._inertia.inverse, momentum))
+        residual += joints.slope(unknown.nu, velocity, g)
+        new = {self._momentum: momentum, system.multiplier: 2 / dt * impulse}
+        return self._joined("velocity", unknown, dt, residual, new)
 
-        def residual(momentum, impulse, test, nu, dt):
-            form = self._inertia.at_nodes(dot(momentum - self._momentum, test))
-            form += joints.slope(impulse, self._in_space(test), g)
-            velocity = self._in_space(dot(self._inertia.inverse, momentum))
-            return form + joints.slope(nu, velocity, g)
-
-        return self._joined("velocity", residual, lambda momentum, dt: {self._momentum: momentum})
-
-    def _joined(self, name, residual, assignments) -> JointSolve:
-        return JointSolve(
+    def _joined(self, name: str, unknown: RodUnknown, dt, residual, new) -> Solve:
+        whole = unknown.function
+        return Solve(
             name,
-            self.system,
-            residual,
-            assignments,
-            options=options_for(self, name, SOLVES),
+            whole,
+            dt,
+            tidy(residual),
+            {whole: Function(whole.function_space(), name="zero")},
+            [new],
+            essential=unknown.essential,
+            options=self._options(name, SOLVES),
+            numerics=lambda residual, function: exact_numerics(self.system),
+            uncompilable="joints couple the nodes of several beams",
         )
 
     def _before(self, increment, impulse):
@@ -206,17 +223,6 @@ class VariationalIntegrator(Stepper):
         if self._separate:
             return join(quaternion.rotate_inverse(quaternion.cay(rotation), spin), linear)
         return se3.pose_coadjoint_action(se3.pose_inverse(se3.pose_cay(increment)), before)
-
-    def _solve(self, name, unknown, dt, residual, guess, assignments, kind=Solve) -> Solve:
-        return kind(
-            name,
-            Stage(unknown, (), (), (), (), essential=self._held),
-            dt,
-            tidy(residual),
-            {unknown: guess},
-            assignments,
-            options=options_for(self, name, SOLVES),
-        )
 
     # --- stepping ----------------------------------------------------------------------------------
     def functions(self):
@@ -236,30 +242,12 @@ class VariationalIntegrator(Stepper):
         self._known.take()
 
     def _step(self, t: float, dt: float) -> None:
-        self.system.set_time(t)
-        self._kick.take(0.5 * dt)
-        self._drift.take(dt)
-        self.system.set_time(t + dt)
-        self._kick.take(0.5 * dt)
-        if self._project is not None:
-            self._project.take(dt)
-            self._reactions.array[...] = 2 / dt * self._project.unknown.multipliers
-            self._reactions.written(ghosts_too=True)
+        self._pass_time(self.sequence, self._drift, t, dt)
 
-    def substeps(self):
-        if self._project is not None:
-            raise CannotCompile("joints couple the nodes of several beams")
-        constants = extract_firedrake_constants(self._kick.residual)
-        if any(c is self.system.time for c in constants):
-            raise CannotCompile("a load changes in time")
-        return [(self._kick, 0.5), (self._drift, 1.0), (self._kick, 0.5)]
 
-    def flows(self):
-        return None if self._project is not None else (self._kick, self._drift)
-
-    def _solvers(self):
-        solves = [s for s in (self._kick, self._drift, self._project) if s is not None]
-        return [s.__dict__["solver"] for s in solves if "solver" in s.__dict__]
+def _kept(residual: Form, unknown: Function) -> Numerics:
+    """Linear at each node, with a matrix that is assembled once."""
+    return Numerics(defaults(residual, unknown, local=True), kept=True)
 
 
 def _check_forces(system: RodMotion) -> None:
@@ -282,7 +270,7 @@ def _check_forces(system: RodMotion) -> None:
         )
 
 
-def _held(system: RodMotion, zero: Function, separate: bool) -> tuple[EssentialValues, ...]:
+def _fixed(system: RodMotion, zero: Function, separate: bool) -> tuple[EssentialValues, ...]:
     if system.given is None:
         return ()
     (dofs,) = system.given.dofs

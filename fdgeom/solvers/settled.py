@@ -1,0 +1,87 @@
+"""When Newton's iteration has done what double precision allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from petsc4py import PETSc
+
+_REASON = PETSc.SNES.ConvergedReason
+# Of the first residual: stiff directions let it grow on the way, but never so far.
+_LOST = 1e15
+
+
+class Settled:
+    """A test of convergence for PETSc's SNES: by tolerances, and by what an update still changes.
+
+    Beside the tolerances ``snes_atol``, ``snes_rtol`` and ``snes_stol`` an update ends the iteration
+    after which the residual is no longer halved, if it is small beside the unknown or has left
+    little of the first residual: the rest is round-off.
+
+    Parameters
+    ----------
+    size : callable, optional
+        ``size()`` gives the norm of what the unknown changes, such as the positions where that is
+        their increment: where little happens in a step the increment itself has few digits.
+    unnoticed : float
+        An update so small beside ``size()`` ends the iteration.
+    last : float, optional
+        An update so small beside the unknown ends it by itself where no ``snes_stol`` is asked for:
+        the next one would be below round-off.
+    small : float
+        Beside the unknown, for an update after which the residual is no longer halved.
+    left : float
+        Of the first residual, for the same.
+
+    Attributes
+    ----------
+    contracting : bool
+        Whether the iteration fails at an update that is not smaller than the last one (the first:
+        than the unknown that was guessed), unless it is small.
+    """
+
+    def __init__(
+        self,
+        size: Callable[[], float] | None = None,
+        *,
+        unnoticed: float = 0.0,
+        last: float | None = None,
+        small: float = 1e-8,
+        left: float = 1e-6,
+    ) -> None:
+        self._size, self._unnoticed = size, unnoticed
+        self._last, self._small, self._left = last, small, left
+        self.contracting = False
+
+    def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
+        x, step, f = norms
+        rtol, atol, stol, _ = snes.getTolerances()
+        if not math.isfinite(f):
+            return _REASON.DIVERGED_FUNCTION_NANORINF
+        if f <= atol:
+            return _REASON.CONVERGED_FNORM_ABS
+        if iteration == 0:
+            self._first = self._before = f
+            self._update = snes.getSolution().norm() if self.contracting else 0.0
+            return _REASON.ITERATING
+        before, self._before = self._before, f
+        if f > _LOST * self._first:
+            return _REASON.DIVERGED_DTOL
+        if f <= rtol * self._first:
+            return _REASON.CONVERGED_FNORM_RELATIVE
+        if self._is_last(step, x, f, before, stol):
+            return _REASON.CONVERGED_SNORM_RELATIVE
+        last, self._update = self._update, step
+        if self.contracting and 0 < last <= step and step > self._small * x:
+            return _REASON.DIVERGED_DTOL
+        return _REASON.ITERATING
+
+    def _is_last(self, step: float, x: float, f: float, before: float, stol: float) -> bool:
+        small = step <= (stol or self._last or 0.0) * x
+        if f >= 0.5 * before:
+            small = small or step <= self._small * x or f <= self._left * self._first
+        if self._last is not None:
+            # Far away unknowns are so large that every update is small beside them.
+            small = small and f <= self._first
+        return small or (self._size is not None and step <= self._unnoticed * self._size())

@@ -1,0 +1,52 @@
+"""How the solves of steps for rods and joints go: their options, and when they end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.solvers.banded import banded
+from fdgeom.solvers.numerics import Numerics
+from fdgeom.solvers.settled import Settled
+
+# Of the increment's norm: the next update would be below round-off.
+_LAST = 1e-9
+# Of the positions' norm: round-off of strains, brought back to displacements by the stiffness.
+_UNNOTICED = 1e-13
+_EPSILON = float(np.finfo(float).eps)
+
+
+def rod_numerics(motion: RodMotion) -> Numerics:
+    """Newton with an LU of everything, without pivoting in the order of the nodes.
+
+    The iteration ends by the size of the updates (:class:`Settled`): the residual ends at
+    EA ε |x|/h, which is not small.
+    """
+    settled = Settled(_size_of(motion), unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0)
+    return Numerics(_options(motion), settled)
+
+
+def exact_numerics(motion: RodMotion) -> Numerics:
+    """The same, ended where round-off stops it: for invariants that hold to the last digits."""
+    return Numerics(_options(motion), Settled(_size_of(motion), unnoticed=_EPSILON))
+
+
+def _options(motion: RodMotion) -> dict:
+    return {
+        "snes_type": "newtonls",
+        "snes_linesearch_type": "basic",
+        "snes_rtol": 0.0,
+        "snes_atol": 1e-50,
+        # PETSc would call a failed line search converged where the increment is large.
+        "snes_stol": 0.0,
+        "snes_max_it": 25,
+        **banded(motion.comm),
+    }
+
+
+def _size_of(motion: RodMotion):
+    def size() -> float:
+        with motion.position.dat.vec_ro as position:
+            return position.norm()
+
+    return size

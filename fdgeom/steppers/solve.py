@@ -1,0 +1,180 @@
+"""One solve of a step: what comes before it, what is to vanish, what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from firedrake import Constant, Form, Function
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.data import Field, Number
+from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.held_snes import HeldSNES
+from fdgeom.solvers.numerics import Numerics, plain
+from fdgeom.solvers.options import merge
+from fdgeom.solvers.pointwise import PointwiseUpdate
+
+Assignments = Mapping[Function, Expr]
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """The user's PETSc options for one solve of a stepper.
+
+    Attributes
+    ----------
+    user : dict
+        Options of the stepper.
+    prefix : str
+        Its prefix.
+    name, names
+        Name of the solve, and of all solves of the stepper.
+    """
+
+    user: Mapping
+    prefix: str
+    name: str = ""
+    names: tuple[str, ...] = ()
+
+    def over(self, base: Mapping) -> tuple[dict, str, dict]:
+        """These over those of ``base``, the prefix of the solve, and which of them the user wrote."""
+        return merge(base, self.user, self.prefix, self.name, self.names)
+
+    @property
+    def told(self) -> bool:
+        """Whether the user has said anything to this solve."""
+        return bool(self.over({})[2])
+
+
+class Solve:
+    """One solve of a step in an unknown of its own, between pointwise assignments.
+
+    The same statement serves steps through PETSc SNES and compiled ones. One solve may stand in
+    several places of a step.
+
+    Parameters
+    ----------
+    name : str
+        What to call it in an error.
+    unknown : Function
+        What is solved for.
+    dt : Constant
+        The symbol in the residual and the assignments for how far the solve moves.
+    residual : Form
+        What is to vanish.
+    guess : dict
+        First guess of the unknown's parts: for each the function to copy. What is not in it begins
+        with what the last solve has left there.
+    assignments : sequence of dict
+        Groups of functions and the expressions that they get after the solve.
+    preparations : sequence of dict
+        Such groups before it; then the guess is copied.
+    essential : sequence of EssentialValues
+        Degrees of freedom of the unknown that are not solved for.
+    options : SolveOptions
+        The user's PETSc options.
+    numerics : callable, optional
+        ``numerics(residual, unknown)`` gives the :class:`Numerics` under those of the user.
+    run : callable, optional
+        ``run(solver)`` solves from what the unknown holds, if that takes more than one call of the
+        SNES, such as from several guesses.
+    exact : bool
+        Whether two such solves, one after another, are the same as one for the sum of the times.
+    more : int
+        Newton updates beyond convergence, of compiled steps alone.
+    uncompilable : str, optional
+        Why the solve cannot be compiled, where that is known before its form is looked at.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        unknown: Function,
+        dt: Constant,
+        residual: Form,
+        guess: Mapping[Function, Function],
+        assignments: Sequence[Assignments],
+        *,
+        preparations: Sequence[Assignments] = (),
+        essential: Sequence[EssentialValues] = (),
+        options: SolveOptions,
+        numerics: Callable[[Form, Function], Numerics] = plain,
+        run: Callable[[HeldSNES], None] | None = None,
+        exact: bool = False,
+        more: int = 0,
+        uncompilable: str | None = None,
+    ) -> None:
+        self.name, self.unknown, self.dt, self.residual = name, unknown, dt, residual
+        self.guess, self.essential = dict(guess), tuple(essential)
+        self.preparations, self.assignments = tuple(preparations), tuple(assignments)
+        self.options, self.exact, self.more = options, exact, more
+        self.uncompilable = uncompilable
+        self._numerics, self._run, self._dt = numerics, run, Number(dt)
+        self._solver: HeldSNES | None = None
+        if options.told:
+            _ = self.solver  # so that an unknown option is refused now
+
+    # --- what solves -----------------------------------------------------------------------------
+    @property
+    def solver(self) -> HeldSNES:
+        """The SNES, made when it is first needed."""
+        if self._solver is None:
+            self._dt.set(1.0)
+            numerics = self._numerics(self.residual, self.unknown)
+            options, prefix, wrote = self.options.over(numerics.options)
+            self._solver = numerics.snes(
+                self.residual,
+                self.unknown,
+                essential=self.essential,
+                options=options,
+                prefix=prefix,
+                wrote=wrote,
+                converged=numerics.converged,
+                name=self.name,
+            )
+        return self._solver
+
+    @property
+    def made(self) -> HeldSNES | None:
+        """The SNES if there is one: compiled steps need none."""
+        return self._solver
+
+    # --- through PETSc SNES ----------------------------------------------------------------------
+    def take(self, dt: float) -> None:
+        """Move by ``dt``."""
+        solver = self.solver
+        self._dt.set(dt)
+        self._prepare()
+        if self._run is None:
+            solver.solve()
+        else:
+            self._run(solver)
+        self._follow()
+
+    def _prepare(self) -> None:
+        """The preparations and the first guess."""
+        for update in self._before:
+            update.apply()
+        for target, source in self._copies:
+            source.update_ghosts()
+            target.array[...] = source.array
+            target.written(ghosts_too=True)
+
+    def _follow(self) -> None:
+        """The assignments."""
+        for update in self._after:
+            update.apply()
+
+    @cached_property
+    def _before(self) -> list[PointwiseUpdate]:
+        return [PointwiseUpdate(group) for group in self.preparations]
+
+    @cached_property
+    def _copies(self) -> list[tuple[Field, Field]]:
+        return [(Field(target), Field(source)) for target, source in self.guess.items()]
+
+    @cached_property
+    def _after(self) -> list[PointwiseUpdate]:
+        return [PointwiseUpdate(group) for group in self.assignments]
