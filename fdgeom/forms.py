@@ -10,12 +10,25 @@ from firedrake import Argument, Cofunction, Function, TestFunction, split
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
 from ufl.algorithms.apply_integral_scaling import compute_integrand_scaling_factor
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
-from ufl.classes import Division, Form, Integral, Product, Sum, Zero
+from ufl.classes import (
+    Abs,
+    Condition,
+    Division,
+    Form,
+    Integral,
+    MaxValue,
+    MinValue,
+    Product,
+    Sum,
+    Zero,
+)
 from ufl.core.expr import Expr
+from ufl.corealg.traversal import unique_pre_traversal
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
 #: for them was seen to crash with gcc 12 on AVX-512 (stack arrays not aligned as the compiler assumes).
 MATRIX_COMPILER = {"mode": "vanilla"}
+_KINKS = (Abs, Condition, MaxValue, MinValue)
 
 
 def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> tuple[Expr, ...]:
@@ -146,12 +159,20 @@ def is_affine(residual: Form, unknown: Function) -> bool:
     return is_zero(jacobian) or not depends_on(jacobian, unknown)
 
 
+def has_kink(expression: Expr, *state: Expr) -> bool:
+    """Whether an expression asks for a case or a sign of the state, of which derivatives do not tell."""
+    asking = (e for e in unique_pre_traversal(expression) if isinstance(e, _KINKS))
+    return any(part in state for e in asking for part in unique_pre_traversal(e))
+
+
 def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> int | None:
     """Degree of a functional as a polynomial in ``state`` (one or several Functions together).
 
-    None if above ``highest`` or no polynomial.
+    None if above ``highest`` or no polynomial, such as what is one on each side of a kink.
     """
-    form = functional
+    form = tidy(functional)
+    if any(has_kink(i.integrand(), *state) for i in form.integrals()):
+        return None
     directions = [(f, Function(f.function_space())) for f in state]
     for degree in range(highest + 1):
         form = tidy(sum((ufl.derivative(form, f, d) for f, d in directions), Form([])))

@@ -7,16 +7,19 @@ belong here, nor where a section's numbers come from a drawing (:mod:`fdgeom.sec
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.ends import GivenPose, Sliding
+from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.joint import Prismatic, Revolute, Rigid, Spherical
 from fdgeom.beams.network.places import ground
+from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.section import Section
 
 __all__ = [
     "Assembly",
     "Beam",
+    "BodyLoad",
     "GivenPose",
     "Gravity",
     "Load",
@@ -25,6 +28,7 @@ __all__ = [
     "Revolute",
     "Rigid",
     "Section",
+    "SectionLaw",
     "Sliding",
     "Spherical",
     "ground",

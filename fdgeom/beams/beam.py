@@ -16,11 +16,12 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.identity import beam_parameters
+from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.places import Place
 from fdgeom.beams.output import momentum_forms, output_fields
 from fdgeom.beams.reactions import BeamReactions
 from fdgeom.beams.resultants import Resultants
-from fdgeom.beams.rod.loads import BodyLoad
+from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
 from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
@@ -42,6 +43,9 @@ class Beam(BeamBracket):
         cells, which may be of different lengths and numbered in any order.
     section : Section
         Stiffness D₂, inertia D₁ (6×6, rotation first, body frame) and the axis along the beam.
+    law : SectionLaw, optional
+        Elastic energy per length as a function of the elastic strain, if not ½ ε·D₂ε. Where the
+        energy or stress of the section stands below, it is that of the law.
     degree : {1, 2, 3, 4}
         p: strain in DG p-1 with p Gauss points a cell, momentum in CG p with Gauss–Lobatto points.
         p = 1 is the scheme of the paper.
@@ -113,6 +117,7 @@ class Beam(BeamBracket):
         mesh,
         section: Section,
         *,
+        law: SectionLaw | None = None,
         degree: int = 1,
         end_weight: float = 0.5,
         left: str | Sliding | GivenPose | Callable = "free",
@@ -126,6 +131,7 @@ class Beam(BeamBracket):
         super().__init__(
             mesh,
             section,
+            law=law,
             degree=degree,
             end_weight=end_weight,
             left=left,
@@ -277,7 +283,7 @@ class Beam(BeamBracket):
         return self._held["momenta"]
 
     def energies(self) -> dict[str, Form]:
-        """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of gravity and dead forces, and the sum.
+        """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of the loads that have one, and the sum.
 
         The last part is a function of the configuration, and there where there are such loads.
         """

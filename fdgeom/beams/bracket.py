@@ -153,5 +153,5 @@ class BeamBracket(BeamFields, PoissonSystem):
         if self.degree == 1:  # else nothing moves it that has loads or damping
             pose, v = (self.position, self.orientation), self.velocity
             test = TestFunction(v.function_space())
-            found += [self.rod.internal_work(pose, test, v), self.rod.external_work(pose, test)]
+            found += [self.rod.internal_work(pose, test, v), self.rod.external_work(pose, test, v)]
         return tuple(found)

@@ -8,9 +8,11 @@ from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.rod.loads import BodyLoad, Gravity, vector
+from fdgeom.beams.rod.body_load import NodalStep
+from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.mean_directors import mean_cayley
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.variation import Pose
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 
@@ -18,25 +20,10 @@ from fdgeom.lie.operands import halves, join
 def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Expr) -> Form:
     """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ).
 
-    Gravity and dead forces push on the mean R̄ = ½(R⁰ + R¹) of the directors: since
-    x¹ - x⁰ = Δt R̄ v, their work on ζ is the exact change of their potential. All others act at the
-    orientation halfway. Both are of second order, and the same seen from the end of the step.
-
-    Parameters
-    ----------
-    test, velocity : UFL expressions of 6
-        In the body frame; the velocity ζ is that of the step.
-    dt : UFL expression
-        The step.
-    """
-    spin, _ = halves(velocity, "velocity")
-    middle = _Middle(beam, rod, dt * spin)
-    density = sum((middle.work(load, test) for load in beam.loads), ufl.as_ufl(0.0))
-    return rod.cells.at_nodes(density)
-
-
-class _Middle:
-    """A step of a beam's orientation, seen from its middle.
+    What has a potential pushes on the mean R̄ = ½(R⁰ + R¹) of the directors: since
+    x¹ - x⁰ = Δt R̄ v, the work on ζ is the exact change of the potential. Loads that turn with the
+    section act at the orientation halfway. Both are of second order, and the same seen from the end
+    of the step.
 
     Parameters
     ----------
@@ -44,32 +31,44 @@ class _Middle:
         At the start of the step.
     rod : Rod
         Its configuration form.
-    turn : UFL expression of 3
-        Cayley vector of the step's rotation, body frame.
+    test, velocity : UFL expressions of 6
+        In the body frame; the velocity ζ is that of the step.
+    dt : UFL expression
+        The step.
     """
+    step = _step((beam.position, beam.orientation), beam.time, test, velocity, dt)
+    density = sum((load.mean_work(rod.part, step) for load in rod.loads), ufl.as_ufl(0.0))
+    return rod.cells.at_nodes(density)
 
-    def __init__(self, beam: BeamFields, rod: Rod, turn: Expr) -> None:
-        self._rod, self._position = rod, beam.position
-        half = 0.5 * turn
-        # The quaternion of cay(2 half) is (1, half) / n with n² = 1 + |half|²; its root follows from
-        # 1 + cos: (n + 1, half) / sqrt(2 n (n + 1)).
-        n = ufl.sqrt(1 + ufl.dot(half, half))
-        root = ufl.as_vector([n + 1, *half]) / ufl.sqrt(2 * n * (n + 1))
-        self._between = quaternion.product(beam.orientation, root)
-        self._directors = ufl.dot(quaternion.matrix(beam.orientation), mean_cayley(turn))
 
-    def work(self, load: BodyLoad, test: Expr) -> Expr:
-        """Work on a test (6, body frame) per length at a node."""
-        if isinstance(load, Gravity):
-            field = vector("acceleration", load.acceleration, self._rod)
-            pull = join(ufl.zero(3), ufl.dot(field, self._directors))
-            return ufl.dot(test, ufl.dot(self._rod.inertia.matrix, pull))
-        rotation, translation = halves(test, "test")
-        if load.frame == "space":
-            shift = ufl.dot(self._directors, translation)
-        else:
-            shift = quaternion.rotate(self._between, translation)
-        return load.work(self._rod, (self._position, self._between), join(rotation, shift))
+def _step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> NodalStep:
+    """A step of the nodes with a velocity in the body frame."""
+    spin, linear = halves(velocity, "velocity")
+    rotation, translation = halves(test, "test")
+    (position, orientation), turn = start, dt * spin
+    half = 0.5 * turn
+    # The quaternion of cay(2 half) is (1, half) / n with n² = 1 + |half|²; its root follows from
+    # 1 + cos: (n + 1, half) / sqrt(2 n (n + 1)).
+    n = ufl.sqrt(1 + ufl.dot(half, half))
+    root = ufl.as_vector([n + 1, *half]) / ufl.sqrt(2 * n * (n + 1))
+    between = quaternion.product(orientation, root)
+    directors = ufl.dot(quaternion.matrix(orientation), mean_cayley(turn))
+    drift = ufl.dot(directors, linear)
+
+    def weight(inertia: Inertia, field: Expr) -> Expr:
+        pull = join(ufl.zero(3), ufl.dot(field, directors))
+        return ufl.dot(test, ufl.dot(inertia.matrix, pull))
+
+    return NodalStep(
+        old=start,
+        new=(position + dt * drift, quaternion.product(orientation, quaternion.cay(turn))),
+        middle=(position + 0.5 * dt * drift, between),
+        velocity=join(spin, drift),
+        time=time,
+        virtual=join(rotation, ufl.dot(directors, translation)),
+        following=join(rotation, quaternion.rotate(between, translation)),
+        weight=weight,
+    )
 
 
 def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
@@ -82,9 +81,9 @@ def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
             "damping: the steppers on strain and momentum move a beam without it (their bracket is "
             "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
         )
-    probe = ufl.as_vector([1.0] * 6)
+    pose, probe = (beam.position, beam.orientation), ufl.as_vector([1.0] * 6)
     for load in beam.loads:
-        work = load.work(rod, (beam.position, beam.orientation), probe)
+        work = load.work(rod.part, pose, probe, beam.time, probe)
         if any(part is beam.time for part in unique_pre_traversal(work)):
             raise ValueError(
                 f"{load!r} depends on the time, which the steppers on strain and momentum know at "

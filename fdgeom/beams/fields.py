@@ -21,8 +21,10 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.ends import GivenPose, Sliding
-from fdgeom.beams.rod.loads import BodyLoad, check_loads
+from fdgeom.beams.law import LINEAR, SectionLaw
+from fdgeom.beams.rod.body_load import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import check_measure
+from fdgeom.beams.sampled_law import sampled_law
 from fdgeom.beams.sampling import body_matrix, sample_shape
 from fdgeom.line import check_line
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
@@ -46,7 +48,7 @@ class BeamFields:
 
     Parameters
     ----------
-    mesh, section, degree, end_weight, left, right, reference_strain, loads, damping, strain_measure
+    mesh, section, law, degree, end_weight, left, right, reference_strain, loads, damping, strain_measure
         As of `fdgeom.Beam`.
     shaped : bool
         Whether the shape at rest will be given in space, and the strain at rest follows it.
@@ -65,6 +67,8 @@ class BeamFields:
         e, the unit vector of 6 along the axis.
     stiffness, inertia, compliance_of_inertia : UFL expressions, 6×6
         Where the forms need them.
+    sampled_law : SectionLaw
+        The law as the forms have it.
     reference_strain : Function or None
         Strain of the stress-free shape.
     """
@@ -74,6 +78,7 @@ class BeamFields:
         mesh,
         section: SectionMatrices,
         *,
+        law: SectionLaw | None,
         degree: int,
         end_weight: float,
         left: str | Sliding | GivenPose | Callable,
@@ -123,6 +128,9 @@ class BeamFields:
         self.compliance_of_inertia = body_matrix(
             "section.inertia", section.inertia, scalar_nodal, inverse=True
         )
+        self.law = LINEAR if law is None else law
+        moving = (self.state, *self.functions().values())
+        self.sampled_law = sampled_law(self.law, self.stiffness, scalar_strain, moving)
         self.reference_strain = sample_shape(
             "reference_strain", reference_strain, strain_space, self.time
         )
@@ -156,8 +164,8 @@ class BeamFields:
         return strain if self.reference_strain is None else strain - self.reference_strain
 
     def stress(self, strain: Expr | None = None) -> Expr:
-        """Stress resultants D₂γ: moment and force of the section, body frame."""
-        return dot(self.stiffness, self.elastic_strain(strain))
+        """Stress resultants of the law: moment and force of the section, body frame."""
+        return self.sampled_law.stress(self.elastic_strain(strain), self.stiffness)
 
     # --- energies ----------------------------------------------------------------------------------
     def kinetic(self, momentum: Expr) -> Form:
@@ -165,8 +173,8 @@ class BeamFields:
         return self.at_nodes(0.5 * inner(momentum, dot(self.compliance_of_inertia, momentum)))
 
     def potential(self, strain: Expr) -> Form:
-        """½⟨D₂γ, γ⟩."""
-        return self.inside(0.5 * inner(self.elastic_strain(strain), self.stress(strain)))
+        """∫ ψ of the law."""
+        return self.inside(self.sampled_law.energy(self.elastic_strain(strain), self.stiffness))
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.law import LINEAR
 
 
 def beam_parameters(beam: BeamFields) -> dict[str, object]:
@@ -12,6 +13,7 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
     section = beam.section
     left, right = beam.ends
     return {
+        **({} if beam.law is LINEAR else {"law": with_kind(beam.law)}),
         "section stiffness": _numbers(section.stiffness, beam.stiffness),
         "section inertia": _numbers(section.inertia, beam.inertia),
         "axis": section.axis,

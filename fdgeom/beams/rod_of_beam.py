@@ -54,6 +54,7 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     return Rod(
         cells,
         stiffness=beam.stiffness,
+        law=beam.sampled_law,
         inertia=Inertia(inertia, separate=separate),
         tangent=beam.tangent,
         strain=measure,

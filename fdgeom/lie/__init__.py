@@ -5,7 +5,8 @@ names for NumPy arrays of any leading shape, and the prefix product of a chain o
 has what a time stepper needs of a group: `groups.SO3`, `groups.R3xSO3`, `groups.SE3`. Meshes,
 Functions and forms do not belong here: formulas only.
 
-Vectors of R^6 have the rotation first and the translation last, quaternions their scalar first.
+Vectors of R^6 have the rotation first and the translation last (`halves` splits such a UFL vector,
+`join` makes it), quaternions their scalar first.
 Tangent maps are left trivialised: they give velocities in the body frame. An argument of another
 shape raises ValueError, one of another kind TypeError; both name it.
 """
@@ -13,5 +14,6 @@ shape raises ValueError, one of another kind TypeError; both name it.
 from __future__ import annotations
 
 from fdgeom.lie import arrays, groups, quaternion, se3, so3
+from fdgeom.lie.operands import halves, join
 
-__all__ = ["arrays", "groups", "quaternion", "se3", "so3"]
+__all__ = ["arrays", "groups", "halves", "join", "quaternion", "se3", "so3"]

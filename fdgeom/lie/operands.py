@@ -47,7 +47,7 @@ def pair(pose: tuple[Expr, Expr], name: str) -> tuple[Expr, Expr]:
     )
 
 
-def halves(x: Expr, name: str) -> tuple[Expr, Expr]:
+def halves(x: Expr, name: str = "vector") -> tuple[Expr, Expr]:
     """First and last three components of a vector with six."""
     x = tensor(x, (6,), name)
     return ufl.as_vector([x[0], x[1], x[2]]), ufl.as_vector([x[3], x[4], x[5]])

@@ -77,7 +77,7 @@ class FormMonitor:
 
 class Energy(FormMonitor):
     """The system's energies: "energy" is the total, "kinetic_energy", "potential_energy" (of a beam
-    the elastic one) and "load_potential" (of gravity and dead forces) are its parts, as far as the
+    the elastic one) and "load_potential" (of gravity, dead forces, ...) are its parts, as far as the
     system has them.
     """
 

@@ -111,12 +111,14 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
 
     external = rod.external_work(pose, test)
     loaded = bool(load) and not external.empty()
-    lengths, stiffness = _of_cells(beam, rod.cells.length), _of_cells(beam, rod.stiffness)
-    strain = assemble(in_cells(rod.elastic_strain(pose))).dat.data_ro.copy()
+    lengths = _of_cells(beam, rod.cells.length)
+    values = assemble(in_cells(rod.elastic_strain(pose))).dat.data_ro.copy()
     if not loaded:
-        _clean(strain, lengths, beam)
-    stress = Function(beam.strain.function_space(), name="stress")
-    stress.dat.data_wo[...] = np.einsum("nij,nj->ni", stiffness, strain)
+        _clean(values, lengths, beam)
+    strain, stress = (Function(beam.strain.function_space()) for _ in range(2))
+    strain.dat.data_wo[...] = values
+    stress.interpolate(rod.law.stress(strain, rod.stiffness))
+    stiffness = _of_cells(beam, rod.law.tangent(strain, rod.stiffness))
 
     keep = np.concatenate(comm.allgather(free))
     forces = [rod.stress_work(stress, pose, test), *([-factor * external] if loaded else [])]
@@ -139,7 +141,7 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
         rest = (rest + rest.T) / 2
 
     root = _inverse_root(mass, keep)
-    half = _blocks(np.linalg.cholesky(lengths[:, None, None] * stiffness).transpose(0, 2, 1))
+    half = _blocks(_root(lengths[:, None, None] * stiffness))
     return Pencil(
         rate=(half @ rate @ root).tocsr(),
         rest=(root.T @ rest @ root).tocsr(),
@@ -147,6 +149,17 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
         symmetric=symmetric,
         scale=_scale(stiffness, mass, lengths),
     )
+
+
+def _root(matrices: np.ndarray) -> np.ndarray:
+    """Rᵀ of each symmetric matrix R Rᵀ."""
+    try:
+        return np.linalg.cholesky(matrices).transpose(0, 2, 1)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "law: its tangent at this equilibrium is not positive definite; modes are found where "
+            "the section resists every small change of its strain"
+        ) from None
 
 
 def _of_cells(beam: Beam, value: Expr) -> np.ndarray:

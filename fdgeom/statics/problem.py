@@ -14,6 +14,7 @@ from fdgeom.beams.ends import HeldEnd
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.data import Field, Snapshot
+from fdgeom.solvers.derived import refresh
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.statics.gathered import gathered
 
@@ -48,8 +49,9 @@ class EquilibriumProblem:
     translation in space. Every tangent makes the present configuration the new reference.
 
     The tangent is that of mixed integration points (Magisano, Leonetti & Garcea, Int. J. Numer.
-    Meth. Engng 109, 2017): δε·C B + σ·δ²ε where the stress σ is not that of the configuration, but
-    the one that was extrapolated linearly in the last update, C (ε - ε₀ + B Δu). The residual is
+    Meth. Engng 109, 2017): δε·C B + σ·δ²ε where stress σ and tangent C of the law are not those of
+    the configuration, but of the strain that was extrapolated linearly in the last update,
+    ε - ε₀ + B Δu. The residual is
     the true one. Pure Newton needs many small load steps for slender beams, since an update that is
     linear in the displacements stretches them.
 
@@ -87,16 +89,19 @@ class EquilibriumProblem:
         self._loads = VectorAssembly(loads) if self.is_loaded else None
 
         self._stress = Function(beam.strain.function_space(), name="stress")
-        tangent = rod.material_stiffness(pose, trial, test)
+        #: The elastic strain that was extrapolated.
+        self._strain = Function(beam.strain.function_space(), name="strain")
+        tangent = rod.material_stiffness(pose, trial, test, self._strain)
         tangent += rod.geometric_stiffness(self._stress, pose, trial, test)
         change = rod.load_stiffness(pose, trial, test)
         self._tangent_form = tangent if change.empty() else tangent - self.factor * change
         self._change_form = None if change.empty() else self.factor * change
-        # σ = C (ε(g_r) - ε₀ + B Δu), constant in each cell: tested there with 1 / its length.
-        probe = TestFunction(self._stress.function_space())
+        # ε(g_r) - ε₀ + B Δu, constant in each cell: tested there with 1 / its length.
+        probe = TestFunction(self._strain.function_space())
         strain = rod.elastic_strain(reference) + rod.strain_rate(reference, self._increment)
-        stress = dot(rod.stiffness, strain)
-        self._extrapolated = VectorAssembly(rod.cells.sum(dot(stress, probe) / rod.cells.length))
+        self._extrapolated = VectorAssembly(rod.cells.sum(dot(strain, probe) / rod.cells.length))
+        self._law_stress = rod.law.stress(self._strain, rod.stiffness)
+        self._stress_of_strain = PointwiseUpdate({self._stress: self._law_stress})
 
         self._size = self.space.dof_dset.size * 6
         dofs = [end.dofs for end in self.ends]
@@ -171,7 +176,11 @@ class EquilibriumProblem:
 
     def _extrapolate(self) -> None:
         values = self._extrapolated.assemble().dat.data_ro
-        self._stress.dat.data_wo[...] = values
+        self._strain.dat.data_wo[...] = values
+        # The update acts on ghosts too.
+        _ = self._strain.dat.data_ro_with_halos
+        refresh(self._law_stress)
+        self._stress_of_strain.apply()
 
     # --- forces ------------------------------------------------------------------------------------
     def residual(self) -> np.ndarray:

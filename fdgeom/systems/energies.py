@@ -28,8 +28,8 @@ class Energies:
 
     The names mean the same for every system: ``energy`` is the total that a motion without work
     from outside keeps, ``kinetic_energy + potential_energy + load_potential``. The potential energy
-    is that of the system itself (of a beam the elastic one), the load potential that of the gravity
-    and the dead forces that were given as loads.
+    is that of the system itself (of a beam the elastic one), the load potential that of the loads
+    that have one: gravity, dead forces, a `BodyLoad` that says so.
     """
 
     _held: dict
@@ -51,7 +51,7 @@ class Energies:
         return self._energy_named("potential_energy")
 
     def load_potential(self) -> float:
-        """The potential of the loads that have one: gravity and dead forces."""
+        """The potential of the loads that have one: gravity, dead forces and what else says so."""
         return self._energy_named("load_potential")
 
     def _energy_named(self, name: str) -> float:

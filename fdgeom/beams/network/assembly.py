@@ -21,7 +21,8 @@ from fdgeom.beams.network.multiplier_nodes import owners
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.network.places import Ground, Place
-from fdgeom.beams.rod.loads import Gravity, check_loads
+from fdgeom.beams.rod.body_load import BodyLoad, check_loads
+from fdgeom.beams.rod.loads import Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.lie import arrays
 from fdgeom.solvers.compiling import compiling
@@ -52,8 +53,8 @@ class Assembly(RodMotion):
         ``fdgeom.ground``.
     bodies : sequence of PointBody, optional
         Rigid bodies at nodes.
-    loads : Gravity or sequence of Gravity, optional
-        Gravity on everything.
+    loads : Gravity, BodyLoad or sequence of them, optional
+        What acts on everything: gravity, and loads of one's own without a place.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class Assembly(RodMotion):
         joints: Sequence[Joint] = (),
         *,
         bodies: Sequence[PointBody] = (),
-        loads: Gravity | Sequence[Gravity] = (),
+        loads: BodyLoad | Sequence[BodyLoad] = (),
     ) -> None:
         self.beams = _check_beams(beams)
         joints = _several("joints", joints, Joint)
@@ -98,7 +99,7 @@ class Assembly(RodMotion):
         common = check_loads(loads)
         self.bodies, self.common_loads = bodies, common
         for load in common:
-            if not isinstance(load, Gravity):
+            if isinstance(load, Load):
                 raise TypeError(
                     f"loads: {load!r} acts on one beam; give it to that beam. Here is gravity on all"
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import ufl
@@ -11,15 +11,17 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw
 from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.part_loads import LoadInNetwork
 from fdgeom.beams.network.places import Place
+from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import BodyLoad
-from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.rod import Rod, everywhere
 from fdgeom.beams.rod_of_beam import point_density
+from fdgeom.beams.sampled_law import law_data
 from fdgeom.numbering import Numbering
 from fdgeom.solvers.derived import derived_of, sampled
 
@@ -68,13 +70,42 @@ class NetworkRod:
         return Rod(
             self.cells,
             stiffness=self._in_cells([rod.stiffness for rod in rods], "stiffness"),
+            law=self._law(),
             inertia=self.inertias[0],
             tangent=self._in_cells([rod.tangent for rod in rods], "tangent"),
             strain=self._beams[0].strain_measure,
-            loads=tuple(self._loads(common, time)),
+            loads=tuple(self._loads(common)),
             time=time,
             **optional,
         )
+
+    def _law(self) -> SectionLaw:
+        """Each beam's law in its own cells."""
+        laws = {id(beam.law): beam.law for beam in self._beams}
+        if list(laws.values()) == [LINEAR]:
+            return LINEAR
+        network, parts = self._network, []
+        joints = np.zeros(len(network.ends), dtype=bool)
+        for law in laws.values():
+            having = np.array([beam.law is law for beam in self._beams])
+            cells = np.concatenate([having[network.owner], joints])
+            mask = network.cellwise(cells.astype(float), "law")
+            meanings = {d: self._law_datum(d, having) for d in law_data(law)}
+            parts.append((mask, TranslatedLaw(law, meanings) if meanings else law))
+        return LawOfParts(parts)
+
+    def _law_datum(self, datum: Expr, having: np.ndarray) -> Expr:
+        """A Function or coordinate that the law of some beams reads, in their cells."""
+        scalar = not datum.ufl_shape
+        values = []
+        for beam, has in zip(self._beams, having, strict=True):
+            value = ufl.zero(datum.ufl_shape or (1,))
+            if has:
+                value = beam.sampled_law.meanings[datum]
+                value = ufl.as_vector([value]) if scalar else value
+            values.append(value)
+        found = self._in_cells(values, "law")
+        return found[0] if scalar else found
 
     def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
         network = self._network
@@ -123,27 +154,29 @@ class NetworkRod:
         separate = Inertia.is_separate(values)
         return [Inertia(network.packed(values, "bodies", cells=False), separate=separate)]
 
-    def _loads(self, common: Sequence[BodyLoad], time):
+    def _loads(self, common: Sequence[BodyLoad]) -> Iterator[LoadInNetwork]:
         network, cells = self._network, self.cells
         arc = SpatialCoordinate(network.mesh)[0]
-        everywhere = ufl.as_ufl(1.0)
+        # Of all that has mass at a node.
+        total = sum((i.matrix for i in self.inertias[1:]), self.inertias[0].matrix)
+        inertia = Inertia(total, separate=all(i.separate for i in self.inertias))
         for load in common:
-            yield LoadInNetwork(load, self.inertias, everywhere, None, arc, time, None)
+            yield LoadInNetwork(load, PartOfRod(everywhere, arc, inertia), ufl.as_ufl(1.0))
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
             inside = np.concatenate([network.owner == k, np.zeros(len(network.ends), dtype=bool)])
             mask = network.cellwise(inside.astype(float), "beam")
 
-            def place(at, beam=beam, mask=mask):
+            def place(at, beam=beam):
                 if at is None:
-                    return mask
+                    return everywhere(at)
                 node = network.node(Place(beam, at))
                 return point_density(cells, network.local(node), f"at {at}")
 
-            here = arc - float(network.offsets[k])
+            part = PartOfRod(place, arc - float(network.offsets[k]), inertia)
             for load in beam.loads:
-                yield LoadInNetwork(load, self.inertias, mask, place, here, time, beam)
+                yield LoadInNetwork(load, part, mask, beam.mesh)
 
 
 def _may_change(value: Expr) -> bool:

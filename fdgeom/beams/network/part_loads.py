@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
-
 import ufl
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 
-from fdgeom.beams.beam import Beam
-from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import BodyLoad, Gravity
+from fdgeom.beams.rod.body_load import BodyLoad, NodalStep, PartOfRod
+from fdgeom.beams.rod.variation import Pose
 
 
 class LoadInNetwork(BodyLoad):
@@ -21,45 +17,35 @@ class LoadInNetwork(BodyLoad):
     ----------
     load : BodyLoad
         The load.
-    inertias : sequence of Inertia
-        What gravity acts on: the sections' and that of bodies at nodes.
+    part : PartOfRod
+        What it acts on, as expressions on the network's mesh.
     mask : UFL expression
-        1 along the beam and 0 elsewhere; 1 for gravity on all beams.
-    place, arc, time
-        As of a `Rod`: of the beam, as expressions on the network's mesh.
-    beam : Beam, optional
-        The beam; its mesh coordinate in an expression means ``arc``.
+        1 along the beam and 0 elsewhere; 1 for loads on all beams.
+    mesh : firedrake.MeshGeometry, optional
+        That of the beam; its coordinate in an expression means ``part.arc``.
     """
 
-    def __init__(
-        self, load: BodyLoad, inertias: Sequence[Inertia], mask, place, arc, time, beam: Beam | None
-    ) -> None:
-        self._load, self._beam, self._mesh = load, beam, ufl.domain.extract_unique_domain(arc)
-        gravity = isinstance(load, Gravity)
-        self._mask = mask if gravity else ufl.as_ufl(1.0)
-        self._views = [
-            SimpleNamespace(place=place, arc=arc, time=time, inertia=inertia)
-            for inertia in (inertias if gravity else inertias[:1])
-        ]
+    def __init__(self, load: BodyLoad, part: PartOfRod, mask: Expr, mesh=None) -> None:
+        self._load, self._part, self._mask, self._own = load, part, mask, mesh
+        self._mesh = ufl.domain.extract_unique_domain(part.arc)
 
-    def each(self, density: Callable) -> Expr:
-        """The sum of ``density(load, rod)`` over what the load acts on, per length at a node."""
-        found = (density(self._load, view) for view in self._views)
-        return self._translated(sum(found, ufl.as_ufl(0.0)))
+    def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
+        return self._translated(self._load.work(self._part, g, v, t, virtual))
 
-    def work(self, rod, configuration, virtual: Expr) -> Expr:
-        return self.each(lambda load, view: load.work(view, configuration, virtual))
+    def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr | None:
+        density = self._load.potential(self._part, g, t)
+        return None if density is None else self._translated(density)
 
-    def potential(self, rod, configuration) -> Expr:
-        return self.each(lambda load, view: load.potential(view, configuration))
+    def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
+        return self._translated(self._load.mean_work(self._part, step))
 
-    def check(self, rod) -> None:
-        self._load.check(self._views[0])
+    def check(self, rod: PartOfRod) -> None:
+        self._load.check(self._part)
 
     def _translated(self, density: Expr) -> Expr:
-        if self._beam is not None:
-            here = ufl.SpatialCoordinate(self._beam.mesh)
-            density = replace(density, {here: ufl.as_vector([self._views[0].arc])})
+        if self._own is not None:
+            here = ufl.SpatialCoordinate(self._own)
+            density = replace(density, {here: ufl.as_vector([self._part.arc])})
             found = extract_coefficients(density)
             if any(f.function_space().mesh() is not self._mesh for f in found):
                 raise ValueError(

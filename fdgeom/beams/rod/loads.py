@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
 from firedrake import Constant
 from ufl.core.expr import Expr
 
+from fdgeom.beams.rod.body_load import BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
+from fdgeom.beams.rod.variation import Pose
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves
 from fdgeom.real import real_array
 from fdgeom.words import shown
 
-if TYPE_CHECKING:
-    from fdgeom.beams.rod.rod import Rod
-
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
 Vector = Sequence[float] | Expr | Callable
 FRAMES = ("space", "body")
-
-
-class BodyLoad(ABC):
-    """Something that does work on a rod."""
-
-    @abstractmethod
-    def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
-        """Virtual work per length at a node, linear in the virtual displacement."""
-
-    def potential(self, rod: Rod, configuration) -> Expr:
-        """Potential per length at a node: zero for moments and for loads that follow the section.
-
-        That of a load which changes in time is the one at the present time.
-        """
-        return ufl.as_ufl(0.0)
-
-    @abstractmethod
-    def check(self, rod: Rod) -> None:
-        """Raise ``ValueError`` if the rod has no such place, or a function gives no vector of 3."""
 
 
 class Load(BodyLoad):
@@ -87,33 +65,39 @@ class Load(BodyLoad):
         self.force, self.moment = _checked("force", force), _checked("moment", moment)
         self.at, self.frame = at, frame
 
-    def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
-        _, orientation = configuration
+    def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
+        _, orientation = g
         rotation, translation = halves(virtual, "virtual")
         density = ufl.as_ufl(0.0)
         if self.force is not None:
-            force = vector("force", self.force, rod)
+            force = vector("force", self.force, rod, t)
             if self.frame == "body":
                 force = quaternion.rotate(orientation, force)
             density += ufl.dot(force, translation)
         if self.moment is not None:
-            moment = vector("moment", self.moment, rod)
+            moment = vector("moment", self.moment, rod, t)
             if self.frame == "space":
                 moment = quaternion.rotate_inverse(orientation, moment)
             density += ufl.dot(moment, rotation)
         return rod.place(self.at) * density
 
-    def potential(self, rod: Rod, configuration) -> Expr:
+    def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr | None:
+        # Moments and what follows the section have none.
         if self.force is None or self.frame == "body":
-            return super().potential(rod, configuration)
-        force = vector("force", self.force, rod)
-        return -rod.place(self.at) * ufl.dot(force, configuration[0])
+            return None
+        force = vector("force", self.force, rod, t)
+        return -rod.place(self.at) * ufl.dot(force, g[0])
 
-    def check(self, rod: Rod) -> None:
+    def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
+        """As it is in the middle, which for a dead force is the change of its potential."""
+        virtual = step.virtual if self.frame == "space" else step.following
+        return self.work(rod, step.middle, step.velocity, step.time, virtual)
+
+    def check(self, rod: PartOfRod) -> None:
         rod.place(self.at)
         for name in ("force", "moment"):
             if getattr(self, name) is not None:
-                vector(name, getattr(self, name), rod)
+                vector(name, getattr(self, name), rod, Constant(0.0))
 
     def __repr__(self) -> str:
         what = " and ".join(n for n in ("force", "moment") if getattr(self, n) is not None)
@@ -137,16 +121,21 @@ class Gravity(BodyLoad):
     def __init__(self, acceleration: Vector) -> None:
         self.acceleration = _checked("acceleration", acceleration)
 
-    def work(self, rod: Rod, configuration, virtual: Expr) -> Expr:
-        field = vector("acceleration", self.acceleration, rod)
-        return rod.inertia.weight(configuration[1], field, virtual)
+    def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
+        return rod.inertia.weight(g[1], self._field(rod, t), virtual)
 
-    def potential(self, rod: Rod, configuration) -> Expr:
-        field = vector("acceleration", self.acceleration, rod)
-        return -ufl.dot(field, rod.inertia.first_moment(configuration))
+    def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
+        return -ufl.dot(self._field(rod, t), rod.inertia.first_moment(g))
 
-    def check(self, rod: Rod) -> None:
-        vector("acceleration", self.acceleration, rod)
+    def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
+        """The change of the potential, by the means of the directors."""
+        return step.weight(rod.inertia, self._field(rod, step.time))
+
+    def check(self, rod: PartOfRod) -> None:
+        self._field(rod, Constant(0.0))
+
+    def _field(self, rod: PartOfRod, t: Expr) -> Expr:
+        return vector("acceleration", self.acceleration, rod, t)
 
     def __repr__(self) -> str:
         return "<gravity>"
@@ -167,21 +156,10 @@ def check_at(at) -> None:
         )
 
 
-def check_loads(loads) -> tuple[BodyLoad, ...]:
-    """A tuple of loads from one or several; ``TypeError`` for anything else."""
-    several = tuple(loads) if isinstance(loads, list | tuple) else (loads,)
-    for load in several:
-        if not isinstance(load, BodyLoad):
-            raise TypeError(
-                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {shown(load)}"
-            )
-    return several
-
-
-def vector(name: str, value: Vector, rod: Rod) -> Expr:
-    """The UFL vector of a load's value on a rod."""
+def vector(name: str, value: Vector, rod: PartOfRod, t: Expr) -> Expr:
+    """The UFL vector of a load's value on a rod at a time."""
     if callable(value) and not isinstance(value, Expr):
-        arguments = (rod.arc, rod.time)[2 - number_of_arguments(value) :]
+        arguments = (rod.arc, t)[2 - number_of_arguments(value) :]
         return evaluated(name, value, arguments, 3)
     return value
 

@@ -7,25 +7,32 @@ more and no less; and since the derivative vanishes for rigid motions, no total 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Protocol
 
 import ufl
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom.beams.rod.body_load import NodalStep
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import Gravity, vector
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import rate
 from fdgeom.lie import quaternion, so3
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.lie.operands import halves, join
 
-if TYPE_CHECKING:
-    from fdgeom.beams.network.joint_set import JointSet
-
 _GROUP = R3xSO3.by("cay")
+
+
+class Conditions(Protocol):
+    """What a step asks of joints: their conditions Φ of positions and directors, and sums of them."""
+
+    space: object
+    constraints: Callable
+    at_cell: Callable
+    sum: Callable
 
 
 class MeanStep:
@@ -93,16 +100,15 @@ class MeanStep:
         return ufl.dot(change, eta) + ufl.dot(after - before, shift)
 
     def internal(self, rod: Rod, test: Expr) -> Form:
-        """Δt ∫ σ·δε ds, with σ of the mean strain and of the rate of strain over the step."""
+        """Δt ∫ σ·δε ds, with the mean stress of the law and that of the rate of strain over the
+        step; the law's does the work ψ(ε¹) - ψ(ε⁰)."""
         cells, h = rod.cells, rod.cells.length
         (P, Q), (old_P, old_Q) = cells.ends(self.directors), cells.ends(self.old)
         slope, stretch = (_slope(cells, x) for x in (self._position, self._shift))
         old = _strain(old_P, old_Q, slope, h)
         new = _strain(2 * P - old_P, 2 * Q - old_Q, slope + stretch, h)
-        mean = 0.5 * (old + new) - rod.tangent
-        if rod.reference is not None:
-            mean -= rod.reference
-        stress = self.dt * ufl.dot(rod.stiffness, mean)
+        rest = rod.tangent if rod.reference is None else rod.tangent + rod.reference
+        stress = self.dt * rod.law.mean_stress(old - rest, new - rest, rod.stiffness)
         if rod.viscosity is not None:
             stress += ufl.dot(rod.viscosity, new - old)
         moment, force = halves(stress, "stress")
@@ -119,25 +125,26 @@ class MeanStep:
         return cells.sum(work)
 
     def external(self, rod: Rod, test: Expr) -> Expr:
-        """Δt times the work of the loads: for constant gravity and dead forces, the exact change of
-        their potential; per length at a node."""
+        """Δt times the work of the loads: of potentials that do not change in time, the exact
+        change; per length at a node."""
         eta, shift = halves(test, "test")
         middle = _GROUP.turned(self._orientation, _half_turn(self._rotation))
-        density = ufl.as_ufl(0.0)
-        at = self._position + 0.5 * self._shift, middle
-
-        def work(load, rod):
-            if isinstance(load, Gravity):
-                return self._weight(load, rod, eta, shift)
-            return load.work(rod, at, join(quaternion.rotate_inverse(middle, eta), shift))
-
-        for load in rod.loads:
-            # In a network a load acts on parts of it.
-            density += load.each(work) if hasattr(load, "each") else work(load, rod)
-        return self.dt * density
+        virtual = join(quaternion.rotate_inverse(middle, eta), shift)
+        step = NodalStep(
+            old=(self._position, self._orientation),
+            new=self.configuration,
+            middle=(self._position + 0.5 * self._shift, middle),
+            velocity=self._increment / self.dt,
+            time=rod.time,
+            virtual=virtual,
+            following=virtual,
+            weight=lambda inertia, field: self._weight(inertia, field, eta, shift),
+        )
+        works = (load.mean_work(rod.part, step) for load in rod.loads)
+        return self.dt * sum(works, ufl.as_ufl(0.0))
 
     # --- joints ------------------------------------------------------------------------------------
-    def joint_work(self, joints: JointSet, multiplier: Expr, test: Expr) -> Form:
+    def joint_work(self, joints: Conditions, multiplier: Expr, test: Expr) -> Form:
         """Δλ·DΦ along the test at the mean, so that no energy comes in while Φ stays zero."""
         cells = Cells(joints.space.mesh())
         x, R = cells.ends(self._position + 0.5 * self._shift), cells.ends(self.directors)
@@ -151,7 +158,7 @@ class MeanStep:
 
         return joints.sum(ufl.dot(joints.at_cell(multiplier), rate(moved)))
 
-    def joint_value(self, joints: JointSet, nu: Expr) -> Form:
+    def joint_value(self, joints: Conditions, nu: Expr) -> Form:
         """ν·Φ at the end of the step."""
         cells = Cells(joints.space.mesh())
         x = cells.ends(self._position + self._shift)
@@ -159,11 +166,10 @@ class MeanStep:
         sides = tuple(zip(x, R, strict=True))
         return joints.sum(ufl.dot(joints.at_cell(nu), joints.constraints(*sides)))
 
-    def _weight(self, load: Gravity, rod: Rod, eta: Expr, shift: Expr) -> Expr:
-        field = vector("acceleration", load.acceleration, rod)
-        work = rod.inertia.matrix[3, 3] * ufl.dot(field, shift)
-        if not rod.inertia.separate:
-            offset = ufl.dot(self.directors, rod.inertia.offset_moment)
+    def _weight(self, inertia: Inertia, field: Expr, eta: Expr, shift: Expr) -> Expr:
+        work = inertia.matrix[3, 3] * ufl.dot(field, shift)
+        if not inertia.separate:
+            offset = ufl.dot(self.directors, inertia.offset_moment)
             work += ufl.dot(eta, ufl.cross(offset, field))
         return work
 

@@ -9,9 +9,10 @@ from firedrake import Constant
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom.beams.law import LINEAR, SectionLaw
+from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.loads import BodyLoad
 from fdgeom.beams.rod.strains import STRAINS, check_measure
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.forms import tidy
@@ -32,6 +33,8 @@ class Rod:
         The pieces.
     stiffness : UFL expression, 6×6
         Of the sections: constant in each cell.
+    law : SectionLaw
+        Elastic energy of the sections; linear if not given.
     inertia : Inertia
         Of the sections.
     tangent : UFL expression, 6
@@ -60,6 +63,7 @@ class Rod:
         stiffness: Expr,
         inertia: Inertia,
         tangent: Expr,
+        law: SectionLaw = LINEAR,
         strain: str = "simo-reissner",
         reference: Expr | None = None,
         viscosity: Expr | None = None,
@@ -69,15 +73,16 @@ class Rod:
         time: Constant | None = None,
     ) -> None:
         self.cells, self.inertia = cells, inertia
-        self.stiffness, self.viscosity = stiffness, viscosity
+        self.stiffness, self.viscosity, self.law = stiffness, viscosity, law
         self.tangent, self.reference = tangent, reference
         self.loads = tuple(loads)
-        self.place = place or _everywhere
-        self.arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
+        arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
+        #: What the loads see of it.
+        self.part = PartOfRod(place or everywhere, arc, inertia)
         self.time = Constant(0.0, name="time") if time is None else time
         self._measure = STRAINS[check_measure(strain)]
         for load in self.loads:
-            load.check(self)
+            load.check(self.part)
 
     # --- in a cell: expressions for the midpoint ---------------------------------------------------
     def strain(self, configuration: Pose, displacement: Expr | None = None) -> Expr:
@@ -99,20 +104,20 @@ class Rod:
 
     def stress(self, configuration: Pose, velocity: Expr | None = None) -> Expr:
         """Moment and force of the section (6), body frame; with a velocity the viscous part too."""
-        stress = ufl.dot(self.stiffness, self.elastic_strain(configuration))
+        stress = self.law.stress(self.elastic_strain(configuration), self.stiffness)
         if self.viscosity is not None and velocity is not None:
             stress += ufl.dot(self.viscosity, self.strain_rate(configuration, velocity))
         return stress
 
     # --- energies ------------------------------------------------------------------------------------
     def potential(self, configuration: Pose) -> Form:
-        """Elastic energy ½ ∫ (ε - ε₀)·C (ε - ε₀) ds, without that of the loads."""
-        strain = self.elastic_strain(configuration)
-        return self.cells.sum(0.5 * ufl.dot(strain, ufl.dot(self.stiffness, strain)))
+        """Elastic energy ∫ ψ(ε - ε₀) ds, without that of the loads."""
+        return self.cells.sum(self.law.energy(self.elastic_strain(configuration), self.stiffness))
 
     def load_potential(self, configuration: Pose) -> Form:
-        """Potential of gravity and dead forces; no integral where there are none."""
-        densities = (load.potential(self, configuration) for load in self.loads)
+        """Potential of the loads that have one; no integral where there are none."""
+        found = (load.potential(self.part, configuration, self.time) for load in self.loads)
+        densities = (density for density in found if density is not None)
         return tidy(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
 
     def kinetic(self, configuration: Pose, velocity: Expr) -> Form:
@@ -131,13 +136,33 @@ class Rod:
         """∫ σ·δε ds for any stress (6, constant in each cell)."""
         return self.cells.sum(ufl.dot(stress, self.strain_rate(configuration, virtual)))
 
-    def external_work(self, configuration: Pose, virtual: Expr) -> Form:
-        """Virtual work of the loads."""
-        return self.cells.at_nodes(self._load_work(configuration, virtual))
+    def external_work(
+        self,
+        configuration: Pose,
+        virtual: Expr,
+        velocity: Expr | None = None,
+        time: Expr | None = None,
+    ) -> Form:
+        """Virtual work of the loads; at rest and at the rod's time if not said otherwise."""
+        work = self._load_work(configuration, virtual, velocity, time)
+        return self.cells.at_nodes(work)
 
-    def _load_work(self, configuration: Pose, virtual: Expr) -> Expr:
-        works = (load.work(self, configuration, virtual) for load in self.loads)
+    def _load_work(
+        self,
+        configuration: Pose,
+        virtual: Expr,
+        velocity: Expr | None = None,
+        time: Expr | None = None,
+    ) -> Expr:
+        v = ufl.zero(6) if velocity is None else velocity
+        t = self.time if time is None else time
+        works = (load.work(self.part, configuration, v, t, virtual) for load in self.loads)
         return sum(works, ufl.as_ufl(0.0))
+
+    @property
+    def loads_see_velocity(self) -> bool:
+        """Whether the work of a load depends on the velocity."""
+        return any(load.sees_velocity(self.part) for load in self.loads)
 
     def inertial_work(
         self, configuration: Pose, velocity: Expr, acceleration: Expr, virtual: Expr
@@ -154,13 +179,18 @@ class Rod:
         return (
             self.inertial_work(configuration, velocity, acceleration, virtual)
             + self.internal_work(configuration, virtual, velocity)
-            - self.external_work(configuration, virtual)
+            - self.external_work(configuration, virtual, velocity)
         )
 
     # --- their derivatives: linear in ``increment`` too -----------------------------------------------------
-    def material_stiffness(self, configuration: Pose, increment: Expr, virtual: Expr) -> Form:
-        """∫ δε·C B increment ds."""
-        stress = ufl.dot(self.stiffness, self.strain_rate(configuration, increment))
+    def material_stiffness(
+        self, configuration: Pose, increment: Expr, virtual: Expr, strain: Expr | None = None
+    ) -> Form:
+        """∫ δε·C B increment ds, with the tangent C of the law at the configuration's elastic
+        strain, or at another one (6, constant in each cell)."""
+        at = self.elastic_strain(configuration) if strain is None else strain
+        tangent = self.law.tangent(at, self.stiffness)
+        stress = ufl.dot(tangent, self.strain_rate(configuration, increment))
         return self.stress_work(stress, configuration, virtual)
 
     def geometric_stiffness(
@@ -192,7 +222,7 @@ def straight(axis: int, value=1.0) -> Expr:
     return join(ufl.zero(3), ufl.as_vector([value if k == axis else 0.0 for k in range(3)]))
 
 
-def _everywhere(at: str | float | None) -> Expr:
+def everywhere(at: str | float | None) -> Expr:
     if at is not None:
         raise ValueError(f"at: this rod has no place {at!r}")
     return ufl.as_ufl(1.0)

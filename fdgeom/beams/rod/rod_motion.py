@@ -83,7 +83,7 @@ class RodMotion(Motion):
         """Inertial plus internal minus external work, and that of the joints' springs."""
         form = self.inertial_work(configuration, v, a, test)
         form += self.rod.internal_work(configuration, test, v)
-        form += Form([]) - self.external_work(configuration, test)
+        form += Form([]) - self.external_work(configuration, test, v, t)
         if self.joints is not None:
             form += self.joints.spring_work(configuration, v, test)
         return form
@@ -93,9 +93,11 @@ class RodMotion(Motion):
         works = (i.work(configuration[1], v, a, test) for i in self.inertias)
         return self.cells.at_nodes(sum(works, ufl.as_ufl(0.0)))
 
-    def external_work(self, configuration, test: Expr) -> Form:
-        """Virtual work of the loads."""
-        return self.rod.external_work(configuration, test)
+    def external_work(
+        self, configuration, test: Expr, v: Expr | None = None, t: Expr | None = None
+    ) -> Form:
+        """Virtual work of the loads; at rest and at the present time if not said otherwise."""
+        return self.rod.external_work(configuration, test, v, t)
 
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """The mass matrix at the present configuration."""
@@ -127,7 +129,7 @@ class RodMotion(Motion):
 
     def energies(self) -> dict[str, Form]:
         """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
-        gravity and dead forces where there are any, and the sum.
+        the loads that have one, and the sum.
         """
         return named_energies(
             self.kinetic(self.configuration, self.v),

@@ -7,7 +7,6 @@ from functools import cached_property
 import numpy as np
 import ufl
 from firedrake import derivative
-from numpy.polynomial import legendre
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
 from ufl.classes import (
     FixedIndex,
@@ -23,35 +22,20 @@ from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.forms import flatten, polynomial_degree, summands, tidy, unflatten
+from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
 Parts = tuple[Expr, ...]
-
-#: Gauss points at the least: the last two Legendre coefficients are to tell about convergence.
-LEAST_POINTS = 5
-# Of the slope, where the rule may be a little off: the error is about the square of that.
-_RESOLVED = 1e-8
-# Below the square of any change, so that no step is no quotient of zeros; compiled code multiplies
-# several reciprocals of it, which must not overflow.
-_TINY = 1e-60
 
 
 class MeanDerivative:
     """dh̄[w] for a step from z⁰ to z¹, with dh̄[z¹ - z⁰] = h(z¹) - h(z⁰) to round-off, always.
 
-    For each term e of the energy's density, at each point of its quadrature,
+    For each term e of the energy's density, at each point of its quadrature, the `MeanSlope`
 
         dē[w] = Σ_k b_k de(z_k)[w] + κ Σ_i Δy_i·y_i[w],      z_k = z⁰ + c_k (z¹ - z⁰),
 
-    with the Gauss rule (b_k, c_k), which is exact for polynomials of twice its number of points; for
-    any other term y_i are the components of z and the derivatives of z that occur in e, and
-
-        κ = ω r / Σ_i Δy_i²,      r = e(z¹) - e(z⁰) - Σ_k b_k de(z_k)[Δz],
-
-    is Gonzalez's correction (J. Nonlinear Sci. 6, 1996). The factor ω is 1 where the slopes de(z_k)[Δz]
-    are not resolved by the rule, seen from their last two Legendre coefficients, and falls to zero
-    where they are: r is round-off there, which must not be divided by a short step. Both parts are
-    the same seen from the end of the step.
+    where y_i are the components of z and the derivatives of z that occur in e.
 
     Parameters
     ----------
@@ -63,7 +47,6 @@ class MeanDerivative:
 
     def __init__(self, system: PoissonSystem, points: int) -> None:
         self._system = system
-        points = max(points, LEAST_POINTS)
         self._terms = [
             term
             for integral in system.energy_in_state.integrals()
@@ -105,12 +88,9 @@ class _Term:
         #: de(z)[w], or nothing where e does not depend on the state after all.
         self.slope = slopes[0].integrand() if slopes else None
         degree = polynomial_degree(piece, system.state)
+        self._rule = MeanSlope(degree, points)
         #: Whether the Gauss rule integrates the slope exactly.
-        self.exact = degree is not None
-        nodes, weights = legendre.leggauss(max(1, -(-degree // 2)) if self.exact else points)
-        self._nodes, self._weights = (0.5 + 0.5 * nodes).tolist(), (0.5 * weights).tolist()
-        tail = legendre.legvander(nodes, len(nodes) - 1)[:, -2:]
-        self._tail = (0.5 * weights[:, None] * tail).T.tolist()
+        self.exact = self._rule.exact
         self._arguments = [] if self.exact else _arguments(integrand, system.state)
 
     @property
@@ -121,26 +101,20 @@ class _Term:
 
     def weak(self, test: Parts, old: Parts, new: Parts) -> Integral:
         step = _difference(new, old)
-        terms = [
-            b * self._slope(z, test)
-            for b, z in zip(self._weights, self._between(old, new), strict=True)
-        ]
+        mean = self._rule.mean([self._slope(z, test) for z in self._between(old, new)])
         if not self.exact:
             slopes = [self._slope(z, step) for z in self._between(old, new)]
             pairs = [(self._put(y, step), self._put(y, test)) for y in self._arguments]
             factor = self._factor(slopes, old, new, [d for d, _ in pairs])
-            terms.append(factor * sum(ufl.inner(d, w) for d, w in pairs))
-        return self._integral.reconstruct(integrand=sum(terms[1:], terms[0]))
+            mean += factor * sum(ufl.inner(d, w) for d, w in pairs)
+        return self._integral.reconstruct(integrand=mean)
 
     def strong(self, old: Parts, new: Parts) -> Parts:
         step = _difference(new, old)
         slopes = [self._density_slope(z) for z in self._between(old, new)]
-        mean = [
-            sum(b * s for b, s in zip(self._weights, part, strict=True))
-            for part in zip(*slopes, strict=True)
-        ]
+        mean = tuple(self._rule.mean(part) for part in zip(*slopes, strict=True))
         if self.exact:
-            return tuple(mean)
+            return mean
         along = [sum(ufl.inner(s, d) for s, d in zip(slope, step, strict=True)) for slope in slopes]
         changes = [self._put(y, step) for y in self._arguments]
         factor = self._factor(along, old, new, changes)
@@ -157,19 +131,12 @@ class _Term:
     # --- pieces ----------------------------------------------------------------------------------
     def _factor(self, slopes, old: Parts, new: Parts, changes) -> Expr:
         """κ from the slopes along the step at the Gauss points and the Δy_i."""
-        mean = sum(b * s for b, s in zip(self._weights, slopes, strict=True))
-        rest = self._put(self._integrand, new) - self._put(self._integrand, old) - mean
-        tail = [sum(c * s for c, s in zip(row, slopes, strict=True)) for row in self._tail]
-        # Products, not powers: those are slow in compiled code.
-        unresolved = sum(_RESOLVED**-2 * t * t for t in tail)
-        size = sum(b * s * s for b, s in zip(self._weights, slopes, strict=True))
-        ratio = unresolved / (size + _TINY)
-        weight = ratio * ratio / (1 + ratio * ratio)
-        return weight * rest / (sum(ufl.inner(d, d) for d in changes) + _TINY)
+        change = self._put(self._integrand, new) - self._put(self._integrand, old)
+        return self._rule.correction(change, slopes, sum(ufl.inner(d, d) for d in changes))
 
     def _between(self, old: Parts, new: Parts) -> list[Parts]:
         step = _difference(new, old)
-        return [tuple(a + c * d for a, d in zip(old, step, strict=True)) for c in self._nodes]
+        return [tuple(a + c * d for a, d in zip(old, step, strict=True)) for c in self._rule.nodes]
 
     def _slope(self, state: Parts, direction: Parts) -> Expr:
         return self._put(self.slope, state, direction)

@@ -257,6 +257,11 @@ def _check_forces(system: RodMotion) -> None:
             "system: VariationalIntegrator moves beams without damping, whose explicit steps would "
             "be bounded by it too; take GeneralizedAlpha or EnergyMomentum"
         )
+    if system.rod.loads_see_velocity:
+        raise ValueError(
+            "system: a load that depends on the velocity has no place in VariationalIntegrator, whose "
+            "forces are those of a configuration; take GeneralizedAlpha or EnergyMomentum"
+        )
     for joint in () if system.joints is None else system.joints.joints:
         if joint.damping:
             raise ValueError(

@@ -1,12 +1,101 @@
 """Beams: meshes, sections, what holds an end, where a place is."""
 
 import numpy as np
-from firedrake import Identity, PeriodicIntervalMesh, SpatialCoordinate, as_matrix, as_vector
+from firedrake import (
+    Identity,
+    PeriodicIntervalMesh,
+    SpatialCoordinate,
+    as_matrix,
+    as_vector,
+    dot,
+    sqrt,
+)
 from robustness.calls import small
 
 import fdgeom as fg
 
+
+def lawful(energy, **more):
+    """A beam of a law of the user's own."""
+    methods = {"energy": lambda self, strain, stiffness: energy(strain, stiffness), **more}
+    law = type("Law", (fg.SectionLaw,), methods)()
+    return fg.Beam(small.mesh(), small.SECTION, law=law)
+
+
+def quadratic(strain, stiffness):
+    return dot(strain, stiffness * strain) / 2
+
+
 REFUSALS = [
+    (
+        "law",
+        lambda: fg.Beam(small.mesh(), small.SECTION, law=3.0),
+        TypeError,
+        (
+            "law must be an instance of a subclass of fdgeom.SectionLaw with "
+            "energy(self, strain, stiffness), not 3.0"
+        ),
+    ),
+    (
+        "law",
+        lambda: fg.Beam(small.mesh(), small.SECTION, law=quadratic),
+        TypeError,
+        (
+            "law must be an instance of a subclass of fdgeom.SectionLaw with "
+            "energy(self, strain, stiffness), not …"
+        ),
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: K * e),
+        ValueError,
+        "law: the energy must be of shape (), not (6,)",
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: None),
+        ValueError,
+        "law: energy(strain, stiffness) gives no UFL expression: …",
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: K[0, 0]),
+        ValueError,
+        "law: its energy must depend on the strain",
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: quadratic(e, K) + e[3]),
+        ValueError,
+        "law: the stress at zero strain must be zero; say the shape at rest by reference_strain",
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: -quadratic(e, K)),
+        ValueError,
+        "law: the energy must be least at zero strain",
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: quadratic(e, K) + sqrt(dot(e, e))),
+        ValueError,
+        (
+            "law: stress and tangent at zero strain are not finite (a root or a quotient whose "
+            "derivative is not defined there?)"
+        ),
+    ),
+    (
+        "law",
+        lambda: lawful(quadratic, stress=lambda self, e, K: 2 * K * e),
+        ValueError,
+        "law: its stress is not the derivative of its energy; leave it out",
+    ),
+    (
+        "law",
+        lambda: lawful(lambda e, K: quadratic(e, K) * (1 + small.number())),
+        ValueError,
+        "law: its Functions and coordinates must be on the mesh of the beam",
+    ),
     (
         "mesh",
         lambda: fg.Beam(3, small.SECTION),

@@ -1,10 +1,22 @@
 """What acts on a beam: forces, moments, gravity, damping."""
 
 import numpy as np
-from firedrake import as_vector
+from firedrake import as_vector, dot
 from robustness.calls import small
 
 import fdgeom as fg
+
+
+def load(work=None, potential=None):
+    """A load of the user's own on a beam."""
+    methods = {name: f for name, f in (("work", work), ("potential", potential)) if f is not None}
+    made = type("Wind", (fg.BodyLoad,), methods)()
+    return fg.Beam(small.mesh(), small.SECTION, loads=made)
+
+
+def force(virtual):
+    return as_vector([virtual[3], virtual[4], virtual[5]])
+
 
 REFUSALS = [
     ("force", lambda: fg.Load(), ValueError, "Load: give force, moment, or both"),
@@ -194,6 +206,72 @@ REFUSALS = [
             "<dead force at 'right'> depends on the time, which the steppers on strain and "
             "momentum know at the end of a step only; change a Constant between steps, or "
             "take GeneralizedAlpha"
+        ),
+    ),
+    (
+        "loads",
+        lambda: load().rod,
+        ValueError,
+        "loads: Wind must have a method work or potential",
+    ),
+    (
+        "loads",
+        lambda: load(work=lambda self, rod, g, v, t, virtual: force(virtual)).rod,
+        ValueError,
+        "loads: the work of Wind must be a scalar, not of shape (3,)",
+    ),
+    (
+        "loads",
+        lambda: load(work=lambda self, rod, g, v, t, virtual: None).rod,
+        ValueError,
+        "loads: the work of Wind gives no UFL expression: …",
+    ),
+    (
+        "loads",
+        lambda: load(work=lambda self, g, virtual: virtual[3]).rod,
+        ValueError,
+        "loads: the work of Wind gives no UFL expression: …",
+    ),
+    (
+        "loads",
+        lambda: (
+            load(work=lambda self, rod, g, v, t, virtual: dot(force(virtual), force(virtual))).rod
+        ),
+        ValueError,
+        "loads: the work of Wind must be linear in the virtual displacement",
+    ),
+    (
+        "loads",
+        lambda: load(potential=lambda self, rod, g, t: g[0]).rod,
+        ValueError,
+        "loads: the potential of Wind must be a scalar, not of shape (3,)",
+    ),
+    (
+        "at",
+        lambda: load(potential=lambda self, rod, g, t: rod.place("tip") * g[0][2]).rod,
+        ValueError,
+        "at must be 'left', 'right', the arc length of a node, or None (all along), not 'tip'",
+    ),
+    (
+        "system",
+        lambda: fg.VariationalIntegrator(
+            load(work=lambda self, rod, g, v, t, virtual: -v[3] * virtual[3]), 0.01
+        ),
+        ValueError,
+        (
+            "system: a load that depends on the velocity has no place in VariationalIntegrator, "
+            "whose forces are those of a configuration; take GeneralizedAlpha or EnergyMomentum"
+        ),
+    ),
+    (
+        "time",
+        lambda: fg.ImplicitMidpoint(
+            load(work=lambda self, rod, g, v, t, virtual: t * virtual[3]), 0.01
+        ),
+        ValueError,
+        (
+            "<Wind> depends on the time, which the steppers on strain and momentum know at the "
+            "end of a step only; change a Constant between steps, or take GeneralizedAlpha"
         ),
     ),
 ]

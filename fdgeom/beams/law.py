@@ -1,0 +1,164 @@
+"""How a section answers a strain: its elastic energy, stress and tangent."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import ufl
+from firedrake import Constant
+from ufl.algorithms import expand_derivatives, replace
+from ufl.core.expr import Expr
+
+from fdgeom.mean_slope import MeanSlope, degree_of
+
+# Gauss points between two strains of an energy that is no polynomial.
+_POINTS = 8
+
+
+class SectionLaw(ABC):
+    """Elastic energy of a section per length: a function ψ(ε) of the elastic strain.
+
+    A law of one's own is a subclass with :meth:`energy`, in UFL. It may read Constants and Functions
+    on the beam's mesh (which may change between steps), the mesh coordinate, and the stiffness of the
+    section. At ε = 0, the shape at rest, the stress must be zero and the energy least: another shape
+    at rest is said by the beam's ``reference_strain``.
+
+    The strain ε has six components in the section's axes, rotation first: curvatures and twist, then
+    shears and stretch; that of the shape at rest is taken off. What is a function of it alone does
+    not change when the beam is moved as a whole.
+
+    Examples
+    --------
+    A section that stiffens with its stretch along the axis 0, ψ = ½ ε·Kε + ¼ c ε₃⁴:
+
+    >>> class Stiffening(fg.SectionLaw):
+    ...     def __init__(self, c):
+    ...         self.c = Constant(c)
+    ...
+    ...     def energy(self, strain, stiffness):
+    ...         return 0.5*dot(strain, stiffness*strain) + 0.25*self.c*strain[3]**4
+    >>> beam = fg.Beam(mesh, section, law=Stiffening(1e5))  # doctest: +SKIP
+    """
+
+    @abstractmethod
+    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
+        """ψ, a scalar.
+
+        Parameters
+        ----------
+        strain : UFL expression of 6
+            ε.
+        stiffness : UFL expression, 6×6
+            K, the stiffness of the section there.
+        """
+
+    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
+        """ψ' (6): moment and force of the section; the derivative of the energy if not given."""
+        return _derivative(lambda e: self.energy(e, stiffness), strain)
+
+    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
+        """ψ'' (6×6); the derivative of the stress if not given."""
+        return _derivative(lambda e: self.stress(e, stiffness), strain)
+
+    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
+        """σ̄ with σ̄·(ε¹ - ε⁰) = ψ(ε¹) - ψ(ε⁰) to round-off: the `MeanSlope` from ε⁰ to ε¹."""
+        step = new - old
+        rule = MeanSlope(degree_of(lambda e: self.energy(e, stiffness), 6), _POINTS)
+        stresses = [self.stress(old + c * step, stiffness) for c in rule.nodes]
+        mean = rule.mean(stresses)
+        if rule.exact:
+            return mean
+        change = self.energy(new, stiffness) - self.energy(old, stiffness)
+        slopes = [ufl.dot(stress, step) for stress in stresses]
+        return mean + rule.correction(change, slopes, ufl.dot(step, step)) * step
+
+
+class LinearLaw(SectionLaw):
+    """ψ = ½ ε·Kε, with the stiffness K of the section."""
+
+    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
+        return 0.5 * ufl.dot(strain, ufl.dot(stiffness, strain))
+
+    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
+        return ufl.dot(stiffness, strain)
+
+    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
+        return stiffness
+
+    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
+        return ufl.dot(stiffness, 0.5 * (old + new))
+
+
+#: The law of a beam that is given none.
+LINEAR = LinearLaw()
+
+
+class TranslatedLaw(SectionLaw):
+    """A law with its own Functions and coordinates replaced by what stands for them elsewhere."""
+
+    def __init__(self, law: SectionLaw, meanings: dict[Expr, Expr]) -> None:
+        self._law, self.meanings = law, meanings
+
+    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._put(self._law.energy, strain, stiffness)
+
+    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._put(self._law.stress, strain, stiffness)
+
+    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._put(self._law.tangent, strain, stiffness)
+
+    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
+        return self._put(self._law.mean_stress, old, new, stiffness)
+
+    def _put(self, function: Callable, *arguments: Expr) -> Expr:
+        # By symbols, so that nothing is replaced in the arguments.
+        symbols = [ufl.variable(_zeros(a.ufl_shape)) for a in arguments]
+        found = replace(expand_derivatives(function(*symbols)), self.meanings)
+        return replace(found, dict(zip(symbols, arguments, strict=True)))
+
+
+class LawOfParts(SectionLaw):
+    """Several laws, each in the cells of its own part; where no part is, there is no energy.
+
+    Parameters
+    ----------
+    parts : sequence of (UFL expression, SectionLaw)
+        1 in the cells of a part and 0 elsewhere, and its law.
+    """
+
+    def __init__(self, parts) -> None:
+        self._parts = tuple(parts)
+
+    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._sum("energy", strain, stiffness=stiffness)
+
+    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._sum("stress", strain, stiffness=stiffness)
+
+    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._sum("tangent", strain, stiffness=stiffness)
+
+    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
+        return self._sum("mean_stress", old, new, stiffness=stiffness)
+
+    def _sum(self, name: str, *strains: Expr, stiffness: Expr) -> Expr:
+        terms = []
+        for mask, law in self._parts:
+            # At rest elsewhere: a law need not be defined for what strain there is in a joint.
+            own = [ufl.conditional(ufl.gt(mask, 0.5), e, ufl.zero(6)) for e in strains]
+            terms.append(mask * getattr(law, name)(*own, stiffness))
+        return sum(terms[1:], terms[0])
+
+
+def _derivative(function: Callable[[Expr], Expr], at: Expr) -> Expr:
+    """The derivative of a function of a vector."""
+    e = ufl.variable(_zeros(at.ufl_shape))
+    return replace(expand_derivatives(ufl.diff(function(e), e)), {e: at})
+
+
+def _zeros(shape: tuple[int, ...]) -> Expr:
+    if len(shape) == 1:
+        return Constant([0.0] * shape[0])
+    return Constant([[0.0] * shape[1] for _ in range(shape[0])])

@@ -1,0 +1,238 @@
+"""What acts on a rod: a virtual work at its nodes, and a potential where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import ufl
+from firedrake import Constant
+from ufl.algorithms import expand_derivatives
+from ufl.classes import Zero
+from ufl.core.expr import Expr
+from ufl.corealg.traversal import unique_pre_traversal
+
+from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import halves, join
+from fdgeom.mean_slope import MeanSlope, degree_of
+from fdgeom.words import brief, shown
+
+# Gauss points in a step of a potential that is no polynomial.
+_POINTS = 8
+
+
+@dataclass(frozen=True)
+class PartOfRod:
+    """What a load sees of the rod that it acts on; in an assembly, of one of the beams.
+
+    Attributes
+    ----------
+    place : callable
+        ``place(at)``: 1 for ``at=None``, all along the rod; for "left", "right" or the arc length of
+        a node, what a force there is multiplied by to be one per length.
+    arc : UFL expression
+        Arc length at rest.
+    inertia : Inertia
+        Inertia per length: of the section, and of bodies at the nodes.
+    """
+
+    place: Callable[[str | float | None], Expr]
+    arc: Expr
+    inertia: Inertia
+
+
+@dataclass(frozen=True)
+class NodalStep:
+    """A step of the nodes in time, as a load sees it that acts over the step.
+
+    Attributes
+    ----------
+    old, new, middle : pair of UFL expressions
+        Poses at its start and end; mean position and the orientation halfway.
+    velocity : UFL expression of 6
+        Its mean (angular in the body frame, linear in space): of Cayley vector and shift.
+    time : UFL expression
+        In the middle.
+    virtual : UFL expression of 6
+        Virtual displacement (rotation in the body frame, translation in space). With ``velocity``
+        in its place a work is the power of the step.
+    following : UFL expression of 6
+        The same for loads that turn with the section.
+    weight : callable
+        ``weight(inertia, field)``: work of the weight in a field of gravity (3) on ``virtual``: of
+        masses, the exact change of their potential.
+    """
+
+    old: Pose
+    new: Pose
+    middle: Pose
+    velocity: Expr
+    time: Expr
+    virtual: Expr
+    following: Expr
+    weight: Callable[[Inertia, Expr], Expr]
+
+
+class BodyLoad:
+    """Something that does work on a beam.
+
+    A load of one's own is a subclass with :meth:`work` or, where it has one, :meth:`potential`. All
+    is UFL at a node, per length of the beam at rest. ``g`` is the pair of position (3, in space) and
+    orientation (unit quaternion, scalar first); velocities and virtual displacements are vectors of
+    6, rotation in the body frame, then translation in space (``fg.lie.halves`` splits them); ``t`` is
+    the time.
+
+    Where a load has no velocity, as in statics, ``v`` is zero. Methods that keep the energy let a
+    potential do the work of its difference over a step, and everything else act in the middle.
+
+    Examples
+    --------
+    Linear drag, and a floor at z = 0 that pushes back:
+
+    >>> class Drag(fg.BodyLoad):
+    ...     def __init__(self, c):
+    ...         self.c = Constant(c)
+    ...
+    ...     def work(self, rod, g, v, t, virtual):
+    ...         return -self.c*dot(fg.lie.halves(v)[1], fg.lie.halves(virtual)[1])
+    >>> class Floor(fg.BodyLoad):
+    ...     def potential(self, rod, g, t):
+    ...         return 0.5e4*max_value(-g[0][2], 0)**2
+    """
+
+    def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
+        """Virtual work, linear in ``virtual``: all of it, that of a potential too.
+
+        If not given, it is that of the potential.
+        """
+        return -rate(lambda s: self.potential(rod, displaced(g, s * virtual), t))
+
+    def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr | None:
+        """The potential V, whose negative change is a part of the work; None if there is none.
+
+        Of a load that changes in time it is that at the time ``t``.
+        """
+        return None
+
+    def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
+        """Virtual work over a step: the exact change of the potential, the rest in the middle."""
+
+        def potential(g: Pose) -> Expr:
+            return self.potential(rod, g, step.time)
+
+        at = rod, step.middle, step.velocity, step.time, step.virtual
+        if potential(step.middle) is None:
+            return self.work(*at)
+        work = -_mean_change(potential, step)
+        if type(self).work is not BodyLoad.work:
+            slope = rate(lambda s: potential(displaced(step.middle, s * step.virtual)))
+            work += self.work(*at) + slope
+        return work
+
+    def check(self, rod: PartOfRod) -> None:
+        """Raise ``ValueError`` if there is no such place on the rod, or the work is none."""
+        name = type(self).__name__
+        if type(self).work is BodyLoad.work and type(self).potential is BodyLoad.potential:
+            raise ValueError(f"loads: {name} must have a method work or potential")
+        g, v, t, virtual, s = _symbols()
+        for what, value in (
+            ("work", lambda: self.work(rod, g, v, t, s * virtual)),
+            ("potential", lambda: self.potential(rod, g, t)),
+        ):
+            try:
+                found = value()
+                found = found if found is None and what == "potential" else ufl.as_ufl(found)
+            except (TypeError, ValueError, IndexError) as error:
+                raise ValueError(
+                    f"loads: the {what} of {name} gives no UFL expression: {brief(error)}"
+                ) from error
+            if found is not None and found.ufl_shape != ():
+                raise ValueError(
+                    f"loads: the {what} of {name} must be a scalar, not of shape {found.ufl_shape}"
+                )
+            if what == "work":
+                slope = expand_derivatives(ufl.diff(found, s))
+                if not isinstance(expand_derivatives(ufl.diff(slope, s)), Zero):
+                    raise ValueError(
+                        f"loads: the work of {name} must be linear in the virtual displacement"
+                    )
+
+    def sees_velocity(self, rod: PartOfRod) -> bool:
+        """Whether the work depends on the velocity."""
+        g, v, t, virtual, _ = _symbols()
+        work = expand_derivatives(self.work(rod, g, v, t, virtual))
+        return any(part is v for part in unique_pre_traversal(work))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+def check_loads(loads) -> tuple[BodyLoad, ...]:
+    """A tuple of loads from one or several; ``TypeError`` for anything else."""
+    several = tuple(loads) if isinstance(loads, list | tuple) else (loads,)
+    for load in several:
+        if not isinstance(load, BodyLoad):
+            raise TypeError(
+                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {shown(load)}"
+            )
+    return several
+
+
+def _symbols() -> tuple:
+    """A pose, a velocity, a time, a virtual displacement and a factor of it, as symbols."""
+    position, orientation, velocity, virtual = (Constant(np.zeros(n)) for n in (3, 4, 6, 6))
+    time, factor = Constant(0.0), ufl.variable(Constant(1.0))
+    return (position, orientation), velocity, time, virtual, factor
+
+
+def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
+    """dV̄[virtual] over a step, with dV̄ = V¹ - V⁰ for that which leads from its start to its end.
+
+    The `MeanSlope` on the straight line of positions and quaternions. A virtual rotation δ changes
+    the quaternion as the step does, q¹ - q⁰ = (q⁰ + q¹)(0, θ)/(2 (1 + 1/q⁰·q¹)) for its Cayley
+    vector θ.
+    """
+
+    def of(x: Expr, q: Expr) -> Expr:
+        return potential((x, q))
+
+    def between(c: float) -> list[Expr]:
+        return [a + c * d for a, d in zip(step.old, change, strict=True)]
+
+    def along(at: list[Expr], direction: list[Expr]) -> Expr:
+        return rate(lambda s: of(*(y + s * d for y, d in zip(at, direction, strict=True))))
+
+    change = [b - a for a, b in zip(step.old, step.new, strict=True)]
+    rotation, translation = halves(step.virtual, "virtual")
+    p, q = step.old[1], step.new[1]
+    turn = quaternion.product(p + q, join(ufl.as_vector([0.0]), rotation))
+    virtual = [translation, turn / (2 * (1 + 1 / ufl.dot(p, q)))]
+    rule = MeanSlope(degree_of(of, 3, 4), _POINTS)
+    mean = rule.mean([along(between(c), virtual) for c in rule.nodes])
+    if rule.exact:
+        return mean
+    slopes = [along(between(c), change) for c in rule.nodes]
+    # In the components that the potential depends on alone: others must not be pushed.
+    moved, pushed = (_chosen(join(*y), _components(of)) for y in (change, virtual))
+    gap = of(*step.new) - of(*step.old)
+    correction = rule.correction(gap, slopes, sum(d * d for d in moved))
+    return mean + correction * sum(d * w for d, w in zip(moved, pushed, strict=True))
+
+
+def _components(function: Callable[[Expr, Expr], Expr]) -> list[int]:
+    """Which of the seven components of position and quaternion a function depends on."""
+    symbols, found = [Constant(0.0) for _ in range(7)], []
+    for k in range(7):
+        s = ufl.variable(Constant(0.0))
+        moved = [c + s if i == k else c for i, c in enumerate(symbols)]
+        value = function(ufl.as_vector(moved[:3]), ufl.as_vector(moved[3:]))
+        if not isinstance(expand_derivatives(ufl.diff(value, s)), Zero):
+            found.append(k)
+    return found
+
+
+def _chosen(vector: Expr, components: list[int]) -> list[Expr]:
+    return [vector[k] for k in components]

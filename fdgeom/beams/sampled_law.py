@@ -1,0 +1,148 @@
+"""The law of a beam's section where the quadrature looks: its data sampled, and itself checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
+from ufl.algorithms import expand_derivatives, extract_arguments, extract_coefficients
+from ufl.classes import SpatialCoordinate, Zero
+from ufl.core.expr import Expr
+from ufl.corealg.traversal import unique_pre_traversal
+
+from fdgeom.beams.law import LINEAR, SectionLaw, TranslatedLaw
+from fdgeom.solvers.derived import collectively, sampled
+from fdgeom.words import brief, shown
+
+_SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}
+# Of the stiffness: the round-off of a stress at rest, and of derivatives that agree.
+_ROUND_OFF = 1e-10
+# Strains at which derivatives that a law gives are compared with those of its energy.
+_PROBE = 0.01
+
+
+def sampled_law(
+    law: SectionLaw, stiffness: Expr, scalar_space, state: Sequence[Function]
+) -> SectionLaw:
+    """A law whose Functions and coordinates are fields of a space, which follow them; checked.
+
+    Parameters
+    ----------
+    law : SectionLaw
+        The law.
+    stiffness : UFL expression, 6×6
+        Of the section.
+    scalar_space : FunctionSpace
+        Space whose nodes are the points where the strain is.
+    state : sequence of Function
+        What moves: a law must not read it.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no law, or one that makes no sense at rest.
+    """
+    if law is LINEAR:
+        return law
+    if not isinstance(law, SectionLaw):
+        raise TypeError(
+            "law must be an instance of a subclass of fdgeom.SectionLaw with "
+            f"energy(self, strain, stiffness), not {shown(law)}"
+        )
+    made = {name: _made(law, name) for name in _SHAPES}
+    if isinstance(expand_derivatives(made["stress"]), Zero):
+        raise ValueError("law: its energy must depend on the strain")
+    used = law_data(law)
+    for part in used:
+        if part in state:
+            raise ValueError(
+                f"law: the energy must be a function of the strain, and not of the beam's "
+                f"{part.name()}: else it changes when the beam is moved as a whole"
+            )
+    mesh = scalar_space.mesh()
+    if any(ufl.domain.extract_unique_domain(part) is not mesh for part in used):
+        raise ValueError("law: its Functions and coordinates must be on the mesh of the beam")
+    found = law
+    if used:
+        fields = {
+            p: sampled("law", p, _like(scalar_space, p.ufl_shape), private=True) for p in used
+        }
+        found = TranslatedLaw(law, fields)
+    _check(found, stiffness, scalar_space)
+    return found
+
+
+def law_data(law: SectionLaw) -> list[Function | SpatialCoordinate]:
+    """The Functions and coordinates that a law reads."""
+    found: dict[Expr, None] = {}
+    for name in _SHAPES:
+        value = expand_derivatives(_made(law, name))
+        found.update(dict.fromkeys(extract_coefficients(value)))
+        nodes = unique_pre_traversal(value)
+        found.update(dict.fromkeys(e for e in nodes if isinstance(e, SpatialCoordinate)))
+    return list(found)
+
+
+def _made(law: SectionLaw, name: str) -> Expr:
+    """The energy, stress or tangent of symbols; ``ValueError`` if it is none."""
+    strain, stiffness = Constant(np.zeros(6)), Constant(np.zeros((6, 6)))
+    try:
+        value = ufl.as_ufl(getattr(law, name)(ufl.variable(strain), stiffness))
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(
+            f"law: {name}(strain, stiffness) gives no UFL expression: {brief(error)}"
+        ) from error
+    if value.ufl_shape != _SHAPES[name]:
+        raise ValueError(f"law: the {name} must be of shape {_SHAPES[name]}, not {value.ufl_shape}")
+    if extract_arguments(value):
+        raise ValueError(f"law: the {name} must hold no test or trial function")
+    return value
+
+
+def _like(space, shape: tuple[int, ...]):
+    mesh, element = space.mesh(), space.ufl_element()
+    if not shape:
+        return FunctionSpace(mesh, element)
+    if len(shape) == 1:
+        return VectorFunctionSpace(mesh, element, dim=shape[0])
+    return TensorFunctionSpace(mesh, element, shape=shape)
+
+
+def _check(law: SectionLaw, stiffness: Expr, scalar_space) -> None:
+    """Raise ``ValueError`` unless the energy is least at rest, and stress and tangent are its own."""
+    strain = Function(_like(scalar_space, (6,)))
+    comm = scalar_space.comm
+
+    def values(expression: Expr) -> np.ndarray:
+        field = Function(_like(scalar_space, expression.ufl_shape)).interpolate(expression)
+        return np.array(field.dat.data_ro)
+
+    stress, tangent = values(law.stress(strain, stiffness)), values(law.tangent(strain, stiffness))
+    collectively(comm, lambda: _check_rest(stress, tangent))
+    size = np.abs(tangent).max(initial=0.0)
+    strain.dat.data_wo[...] = np.random.default_rng(0).uniform(-_PROBE, _PROBE, (6,))
+    for name, given in (("stress", SectionLaw.stress), ("tangent", SectionLaw.tangent)):
+        expected = values(given(law, strain, stiffness))
+        gap = values(getattr(law, name)(strain, stiffness)) - expected
+        allowed = _ROUND_OFF * max(size, np.abs(expected).max(initial=0.0))
+        wrong = bool(not np.all(np.abs(gap) <= allowed))
+        if comm.allreduce(int(wrong)):
+            of = {"stress": "energy", "tangent": "stress"}[name]
+            raise ValueError(f"law: its {name} is not the derivative of its {of}; leave it out")
+
+
+def _check_rest(stress: np.ndarray, tangent: np.ndarray) -> None:
+    if not (np.all(np.isfinite(stress)) and np.all(np.isfinite(tangent))):
+        raise ValueError(
+            "law: stress and tangent at zero strain are not finite (a root or a quotient whose "
+            "derivative is not defined there?)"
+        )
+    size = np.abs(tangent).max(initial=0.0)
+    if np.abs(stress).max(initial=0.0) > _ROUND_OFF * size:
+        raise ValueError(
+            "law: the stress at zero strain must be zero; say the shape at rest by reference_strain"
+        )
+    if np.linalg.eigvalsh(tangent).min(initial=0.0) < -_ROUND_OFF * size:
+        raise ValueError("law: the energy must be least at zero strain")

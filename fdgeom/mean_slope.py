@@ -1,0 +1,94 @@
+"""The mean of a slope over a step, such that its work is the change of the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import ufl
+from firedrake import Constant
+from numpy.polynomial import legendre
+from ufl.algorithms import expand_derivatives
+from ufl.classes import Zero
+from ufl.core.expr import Expr
+
+from fdgeom.forms import has_kink
+
+#: Gauss points at the least: the last two Legendre coefficients are to tell about convergence.
+LEAST_POINTS = 5
+# Of the slope, where the rule may be a little off: the error is about the square of that.
+_RESOLVED = 1e-8
+# Below the square of any change, so that no step is no quotient of zeros; compiled code multiplies
+# several reciprocals of it, which must not overflow.
+_TINY = 1e-60
+_HIGHEST_DEGREE = 8
+
+
+class MeanSlope:
+    """de̅[w] of a function e(z) for a step from z⁰ to z¹, with de̅[z¹ - z⁰] = e(z¹) - e(z⁰):
+
+        de̅[w] = Σ_k b_k de(z_k)[w] + κ Δz·w,      z_k = z⁰ + c_k (z¹ - z⁰),
+
+    with the Gauss rule (b_k, c_k), which is exact for polynomials of twice its number of points; for
+    any other function
+
+        κ = ω r / Δz·Δz,      r = e(z¹) - e(z⁰) - Σ_k b_k de(z_k)[Δz],
+
+    is Gonzalez's correction (J. Nonlinear Sci. 6, 1996). The factor ω is 1 where the slopes de(z_k)[Δz]
+    are not resolved by the rule, seen from their last two Legendre coefficients, and falls to zero
+    where they are: r is round-off there, which must not be divided by a short step. Both parts are
+    the same seen from the end of the step.
+
+    Parameters
+    ----------
+    degree : int or None
+        Degree of e as a polynomial; None if it is none.
+    points : int
+        Gauss points for what is no polynomial.
+
+    Attributes
+    ----------
+    exact : bool
+        Whether the Gauss rule is all: κ is zero.
+    nodes : list of float
+        c_k.
+    """
+
+    def __init__(self, degree: int | None, points: int = LEAST_POINTS) -> None:
+        self.exact = degree is not None
+        count = max(1, -(-degree // 2)) if self.exact else max(points, LEAST_POINTS)
+        nodes, weights = legendre.leggauss(count)
+        self.nodes, self._weights = (0.5 + 0.5 * nodes).tolist(), (0.5 * weights).tolist()
+        tail = legendre.legvander(nodes, count - 1)[:, -2:]
+        self._tail = (0.5 * weights[:, None] * tail).T.tolist()
+
+    def mean(self, slopes: Sequence[Expr]) -> Expr:
+        """Σ_k b_k s_k."""
+        terms = [b * s for b, s in zip(self._weights, slopes, strict=True)]
+        return sum(terms[1:], terms[0])
+
+    def correction(self, change: Expr, slopes: Sequence[Expr], size: Expr) -> Expr:
+        """κ, from e(z¹) - e(z⁰), the de(z_k)[Δz] and Δz·Δz."""
+        rest = change - self.mean(slopes)
+        tail = [sum(c * s for c, s in zip(row, slopes, strict=True)) for row in self._tail]
+        # Products, not powers: those are slow in compiled code.
+        unresolved = sum(_RESOLVED**-2 * t * t for t in tail)
+        ratio = unresolved / (self.mean([s * s for s in slopes]) + _TINY)
+        weight = ratio * ratio / (1 + ratio * ratio)
+        return weight * rest / (size + _TINY)
+
+
+def degree_of(function: Callable[..., Expr], *sizes: int) -> int | None:
+    """Degree of a function of vectors as a polynomial in all their components; None if it is none.
+
+    Or if it is above 8, or a polynomial on each side of a kink.
+    """
+    s = ufl.variable(Constant(0.0))
+    lines = [ufl.as_vector([Constant(0.0) + s * Constant(0.0) for _ in range(n)]) for n in sizes]
+    found = expand_derivatives(function(*lines))
+    if has_kink(found, s):
+        return None
+    for degree in range(_HIGHEST_DEGREE + 1):
+        found = expand_derivatives(ufl.diff(found, s))
+        if isinstance(found, Zero):
+            return degree
+    return None
