@@ -44,8 +44,8 @@ class DiscreteGradient(Sweep):
     -----
     For a quadratic energy this is the implicit midpoint rule. What is conserved is the energy that
     ``system.energy()`` reports: by one quadrature for it and for all its derivatives. Of a beam it
-    includes the potential of gravity (on an inertia of masses, see `Gravity`) and of dead forces;
-    other loads change it by their work.
+    includes the potential of gravity (on an inertia of masses, see `Gravity`), of dead forces, and
+    of whatever load has one; others change it by their work.
     """
 
     order = 2

@@ -60,9 +60,11 @@ class EnergyMomentum(Stepper):
     Notes
     -----
     Held ends and ends with a given pose do what they should; the total energy is then that without
-    the work of given motions, and momenta change by the reactions. Gravity and dead forces that are
-    constant have a potential, which belongs to the energy; moments, follower loads and loads that
-    change in time act with their values in the middle of the step. A section whose inertia couples
+    the work of given motions, and momenta change by the reactions. Gravity, dead forces and others
+    that are constant and have a potential belong to the energy; moments, follower loads and those
+    that change in time act with their values in the middle of the step, drag with the mean velocity.
+    Of a law that is not linear C ε̄ is the mean of its stress whose work is the change of its energy
+    (`SectionLaw.mean_stress`). A section whose inertia couples
     rotation and translation moves by g¹ = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body
     frame, and keeps the same: all but energy in a field of gravity need no more than a symmetric
     inertia.
