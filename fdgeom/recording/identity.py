@@ -107,10 +107,8 @@ def _signed(system, forms: dict) -> dict[str, str]:
 
 def _numbers(system, forms: dict) -> dict:
     """Constants and fields in forms, but for the state and the time."""
-    state = {id(p) for f in system.functions().values() for p in (f, *f.subfunctions)}
-    state |= {id(getattr(system, name, None)) for name in ("state", "time")}
     found: dict[str, object] = {}
-    seen: set[int] = set(state)
+    seen = system.moving()
     for form_name, form in forms.items():
         for k, number in enumerate((*extract_firedrake_constants(form), *form.coefficients())):
             if id(number) in seen:

@@ -34,10 +34,13 @@ class System(Energies, ABC):
         What restricts its motion; None if nothing does.
     clocks : tuple of Constant
         What holds the time in its forms; the steppers set it.
+    symbols : tuple of Function
+        What stands for (parts of) the state in its forms, beside the functions that hold it.
     """
 
     constraint = None
     clocks: tuple[Constant, ...] = ()
+    symbols: tuple[Function, ...] = ()
 
     def __init__(self, mesh) -> None:
         self.mesh, self.comm = mesh, mesh.comm
@@ -59,9 +62,13 @@ class System(Energies, ABC):
         Functions, those of Real spaces too, and Constants; in place of a field that fdgeom samples
         from an expression what stands in the expression. Found from the forms.
         """
-        state = {id(p) for f in self.functions().values() for p in (f, *f.subfunctions)}
-        state |= {id(clock) for clock in self.clocks}
-        return tuple(c for c in read_in(*self.all_forms()) if id(c) not in state)
+        moved = self.moving()
+        return tuple(c for c in read_in(*self.all_forms()) if id(c) not in moved)
+
+    def moving(self) -> set[int]:
+        """The ids of what its forms read and its steppers move: the state and the time."""
+        state = (p for f in self.functions().values() for p in (f, *f.subfunctions))
+        return {id(f) for f in (*state, *self.symbols, *self.clocks)}
 
     def parameters(self) -> dict[str, object]:
         """What makes it beside its class and its equations, by name: a checkpoint says so."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from firedrake import Constant, Function, TestFunction, TrialFunction, derivative, split
+from firedrake import Function, TestFunction, TrialFunction, derivative, split
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
@@ -51,7 +51,7 @@ class PoissonForms(System):
             if not callable(form) or isinstance(form, Form):
                 raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
         super().__init__(state.subfunctions[0].function_space().mesh())
-        self.state, self.space = state, state.function_space()
+        self.state, self.space, self.symbols = state, state.function_space(), (state,)
         own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
         self.parts = own if parts is None else tuple(parts)
         self.names = _check_names(names, len(self.parts))
@@ -192,9 +192,6 @@ class PoissonForms(System):
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
         return (*self.forms, *self._elliptic().values())
-
-    def coefficients(self) -> tuple[Function | Constant, ...]:
-        return tuple(c for c in super().coefficients() if c is not self.state)
 
     def _elliptic(self) -> dict[str, Form]:
         """What determines the auxiliary functions, by their names."""
