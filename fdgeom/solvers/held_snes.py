@@ -11,7 +11,7 @@ from petsc4py import PETSc
 
 from fdgeom.forms import is_affine
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
-from fdgeom.solvers.compiled.layout import describe
+from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.local_newton import attach_problem
 from fdgeom.solvers.options import refuse_unknown

@@ -7,10 +7,7 @@ from firedrake import Function, dmhooks
 from mpi4py import MPI
 from petsc4py import PETSc
 
-from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.program import Program
-from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.compiled.unit import REASONS, Unit
+from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import EssentialValues
 

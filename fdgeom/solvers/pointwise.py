@@ -9,9 +9,7 @@ from firedrake import Function
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers.compiled.program import Program
-from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
-from fdgeom.solvers.compiled.unit import Unit
+from fdgeom.solvers.compiled import CannotCompile, NoCompiler, Program, Unit
 from fdgeom.taping import not_taped
 
 

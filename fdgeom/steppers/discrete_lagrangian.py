@@ -6,7 +6,7 @@ from firedrake import Constant, Function, TestFunction, TestFunctions, split
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.numerics import plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
-from fdgeom.solvers.compiled.program import Program
-from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.compiled.unit import REASONS, Unit
+from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.derived import all_constants
 from fdgeom.steppers.solve import Solve

@@ -19,7 +19,7 @@ from firedrake import (
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy, unflatten
-from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.solvers.compiled import scalar_space
 from fdgeom.steppers.solve import Assignments, Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import SOLVES_GRADIENT

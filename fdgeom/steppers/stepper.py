@@ -14,7 +14,7 @@ from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers.collection import paused_collection
-from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
@@ -322,9 +322,9 @@ class Stepper(Carrying, metaclass=CheckedCall):
 
     def run(self, until: float | None = None, **options):
         """Advance to a time with monitors and output; see :func:`fdgeom.run`."""
-        from fdgeom.recording import run
+        from fdgeom import recording
 
-        return run(self, until, **options)
+        return recording.run(self, until, **options)
 
     def solver_stats(self) -> dict[str, int]:
         """Steps, solves, Newton and Krylov iterations since the stepper was made.

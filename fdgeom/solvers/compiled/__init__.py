@@ -3,3 +3,21 @@
 A `Program` says what is to be done in which order, a `Unit` is that program compiled with its data.
 What is not local is refused with a reason (`refused`); methods that need it solve it by PETSc.
 """
+
+from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.solvers.compiled.layout import describe
+from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.program import Program
+from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled.unit import REASONS, Unit
+
+__all__ = [
+    "REASONS",
+    "CannotCompile",
+    "NoCompiler",
+    "Program",
+    "Unit",
+    "describe",
+    "pieces",
+    "scalar_space",
+]

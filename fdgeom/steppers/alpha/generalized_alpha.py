@@ -7,7 +7,7 @@ from firedrake import Function
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import StepForces
 from fdgeom.forms import copy_into
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.data import Snapshot, fields
 from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.steppers.alpha.members import hamel_alpha

@@ -11,7 +11,7 @@ from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, tidy
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import GivenValues
 from fdgeom.solvers.held_snes import defaults

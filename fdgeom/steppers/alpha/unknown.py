@@ -7,7 +7,7 @@ import ufl
 from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace, split
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.solvers.compiled import scalar_space
 from fdgeom.solvers.data import Field, fields
 from fdgeom.systems.motion.motion import Motion
 
