@@ -13,9 +13,8 @@ from fdgeom.call import CheckedCall
 from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.solvers.collection import paused_collection
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler
-from fdgeom.solvers.compiling import compiling
+from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled

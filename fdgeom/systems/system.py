@@ -9,8 +9,8 @@ from firedrake import Constant, Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.assembly import FunctionalAssembly
 from fdgeom.solvers.derived import read_in
-from fdgeom.solvers.functional import FunctionalAssembly
 from fdgeom.systems.energies import Energies
 
 
