@@ -17,18 +17,18 @@ _MOVED_BY = {
 }
 
 
-def wrong_system(stepper: str, needs: str, system: object) -> TypeError:
+def wrong_system(method: type, system: object) -> TypeError:
     """The error for a system of another kind.
 
     Parameters
     ----------
-    stepper : str
-        Name of the class that refuses it.
-    needs : str
-        What it needs, with an article.
+    method : type
+        The stepper class that refuses it.
     system : object
         What it was given.
     """
+    stepper, kind = method.__name__, method.moves.__name__
+    needs = method.needs or f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
     if isinstance(system, type):
         return TypeError(
             f"system: {stepper} needs {needs}, not the class {system.__name__} itself: make one"

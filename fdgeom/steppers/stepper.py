@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from typing import ClassVar
 
 from fdgeom.call import CheckedCall
 from fdgeom.clock import Clock, finite, positive
@@ -18,15 +16,15 @@ from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
-from fdgeom.steppers.carrying import Carrying
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
+from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
 
-class Stepper(Carrying, metaclass=CheckedCall):
+class Stepper(Method, metaclass=CheckedCall):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -67,18 +65,6 @@ class Stepper(Carrying, metaclass=CheckedCall):
     from step to step and the fields that follow the state belong to it.
     """
 
-    #: The class of systems that the method moves, and what to call them in an error.
-    moves: ClassVar[type]
-    needs: ClassVar[str] = ""
-    #: Order of convergence in time.
-    order: ClassVar[int]
-    #: Whether a step with -dt undoes a step with dt.
-    symmetric: ClassVar[bool] = False
-    #: Whether the step is a symplectic (Poisson) map, and on what.
-    symplectic: ClassVar[bool] = False
-    #: What is conserved to round-off.
-    conserves: ClassVar[tuple[str, ...]] = ()
-
     def __init__(
         self,
         system,
@@ -96,7 +82,7 @@ class Stepper(Carrying, metaclass=CheckedCall):
         with paused_collection(), self._compiling():
             self.system = self._form_of(system)
             if not isinstance(self.system, self.moves):
-                raise wrong_system(type(self).__name__, self.needs or _called(self.moves), system)
+                raise wrong_system(type(self), system)
             self.system.set_time(self.t)
             self._setup()
             #: The solves of one step, in order, with their fractions of it.
@@ -155,80 +141,6 @@ class Stepper(Carrying, metaclass=CheckedCall):
         self.system.set_time(self.t)
         self.system.settle()
         self._taken_up()
-
-    # --- what a method says --------------------------------------------------------------------
-    @abstractmethod
-    def substeps(self) -> list[tuple[Solve, float]]:
-        """The solves of one step, in order, with their fractions of it; they are made here.
-
-        One solve may stand in several places. Called once, when the stepper is made: the result is
-        ``sequence``.
-        """
-
-    def _form_of(self, system):
-        """What is moved, for methods that move another form of a system than what they are given."""
-        return system
-
-    def _setup(self) -> None:
-        """What a method checks and makes before its solves."""
-        self.system.check_start()
-
-    def _options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
-        """The user's options for a solve, by its name among all solves of the method."""
-        return SolveOptions(self._user, self._prefix, name, tuple(names))
-
-    def flows(self) -> tuple[Solve, Solve] | None:
-        """The two flows of a method that takes half of the first, the second and half of the first.
-
-        None if the method is not made so. Each is symmetric by itself, the system's time is told
-        before it, and it passes with the second one.
-        """
-        if [f for _, f in self.sequence] != [0.5, 1.0, 0.5]:
-            return None
-        (first, _), (second, _), (last, _) = self.sequence
-        return (first, second) if first is last else None
-
-    def uncomposable(self) -> str | None:
-        """Why compositions of these steps would not have the order they claim; None if they have."""
-        return None
-
-    def uncompilable(self) -> str | None:
-        """Why steps cannot be compiled, where that is known before forms are looked at."""
-        return None
-
-    # --- a step ----------------------------------------------------------------------------------
-    def _step(self, t: float, dt: float) -> None:
-        """Move the system from ``t`` by ``dt`` (which compositions make negative)."""
-        self._before_solves(t, dt)
-        try:
-            for solve, fraction in self.sequence:
-                solve.take(fraction * dt)
-        finally:
-            self._after_solves(t, dt)
-
-    def _before_solves(self, t: float, dt: float) -> None:
-        """What a method tells the system before the solves of a step: the time at its end."""
-        self.system.set_time(t + dt)
-
-    def _after_solves(self, t: float, dt: float) -> None:
-        """What it tells the system after them, also where one has failed."""
-
-    def _pass_time(self, sequence, timed: Solve, t: float, dt: float) -> None:
-        """Take solves while time passes with one of them, by its fraction of the step each time."""
-        system, now = self.system, t
-        system.set_time(t)
-        try:
-            for solve, fraction in sequence:
-                if solve is not timed:
-                    solve.take(fraction * dt)
-                    continue
-                before, now = now, now + fraction * dt
-                system.set_time(now)
-                system.set_clock(0.5 * (before + now))
-                solve.take(fraction * dt)
-                system.set_clock(now)
-        finally:
-            system.set_time(t + dt)
 
     # --- stepping ------------------------------------------------------------------------------
     def _compiling(self):
@@ -319,6 +231,11 @@ class Stepper(Carrying, metaclass=CheckedCall):
     def _before_change(self) -> Snapshot:
         return Snapshot(self._moving())
 
+    # --- its solves ----------------------------------------------------------------------------
+    def _options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
+        """The user's options for a solve, by its name among all solves of the method."""
+        return SolveOptions(self._user, self._prefix, name, tuple(names))
+
     def run(self, until: float | None = None, **options):
         """Advance to a time with monitors and output; see :func:`fdgeom.run`."""
         from fdgeom import recording
@@ -340,10 +257,6 @@ class Stepper(Carrying, metaclass=CheckedCall):
             + sum(s.newton_iterations for s in solvers),
             "krylov_iterations": sum(s.krylov_iterations for s in solvers),
         }
-
-    def _moving(self) -> tuple:
-        """The functions that a step changes and that make the state."""
-        return (*self.system.functions().values(), *self.functions().values())
 
     def _solvers(self) -> list[HeldSNES]:
         """The SNES that have been made."""
@@ -400,11 +313,6 @@ class Stepper(Carrying, metaclass=CheckedCall):
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
-
-
-def _called(kind: type) -> str:
-    """The name of a class with its article."""
-    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def _warn(comm, why: str) -> None:
