@@ -72,6 +72,8 @@ class VectorAssembly(_Assembly):
     ----------
     tensor : Cofunction
         The result of the last call.
+    parts : tuple of Field
+        Its parts, where one rank does all.
     """
 
     def __init__(self, form: Form) -> None:
@@ -84,7 +86,7 @@ class VectorAssembly(_Assembly):
             self._assembler.assemble(tensor=self.tensor)
         self._kernels = None
         if test.function_space().comm.size == 1:
-            self._parts = fields(self.tensor)
+            self.parts = fields(self.tensor)
             self._kernels = _compiled(self._assembler.parloops(self.tensor))
 
     def assemble(self) -> Cofunction:
@@ -92,11 +94,11 @@ class VectorAssembly(_Assembly):
         self._refresh()
         if self._kernels is None:
             return self._assembler.assemble(tensor=self.tensor)
-        for part in self._parts:
+        for part in self.parts:
             part.array[...] = 0.0
         for function, arguments in self._kernels:
             function(*arguments)
-        for part in self._parts:
+        for part in self.parts:
             part.written()
         return self.tensor
 

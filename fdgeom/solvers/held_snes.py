@@ -168,7 +168,7 @@ class HeldSNES:
         tensor = self._residual.assemble()
         if self._serial:
             out, start = f.getArray(), 0
-            for field in self._residual._parts:
+            for field in self._residual.parts:
                 out[start : start + field.array.size] = field.array.reshape(-1)
                 start += field.array.size
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firedrake import Form
 
-from fdgeom.steppers.beams.mean_derivative import MeanDerivative
+from fdgeom.steppers.mean_derivative import MeanDerivative
 from fdgeom.steppers.substep import MIDPOINT, Rule
 from fdgeom.steppers.sweep import Sweep, Turn, everything
 from fdgeom.words import shown

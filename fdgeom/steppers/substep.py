@@ -75,13 +75,13 @@ def _trapezoidal(system, stage, dt):
         )
     if stage.gradient_test is not None:
         raise ValueError("system: the trapezoidal rule needs a pointwise variational derivative")
-    held = [system.frozen_gradient(k) for k in range(len(system.parts))]
-    if any(b is None for b in held):
+    present = [system.frozen_gradient(k) for k in range(len(system.parts))]
+    if any(b is None for b in present):
         known = system.gradient(system.parts)
-        held = [g if b is None else b for b, g in zip(held, known, strict=True)]
+        present = [g if b is None else b for b, g in zip(present, known, strict=True)]
     new = system.bracket(stage.test, stage.gradient, at=stage.state)
-    old = system.bracket(stage.test, tuple(held))
-    middle = tuple((a + b) / 2 for a, b in zip(stage.gradient, held, strict=True))
+    old = system.bracket(stage.test, tuple(present))
+    middle = tuple((a + b) / 2 for a, b in zip(stage.gradient, present, strict=True))
     old += 2 * system.forcing(stage.test, middle, dt)
     mean = tuple((a + b) / 2 for a, b in zip(system.parts, stage.state, strict=True))
     change = system.pairing(stage.test, _change(system, stage), at=mean)
