@@ -117,7 +117,7 @@ class EnergyMomentum(Stepper):
             preparations=[{first: unknown.joined(guess, impulse)}],
             essential=unknown.essential,
             options=self._options(),
-            numerics=lambda residual, function: exact_numerics(system),
+            numerics=lambda residual, function: exact_numerics(system.position),
             # Where steps do not resolve the stiff directions their velocities alternate.
             run=RodNewton(unknown).solve,
         )

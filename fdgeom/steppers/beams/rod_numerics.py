@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from firedrake import Function
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.solvers.banded import banded
@@ -22,16 +25,24 @@ def rod_numerics(motion: RodMotion) -> Numerics:
     The iteration ends by the size of the updates (:class:`Settled`): the residual ends at
     EA ε |x|/h, which is not small.
     """
-    settled = Settled(_size_of(motion), unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0)
-    return Numerics(_options(motion), settled)
+    size = _norm_of(motion.position)
+    settled = Settled(size, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0)
+    return Numerics(_options(motion.comm), settled)
 
 
-def exact_numerics(motion: RodMotion) -> Numerics:
-    """The same, ended where round-off stops it: for invariants that hold to the last digits."""
-    return Numerics(_options(motion), Settled(_size_of(motion), unnoticed=_EPSILON))
+def exact_numerics(changed: Function) -> Numerics:
+    """The same, ended where round-off stops it: for invariants that hold to the last digits.
+
+    Parameters
+    ----------
+    changed : Function
+        What the unknown changes: the positions where it is an increment.
+    """
+    settled = Settled(_norm_of(changed), unnoticed=_EPSILON)
+    return Numerics(_options(changed.function_space().comm), settled)
 
 
-def _options(motion: RodMotion) -> dict:
+def _options(comm) -> dict:
     return {
         "snes_type": "newtonls",
         "snes_linesearch_type": "basic",
@@ -40,13 +51,13 @@ def _options(motion: RodMotion) -> dict:
         # PETSc would call a failed line search converged where the increment is large.
         "snes_stol": 0.0,
         "snes_max_it": 25,
-        **banded(motion.comm),
+        **banded(comm),
     }
 
 
-def _size_of(motion: RodMotion):
-    def size() -> float:
-        with motion.position.dat.vec_ro as position:
-            return position.norm()
+def _norm_of(function: Function) -> Callable[[], float]:
+    def norm() -> float:
+        with function.dat.vec_ro as values:
+            return values.norm()
 
-    return size
+    return norm

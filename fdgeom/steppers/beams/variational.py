@@ -179,7 +179,8 @@ class VariationalIntegrator(Stepper):
         virtual = self._in_space(unknown.test)
         residual += joints.slope(unknown.multiplier, virtual, system.configuration)
         residual += joints.value(unknown.nu, self._group.retract(system.configuration, D))
-        return self._joined("increment", unknown, dt, residual, self._moved(D, before))
+        new = self._moved(D, before)
+        return self._joined("increment", unknown, dt, residual, new, system.position)
 
     def _make_projection(self) -> Solve:
         """μ ↦ the momentum of velocities that the joints allow."""
@@ -191,9 +192,9 @@ class VariationalIntegrator(Stepper):
         velocity = self._in_space(dot(self._inertia.inverse, momentum))
         residual += joints.slope(unknown.nu, velocity, g)
         new = {self._momentum: momentum, system.multiplier: 2 / dt * impulse}
-        return self._joined("velocity", unknown, dt, residual, new)
+        return self._joined("velocity", unknown, dt, residual, new, self._momentum)
 
-    def _joined(self, name: str, unknown: RodUnknown, dt, residual, new) -> Solve:
+    def _joined(self, name: str, unknown: RodUnknown, dt, residual, new, changed) -> Solve:
         whole = unknown.function
         return Solve(
             name,
@@ -204,7 +205,7 @@ class VariationalIntegrator(Stepper):
             [new],
             essential=unknown.essential,
             options=self._options(name, SOLVES),
-            numerics=lambda residual, function: exact_numerics(self.system),
+            numerics=lambda residual, function: exact_numerics(changed),
             uncompilable="joints couple the nodes of several beams",
         )
 
