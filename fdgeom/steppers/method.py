@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from firedrake import Function
@@ -10,7 +10,7 @@ from firedrake import Function
 from fdgeom.steppers.solve import Solve
 
 
-class Method:
+class Method(ABC):
     """What the subclasses of :class:`Stepper` say; all but the first three things have defaults.
 
     ``moves`` says which class of systems, ``order`` how well, and :meth:`substeps` by which solves.
