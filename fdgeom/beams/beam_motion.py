@@ -8,7 +8,7 @@ from firedrake import Function
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.following_fields import FollowingFields
-from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.identity import beam_parameters
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
@@ -41,16 +41,11 @@ class BeamMotion(RodMotion):
     def __init__(
         self, beam: BeamFields, rod: Rod, agreement: Agreement, *, measure: str | None = None
     ) -> None:
-        super().__init__(rod, beam.position, beam.orientation)
+        space = beam.velocity.function_space()
+        self._ends = held_ends(beam.ends, lambda name: end_node(space, name))
+        holds = tuple(self._ends.values())
+        super().__init__(rod, beam.position, beam.orientation, holds=holds)
         self.beam, self._measure = beam, measure
-        self._holds: dict[str, Hold] = {}
-        for end in beam.ends:
-            check_end(end.name, end.kind)
-            if end.kind != "free":
-                nodes = end_node(self.space, end.name)
-                self._holds[end.name] = Hold(f"{end.name} end", nodes, end.kind)
-        if self._holds:
-            self.given = HeldNodes(self, list(self._holds.values()))
         self._fields = FollowingFields(beam, rod, agreement)
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
@@ -75,7 +70,7 @@ class BeamMotion(RodMotion):
         the state that they belong to.
         """
         values = self.forces().supports()
-        return {name: self.held_by(values, hold) for name, hold in self._holds.items()}
+        return {name: self.held_by(values, hold) for name, hold in self._ends.items()}
 
     def parameters(self) -> dict[str, object]:
         """Those of the beam, in this measure."""
@@ -124,12 +119,3 @@ class BodyVelocity:
         """Make the second from the first."""
         self._to_body.apply()
         copy_into(self._body, self._scratch)
-
-
-def check_end(name: str, kind) -> None:
-    """Raise ``ValueError`` if an end is given by its velocity: a configuration needs a pose."""
-    if callable(kind):
-        raise ValueError(
-            f"{name}: a velocity is given there; in configuration form the pose must be: use "
-            "fdgeom.GivenPose(position=..., orientation=...)"
-        )

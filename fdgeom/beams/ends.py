@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -17,9 +16,6 @@ from fdgeom.lie.operands import join
 from fdgeom.line import end_node
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.words import shown
-
-if TYPE_CHECKING:
-    from fdgeom.beams.beam import Beam
 
 _AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}
 
@@ -113,12 +109,30 @@ class GivenPose:
 HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
 
 
+def held_components(name: str, kind: str | Sliding | GivenPose) -> np.ndarray:
+    """What a kind of end holds of (rotation in the body frame, translation in space).
+
+    Raises
+    ------
+    ValueError
+        If the end ``name`` is given by its velocity: a configuration needs a pose.
+    """
+    if isinstance(kind, Sliding | GivenPose):
+        return np.array(kind.components, dtype=int)
+    if kind not in HELD:
+        raise ValueError(
+            f"{name}: a velocity is given there; in configuration form the pose must be: use "
+            "fdgeom.GivenPose(position=..., orientation=...)"
+        )
+    return np.array(HELD[kind], dtype=int)
+
+
 class HeldEnd:
     """The end of a beam in configuration form.
 
     Parameters
     ----------
-    beam : Beam
+    beam : BeamFields
         Whose end.
     name : str
         "left" or "right".
@@ -138,17 +152,10 @@ class HeldEnd:
         If the end is given by its velocity: a configuration needs a `GivenPose`.
     """
 
-    def __init__(self, beam: Beam, name: str, *, retraction: str = "exp") -> None:
+    def __init__(self, beam, name: str, *, retraction: str = "exp") -> None:
         end = {e.name: e for e in beam.ends}[name]
         self.name, self.kind = name, end.kind
-        known = isinstance(self.kind, Sliding | GivenPose)
-        if not known and self.kind not in HELD:
-            raise ValueError(
-                f"{name}: a velocity is given there; in configuration form the pose must be: "
-                "use fdgeom.GivenPose(position=..., orientation=...)"
-            )
-        components = self.kind.components if known else HELD[self.kind]
-        self.components = np.array(components, dtype=int)
+        self.components = held_components(name, self.kind)
         space = beam.velocity.function_space()
         self.nodes = end_node(space, name)
         self._size = len(self.nodes)
@@ -174,7 +181,7 @@ class HeldEnd:
         self._update.apply()
         return self._needed.dat.data_ro_with_halos[self.nodes][:, self.components].ravel()
 
-    def _displacement(self, beam: Beam) -> Expr:
+    def _displacement(self, beam) -> Expr:
         position, orientation = self.kind.pose(beam.time)
         turn = ufl.zero(3)
         if orientation is not None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -13,13 +12,12 @@ from mpi4py import MPI
 from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
-from fdgeom.beams.ends import HELD, GivenPose, Sliding
+from fdgeom.beams.ends import GivenPose, Sliding, held_components
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
 from fdgeom.solvers.pointwise import PointwiseUpdate
-
-if TYPE_CHECKING:
-    from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.systems.motion.held import Held
+from fdgeom.systems.motion.motion import Motion
 
 # Of the size of the rods and their velocities: a start set from the same formula is off by round-off.
 _CONSISTENT = 1e-9
@@ -37,93 +35,104 @@ class Hold:
         Its local index, if this rank has it (as its own or as a ghost).
     kind : "clamped", "pinned", Sliding or GivenPose
         How it is held.
+    components : numpy.ndarray of int
+        What that holds of (rotation in the body frame, translation in space).
     """
 
     name: str
     nodes: np.ndarray
     kind: str | Sliding | GivenPose
-
-    @property
-    def components(self) -> np.ndarray:
-        """What is held of (rotation in the body frame, translation in space)."""
-        named = isinstance(self.kind, str)
-        return np.array(HELD[self.kind] if named else self.kind.components, dtype=int)
+    components: np.ndarray
 
     @property
     def dofs(self) -> np.ndarray:
         """The held degrees of freedom, into flat local values of 6 a node."""
         return (6 * self.nodes[:, None] + self.components[None, :]).ravel()
 
+    @property
+    def pose(self) -> GivenPose | None:
+        """The pose that is prescribed in time, if one is."""
+        return self.kind if isinstance(self.kind, GivenPose) else None
 
-class HeldNodes:
-    """Given motions of some nodes: where they should be, their velocity and acceleration.
+    def __str__(self) -> str:
+        return f"{self.name} is {self.kind if isinstance(self.kind, str) else repr(self.kind)}"
+
+
+def held_ends(ends, nodes: Callable[[str], np.ndarray], article: str = "") -> dict[str, Hold]:
+    """The ends of a beam that are not free, by name.
 
     Parameters
     ----------
-    motion : RodMotion
-        Whose nodes.
+    ends : sequence
+        With ``name`` and ``kind``.
+    nodes : callable
+        ``nodes(name)`` gives the local index of that end's node.
+    article : str
+        To put before the name in an error.
+
+    Raises
+    ------
+    ValueError
+        If an end is given by its velocity: a configuration needs a pose.
+    """
+    return {
+        end.name: Hold(
+            f"{article}{end.name} end",
+            nodes(end.name),
+            end.kind,
+            held_components(end.name, end.kind),
+        )
+        for end in ends
+        if end.kind != "free"
+    }
+
+
+class HeldNodes(Held):
+    """Given motions of some nodes of rods.
+
+    Parameters
+    ----------
+    motion : Motion
+        Whose nodes: of position and orientation.
     holds : sequence of Hold
         Which, and how.
 
     Attributes
     ----------
-    displacement : Function
-        After :meth:`update`: what takes the present configuration to where the held nodes should be
-        at the motion's time (rotation as a Cayley vector, translation in space).
-    v, a : Function
-        Velocity and acceleration there; zero elsewhere.
+    holds : tuple of Hold
+        They.
+    increment : Function
+        As of :class:`Held`: the rotation as a Cayley vector, the translation in space.
     moved : Function
         1 at the components that are prescribed in time, 0 elsewhere.
-    moves : bool
-        Whether there are such.
     """
 
-    def __init__(self, motion: RodMotion, holds: Sequence[Hold]) -> None:
-        self._motion, self._holds = motion, tuple(holds)
+    def __init__(self, motion: Motion, holds: Sequence[Hold]) -> None:
+        self._motion, self.holds = motion, tuple(holds)
         space = motion.space
-        names = ("displacement", "velocity", "acceleration")
-        self.displacement, self.v, self.a = (Function(space, name=name) for name in names)
-        found = [hold.dofs for hold in self._holds]
-        #: Held degrees of freedom, one array for each part of the space (which has one).
-        self.dofs = [np.concatenate(found) if found else np.array([], dtype=int)]
-        self.moved = Function(space, name="moved")
+        names = ("increment", "velocity", "acceleration", "moved")
+        self.increment, self.v, self.a, self.moved = (Function(space, name=n) for n in names)
+        self.dofs = [np.concatenate([hold.dofs for hold in self.holds])]
         self._updates = []
-        for hold in self._holds:
-            if isinstance(hold.kind, GivenPose):
+        for hold in self.holds:
+            if hold.pose is not None:
                 self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
                 scratch = tuple(Function(space) for _ in range(3))
-                update = PointwiseUpdate(dict(zip(scratch, self._needed(hold.kind), strict=True)))
+                needed = _needed(motion, hold.pose)
+                update = PointwiseUpdate(dict(zip(scratch, needed, strict=True)))
                 self._updates.append((hold, scratch, update))
         self.moves = bool(self._updates)
 
-    def _needed(self, kind: GivenPose) -> tuple[Expr, Expr, Expr]:
-        motion, zero = self._motion, ufl.zero(3)
-        t = ufl.variable(motion.time)
-        position, orientation = kind.pose(t)
-        turn, spin, spin_rate, shift, drift, drift_rate = (zero,) * 6
-        if orientation is not None:
-            relative = quaternion.product(quaternion.conjugate(motion.orientation), orientation)
-            turn = quaternion.cay_inverse(relative)
-            rate = quaternion.product(quaternion.conjugate(orientation), _rate(orientation, t))
-            spin = 2 * ufl.as_vector([rate[1], rate[2], rate[3]])
-            spin_rate = _rate(spin, t)
-        if position is not None:
-            shift = position - motion.position
-            drift = _rate(position, t)
-            drift_rate = _rate(drift, t)
-        return join(turn, shift), join(spin, drift), join(spin_rate, drift_rate)
-
     def expressions(self) -> tuple[Expr, ...]:
         """The given positions and orientations."""
-        kinds = [hold.kind for hold, _, _ in self._updates]
-        poses = (part for kind in kinds for part in kind.pose(self._motion.time))
-        return tuple(part for part in poses if part is not None)
+        poses = (hold.pose.pose(self._motion.time) for hold, _, _ in self._updates)
+        return tuple(part for pose in poses for part in pose if part is not None)
 
     def update(self) -> None:
         """Evaluate the given motions at the motion's time, from its present configuration."""
         for hold, scratch, update in self._updates:
             update.apply()
-            for target, source in zip((self.displacement, self.v, self.a), scratch, strict=True):
+            for target, source in zip((self.increment, self.v, self.a), scratch, strict=True):
                 flat = target.dat.data_wo_with_halos.reshape(-1)
                 flat[hold.dofs] = source.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
 
@@ -131,7 +140,7 @@ class HeldNodes:
         """Move the held nodes to where they should be, with the velocity that they should have."""
         self.update()
         if self.moves:
-            self._motion.displace(self.displacement)
+            self._motion.displace(self.increment)
         (dofs,) = self.dofs
         v = self._motion.v.dat.data_with_halos.reshape(-1)
         v[dofs] = self.v.dat.data_ro_with_halos.reshape(-1)[dofs]
@@ -139,31 +148,45 @@ class HeldNodes:
     def check_start(self) -> None:
         """Raise ``ValueError`` if a held node starts elsewhere, or with another velocity."""
         self.update()
-        motion = self._motion
-        velocity = motion.v.dat.data_ro_with_halos.reshape(-1)
+        position = self._motion.configuration[0].dat.data_ro_with_halos
+        velocity = self._motion.v.dat.data_ro_with_halos.reshape(-1)
         wanted = self.v.dat.data_ro_with_halos.reshape(-1)
-        away = np.abs(self.displacement.dat.data_ro_with_halos.reshape(-1))
-        for hold in self._holds:
+        away = np.abs(self.increment.dat.data_ro_with_halos.reshape(-1))
+        for hold in self.holds:
             gap = np.abs(velocity - wanted)[hold.dofs].max(initial=0.0)
             speed = np.abs(velocity).max(initial=1.0)
             if not self._largest(gap / speed) <= _CONSISTENT:
                 raise ValueError(
-                    f"{hold.name} is {_called(hold.kind)}, but starts with another velocity there; "
-                    "set the velocity of that node accordingly"
+                    f"{hold}, but starts with another velocity there; set the velocity of that node "
+                    "accordingly"
                 )
-            size = np.abs(motion.position.dat.data_ro_with_halos).max(initial=1.0)
+            size = np.abs(position).max(initial=1.0)
             if not self._largest(away[hold.dofs].max(initial=0.0) / size) <= _CONSISTENT:
                 raise ValueError(
-                    f"{hold.name} is {_called(hold.kind)}, but starts elsewhere; put it where the "
-                    "given pose begins"
+                    f"{hold}, but starts elsewhere; put it where the given pose begins"
                 )
 
     def _largest(self, value: float) -> float:
         return self._motion.comm.allreduce(float(value), op=MPI.MAX)
 
 
-def _called(kind) -> str:
-    return kind if isinstance(kind, str) else repr(kind)
+def _needed(motion: Motion, pose: GivenPose) -> tuple[Expr, Expr, Expr]:
+    """Increment, velocity and acceleration of a given pose, at all nodes."""
+    x, q = motion.configuration
+    zero, t = ufl.zero(3), ufl.variable(motion.time)
+    position, orientation = pose.pose(t)
+    turn, spin, spin_rate, shift, drift, drift_rate = (zero,) * 6
+    if orientation is not None:
+        relative = quaternion.product(quaternion.conjugate(q), orientation)
+        turn = quaternion.cay_inverse(relative)
+        rate = quaternion.product(quaternion.conjugate(orientation), _rate(orientation, t))
+        spin = 2 * ufl.as_vector([rate[1], rate[2], rate[3]])
+        spin_rate = _rate(spin, t)
+    if position is not None:
+        shift = position - x
+        drift = _rate(position, t)
+        drift_rate = _rate(drift, t)
+    return join(turn, shift), join(spin, drift), join(spin_rate, drift_rate)
 
 
 def _rate(value: Expr, t: Expr) -> Expr:

@@ -13,11 +13,12 @@ from fdgeom.forms import is_affine
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import fields
-from fdgeom.solvers.local_newton import attach_problem
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_words import reason as petsc_reason
 from fdgeom.solvers.petsc_words import refusing
 
+#: Under which a SNES carries what it solves: residual, unknown and essential values.
+PROBLEM = "fdgeom_local_problem"
 #: Round-off: the invariants are to hold to the last digits, so the solves go there.
 NEWTON = {
     "snes_type": "newtonls",
@@ -116,7 +117,8 @@ class HeldSNES:
         #: What a callback has raised.
         self._raised: BaseException | None = None
         self._set_callbacks()
-        attach_problem(self.snes, residual, unknown, essential)
+        # For the case that its type becomes LocalNewton.
+        self.snes.setAttr(PROBLEM, (residual, unknown, tuple(essential)))
         petsctools.attach_options(
             self.snes,
             parameters=options,

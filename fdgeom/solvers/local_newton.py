@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.held_snes import PROBLEM
 
 _DIVERGED = {
     -1: PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT,
@@ -17,12 +18,6 @@ _DIVERGED = {
     -3: PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_NANORINF,
 }
 _CONVERGED = PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE
-_ATTRIBUTE = "fdgeom_local_problem"
-
-
-def attach_problem(snes: PETSc.SNES, residual, unknown: Function, essential=()) -> None:
-    """Tell a raw SNES what it solves, for the case that its type becomes LocalNewton."""
-    snes.setAttr(_ATTRIBUTE, (residual, unknown, tuple(essential)))
 
 
 class LocalNewton:
@@ -176,8 +171,8 @@ class LocalNewton:
 
 def _problem(snes: PETSc.SNES):
     """Residual, unknown and essential values: of fdgeom's own solves, or of a Firedrake problem."""
-    if _ATTRIBUTE in snes.getDict():
-        return snes.getAttr(_ATTRIBUTE)
+    if PROBLEM in snes.getDict():
+        return snes.getAttr(PROBLEM)
     context = dmhooks.get_appctx(snes.getDM())
     if context is None:
         raise CannotCompile("LocalNewton found no variational problem on this SNES")

@@ -51,6 +51,17 @@ def saddle_defaults(residual: Form, unknown: Function) -> dict:
     return options
 
 
+def banded(comm) -> dict:
+    """PETSc's options for unknowns along rods, whose order gives a narrow band.
+
+    An LU without pivoting in the order of the nodes; MUMPS on several ranks.
+    """
+    options = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
+    if comm.size > 1:
+        return options | {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
+    return options | {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
+
+
 def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
     """Whether the equations of the first part couple none of its values."""
     keep = Snapshot(unknown.subfunctions)

@@ -20,18 +20,24 @@ class AssemblyOnSE3(fg.Assembly):
         super().__init__(beams, joints, loads=fg.Gravity((0, 0, -9.81)))
         own = self.joints
 
-        def slope(nu, w, g):
+        def slope(nu, w, g=None):
+            g = self.configuration if g is None else g
             return own.slope(nu, body_translation(g[1], w), g)
 
         # At rest nothing turns.
-        self.joints = SimpleNamespace(
+        self.constraint = SimpleNamespace(
+            joints=own.joints,
+            multiplier=own.multiplier,
+            space=own.space,
             size=own.size,
             idle=own.idle,
             value=own.value,
             slope=slope,
-            turning=lambda nu, v, g: Form([]),
-            spring_work=own.spring_work,
-            potential=own.potential,
+            turning=lambda nu, v, g=None: Form([]),
+            forms=own.forms,
+            defect=own.defect,
+            rate=own.rate,
+            check_start=own.check_start,
         )
 
     def moved(self, increment, configuration=None):

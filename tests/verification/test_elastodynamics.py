@@ -48,7 +48,7 @@ def test_given_values_are_met():
         system = body.system()
         stepper = make(system, 0.05)
         stepper.advance(7)
-        (dofs,) = system.given.dofs
+        (dofs,) = system.held.dofs
         for f, exact in (
             (system.q, body.exact),
             (system.v, body.exact_velocity),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction
+from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.beam_motion import BodyVelocity, check_end
+from fdgeom.beams.beam_motion import BodyVelocity
+from fdgeom.beams.ends import held_components
 from fdgeom.beams.following_fields import FollowingFields
-from fdgeom.beams.held_nodes import HeldNodes, Hold
+from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.identity import beam_parameters, with_kind
 from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.joint import Joint, Prismatic
-from fdgeom.beams.network.joint_constraint import JointConstraint
 from fdgeom.beams.network.joint_set import JointSet
+from fdgeom.beams.network.joint_springs import JointSprings
 from fdgeom.beams.network.multiplier_nodes import owners
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
@@ -115,21 +118,17 @@ class Assembly(RodMotion):
         made = NetworkRod(network, self.beams, bodies)
         names = ("position", "orientation")
         fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
-        joint_set = None
-        self._ends: list[dict[str, Hold]] = []
         holds = self._holds()
-        if joints:
-            fixed = {number for number, hold in holds if len(hold.components)}
-            carried = owners(network.ends, fixed, joints)
-            rotations = arrays.quaternion.matrix(orientation)
-            joint_set = JointSet(network, joints, carried, rotations)
-        multiplier = Function(joint_set.space, name="multiplier") if joints else None
-        super().__init__(made.rod(common, time), *fields, multiplier)
-        self.joints = joint_set
-        self.constraint = JointConstraint(self, joint_set) if joints else None
-        self.inertias = made.inertias
-        if holds:
-            self.given = HeldNodes(self, [hold for _, hold in holds])
+        fixed = {number for number, hold in holds if len(hold.components)}
+        rotations = arrays.quaternion.matrix(orientation)
+        super().__init__(
+            made.rod(common, time),
+            *fields,
+            inertias=made.inertias,
+            holds=[hold for _, hold in holds],
+            condition=partial(_joined, network, joints, fixed, rotations) if joints else None,
+        )
+        self._springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
         self._written: list[np.ndarray] | None = None
@@ -173,20 +172,29 @@ class Assembly(RodMotion):
     def _holds(self) -> list[tuple[int, Hold]]:
         """Held nodes by number: held ends of the beams, and the nodes of the ground."""
         network, found = self.network, []
+        self._ends: list[dict[str, Hold]] = []
         for beam in self.beams:
-            self._ends.append({})
-            for end in beam.ends:
-                check_end(end.name, end.kind)
-                if end.kind != "free":
-                    number = network.node(Place(beam, end.name))
-                    hold = Hold(f"a {end.name} end", network.local(number), end.kind)
-                    self._ends[-1][end.name] = hold
-                    found.append((number, hold))
+            numbers = {end.name: network.node(Place(beam, end.name)) for end in beam.ends}
+            ends = held_ends(beam.ends, lambda name, n=numbers: network.local(n[name]), "a ")
+            self._ends.append(ends)
+            found += [(numbers[name], hold) for name, hold in ends.items()]
+        clamped = held_components("ground", "clamped")
         for number in network.ends[network.ends >= network.starts[-1]]:
-            found.append((int(number), Hold("the ground", network.local(number), "clamped")))
+            hold = Hold("the ground", network.local(number), "clamped", clamped)
+            found.append((int(number), hold))
         return found
 
     # --- as a motion ---------------------------------------------------------------------------------
+    def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
+        if self._springs is None:
+            return super().spring_work(configuration, v, test)
+        return self._springs.work(configuration, v, test)
+
+    def spring_potential(self, configuration) -> Form:
+        if self._springs is None:
+            return super().spring_potential(configuration)
+        return self._springs.potential(configuration)
+
     def set_time(self, t: float) -> None:
         super().set_time(t)
         for beam in self.beams:
@@ -341,6 +349,12 @@ class Assembly(RodMotion):
     def gap(self) -> float:
         """Largest gap (a length) or misalignment (an angle) in the joints."""
         return self.constraint_defect()
+
+
+def _joined(network: Network, joints, fixed, rotations: np.ndarray, motion) -> JointSet:
+    """The joints as conditions on a motion; ``fixed``: the nodes that are held."""
+    carried = owners(network.ends, fixed, joints)
+    return JointSet(motion, network, joints, carried, rotations)
 
 
 def _check_beams(beams) -> tuple[Beam, ...]:

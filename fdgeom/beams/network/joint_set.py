@@ -1,4 +1,4 @@
-"""All joints of a network as UFL: conditions, their derivatives, springs and dampers."""
+"""All joints of a network as the conditions of a motion."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import CellVolume, Constant, VectorFunctionSpace, dx
+from firedrake import (
+    CellVolume,
+    Constant,
+    Function,
+    TestFunction,
+    TrialFunction,
+    VectorFunctionSpace,
+    assemble,
+    dx,
+)
+from mpi4py import MPI
+from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -16,14 +27,22 @@ from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves
+from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers.saddle import deficiency
+from fdgeom.systems.motion.condition import Condition
+from fdgeom.systems.motion.motion import Motion
+
+# Of the size of the beams and their velocities: what a start may miss the conditions by.
+_CONSISTENT = 1e-9
 
 
-class JointSet:
-    """The joints of a network.
+class JointSet(Condition):
+    """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each.
 
     Parameters
     ----------
+    motion : Motion
+        What is joined: position and orientation of the network's nodes.
     network : Network
         The mesh, of which the joints are cells.
     joints : sequence of Joint
@@ -35,44 +54,50 @@ class JointSet:
 
     Attributes
     ----------
+    joints : tuple of Joint
+        They.
     size : int
-        Most conditions of a joint, m.
-    space : FunctionSpace
-        CG1 with m components, of the multiplier.
-    idle : numpy.ndarray of int
-        Flat local degrees of freedom of that space that belong to no condition.
+        Most conditions of a joint, m: the multiplier has as many components.
+    swapped : numpy.ndarray of bool
+        Which joints have their first place at the second end of their cell.
+    kinds : list
+        Classes of joints, each with its mask: 1 in the cells of such joints, 0 elsewhere.
     """
 
     def __init__(
         self,
+        motion: Motion,
         network: Network,
         joints: Sequence[Joint],
         owners: np.ndarray,
         rotations: np.ndarray,
     ) -> None:
-        self.joints, self._network = tuple(joints), network
+        self._motion, self._network = motion, network
+        self.joints = tuple(joints)
         self.size = max(joint.size for joint in joints)
         mesh = network.mesh
         self.space = VectorFunctionSpace(mesh, "CG", 1, dim=self.size)
+        self.multiplier = Function(self.space, name="multiplier")
         self._cells = Cells(mesh)
         self._measure = dx(domain=mesh, degree=0)
         # The first end of a cell has the smaller number.
-        self._swapped = network.ends[:, 0] > network.ends[:, 1]
+        self.swapped = network.ends[:, 0] > network.ends[:, 1]
         self.owner_nodes = network.ends[np.arange(len(joints)), owners]
-        self._kinds = sorted({type(joint) for joint in joints}, key=lambda kind: kind.__name__)
-        masks = [[isinstance(j, kind) for j in joints] for kind in self._kinds]
-        self._masks = [self._field(np.array(m, dtype=float), "joints") for m in masks]
-        self._any = self._field(np.ones(len(joints)), "joints")
-        self._owner = self._field(np.array(owners != self._swapped, dtype=float), "owner")
+        kinds = sorted({type(joint) for joint in joints}, key=lambda kind: kind.__name__)
+        masks = [np.array([isinstance(j, kind) for j in joints], dtype=float) for kind in kinds]
+        self.kinds = [
+            (kind, self.field(mask, "joints")) for kind, mask in zip(kinds, masks, strict=True)
+        ]
+        self._any = self.field(np.ones(len(joints)), "joints")
+        self._owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self._first, self._second = self._triads(rotations)
-        self._springs = self._numbers()
         self.idle = self._idle()
+        self._held: dict[str, VectorAssembly] = {}
 
     # --- fields of the joints ------------------------------------------------------------------------
-    def _field(self, values: np.ndarray, name: str, elsewhere: float = 0.0):
-        """A DG0 function: a value for each joint."""
-        total = len(self._network.cells)
-        found = np.full((total, *values.shape[1:]), elsewhere)
+    def field(self, values: np.ndarray, name: str) -> Function:
+        """A DG0 function: a value for each joint, and zero elsewhere."""
+        found = np.zeros((len(self._network.cells), *values.shape[1:]))
         found[self._network.pieces :] = values
         return self._network.cellwise(found, name)
 
@@ -88,16 +113,6 @@ class JointSet:
                 values[network.pieces + i] = rotations[node].T @ triad(joint.axis)
             found.append(network.packed(values, "triads", cells=True))
         return tuple(found)
-
-    def _numbers(self):
-        """Stiffness, damping and rest of each joint, for the kinds that have any."""
-        sign = np.where(self._swapped, -1.0, 1.0)
-        stiffness = np.array([joint.stiffness for joint in self.joints])
-        damping = np.array([joint.damping for joint in self.joints])
-        rest = sign * np.array([joint.rest for joint in self.joints])
-        # A shift is seen from the first side, an angle about its axis: both change sign.
-        fields = (self._field(values, "spring") for values in (stiffness, damping, rest))
-        return bool(stiffness.any()), bool(damping.any()), tuple(fields)
 
     def _idle(self) -> np.ndarray:
         used = np.zeros((len(self._network.numbering.coordinates), self.size), dtype=bool)
@@ -130,9 +145,9 @@ class JointSet:
         """
         total = [ufl.as_ufl(0.0)] * self.size
         a, b = self.sides(a, b)
-        for kind, mask in zip(self._kinds, self._masks, strict=True):
+        for kind, mask in self.kinds:
             for k, value in enumerate(kind.constraints(a, b)):
-                total[k] += mask * value if len(self._kinds) > 1 else value
+                total[k] += mask * value if len(self.kinds) > 1 else value
         return ufl.as_vector(total)
 
     def sum(self, density: Expr) -> Form:
@@ -141,91 +156,105 @@ class JointSet:
             return Form([])
         return self._any / CellVolume(self._network.mesh) * density * self._measure
 
-    # --- forms -----------------------------------------------------------------------------------------
-    def value(self, nu: Expr, configuration: Pose) -> Form:
-        """ν·Φ(g), over all joints."""
-        return self.sum(ufl.dot(self.at_cell(nu), self.constraints(*self.ends(configuration))))
-
-    def slope(self, nu: Expr, w: Expr, configuration: Pose) -> Form:
-        """ν·B(g)w: with ν = λ the work of the joints' forces, with w = v the rate of Φ."""
-        slope = rate(lambda s: self.constraints(*self._displaced(configuration, s * w)))
-        return self.sum(ufl.dot(self.at_cell(nu), slope))
-
-    def turning(self, nu: Expr, v: Expr, configuration: Pose) -> Form:
-        """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
-        s = ufl.variable(Constant(0.0))
-        moved = self.constraints(*self._displaced(configuration, s * v))
-        second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
-        second = replace(second, {s: ufl.as_ufl(0.0)})
-        return self.sum(ufl.dot(self.at_cell(nu), second))
-
-    def potential(self, configuration: Pose) -> Form:
-        """Energy of the springs."""
-        return self.sum(self._potential(*self.ends(configuration)))
-
-    def spring_work(self, configuration: Pose, v: Expr, w: Expr) -> Form:
-        """Virtual work of springs and dampers against the motion."""
-        has_springs, has_dampers, (_, damping, _) = self._springs
-        work = ufl.as_ufl(0.0)
-        if has_springs:
-            work += rate(lambda s: self._potential(*self._displaced(configuration, s * w)))
-        if has_dampers:
-            work += damping * self._dissipation(configuration, v, w)
-        return self.sum(work)
-
-    # --- springs and dampers -----------------------------------------------------------------------------
-    def _potential(self, a: Side, b: Side) -> Expr:
-        has_springs, _, (stiffness, _, rest) = self._springs
-        if not has_springs:
-            return ufl.as_ufl(0.0)
-        a, b = self.sides(a, b)
-        energy = ufl.as_ufl(0.0)
-        for kind, mask in self._sprung("stiffness"):
-            energy += mask * kind.potential(a, b, stiffness, rest)
-        return energy
-
-    def _sprung(self, name: str):
-        """Kinds of which some joint has a spring or damper, and where they are."""
-        for kind, mask in zip(self._kinds, self._masks, strict=True):
-            if any(getattr(joint, name) for joint in self.joints if isinstance(joint, kind)):
-                yield kind, mask
-
-    def _dissipation(self, configuration: Pose, v: Expr, w: Expr) -> Expr:
-        """Relative velocity along v times that along w, in what moves in the joints."""
-        work = ufl.as_ufl(0.0)
-        for kind, mask in self._sprung("damping"):
-            if kind is Spherical:
-                work += mask * ufl.dot(
-                    self._turning(configuration, v), self._turning(configuration, w)
-                )
-                continue
-            v_rate, w_rate = (self._rate(kind, configuration, u) for u in (v, w))
-            work += mask * v_rate * w_rate
-        return work
-
-    def _rate(self, kind: type[Joint], configuration: Pose, v: Expr) -> Expr:
-        """Rate of a joint's coordinate along a velocity."""
-
-        def moved(s: Expr) -> Expr:
-            return kind.coordinate(*self.sides(*self._displaced(configuration, s * v)))
-
-        return rate(moved)
-
-    def _turning(self, configuration: Pose, v: Expr) -> Expr:
-        """Angular velocity of the second end relative to the first, in space."""
-        (_, p), (_, q) = self.ends(configuration)
-        first, second = self._cells.ends(v)
-        return ufl.dot(q, halves(second, "v")[0]) - ufl.dot(p, halves(first, "v")[0])
-
-    # --- numbers -----------------------------------------------------------------------------------------
-    def at_sides(self, values) -> np.ndarray:
-        """Values (DG1) on the first and the second side of each joint, (joints, 2, ...)."""
-        found = self._network.at_ends(values)[self._network.pieces :]
-        found[self._swapped] = found[self._swapped, ::-1]
-        return found
-
-    def _displaced(self, configuration: Pose, displacement: Expr) -> tuple[Side, Side]:
+    def displaced(self, configuration: Pose, displacement: Expr) -> tuple[Side, Side]:
+        """The two ends of a cell after a small displacement."""
         a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
         first, second = self._cells.ends(displacement)
         (x, p), (y, q) = displaced(a, first), displaced(b, second)
         return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
+
+    # --- forms -----------------------------------------------------------------------------------------
+    def value(self, nu: Expr, g: Pose | None = None) -> Form:
+        """ν·Φ(g), over all joints."""
+        ends = self.ends(self._configuration(g))
+        return self.sum(ufl.dot(self.at_cell(nu), self.constraints(*ends)))
+
+    def slope(self, nu: Expr, w: Expr, g: Pose | None = None) -> Form:
+        """ν·B(g)w, over all joints."""
+        g = self._configuration(g)
+        slope = rate(lambda s: self.constraints(*self.displaced(g, s * w)))
+        return self.sum(ufl.dot(self.at_cell(nu), slope))
+
+    def turning(self, nu: Expr, v: Expr, g: Pose | None = None) -> Form:
+        """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
+        s = ufl.variable(Constant(0.0))
+        moved = self.constraints(*self.displaced(self._configuration(g), s * v))
+        second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
+        second = replace(second, {s: ufl.as_ufl(0.0)})
+        return self.sum(ufl.dot(self.at_cell(nu), second))
+
+    def forms(self) -> tuple[Form, ...]:
+        """Φ(g)."""
+        return (self.value(TestFunction(self.space)),)
+
+    def _configuration(self, g: Pose | None) -> Pose:
+        return self._motion.configuration if g is None else g
+
+    # --- numbers -----------------------------------------------------------------------------------------
+    def _values(self, name: str) -> np.ndarray:
+        if name not in self._held:
+            test = TestFunction(self.space)
+            form = self.value(test) if name == "value" else self.slope(test, self._motion.v)
+            self._held[name] = VectorAssembly(form)
+        return self._held[name].assemble().dat.data_ro
+
+    def _largest(self, values) -> float:
+        return float(self._motion.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
+
+    def defect(self) -> float:
+        """Largest \\|Φ(g)\\|: gaps in lengths, misalignments in radians."""
+        return self._largest(self._values("value"))
+
+    def rate(self, velocity: Expr | None = None) -> float:
+        """Largest \\|dΦ/dt\\|."""
+        return self._largest(self._values("rate"))
+
+    def at_sides(self, values) -> np.ndarray:
+        """Values (DG1) on the first and the second side of each joint, (joints, 2, ...)."""
+        found = self._network.at_ends(values)[self._network.pieces :]
+        found[self.swapped] = found[self.swapped, ::-1]
+        return found
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the start contradicts the joints, or they contradict one another."""
+        motion = self._motion
+        size = max(1.0, self._largest(motion.configuration[0].dat.data_ro))
+        speed = max(1.0, self._largest(motion.v.dat.data_ro))
+        for what, defect, scale in (
+            ("the conditions of the joints", self.defect(), size),
+            ("their rates", self.rate(), size * speed),
+        ):
+            if not defect <= _CONSISTENT * scale:
+                raise ValueError(
+                    f"the start does not fulfil {what}: it is off by {defect:.3g}. Start where the "
+                    "joints hold, with velocities that agree in them"
+                )
+        missing = self._missing()
+        if missing:
+            raise ValueError(
+                f"joints: {missing} of their conditions follow from the others, or hold what the ends "
+                "of the beams hold already: over-constrained. Leave them out"
+            )
+
+    def _missing(self) -> int:
+        """How many conditions there are above the rank of B M⁻¹ Bᵀ."""
+        motion = self._motion
+        trial = TrialFunction(motion.space)
+        gradient = self.slope(TestFunction(self.space), trial)
+        gradient = assemble(gradient, mat_type="aij").petscmat
+        mass = assemble(motion.inertia(TestFunction(motion.space), trial), diagonal=True)
+        with mass.dat.vec_ro as diagonal:
+            weight = diagonal.copy()
+        values = weight.getArray()
+        held = np.array([], dtype=int) if motion.held is None else motion.held.dofs[0]
+        values[held[held < len(values)]] = np.inf
+        # Nodes of the ground have no mass and are held.
+        values[...] = np.where(values > 0, 1 / np.where(values > 0, values, 1.0), 0.0)
+        rows = np.setdiff1d(np.arange(gradient.getLocalSize()[0]), self.idle)
+        rows = (gradient.getOwnershipRange()[0] + rows).astype(PETSc.IntType)
+        wanted = PETSc.IS().createGeneral(rows, comm=gradient.comm)
+        gradient = gradient.createSubMatrix(wanted, None)
+        scaled = gradient.copy()
+        scaled.diagonalScale(None, weight)
+        scaled.transpose()
+        return deficiency(gradient.matMult(scaled))

@@ -41,7 +41,7 @@ class NodalInertia:
         else:
             self._sum_up(motion)
         # diag(J, m I) has no block between what is held and what is free.
-        if motion.given is not None and not self.separate:
+        if motion.held is not None and not self.separate:
             self.inverse = self._mobility(motion)
 
     def _sum_up(self, motion: RodMotion) -> None:
@@ -89,7 +89,7 @@ class NodalInertia:
         space = TensorFunctionSpace(motion.mesh, element, shape=(6, 6))
         mobility, found = Function(space, name="mobility"), Interpolation(self.matrix, space)
         free = np.ones((len(mobility.dat.data_ro_with_halos), 6))
-        (dofs,) = motion.given.dofs
+        (dofs,) = motion.held.dofs
         free.reshape(-1)[dofs] = 0.0
         both = free[:, :, None] * free[:, None, :]
 

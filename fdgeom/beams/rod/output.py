@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ufl
 from firedrake import Function, TestFunction, VectorFunctionSpace
 from ufl.core.expr import Expr
@@ -11,9 +9,7 @@ from ufl.core.expr import Expr
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.assembly import VectorAssembly
-
-if TYPE_CHECKING:
-    from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.systems.motion.motion import Motion
 
 
 class RodOutput:
@@ -24,11 +20,11 @@ class RodOutput:
 
     Parameters
     ----------
-    motion : RodMotion
-        What is shown.
+    motion : Motion
+        Of a rod: what is shown.
     """
 
-    def __init__(self, motion: RodMotion) -> None:
+    def __init__(self, motion: Motion) -> None:
         rod, g, v = motion.rod, motion.configuration, motion.v
         space = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
         test = TestFunction(space)

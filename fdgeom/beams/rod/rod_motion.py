@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,14 @@ from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.support_forces import Forces, SolvedForces
+from fdgeom.beams.rod.rod_newton import RodNewton
+from fdgeom.beams.rod.rod_numerics import rod_numerics
+from fdgeom.beams.rod.support_forces import Forces, SolvedForces, StepForces
+from fdgeom.beams.rod.variation import displaced, rate
+from fdgeom.forms import tidy
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.energies import named_energies
+from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 
 # Of the square of a quaternion that was meant to be a unit one, as methods keep it.
@@ -40,34 +44,49 @@ class RodMotion(Motion):
         The forms.
     position, orientation : Function, CG1
         Position (3) and unit quaternion (4) of the nodes.
-    multiplier : Function, optional
-        Of the joints, if there are any.
+    inertias : sequence of Inertia, optional
+        What has inertia: that of the rod's sections, if not given.
+    holds : sequence of Hold
+        The nodes that are held.
+    condition : callable, optional
+        Makes the conditions of joints: see :class:`fdgeom.systems.motion.motion.Motion`.
     """
 
-    #: The joints of a network; none of a rod by itself.
-    joints = None
+    #: The stiff directions of rods make the rate of the acceleration huge.
+    can = frozenset()
+    #: In the order of the nodes equations have a narrow band.
+    joins_multiplier = True
 
     def __init__(
         self,
         rod: Rod,
         position: Function,
         orientation: Function,
-        multiplier: Function | None = None,
+        *,
+        inertias: Sequence[Inertia] | None = None,
+        holds: Sequence[Hold] = (),
+        condition: Callable[[RodMotion], Condition] | None = None,
     ) -> None:
         space = VectorFunctionSpace(rod.cells.mesh, position.function_space().ufl_element()
                                     .sub_elements[0], dim=6)  # fmt: skip
-        velocity = Function(space, name="velocity")
-        super().__init__({"position": position, "orientation": orientation}, velocity)
-        self.multiplier = multiplier
         self.rod, self.cells = rod, rod.cells
         self.position, self.orientation = position, orientation
         self.group = R3xSO3.by("cay")
-        self.time = rod.time
-        #: What has inertia: the sections, and what a subclass adds.
-        self.inertias: list[Inertia] = [rod.inertia]
-        self._displacements: dict[Function, PointwiseUpdate] = {}
+        self.inertias = [rod.inertia] if inertias is None else list(inertias)
+        super().__init__(
+            {"position": position, "orientation": orientation},
+            Function(space, name="velocity"),
+            condition=condition,
+            held=(lambda motion: HeldNodes(motion, holds)) if holds else None,
+            time=rod.time,
+        )
         #: The forces of the last step, as the stepper that took it knows them.
         self.step_forces: Forces | None = None
+
+    @property
+    def joints(self) -> Condition | None:
+        """The joints of a network: the conditions of the motion; None of a rod by itself."""
+        return self.constraint
 
     # --- as a motion ---------------------------------------------------------------------------
     def moved(self, increment: Expr, configuration: Sequence[Expr] | None = None) -> tuple:
@@ -84,9 +103,7 @@ class RodMotion(Motion):
         form = self.inertial_work(configuration, v, a, test)
         form += self.rod.internal_work(configuration, test, v)
         form += Form([]) - self.external_work(configuration, test, v, t)
-        if self.joints is not None:
-            form += self.joints.spring_work(configuration, v, test)
-        return form
+        return form + self.spring_work(configuration, v, test)
 
     def inertial_work(self, configuration, v: Expr, a: Expr, test: Expr) -> Form:
         """Virtual work of the inertia, lumped at the nodes."""
@@ -99,22 +116,22 @@ class RodMotion(Motion):
         """Virtual work of the loads; at rest and at the present time if not said otherwise."""
         return self.rod.external_work(configuration, test, v, t)
 
+    def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
+        """Virtual work of the springs and dampers of joints, against the motion (none)."""
+        return Form([])
+
+    def spring_potential(self, configuration) -> Form:
+        """Energy of the springs of joints (none)."""
+        return Form([])
+
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """The mass matrix at the present configuration."""
         products = (i.mass_product(self.orientation, direction, test) for i in self.inertias)
         return self.cells.at_nodes(sum(products, ufl.as_ufl(0.0)))
 
-    def along(self, form: Form, direction: Expr) -> Form:
-        """Not defined: forms of rods contain end values, which are no fields."""
-        raise NotImplementedError("forms of rods are differentiated as functions of the pose")
-
-    def displace(self, increment: Function) -> None:
-        """Move the configuration by an increment, in place."""
-        if increment not in self._displacements:
-            moved = self.moved(increment)
-            update = PointwiseUpdate(dict(zip(self.configuration, moved, strict=True)))
-            self._displacements[increment] = update
-        self._displacements[increment].apply()
+    def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
+        """d/ds f(g ∘ s direction) at s = 0."""
+        return tidy(rate(lambda s: f(displaced(self.configuration, s * direction))))
 
     # --- energies and momenta ------------------------------------------------------------------
     def kinetic(self, configuration, v: Expr) -> Form:
@@ -124,8 +141,7 @@ class RodMotion(Motion):
 
     def potential(self, configuration) -> Form:
         """Elastic energy, of the joints' springs too."""
-        form = self.rod.potential(configuration)
-        return form if self.joints is None else form + self.joints.potential(configuration)
+        return self.rod.potential(configuration) + self.spring_potential(configuration)
 
     def energies(self) -> dict[str, Form]:
         """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
@@ -163,6 +179,14 @@ class RodMotion(Motion):
     def _present_forces(self) -> SolvedForces:
         return SolvedForces(self)
 
+    @cached_property
+    def _forces_of_step(self) -> StepForces:
+        return StepForces(self)
+
+    def accelerated(self, belong: Callable[[], bool]) -> None:
+        self._forces_of_step.belong = belong
+        self.step_forces = self._forces_of_step
+
     def forces(self) -> Forces:
         """What supports and joints exert now.
 
@@ -172,7 +196,7 @@ class RodMotion(Motion):
         self.prepare()
         if self.step_forces is not None and self.step_forces.belong():
             return self.step_forces
-        self._present_forces.solve()
+        self._present_forces.accelerations.solve()
         return self._present_forces
 
     def held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
@@ -207,14 +231,16 @@ class RodMotion(Motion):
         return self.position
 
     # --- what the steppers ask -------------------------------------------------------------------
+    def solver_defaults(self, unknown):
+        numerics = rod_numerics(self)
+        newton = RodNewton(unknown, numerics.converged)
+        return lambda residual, function: numerics, newton.solve
+
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
         self._check_finite()
         self._check_poses()
-        if isinstance(self.given, HeldNodes):
-            self.given.check_start()
-        if self.constraint is not None:
-            self.constraint.check_start()
+        super().check_start()
 
     def _check_poses(self) -> None:
         """Quaternions of length one, and neighbours in a rod on one side."""

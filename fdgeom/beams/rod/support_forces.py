@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-import ufl
 from firedrake import FiniteElement, Function, TestFunction, VectorFunctionSpace
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.beams.rod.accelerations import Accelerations
-from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.assembly import VectorAssembly
-
-if TYPE_CHECKING:
-    from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.systems.motion.accelerations import Accelerations
+from fdgeom.systems.motion.motion import Motion
 
 
 class Forces:
@@ -31,8 +26,8 @@ class Forces:
 
     Parameters
     ----------
-    motion : RodMotion
-        What is held.
+    motion : Motion
+        Rods that are held.
     balance : callable
         ``balance(test)``: the work of inertia, strains, loads and joints, which the supports take.
     joint_work : callable
@@ -41,7 +36,7 @@ class Forces:
 
     def __init__(
         self,
-        motion: RodMotion,
+        motion: Motion,
         balance: Callable[[Expr], Form],
         joint_work: Callable[[Expr], Form],
     ) -> None:
@@ -53,7 +48,7 @@ class Forces:
 
     def joints(self) -> np.ndarray:
         """(moment, force) on the first and the second place of each joint, (joints, 2, 6)."""
-        return -self._motion.joints.at_sides(self._joints.assemble())
+        return -self._motion.constraint.at_sides(self._joints.assemble())
 
     @cached_property
     def _supports(self) -> VectorAssembly:
@@ -75,25 +70,23 @@ class PresentForces(Forces):
 
     Parameters
     ----------
-    motion : RodMotion
-        What is held.
+    motion : Motion
+        Rods that are held.
     acceleration, multiplier : Function
         v̇ and λ.
     """
 
-    def __init__(
-        self, motion: RodMotion, acceleration: Function, multiplier: Function | None
-    ) -> None:
-        g, v, joints = motion.configuration, motion.v, motion.joints
+    def __init__(self, motion: Motion, acceleration: Function, multiplier: Function | None) -> None:
+        g, v, joints = motion.configuration, motion.v, motion.constraint
 
         def balance(test: Expr) -> Form:
-            test = _from_space(motion.orientation, test)
+            test = _from_space(motion.configuration[1], test)
             form = motion.balance(g, v, acceleration, motion.time, test)
             return form if joints is None else form + joints.slope(multiplier, test, g)
 
         def joint_work(test: Expr) -> Form:
-            test = _from_space(motion.orientation, test)
-            return joints.slope(multiplier, test, g) + joints.spring_work(g, v, test)
+            test = _from_space(motion.configuration[1], test)
+            return joints.slope(multiplier, test, g) + motion.spring_work(g, v, test)
 
         super().__init__(motion, balance, joint_work)
 
@@ -101,28 +94,13 @@ class PresentForces(Forces):
 class SolvedForces(PresentForces):
     """Those of the equations of motion at a state of which no step says the accelerations."""
 
-    def __init__(self, motion: RodMotion) -> None:
-        self._acceleration = Function(motion.space, name="acceleration")
-        self._multiplier = None
-        if motion.joints is not None:
-            self._multiplier = Function(motion.multiplier.function_space(), name="multiplier")
-        super().__init__(motion, self._acceleration, self._multiplier)
-        unknown = RodUnknown(motion)
-        self._solver = Accelerations(motion, unknown)
-        g, v, joints = motion.configuration, motion.v, motion.joints
-        form = motion.balance(g, v, ufl.zero(6), motion.time, unknown.test)
-        if joints is not None:
-            form += joints.value(unknown.nu, g)
-        self._load = VectorAssembly(tidy(form))
-
-    def solve(self) -> None:
-        """Find v̇ and λ of the present state."""
-        if self._motion.given is not None:
-            self._motion.given.update()
-        values = self._solver.solve(self._load.assemble())
-        self._acceleration.dat.data_wo_with_halos[...] = values[:, :6]
-        if self._multiplier is not None:
-            self._multiplier.dat.data_wo_with_halos[...] = values[:, 6:]
+    def __init__(self, motion: Motion) -> None:
+        acceleration, multiplier = Function(motion.space, name="acceleration"), None
+        if motion.constraint is not None:
+            multiplier = Function(motion.constraint.space, name="multiplier")
+        super().__init__(motion, acceleration, multiplier)
+        #: Finds v̇ and λ of the present state.
+        self.accelerations = Accelerations(motion, acceleration, multiplier)
 
 
 class StepForces(PresentForces):
@@ -130,15 +108,19 @@ class StepForces(PresentForces):
 
     Parameters
     ----------
-    motion : RodMotion
-        What is held.
+    motion : Motion
+        Rods that are held.
+
+    Attributes
+    ----------
     belong : callable
         Whether the accelerations and multipliers of the motion are those of its present state.
     """
 
-    def __init__(self, motion: RodMotion, belong: Callable[[], bool]) -> None:
+    belong: Callable[[], bool]
+
+    def __init__(self, motion: Motion) -> None:
         super().__init__(motion, motion.acceleration, motion.multiplier)
-        self.belong = belong
 
 
 def _from_space(orientation: Expr, displacement: Expr) -> Expr:

@@ -102,7 +102,7 @@ class FourthOrderAlpha(TwoAccelerations):
                 )
         if not is_zero(rate) and not is_affine(form, clock):
             raise ValueError(f"system: its load is not linear in time; {_INSTEAD}")
-        if system.given is not None and system.given.moves:
+        if system.held is not None and system.held.moves:
             raise ValueError(f"system: its boundary values move; {_INSTEAD}")
 
     def _residual(self, h, unknowns, tests):
@@ -131,7 +131,7 @@ class FourthOrderAlpha(TwoAccelerations):
         system, b = self.system, self._b
         test = TestFunction(system.space)
         residual = tidy(system.inertia(test, b) - self._stiffness(test, system.acceleration))
-        dofs = [] if system.given is None else system.given.dofs
+        dofs = [] if system.held is None else system.held.dofs
         return KeptSNES(
             residual,
             b,
@@ -153,20 +153,18 @@ class FourthOrderAlpha(TwoAccelerations):
         return {"bend": self._b}
 
     # --- stepping --------------------------------------------------------------------------------
-    def _prepare(self, t, h):
-        a, b = self._arrays(self.system.acceleration), self._arrays(self._b)
-        self._write(self._unknown, a + [h**2 * values for values in b])
-        self.system.set_time(t + h)
+    def _beside(self):
+        return (self._b,)
 
-    def _accept(self, h, first, second):
-        system, arrays = self.system, self._arrays
-        mu0, mu1 = self._mu
-        old = (system.q, system.v, system.acceleration, self._b)
-        new = []
-        for q, v, a, b, a1, b1 in zip(*map(arrays, old), first, second, strict=True):
-            q1 = q + h * v + h**2 * (a / 3 + a1 / 6) + h**2 * (h**2 * mu0 * b + mu1 * b1)
-            v1 = v + h / 2 * (a + a1) + h / 24 * (h**2 * b + b1)
-            new.append((q1, v1, a1, b1 / h**2))
-        for target, values in zip(old, zip(*new, strict=True), strict=True):
-            self._write(target, values)
-        self._write(system.algorithmic, arrays(system.acceleration))
+    def _guess(self, h, q, v, a, algorithmic, b):
+        return a, h**2 * b
+
+    def _new_state(self, h, q, v, a, algorithmic, b, a1, b1):
+        mu0, mu1 = map(Constant, self._mu)
+        return {
+            q: q + h * v + h**2 * (a / 3 + a1 / 6) + h**2 * (h**2 * mu0 * b + mu1 * b1),
+            v: v + h / 2 * (a + a1) + h / 24 * (h**2 * b + b1),
+            a: a1,
+            b: b1 / h**2,
+            algorithmic: a1,
+        }

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from firedrake import Function
 
-from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.support_forces import StepForces
 from fdgeom.forms import copy_into
-from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.data import Snapshot, fields
 from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
-from fdgeom.steppers.alpha.rod_alpha import RodAlphaSolve, RodEquations, RodStart
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.alpha.solve import AlphaSolve
-from fdgeom.steppers.alpha.start import MotionStart
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.words import shown
 
@@ -73,7 +68,7 @@ class GeneralizedAlpha(MotionStepper):
 
     On beams Newton's iteration begins with the motion as it goes on. Where that does not contract,
     as after a sudden load that a step does not resolve, it begins again with the beam as it is, and
-    at last with damped steps: see :class:`fdgeom.steppers.beams.rod_newton.RodNewton`.
+    at last with damped steps: see :class:`fdgeom.beams.rod.rod_newton.RodNewton`.
     """
 
     moves = Motion
@@ -115,19 +110,14 @@ class GeneralizedAlpha(MotionStepper):
                 f"(rho_inf = {self.scheme.rho_inf:.3g}), and a multiplier then grows without bound; "
                 "take hamel_alpha(rho_inf) with rho_inf <= 0.95"
             )
-        self._forces = None
-        if isinstance(system, RodMotion):
-            self._forces = StepForces(
-                system,
-                # Where all have been set, as from a checkpoint, they are taken to agree.
-                lambda: self._known.holds() or not self._carried.holds(),
-            )
-            equations = RodEquations(system)
-            self._solve = RodAlphaSolve(self, equations)
-            self._start_motion(RodStart(system, equations))
-        else:
-            self._solve = AlphaSolve(self)
-            self._start_motion()
+        self._start_motion()
+
+    def substeps(self):
+        self._solve = AlphaSolve(self.system, self.scheme, self._options())
+        return [(self._solve, 1.0)]
+
+    def uncompilable(self):
+        return "a step that fails is to be cut in halves" if self._halvings else None
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:
@@ -136,8 +126,8 @@ class GeneralizedAlpha(MotionStepper):
 
     def _remember(self) -> None:
         super()._remember()
-        if self._forces is not None:
-            self.system.step_forces = self._forces
+        # Where all have been set, as from a checkpoint, they are taken to agree.
+        self.system.accelerated(lambda: self._known.holds() or not self._carried.holds())
 
     def _shift(self) -> None:
         system, scheme, h = self.system, self.scheme, self.dt
@@ -164,8 +154,7 @@ class GeneralizedAlpha(MotionStepper):
         self._piece = self._cut_step(t, dt, self.clock.last_dt, self._halvings)
 
     def _whole_step(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        self._solve.take(dt)
+        super()._step(t, dt)
 
     def _cut_step(self, t: float, dt: float, last: float, halvings: int) -> float:
         """Take a step after one of the length ``last``, or its halves; returns the last one's length."""
@@ -197,8 +186,7 @@ class GeneralizedAlpha(MotionStepper):
         for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
             a.array[...] = true.array + ratio * (a.array - true.array)
             a.written(ghosts_too=True)
-        # The start of beams finds no such part.
-        if system.constraint is not None and isinstance(self._start, MotionStart):
+        if system.constraint is not None and "normal" in system.can:
             off = Function(system.space)
             copy_into(off, system.v)
             self._start.solve_normal(off)
@@ -209,20 +197,6 @@ class GeneralizedAlpha(MotionStepper):
             f"{name} = {value:.17g}" for name, value in vars(self.scheme).items() if name != "name"
         )
         return {"scheme": f"{self.scheme.name} ({', '.join(numbers)})", "start": self._start_kind}
-
-    def substeps(self):
-        return [(self._solve, 1.0)]
-
-    def uncompilable(self):
-        if not isinstance(self._solve, AlphaSolve):
-            return "GeneralizedAlpha is not made of implicit substeps"
-        if self._halvings:
-            return "a step that fails is to be cut in halves"
-        try:
-            self._solve.make_compilable()
-        except CannotCompile as error:
-            return str(error)
-        return None
 
 
 def _add(target: Function, factor: float, change: Function) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fdgeom.solvers.data import fields
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
 
@@ -48,28 +49,23 @@ class HermiteSimpson(TwoAccelerations):
         middle = system.balance((q_m,), v_m, a_m, t - h / 2, test_m)
         return middle + system.balance((q1,), v1, a1, t, test)
 
-    def _prepare(self, t, h):
-        system = self.system
-        self._write(self._unknown, self._arrays(system.acceleration) * 2)
-        moments = (
-            (t + h / 2, self._essential[: self._parts]),
-            (t + h, self._essential[self._parts :]),
-        )
-        for moment, essential in moments:
-            system.set_time(moment)
-            if self._moves:
-                system.given.update()
-                for e, values in zip(essential, self._arrays(system.given.a), strict=True):
-                    e.now = values.reshape(-1)[e.dofs]
+    def _guess(self, h, q, v, a, algorithmic):
+        return a, a
 
-    def _accept(self, h, first, second):
-        system, arrays = self.system, self._arrays
-        old = (arrays(system.q), arrays(system.v), arrays(system.acceleration))
-        new = [
-            (q + h * v + h**2 / 6 * (a + 2 * a_m), v + h / 6 * (a + 4 * a_m + a1), a1)
-            for q, v, a, a_m, a1 in zip(*old, first, second, strict=True)
-        ]
-        q, v, a = zip(*new, strict=True)
-        targets = (system.q, system.v, system.acceleration, system.algorithmic)
-        for target, values in zip(targets, (q, v, a, a), strict=True):
-            self._write(target, values)
+    def _new_state(self, h, q, v, a, algorithmic, a_m, a1):
+        return {
+            q: q + h * v + h**2 / 6 * (a + 2 * a_m),
+            v: v + h / 6 * (a + 4 * a_m + a1),
+            a: a1,
+            algorithmic: a1,
+        }
+
+    def _before_solves(self, t, dt):
+        held = self.system.held
+        for moment, at in ((t + dt / 2, 0), (t + dt, 1)):
+            self.system.set_time(moment)
+            if self._moves:
+                held.update()
+                essential = self._essential[at * self._parts :]
+                for e, values in zip(essential, fields(held.a), strict=False):
+                    e.now = values.array.reshape(-1)[e.dofs]

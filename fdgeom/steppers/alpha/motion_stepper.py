@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import copy_into
-from fdgeom.solvers.data import Snapshot, fields
-from fdgeom.steppers.alpha.start import MotionStart
+from fdgeom.solvers.data import Snapshot
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.systems.motion.motion import Motion
+from fdgeom.systems.motion.accelerations import Accelerations
 
 
 class MotionStepper(Stepper):
@@ -21,11 +19,11 @@ class MotionStepper(Stepper):
         # A beam is a motion in configuration form.
         return getattr(system, "motion", system)
 
-    def _start_motion(self, start=None) -> None:
-        """Check that the motion can start, and find its accelerations (by ``start``)."""
+    def _start_motion(self) -> None:
+        """Check that the motion can start, and find its accelerations."""
         system = self.system
         system.check_start()
-        self._start = start or MotionStart(system)
+        self._start = Accelerations(system)
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._begin()
@@ -34,9 +32,9 @@ class MotionStepper(Stepper):
         """Find the accelerations that belong to the configuration and velocity, at this time."""
         system = self.system
         system.set_time(self.t)
-        if system.given is not None:
-            put_given(system)
-        self._start.solve_acceleration()
+        if system.held is not None:
+            system.held.put()
+        self._start.solve()
         copy_into(system.algorithmic, system.acceleration)
         self._begun()
         self._clock = self._clock.begun()
@@ -65,16 +63,3 @@ class MotionStepper(Stepper):
 
     def _taken_up(self) -> None:
         self._remember()
-
-
-def put_given(system: Motion) -> None:
-    """Set the given displacements and velocities in the state."""
-    if isinstance(system, RodMotion):
-        system.given.put()
-        return
-    system.given.update()
-    given, (q,) = system.given, system.configuration
-    for target, source in ((q, given.q), (system.v, given.v)):
-        for t, s, dofs in zip(fields(target), fields(source), given.dofs, strict=True):
-            t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
-            t.written()

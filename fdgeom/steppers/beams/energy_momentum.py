@@ -7,15 +7,15 @@ from firedrake import Constant, Form, Function
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.mean_directors import MeanStep
-from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_newton import RodNewton
+from fdgeom.beams.rod.rod_numerics import exact_numerics
 from fdgeom.forms import tidy
 from fdgeom.solvers.data import Snapshot
 from fdgeom.steppers.beams.mean_forces import MeanForces
-from fdgeom.steppers.beams.rod_newton import RodNewton
-from fdgeom.steppers.beams.rod_numerics import exact_numerics
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 class EnergyMomentum(Stepper):
@@ -83,7 +83,7 @@ class EnergyMomentum(Stepper):
         _check_system(self.system)
         self.system.check_start()
         self.system.settle()
-        self._unknown, self._dt_of_step = RodUnknown(self.system), Constant(1.0, name="dt")
+        self._unknown, self._dt_of_step = NodalUnknown(self.system), Constant(1.0, name="dt")
         #: D of the last step.
         self._increment = Function(self.system.space, name="increment")
         self._known = Snapshot([*self.system.configuration, self.system.v])
@@ -98,14 +98,14 @@ class EnergyMomentum(Stepper):
         system, unknown, dt = self.system, self._unknown, self._dt_of_step
         first = Function(unknown.function.function_space(), name="first guess")
         guess = dt * system.v + dt**2 / 2 * system.acceleration
-        impulse = None if system.joints is None else dt * system.multiplier
+        impulse = None if system.multiplier is None else dt * system.multiplier
         step = MeanStep(
             system.configuration,
             system.v,
             unknown.vector,
             dt,
             all(inertia.separate for inertia in system.inertias),
-            (system.given.moved, system.given.v) if self._moves else None,
+            (system.held.moved, system.held.v) if self._moves else None,
         )
         solve = Solve(
             "the motion",
@@ -114,7 +114,7 @@ class EnergyMomentum(Stepper):
             tidy(self._residual(step)),
             {unknown.function: first},
             [self._new_state(step)],
-            preparations=[{first: unknown.joined(guess, impulse)}],
+            preparations=unknown.assignments(first, [guess], impulse),
             essential=unknown.essential,
             options=self._options(),
             numerics=lambda residual, function: exact_numerics(system.position),
@@ -131,9 +131,9 @@ class EnergyMomentum(Stepper):
         nodal = sum((step.inertial(i, test) for i in system.inertias), ufl.as_ufl(0.0))
         nodal -= step.external(system.rod, test)
         form = system.cells.at_nodes(nodal) + step.internal(system.rod, test)
-        if system.joints is not None:
-            form += step.joint_work(system.joints, unknown.multiplier, test)
-            form += step.joint_value(system.joints, unknown.nu)
+        if system.constraint is not None:
+            form += step.joint_work(system.constraint, unknown.multiplier, test)
+            form += step.joint_value(system.constraint, unknown.nu)
         return form
 
     def _new_state(self, step: MeanStep) -> dict:
@@ -141,7 +141,7 @@ class EnergyMomentum(Stepper):
         position, orientation = step.configuration
         v = step.velocity
         if self._moves:
-            where, what = system.given.moved, system.given.v
+            where, what = system.held.moved, system.held.v
             v = ufl.as_vector([v[k] + where[k] * (what[k] - v[k]) for k in range(6)])
         new = {
             system.position: position,
@@ -151,14 +151,14 @@ class EnergyMomentum(Stepper):
             system.acceleration: (v - system.v) / dt,
             self._increment: unknown.vector,
         }
-        if system.joints is not None:
+        if system.constraint is not None:
             new[system.multiplier] = unknown.multiplier / dt
         return new
 
     @property
     def _moves(self) -> bool:
         """Whether the motion of a node is given."""
-        return self.system.given is not None and self.system.given.moves
+        return self.system.held is not None and self.system.held.moves
 
     def functions(self):
         return {"increment": self._increment}
@@ -175,10 +175,8 @@ class EnergyMomentum(Stepper):
         system = self.system
         if self._moves:
             system.set_time(t + dt)
-            system.given.update()
-            (dofs,) = system.given.dofs
-            flat = system.given.displacement.dat.data_ro_with_halos.reshape(-1)
-            self._unknown.held.now = flat[dofs]
+            system.held.update()
+            self._unknown.hold(system.held.increment)
         system.set_time(t + 0.5 * dt)
 
     def _after_solves(self, t: float, dt: float) -> None:
@@ -193,7 +191,7 @@ def _check_system(system: RodMotion) -> None:
             "system: EnergyMomentum needs strains that are quadratic in the directors: make the "
             'beams of an assembly with strain_measure="directors"'
         )
-    for joint in () if system.joints is None else system.joints.joints:
+    for joint in () if system.constraint is None else system.constraint.joints:
         if joint.stiffness or joint.damping:
             raise ValueError(
                 f"system: EnergyMomentum does not treat the spring or damper of {joint!r}; take "

@@ -57,12 +57,12 @@ class MeanForces(Forces):
             return work
 
         def joint_work(test: Expr) -> Form:
-            return back.joint_work(motion.joints, motion.multiplier, test)
+            return back.joint_work(motion.constraint, motion.multiplier, test)
 
         def balance(test: Expr) -> Form:
             nodal = (change(test) + back.external(motion.rod, test)) / dt
             form = motion.cells.at_nodes(nodal) + back.internal(motion.rod, -test / dt)
-            return form if motion.joints is None else form + joint_work(test)
+            return form if motion.constraint is None else form + joint_work(test)
 
         super().__init__(motion, balance, joint_work)
 

@@ -7,8 +7,8 @@ from firedrake import Constant, Form, Function, TestFunction, dot
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.nodal_inertia import NodalInertia
-from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_numerics import exact_numerics
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion, se3, so3
@@ -19,9 +19,9 @@ from fdgeom.solvers.essential import EssentialValues
 from fdgeom.solvers.held_snes import defaults
 from fdgeom.solvers.numerics import Numerics
 from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.steppers.beams.rod_numerics import exact_numerics
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 SOLVES = ("momentum", "increment", "velocity")
 
@@ -98,7 +98,7 @@ class VariationalIntegrator(Stepper):
 
     def substeps(self):
         kick = self._make_kick()
-        if self.system.joints is None:
+        if self.system.constraint is None:
             self._drift = self._make_drift()
             return [(kick, 0.5), (self._drift, 1.0), (kick, 0.5)]
         self._drift = self._make_joined_drift()
@@ -129,8 +129,8 @@ class VariationalIntegrator(Stepper):
         g = system.configuration
         virtual = self._in_space(test)
         work = system.rod.internal_work(g, virtual) - system.external_work(g, virtual)
-        if system.joints is not None:
-            work += system.joints.spring_work(g, system.v, virtual)
+        if system.constraint is not None:
+            work += system.spring_work(g, system.v, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
         return Solve(
             "momentum",
@@ -171,8 +171,8 @@ class VariationalIntegrator(Stepper):
 
     def _make_joined_drift(self) -> Solve:
         """The same with impulses of the joints at the start and no gap at the end."""
-        system, joints, M = self.system, self.system.joints, self._inertia.matrix
-        unknown, dt = RodUnknown(system), Constant(0.0, name="dt")
+        system, joints, M = self.system, self.system.constraint, self._inertia.matrix
+        unknown, dt = NodalUnknown(system), Constant(0.0, name="dt")
         D = unknown.vector
         before = self._before(D, dot(M, D) / dt)
         residual = self._inertia.at_nodes(dot(before - self._momentum, unknown.test))
@@ -184,8 +184,8 @@ class VariationalIntegrator(Stepper):
 
     def _make_projection(self) -> Solve:
         """μ ↦ the momentum of velocities that the joints allow."""
-        system, joints, g = self.system, self.system.joints, self.system.configuration
-        unknown, dt = RodUnknown(system), Constant(0.0, name="dt")
+        system, joints, g = self.system, self.system.constraint, self.system.configuration
+        unknown, dt = NodalUnknown(system), Constant(0.0, name="dt")
         momentum, impulse = unknown.vector, unknown.multiplier
         residual = self._inertia.at_nodes(dot(momentum - self._momentum, unknown.test))
         residual += joints.slope(impulse, self._in_space(unknown.test), g)
@@ -194,7 +194,7 @@ class VariationalIntegrator(Stepper):
         new = {self._momentum: momentum, system.multiplier: 2 / dt * impulse}
         return self._joined("velocity", unknown, dt, residual, new, self._momentum)
 
-    def _joined(self, name: str, unknown: RodUnknown, dt, residual, new, changed) -> Solve:
+    def _joined(self, name: str, unknown: NodalUnknown, dt, residual, new, changed) -> Solve:
         whole = unknown.function
         return Solve(
             name,
@@ -263,13 +263,13 @@ def _check_forces(system: RodMotion) -> None:
             "system: a load that depends on the velocity has no place in VariationalIntegrator, whose "
             "forces are those of a configuration; take GeneralizedAlpha or EnergyMomentum"
         )
-    for joint in () if system.joints is None else system.joints.joints:
+    for joint in () if system.constraint is None else system.constraint.joints:
         if joint.damping:
             raise ValueError(
                 f"system: VariationalIntegrator does not treat the damper of {joint!r}; take "
                 "GeneralizedAlpha"
             )
-    if system.given is not None and system.given.moves:
+    if system.held is not None and system.held.moves:
         raise ValueError(
             "system: VariationalIntegrator holds nodes but does not move them; for a GivenPose take "
             "GeneralizedAlpha or EnergyMomentum"
@@ -277,9 +277,9 @@ def _check_forces(system: RodMotion) -> None:
 
 
 def _fixed(system: RodMotion, zero: Function, separate: bool) -> tuple[EssentialValues, ...]:
-    if system.given is None:
+    if system.held is None:
         return ()
-    (dofs,) = system.given.dofs
+    (dofs,) = system.held.dofs
     if not separate:
         # A condition on some directions of space is none on components in the body frame.
         for node in set(dofs // 6):

@@ -1,6 +1,7 @@
 """Second-order motions, on vector spaces and Lie groups: configuration, velocity, balance of forces.
 
-What such a motion answers (with its conditions, and what is held of it), and those that a user
-states by a residual or as rigid bodies. Rods are motions too: :mod:`fdgeom.beams`. Accelerations at
-the start and predictors belong to the steppers.
+What such a motion answers (`Motion`, with its `Condition` and what is `Held` of it), those that a
+user states by a residual or as rigid bodies, and what every method asks of all of them: the unknown
+of a solve, and the accelerations that belong to a state. Rods are motions too: :mod:`fdgeom.beams`.
+How time is discretised belongs to the steppers.
 """

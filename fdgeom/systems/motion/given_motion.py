@@ -11,9 +11,11 @@ from ufl.core.expr import Expr
 
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.derived import Sources
+from fdgeom.systems.motion.held import Held
+from fdgeom.systems.motion.motion import Motion
 
 
-class GivenMotion:
+class GivenMotion(Held):
     """Degrees of freedom that follow q = g(t), and so v = ġ and v̇ = g̈ by automatic differentiation.
 
     Parameters
@@ -21,17 +23,13 @@ class GivenMotion:
     bcs : callable or sequence of DirichletBC
         ``bcs(t)`` gives DirichletBCs on the space of q (or parts of it) whose values are UFL
         expressions of the time t. A sequence holds q at values that do not change.
-    space : FunctionSpace
-        The space of q.
-    time : Constant
-        The time that the values are read at.
+    motion : Motion
+        What moves; it has one part, q.
 
     Attributes
     ----------
-    q, v, a : Function
+    q : Function
         The given values, after :meth:`update`; zero elsewhere.
-    moves : bool
-        Whether they change in time.
 
     Raises
     ------
@@ -39,9 +37,10 @@ class GivenMotion:
         If something else than DirichletBCs on the space of q is given.
     """
 
-    def __init__(self, bcs, space, time: Constant) -> None:
-        self.q, self.v, self.a = (Function(space) for _ in range(3))
-        symbol = ufl.variable(time)
+    def __init__(self, bcs, motion: Motion) -> None:
+        self._motion, space = motion, motion.configuration[0].function_space()
+        self.q, self.v, self.a, self.increment = (Function(space) for _ in range(4))
+        symbol = ufl.variable(motion.time)
         if callable(bcs) and not isinstance(bcs, DirichletBC):
             bcs = bcs(symbol)
         bcs = tuple(bcs) if isinstance(bcs, list | tuple) else (bcs,)
@@ -59,6 +58,8 @@ class GivenMotion:
         self.dofs = self._find(bcs, space)
         self._values = tuple(value for value in values if isinstance(value, Expr))
         self._read = Sources(*self._values)
+        (q,) = motion.configuration
+        self._shifts = list(zip(fields(self.increment), fields(self.q), fields(q), strict=True))
         self.update()
 
     def expressions(self) -> tuple[Expr, ...]:
@@ -74,13 +75,32 @@ class GivenMotion:
         return [np.flatnonzero(field.array.reshape(-1)) for field in fields(mark)]
 
     def update(self) -> None:
-        """Evaluate the given values at the present time, if they or what they are made of changed."""
-        if not self._read.changed():
-            return
-        self._read.take()
-        for target, group in self._groups:
-            for value in group:
-                value.apply(target)
+        """Evaluate what is given, at the motion's time and from its present configuration.
+
+        The values are evaluated where they or what they are made of have changed.
+        """
+        if self._read.changed():
+            self._read.take()
+            for target, group in self._groups:
+                for value in group:
+                    value.apply(target)
+        for (shift, wanted, now), dofs in zip(self._shifts, self.dofs, strict=True):
+            now.update_ghosts()
+            values = wanted.array.reshape(-1)[dofs] - now.array.reshape(-1)[dofs]
+            shift.array.reshape(-1)[dofs] = values
+            shift.written(ghosts_too=True)
+
+    def put(self) -> None:
+        """Set the given configuration and velocity in the motion."""
+        self.update()
+        (q,) = self._motion.configuration
+        for target, source in ((q, self.q), (self._motion.v, self.v)):
+            for t, s, dofs in zip(fields(target), fields(source), self.dofs, strict=True):
+                t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
+                t.written()
+
+    def check_start(self) -> None:
+        """Nothing contradicts: the start is put there."""
 
 
 class _Value:

@@ -6,14 +6,21 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
 import ufl
-from firedrake import Constant, Function, TestFunction, TrialFunction, derivative
-from ufl.algorithms import expand_derivatives, replace
+from firedrake import Constant, Function, TestFunction, derivative
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.forms import depends_on, tidy
-from fdgeom.systems.constrained.constraint import Constraint
+from fdgeom.forms import tidy
+from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers.held_snes import HeldSNES, defaults
+from fdgeom.solvers.numerics import Numerics
+from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers.saddle import saddle_defaults
+from fdgeom.solvers.settled import Settled
+from fdgeom.solvers.structure import is_local
 from fdgeom.systems.mechanical import MechanicalSystem
+from fdgeom.systems.motion.condition import Condition
+from fdgeom.systems.motion.held import Held
 
 
 class Motion(MechanicalSystem):
@@ -21,8 +28,9 @@ class Motion(MechanicalSystem):
 
         ġ = g v̂,   r(g, v, v̇, t) + B(g)ᵀλ = 0,   Φ(g) = 0,   B δ = DΦ(g)[g δ̂].
 
-    A subclass says how an increment moves the configuration (:meth:`moved`), what the balance r is
-    (:meth:`balance`) and, on a group, what the bracket is.
+    A subclass says how an increment moves the configuration (:meth:`moved`, :meth:`displace`), how
+    what depends on it changes then (:meth:`rate`), what the balance r is (:meth:`balance`) and, on
+    a group, what the bracket is.
 
     Parameters
     ----------
@@ -30,12 +38,14 @@ class Motion(MechanicalSystem):
         The parts of g by name, such as ``{"position": x, "orientation": q}``.
     v : Function
         Velocity; its space is that of the increments too.
-    constraint : callable, optional
-        ``constraint(λ)`` gives the form ∫ λ·Φ(g), linear in λ.
-    multiplier : Function, optional
-        λ.
+    condition : callable, optional
+        ``condition(motion)`` makes the conditions Φ.
+    held : callable, optional
+        ``held(motion)`` makes what says which degrees of freedom are given.
     coordinates : Function, optional
         Where in space the nodes are, for output.
+    time : Constant, optional
+        The time that :meth:`balance` reads, if it is there already.
 
     Attributes
     ----------
@@ -47,37 +57,47 @@ class Motion(MechanicalSystem):
         The acceleration that a generalized-α method carries along: near v̇ at a shifted time.
     time : Constant
         The time that :meth:`balance` reads.
+    constraint : Condition or None
+        The conditions Φ.
+    multiplier : Function or None
+        λ.
+    held : Held or None
+        The degrees of freedom that are given.
     """
+
+    #: Capabilities that methods ask for: "jerk", an acceleration whose rate means something, as it
+    #: does not where stiff directions make it huge; "normal", a velocity off the constraint that is
+    #: proportional to the square of the step.
+    can: frozenset[str] = frozenset({"jerk", "normal"})
 
     def __init__(
         self,
         configuration: Mapping[str, Function],
         v: Function,
         *,
-        constraint: Callable | None = None,
-        multiplier: Function | None = None,
+        condition: Callable[[Motion], Condition] | None = None,
+        held: Callable[[Motion], Held] | None = None,
         coordinates: Function | None = None,
+        time: Constant | None = None,
     ) -> None:
         for name, value in {**configuration, "v": v}.items():
             if not isinstance(value, Function):
                 raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
         if any(v is f for f in configuration.values()):
             raise ValueError("v must be a function of its own")
-        if (constraint is None) != (multiplier is None):
-            raise ValueError("give constraint and multiplier together, or neither")
         super().__init__(next(iter(configuration.values())), coordinates)
         self.names = tuple(configuration)
         self.configuration = tuple(configuration.values())
         self.v, self.space = v, v.function_space()
         self.acceleration = Function(self.space, name="acceleration")
         self.algorithmic = Function(self.space, name="algorithmic acceleration")
-        self.time = Constant(0.0, name="time")
-        #: No degree of freedom is held at rest; see ``given`` for those whose motion is given.
-        self.fixed, self.given = (), None
-        self._zero = Function(self.space, name="increment")
-        self.multiplier, self.constraint = multiplier, None
-        if multiplier is not None:
-            self.constraint = MotionConstraint(self, constraint, multiplier)
+        self.time = Constant(0.0, name="time") if time is None else time
+        #: No degree of freedom is held at rest; see ``held`` for those whose motion is given.
+        self.fixed = ()
+        self._displacements: dict[Function, list[PointwiseUpdate]] = {}
+        self.constraint = None if condition is None else condition(self)
+        self.multiplier = None if condition is None else self.constraint.multiplier
+        self.held = None if held is None else held(self)
 
     # --- what a subclass says --------------------------------------------------------------------
     @abstractmethod
@@ -88,9 +108,25 @@ class Motion(MechanicalSystem):
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
         """⟨r(g, v, v̇, t), test⟩ without the force of the constraint."""
 
+    def displacements(self, increment: Sequence[Expr]) -> list[dict[Function, Expr]]:
+        """What moves the configuration by an increment, given part by part of its space.
+
+        A group of assignments for each part.
+        """
+        (whole,) = increment
+        return [dict(zip(self.configuration, self.moved(whole), strict=True))]
+
     def displace(self, increment: Function) -> None:
         """Move the configuration by an increment, in place."""
-        raise NotImplementedError
+        if increment not in self._displacements:
+            groups = self.displacements(pieces(increment))
+            self._displacements[increment] = [PointwiseUpdate(group) for group in groups]
+        for update in self._displacements[increment]:
+            update.apply()
+
+    @abstractmethod
+    def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
+        """d/ds f(g ∘ retraction(s direction)) at s = 0, of a form f(g) of the configuration."""
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
         """[a, b] of two velocities; zero on a vector space."""
@@ -100,12 +136,6 @@ class Motion(MechanicalSystem):
     def velocity(self) -> Expr:
         """The velocity, a function."""
         return self.v
-
-    def along(self, form: Form, direction: Expr) -> Form:
-        """d/dε of a form of the present configuration g as g moves to g ∘ retraction(ε direction)."""
-        moved = dict(zip(self.configuration, self.moved(self._zero), strict=True))
-        form = tidy(derivative(replace(expand_derivatives(form), moved), self._zero, direction))
-        return tidy(replace(form, {self._zero: ufl.zero(self.space.value_shape)}))
 
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """dr/dv̇ at the present state: the mass matrix."""
@@ -120,8 +150,8 @@ class Motion(MechanicalSystem):
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
         state = self.configuration, self.v, self.acceleration, self.time
-        given = () if self.given is None else self.given.expressions()
-        return (self.balance(*state, TestFunction(self.space)), *super().all_forms(), *given)
+        held = () if self.held is None else self.held.expressions()
+        return (self.balance(*state, TestFunction(self.space)), *super().all_forms(), *held)
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""
@@ -147,40 +177,53 @@ class Motion(MechanicalSystem):
         """Tell the system the time at the end of the coming step."""
         self.time.assign(t)
 
+    @property
+    def is_in_cells(self) -> bool:
+        """Whether all unknowns have one value in each cell (DG0), scalars or vectors; none is given."""
+        spaces = [self.space] if self.constraint is None else [self.space, self.constraint.space]
+        return self.held is None and all(
+            len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
+        )
+
+    @property
+    def joins_multiplier(self) -> bool:
+        """Whether increment and multiplier are best one vector at each node of an unknown."""
+        return self.is_in_cells
+
+    def solver_defaults(self, unknown) -> tuple[Callable, Callable]:
+        """How the equations of a step are solved, unless the user says otherwise.
+
+        Parameters
+        ----------
+        unknown : NodalUnknown
+            What they are solved for.
+
+        Returns
+        -------
+        callable, callable
+            ``numerics(residual, function)`` gives :class:`Numerics`, and ``run(solver)`` solves from
+            the guess that the unknown holds.
+        """
+        return self._numerics, HeldSNES.solve
+
+    def _numerics(self, residual: Form, function: Function) -> Numerics:
+        local = is_local(residual, function)
+        if self.constraint is None or local:
+            options = defaults(residual, function, local)
+        else:
+            options = saddle_defaults(residual, function)
+        if local and options["snes_type"] == "newtonls":
+            # The matrix takes ten times as long as the residual, and hardly changes in a step.
+            options["snes_lag_jacobian"] = 4
+        return Numerics(options, Settled(), kept=True)
+
+    def accelerated(self, belong: Callable[[], bool]) -> None:
+        """Note that acceleration and multiplier are those of the state while ``belong()`` says so."""
+
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
         self._check_finite()
+        if self.held is not None:
+            self.held.check_start()
         if self.constraint is not None:
-            test, trial = TestFunction(self.space), TrialFunction(self.space)
-            self.constraint.check(self.v, self.inertia(test, trial), self.fixed)
-
-
-class MotionConstraint(Constraint):
-    """A holonomic constraint on the configuration of a :class:`Motion`."""
-
-    def __init__(self, motion: Motion, functional: Callable, multiplier) -> None:
-        self._motion = motion
-        forbidden = {motion.v: "depends on the velocity v, so it is not holonomic"}
-        super().__init__(motion.configuration[0], functional, multiplier, forbidden)
-
-    def _tangent(self, q: Function):
-        return self._motion.space
-
-    def _depends(self, form: Form) -> bool:
-        return any(depends_on(form, f) for f in self._motion.configuration)
-
-    def _along(self, form: Form, direction: Expr) -> Form:
-        return self._motion.along(form, direction)
-
-    def _at(self, form: Form, mapping: dict, at: Sequence[Expr] | None) -> Form:
-        if at is not None:
-            mapping = {**mapping, **dict(zip(self._motion.configuration, at, strict=True))}
-        return tidy(replace(form, mapping))
-
-    def value(self, test: Expr, at: Sequence[Expr] | None = None) -> Form:
-        """∫ ν·Φ(g) at a configuration, the present one by default."""
-        return self._at(self._form, {self.test: test}, at)
-
-    def slope(self, test: Expr, direction: Expr, at: Sequence[Expr] | None = None) -> Form:
-        """∫ ν·B(g)w: with ν = λ the work of the constraint's force, with w = v the rate of Φ."""
-        return self._at(self._slope, {self.test: test, self._direction: direction}, at)
+            self.constraint.check_start()

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from firedrake import Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, tidy
 from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
-
-if TYPE_CHECKING:
-    from fdgeom.systems.motion.motion import Motion
+from fdgeom.systems.motion.motion import Motion
 
 
 class MotionProjection:
@@ -35,7 +31,7 @@ class MotionProjection:
         self._to_place = _solver(
             motion.inertia(test, d)
             - constraint.slope(mu, test)
-            + constraint.value(nu, at=motion.moved(d)),
+            + constraint.value(nu, motion.moved(d)),
             self._place,
         )
         w, mu = split(self._velocity)

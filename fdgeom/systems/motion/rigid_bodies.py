@@ -15,11 +15,11 @@ from fdgeom.forms import check_functional, depends_on, tidy
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.lie.operands import halves, join
-from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.body_inertia import body_inertia, body_mass
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.motion_projection import MotionProjection
+from fdgeom.systems.motion.user_condition import stated
 from fdgeom.taping import not_taped
 from fdgeom.words import brief, shown
 
@@ -113,10 +113,9 @@ class RigidBodies(Motion):
             _check_space("multiplier", multiplier, None, orientation)
         self._inertia = body_inertia(inertia, orientation)
         self._mass = body_mass(mass, orientation, needed=position is not None)
-        super().__init__(parts, velocity, constraint=constraint, multiplier=multiplier)
+        super().__init__(parts, velocity, condition=stated(constraint, multiplier))
         self._potential = self._checked_potential(potential)
         self._force = self._checked_force(force)
-        self._displacements: dict[Function, PointwiseUpdate] = {}
 
     def _checked_potential(self, potential) -> Form | None:
         if potential is None:
@@ -154,10 +153,10 @@ class RigidBodies(Motion):
         at = self.configuration if configuration is None else configuration
         return self.group.retract(tuple(at), increment)
 
-    def along(self, form: Form, direction: Expr) -> Form:
-        """d/dε of a form of the present configuration g as g moves to g ∘ retraction(ε direction)."""
+    def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
+        """d/ds f(g ∘ retraction(s direction)) at s = 0."""
+        form, slope = f(self.configuration), Form([])
         rates = self.group.rate(self.configuration, direction)
-        slope = Form([])
         for part, rate in zip(self.configuration, rates, strict=True):
             symbol = Function(part.function_space())
             slope += replace(tidy(derivative(form, part, symbol)), {symbol: rate})
@@ -183,18 +182,10 @@ class RigidBodies(Motion):
         form = ufl.dot(inertial, test) * dx
         if self._potential is not None:
             symbol = Function(self.space)
-            slope = self.along(self._potential, symbol)
+            slope = self.rate(lambda g: self._potential, symbol)
             there = dict(zip(self.configuration, configuration, strict=True))
             form += replace(slope, {symbol: test, **there})
         return form
-
-    def displace(self, increment: Function) -> None:
-        """Move the configuration by an increment, in place."""
-        if increment not in self._displacements:
-            moved = self.moved(increment)
-            update = PointwiseUpdate(dict(zip(self.configuration, moved, strict=True)))
-            self._displacements[increment] = update
-        self._displacements[increment].apply()
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import check_functional, is_zero, tidy
-from fdgeom.solvers.data import fields
+from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.motion.given_motion import GivenMotion
 from fdgeom.systems.motion.motion import Motion
+from fdgeom.systems.motion.user_condition import stated
 from fdgeom.words import brief
 
 
@@ -74,7 +76,11 @@ class SecondOrderSystem(Motion):
             )
         self._residual = residual
         super().__init__(
-            {"q": q}, v, constraint=constraint, multiplier=multiplier, coordinates=coordinates
+            {"q": q},
+            v,
+            condition=stated(constraint, multiplier),
+            held=partial(GivenMotion, bcs) if callable(bcs) or bcs else None,
+            coordinates=coordinates,
         )
         if q.function_space() != self.space:
             raise ValueError("v must be a function of the space of q")
@@ -82,8 +88,6 @@ class SecondOrderSystem(Motion):
             raise ValueError("q must not be of a mixed space where there is a constraint")
         self._energy = None if energy is None else check_functional("energy", energy, 0)
         self._check_residual()
-        if callable(bcs) or bcs:
-            self.given = GivenMotion(bcs, self.space, self.time)
 
     def _check_residual(self) -> None:
         try:
@@ -116,17 +120,13 @@ class SecondOrderSystem(Motion):
         (q,) = configuration
         return self._residual(q, v, a, t, test)
 
-    def along(self, form: Form, direction: Expr) -> Form:
-        """d/dε of a form as q moves to q + ε direction."""
-        return tidy(derivative(form, self.q, direction))
+    def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
+        """d/ds f(q + s direction) at s = 0."""
+        return tidy(derivative(f(self.configuration), self.q, direction))
 
-    def displace(self, increment: Function) -> None:
-        """Add an increment to q."""
-        for q, d in zip(fields(self.q), fields(increment), strict=True):
-            d.update_ghosts()
-            q.update_ghosts()
-            q.array[...] += d.array
-            q.written(ghosts_too=True)
+    def displacements(self, increment: Sequence[Expr]) -> list[dict[Function, Expr]]:
+        """q + increment, part by part."""
+        return [{q: q + d} for q, d in zip(pieces(self.q), increment, strict=True)]
 
     # --- what the recording reads ----------------------------------------------------------------
     def energies(self) -> dict[str, Form]:

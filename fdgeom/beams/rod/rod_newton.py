@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from fdgeom.beams.rod.nodal_unknown import RodUnknown
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.settled import Settled
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 class RodNewton:
@@ -29,14 +29,14 @@ class RodNewton:
 
     Parameters
     ----------
-    unknown : RodUnknown
+    unknown : NodalUnknown
         Holds the first guess; the multipliers are the same in the other.
     settled : Settled, optional
         The test of convergence, which ends an attempt that does not contract. Without it the guess
         of the smaller residual is the first, which takes an evaluation for each.
     """
 
-    def __init__(self, unknown: RodUnknown, settled: Settled | None = None) -> None:
+    def __init__(self, unknown: NodalUnknown, settled: Settled | None = None) -> None:
         self._unknown, self._settled = unknown, settled
 
     def solve(self, solver: HeldSNES) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 from firedrake import Function
 
-from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.solvers.banded import banded
 from fdgeom.solvers.numerics import Numerics
+from fdgeom.solvers.saddle import banded
 from fdgeom.solvers.settled import Settled
+from fdgeom.systems.motion.motion import Motion
 
 # Of the increment's norm: the next update would be below round-off.
 _LAST = 1e-9
@@ -19,13 +19,13 @@ _UNNOTICED = 1e-13
 _EPSILON = float(np.finfo(float).eps)
 
 
-def rod_numerics(motion: RodMotion) -> Numerics:
+def rod_numerics(motion: Motion) -> Numerics:
     """Newton with an LU of everything, without pivoting in the order of the nodes.
 
     The iteration ends by the size of the updates (:class:`Settled`): the residual ends at
     EA ε |x|/h, which is not small.
     """
-    size = _norm_of(motion.position)
+    size = _norm_of(motion.configuration[0])
     settled = Settled(size, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0)
     return Numerics(_options(motion.comm), settled)
 

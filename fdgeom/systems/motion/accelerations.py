@@ -1,0 +1,205 @@
+"""Accelerations and multipliers that belong to a configuration and a velocity, and their rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from firedrake import Constant, Form, Function, FunctionSpace, derivative
+from ufl.algorithms import replace
+from ufl.core.expr import Expr
+
+from fdgeom.forms import copy_into, is_affine, tidy
+from fdgeom.solvers.data import fields
+from fdgeom.solvers.held_snes import SolveFailed, defaults
+from fdgeom.solvers.saddle import SaddleSNES, banded, saddle_defaults
+from fdgeom.systems.motion.motion import Motion
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+
+
+class Accelerations:
+    """v̇ and λ of a motion: from its equations and the derivatives of Φ(g) = 0 in time,
+
+        r(g, v, v̇, t) + B(g)ᵀλ = 0,   B v̇ + Ḃ v = 0,
+
+    and one more derivative gives v̈ and λ̇.
+
+    Parameters
+    ----------
+    motion : Motion
+        What moves.
+    acceleration, multiplier : Function, optional
+        Where v̇ and λ go, if not to those of the motion.
+
+    Attributes
+    ----------
+    jerk : Function
+        v̈, after :meth:`solve_jerk`.
+    """
+
+    def __init__(
+        self,
+        motion: Motion,
+        acceleration: Function | None = None,
+        multiplier: Function | None = None,
+    ) -> None:
+        self._motion = motion
+        self._acceleration = motion.acceleration if acceleration is None else acceleration
+        self._multiplier = motion.multiplier if multiplier is None else multiplier
+        self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
+        self.jerk = Function(motion.space, name="jerk")
+        self._change = Function(motion.space, name="change")
+
+    def solve(self) -> None:
+        """Set v̇ and λ from the configuration and the velocity, at the motion's time.
+
+        Raises
+        ------
+        ValueError
+            If they cannot be found: the mass is singular, or Newton's iteration does not end.
+        """
+        held = self._motion.held
+        if held is not None:
+            held.update()
+        unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
+        if not solver.snes.getIterationNumber():
+            with _explained():
+                _check_regular(solver)
+        unknown.copy_into(self._acceleration, self._multiplier)
+
+    def solve_jerk(self) -> None:
+        """Set :attr:`jerk` from the state with its acceleration and multiplier.
+
+        Raises
+        ------
+        ValueError
+            If it means nothing for the motion.
+        """
+        if "jerk" not in self._motion.can:
+            raise ValueError(
+                "start: beams begin with 'default'; a consistent start needs the rate of the "
+                "acceleration, which the stiff directions of a beam make huge"
+            )
+        unknown, _ = self._solved("the rate of the acceleration", self._rate)
+        unknown.copy_into(self.jerk)
+
+    def solve_normal(self, change: Function) -> None:
+        """Replace a change of the velocity by its part normal to the conditions.
+
+        It becomes M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B of it.
+        """
+        copy_into(self._change, change)
+        # Once: the change may be round-off of the velocity, which no second step makes smaller.
+        unknown, _ = self._solved("the velocity at the start", self._normal, refined=False)
+        unknown.copy_into(change)
+
+    def _solved(
+        self, name: str, equations: Callable, held: Function | None = None, refined: bool = True
+    ) -> tuple[NodalUnknown, SaddleSNES]:
+        """Solve from zero; ``refined``: linear equations by two of Newton's steps."""
+        if name not in self._made:
+            self._made[name] = self._make(name, equations, refined)
+        unknown, solver = self._made[name]
+        for field in fields(unknown.function):
+            field.array[...] = 0.0
+            field.written(ghosts_too=True)
+        unknown.hold(held)
+        with _explained():
+            solver.solve()
+        return unknown, solver
+
+    def _make(self, name: str, equations: Callable, refined: bool):
+        unknown = NodalUnknown(self._motion, name)
+        function = unknown.function
+        residual = equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu)
+        residual = tidy(residual)
+        if unknown.multiplier is None or unknown.is_joined:
+            options = defaults(residual, function, local=False)
+            # In the order of the nodes no multiplier comes before what it acts on.
+            options |= banded(function.comm) if unknown.is_joined else {}
+        else:
+            options = saddle_defaults(residual, function)
+        if refined and is_affine(residual, function):
+            # Newton's second step refines the first, and notices a matrix that is singular.
+            options |= {
+                "snes_type": "newtonls",
+                "snes_rtol": 1e-13,
+                "snes_linesearch_type": "basic",
+            }
+        essential = unknown.essential
+        return unknown, SaddleSNES(
+            residual, function, essential=essential, options=options, name=name
+        )
+
+    # --- the equations -----------------------------------------------------------------------------
+    def _balance(self, a: Expr, multiplier: Expr | None, test: Expr, nu: Expr | None) -> Form:
+        motion, condition = self._motion, self._motion.constraint
+        form = motion.balance(motion.configuration, motion.v, a, motion.time, test)
+        if condition is not None:
+            form += condition.slope(multiplier, test)
+            form += condition.turning(nu, motion.v) + condition.slope(nu, a)
+        return form
+
+    def _rate(self, jerk: Expr, multiplier: Expr | None, test: Expr, nu: Expr | None) -> Form:
+        """d/dt of :meth:`_balance`, as everything moves."""
+        motion, condition = self._motion, self._motion.constraint
+        v, a, time = motion.v, motion.acceleration, motion.time
+        # The time as a coefficient, so that UFL can differentiate by it.
+        clock = Function(FunctionSpace(motion.mesh, "DG", 0), name="time")
+
+        def balance(g) -> Form:
+            form = motion.balance(g, v, a, clock, test)
+            return form if condition is None else form + condition.slope(motion.multiplier, test, g)
+
+        total = self._moving(balance, jerk)
+        total += derivative(balance(motion.configuration), clock, Constant(1.0))
+        if condition is not None:
+            total += condition.slope(multiplier, test)
+            total += self._moving(
+                lambda g: condition.turning(nu, v, g) + condition.slope(nu, a, g), jerk
+            )
+        return replace(tidy(total), {clock: time})
+
+    def _moving(self, f: Callable, jerk: Expr) -> Form:
+        """d/dt of a form f(g) of g, v and v̇."""
+        motion = self._motion
+        v, a, form = motion.v, motion.acceleration, f(motion.configuration)
+        return motion.rate(f, v) + derivative(form, v, a) + derivative(form, a, jerk)
+
+    def _normal(self, change: Expr, multiplier: Expr, test: Expr, nu: Expr) -> Form:
+        motion, condition = self._motion, self._motion.constraint
+        return (
+            motion.inertia(test, change)
+            + condition.slope(multiplier, test)
+            + condition.slope(nu, change - self._change)
+        )
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What a failure says of the start."""
+    try:
+        yield
+    except SolveFailed as failure:
+        raise ValueError(
+            f"system: no acceleration belongs to this start: {failure}. The residual must "
+            "determine it: is the mass (the derivative of the residual by a) regular, and is the "
+            "state finite?"
+        ) from failure
+
+
+def _check_regular(solver: SaddleSNES) -> None:
+    """Solve with the matrix of a solver that had nothing to do, as at rest: it may be singular."""
+    snes, x = solver.snes, solver.snes.getSolution()
+    matrix, _ = snes.getJacobian()[:2]
+    snes.computeJacobian(x, matrix)
+    ones, product, found = (x.duplicate() for _ in range(3))
+    ones.set(1.0)
+    matrix.mult(ones, product)
+    ksp = snes.getKSP()
+    ksp.setOperators(matrix)
+    ksp.solve(product, found)
+    found.axpy(-1.0, ones)
+    # Far above what round-off makes of any matrix that is good for a solve.
+    if ksp.getConvergedReason() < 0 or not found.norm() < 1e-3 * ones.norm():
+        raise SolveFailed(f"{solver.name}: its matrix is singular")

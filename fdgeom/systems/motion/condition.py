@@ -1,0 +1,60 @@
+"""What a motion asks of its conditions Φ(g) = 0: those a user states, and those of joints."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Function
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+
+class Condition(ABC):
+    """Conditions Φ(g) = 0 with a multiplier λ each, as forms that are linear in ν.
+
+    Every form takes the configuration g that it is meant at, the present one by default.
+
+    Attributes
+    ----------
+    multiplier : Function
+        λ.
+    space : FunctionSpace
+        Of λ and ν.
+    idle : numpy.ndarray of int
+        Degrees of freedom of that space that belong to no condition: indices into its flat local
+        values.
+    """
+
+    multiplier: Function
+    space: object
+    idle: np.ndarray = np.array([], dtype=int)
+
+    @abstractmethod
+    def value(self, nu: Expr, g: Sequence[Expr] | None = None) -> Form:
+        """ν·Φ(g)."""
+
+    @abstractmethod
+    def slope(self, nu: Expr, w: Expr, g: Sequence[Expr] | None = None) -> Form:
+        """ν·B(g)w: with ν = λ the work of the conditions' forces, with w = v the rate of Φ."""
+
+    @abstractmethod
+    def turning(self, nu: Expr, v: Expr, g: Sequence[Expr] | None = None) -> Form:
+        """ν·Ḃv: the second derivative of Φ in time along a motion of the constant velocity v."""
+
+    @abstractmethod
+    def forms(self) -> tuple[Form, ...]:
+        """What states it, beside its rate."""
+
+    @abstractmethod
+    def defect(self) -> float:
+        """How far Φ is from zero."""
+
+    @abstractmethod
+    def rate(self, velocity: Expr | None = None) -> float:
+        """How far dΦ/dt is from zero, at the motion's velocity by default."""
+
+    @abstractmethod
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the start contradicts the conditions, or they one another."""

@@ -1,0 +1,48 @@
+"""What a motion asks of the degrees of freedom that are held, or moved in a prescribed way."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from firedrake import Function
+from ufl.core.expr import Expr
+
+
+class Held(ABC):
+    """Degrees of freedom of a motion that are given.
+
+    Attributes
+    ----------
+    dofs : list of numpy.ndarray of int
+        They, for each part of the space of the velocity: indices into its flat local values.
+    moves : bool
+        Whether some of them change in time.
+    increment : Function
+        After :meth:`update`: what takes them from where they are to where they should be at the
+        motion's time, as an increment of the configuration; zero elsewhere.
+    v, a : Function
+        After :meth:`update`: the velocity and the acceleration there; zero elsewhere.
+    """
+
+    dofs: list[np.ndarray]
+    moves: bool
+    increment: Function
+    v: Function
+    a: Function
+
+    @abstractmethod
+    def expressions(self) -> tuple[Expr, ...]:
+        """What is given, where that is no numbers."""
+
+    @abstractmethod
+    def update(self) -> None:
+        """Evaluate what is given, at the motion's time and from its present configuration."""
+
+    @abstractmethod
+    def put(self) -> None:
+        """Set the given configuration and velocity in the motion."""
+
+    @abstractmethod
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the start contradicts what is given."""

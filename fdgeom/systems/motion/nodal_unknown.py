@@ -1,0 +1,148 @@
+"""The unknown of solves for a motion: an increment (or a velocity, an acceleration) and multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace, split
+from ufl.core.expr import Expr
+
+from fdgeom.forms import copy_into, flatten
+from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers.data import Field, fields
+from fdgeom.solvers.essential import GivenValues
+from fdgeom.systems.motion.motion import Motion
+
+
+class NodalUnknown:
+    """A vector of the motion's space and the multiplier of its conditions as one unknown.
+
+    Where the motion says so (:attr:`Motion.joins_multiplier`) they are one vector at each node: then
+    equations of cells are seen to be local, and those along rods have a narrow band. Else they are
+    the parts of a mixed function.
+
+    Parameters
+    ----------
+    motion : Motion
+        What moves.
+    name : str
+        What to call the function.
+
+    Attributes
+    ----------
+    function : Function
+        What a solver solves for.
+    vector, test : UFL expressions
+        The vector and its test function, for forms.
+    multiplier, nu : UFL expressions or None
+        The multiplier and its test function, if there are conditions.
+    field : Field
+        The values at the nodes, ghosts included, of an unknown that is not mixed.
+    vectors, multipliers : numpy.ndarray
+        Views of these: the components of the vector, and of the multiplier.
+    essential : list of GivenValues
+        The degrees of freedom that the motion holds, see :meth:`hold`, and those of multipliers that
+        belong to no condition.
+    """
+
+    def __init__(self, motion: Motion, name: str = "increment") -> None:
+        condition, space = motion.constraint, motion.space
+        self.multiplier = self.nu = None
+        self._shapes = [space.value_shape]
+        self.is_joined = condition is not None and motion.joins_multiplier
+        if condition is None:
+            self.function = Function(space, name=name)
+            self.vector, self.test = self.function, TestFunction(space)
+        elif self.is_joined:
+            self._shapes.append(condition.space.value_shape)
+            element = space.ufl_element()
+            scalar = element.sub_elements[0] if space.value_shape else element
+            whole = VectorFunctionSpace(motion.mesh, scalar, dim=sum(map(_size, self._shapes)))
+            self.function = Function(whole, name=name)
+            self.vector, self.multiplier = self._cut(self.function)
+            self.test, self.nu = self._cut(TestFunction(whole))
+        else:
+            whole = space * condition.space
+            self.function = Function(whole, name=name)
+            self.vector, self.multiplier = split(self.function)
+            self.test, self.nu = TestFunctions(whole)
+        if len(self.function.function_space()) == 1:
+            self.field = Field(self.function)
+            values = self.field.array.reshape(-1, self.field.block)
+            size = _size(space.value_shape)
+            self.vectors, self.multipliers = values[:, :size], values[:, size:]
+        self._held = [] if motion.held is None else motion.held.dofs
+        self._given = [GivenValues(k, self._number(dofs)) for k, dofs in enumerate(self._held)]
+        self.essential = [*self._given]
+        if condition is not None and len(condition.idle):
+            part = 0 if self.is_joined else 1
+            self.essential.append(GivenValues(part, self._number(condition.idle, 1)))
+
+    def hold(self, values: Function | None) -> None:
+        """Set what the held degrees of freedom of the vector are: those of a function, or zero."""
+        parts = [None] * len(self._held) if values is None else fields(values)
+        for given, dofs, part in zip(self._given, self._held, parts, strict=True):
+            given.now = 0.0 if part is None else part.array.reshape(-1)[dofs]
+
+    def copy_into(self, vector: Function, multiplier: Function | None = None) -> None:
+        """Put the values of the vector, and those of the multiplier, into functions."""
+        targets = [vector, *([] if multiplier is None else [multiplier])]
+        if not self.is_joined:
+            parts = [part for target in targets for part in target.subfunctions]
+            for to, origin in zip(parts, self.function.subfunctions, strict=False):
+                copy_into(to, origin)
+            return
+        self.field.update_ghosts()
+        for to, values in zip(targets, (self.vectors, self.multipliers), strict=False):
+            array = to.dat.data_wo_with_halos
+            array[...] = values.reshape(array.shape)
+
+    # --- for assignments -------------------------------------------------------------------------
+    @property
+    def parts(self) -> list[Expr]:
+        """The parts of the vector's space, each at nodes of its own."""
+        if self.is_joined:
+            return [self.vector]
+        found = pieces(self.function)
+        return list(found if self.multiplier is None else found[:-1])
+
+    @property
+    def multiplier_part(self) -> Expr | None:
+        """The multiplier, at nodes of its own."""
+        joined = self.is_joined or self.multiplier is None
+        return self.multiplier if joined else self.function.subfunctions[-1]
+
+    def assignments(
+        self, function: Function, parts: Sequence[Expr], multiplier: Expr | None
+    ) -> list[dict[Function, Expr]]:
+        """What sets a function like the unknown: a group for each part of the vector, and one more.
+
+        There is one more where the multiplier has nodes of its own.
+        """
+        if self.is_joined:
+            return [{function: flatten([*parts, multiplier])}]
+        values = [*parts] if multiplier is None else [*parts, multiplier]
+        return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
+
+    # --- one vector a node -----------------------------------------------------------------------
+    def _cut(self, whole: Expr) -> list[Expr]:
+        """Scalars and vectors, one after another in a vector."""
+        found, start = [], 0
+        for shape in self._shapes:
+            entries = [whole[start + k] for k in range(_size(shape))]
+            found.append(ufl.as_vector(entries) if shape else entries[0])
+            start += len(entries)
+        return found
+
+    def _number(self, dofs: np.ndarray, part: int = 0) -> np.ndarray:
+        """Degrees of freedom of the vector or the multiplier among those of the unknown."""
+        if not self.is_joined:
+            return dofs
+        sizes = [_size(shape) for shape in self._shapes]
+        return sum(sizes) * (dofs // sizes[part]) + sum(sizes[:part]) + dofs % sizes[part]
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape, dtype=int))
