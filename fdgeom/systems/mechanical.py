@@ -31,12 +31,7 @@ class MechanicalSystem(System):
         self.q = q
         self.space = q.function_space()
         part = self.space.sub(0) if len(self.space) > 1 else self.space
-        super().__init__(part.mesh())
-        if not (coordinates is None or isinstance(coordinates, Function)):
-            raise TypeError(
-                f"coordinates must be a firedrake Function, not {type(coordinates).__name__}"
-            )
-        self._coordinates = coordinates
+        super().__init__(part.mesh(), coordinates)
 
     @abstractmethod
     def velocity(self) -> Expr:
@@ -56,14 +51,3 @@ class MechanicalSystem(System):
         if constraint is None:
             return {}
         return {"constraint": constraint.slope(constraint.test, self.velocity())}
-
-    def constraint_defect(self) -> float:
-        """Largest \\|g(q)\\|, averaged with each test function of the multiplier's space."""
-        return self.constraint.defect() if self.constraint else 0.0
-
-    def velocity_defect(self) -> float:
-        """Largest \\|Dg(q) q̇\\|, averaged in the same way."""
-        return self.constraint.rate(self.velocity()) if self.constraint else 0.0
-
-    def output_coordinates(self) -> Function | None:
-        return self._coordinates

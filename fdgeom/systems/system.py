@@ -25,13 +25,15 @@ class System(Energies, ABC):
     ----------
     mesh : firedrake.MeshGeometry
         Where its Functions live.
+    coordinates : Function, optional
+        Where in space the nodes are, for output, if elsewhere than on the mesh.
 
     Attributes
     ----------
     mesh, comm
         The mesh and its communicator.
     constraint
-        What restricts its motion; None if nothing does.
+        What restricts its motion, with ``defect()`` and ``rate(velocity)``; None if nothing does.
     clocks : tuple of Constant
         What holds the time in its forms; the steppers set it.
     symbols : tuple of Function
@@ -42,8 +44,13 @@ class System(Energies, ABC):
     clocks: tuple[Constant, ...] = ()
     symbols: tuple[Function, ...] = ()
 
-    def __init__(self, mesh) -> None:
+    def __init__(self, mesh, coordinates: Function | None = None) -> None:
+        if not (coordinates is None or isinstance(coordinates, Function)):
+            raise TypeError(
+                f"coordinates must be a firedrake Function, not {type(coordinates).__name__}"
+            )
         self.mesh, self.comm = mesh, mesh.comm
+        self._coordinates = coordinates
         # What is made once, when it is first asked for.
         self._held: dict[str, object] = {}
 
@@ -92,12 +99,12 @@ class System(Energies, ABC):
         return {}
 
     def constraint_defect(self) -> float:
-        """How far the configuration is off the constraints."""
-        return 0.0
+        """Largest \\|g(q)\\|, averaged with each test function of the multiplier's space."""
+        return self.constraint.defect() if self.constraint else 0.0
 
     def velocity_defect(self) -> float:
-        """How far the velocity is off the constraints."""
-        return 0.0
+        """Largest \\|Dg(q) q̇\\|, averaged in the same way."""
+        return self.constraint.rate(self.velocity()) if self.constraint else 0.0
 
     def _momentum_named(self, name: str) -> np.ndarray:
         key = f"number of {name}"
@@ -112,7 +119,7 @@ class System(Energies, ABC):
 
     def output_coordinates(self) -> Function | None:
         """Where in space the nodes are, if elsewhere than on the mesh."""
-        return None
+        return self._coordinates
 
     def output_cells(self) -> np.ndarray | None:
         """Which of this rank's cells are drawn; None: all."""

@@ -103,13 +103,36 @@ def test_coefficients_of_rigid_bodies():
     assert {"weight", "drag"} <= names(bodies)
 
 
+class Stiffening(fg.SectionLaw):
+    def __init__(self, c):
+        self.c = c
+
+    def energy(self, strain, stiffness):
+        return 0.5 * dot(strain, stiffness * strain) + 0.25 * self.c * strain[3] ** 4
+
+
+class Drag(fg.BodyLoad):
+    def __init__(self, c):
+        self.c = c
+
+    def work(self, rod, g, v, t, virtual):
+        return -self.c * dot(v, virtual)
+
+
 @pytest.fixture(scope="module")
 def beams():
     """A beam of everything that can be given, and what it is made of."""
     mesh = IntervalMesh(4, LENGTH)
     given = {
         name: Constant(value, name=name)
-        for name, value in (("modulus", 2e7), ("bend", 0.05), ("tip", 3.0), ("tau", 1e-3))
+        for name, value in (
+            ("modulus", 2e7),
+            ("bend", 0.05),
+            ("tip", 3.0),
+            ("tau", 1e-3),
+            ("quartic", 1e5),
+            ("drag", 0.1),
+        )
     }
     density = Function(FunctionSpace(mesh, "DG", 0), name="density").assign(DENSITY)
     swing = Constant(0.0, name="swing")
@@ -131,9 +154,11 @@ def beams():
         ),
         reference_strain=as_vector([0, given["bend"] * cos(s), 0, 0, 0, 0]),
         damping=_diagonal(viscosity),
+        law=Stiffening(given["quartic"]),
         loads=[
             fg.Gravity((0, 0, -9.81)),
             fg.Load(force=as_vector([0, given["tip"], 0]), at="right"),
+            Drag(given["drag"]),
         ],
     )
     return beam, {*given, "density", "swing"}
@@ -146,7 +171,7 @@ def _diagonal(vector):
 
 
 def test_coefficients_of_a_beam(beams):
-    """Section, shape at rest, damping, loads and given ends, through the fields sampled of them;
+    """Section, law, shape at rest, damping, loads and given ends, through the fields sampled of them;
 
     beside the field of the strain at rest, which may be set by hand, and gravity's own Constant.
     """
