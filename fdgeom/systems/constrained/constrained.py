@@ -35,9 +35,9 @@ from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
 from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.energies import named_energies
-from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.taping import not_taped
 
 # Of sums over cells; a wrong derivative is off by orders of magnitude.

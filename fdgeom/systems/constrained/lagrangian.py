@@ -12,9 +12,9 @@ from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, ti
 from fdgeom.solvers.saddle import deficiency
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.energies import named_energies
-from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.taping import not_taped
 
 

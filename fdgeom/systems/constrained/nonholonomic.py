@@ -27,9 +27,9 @@ from fdgeom.forms import (
 from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.solvers.saddle import SaddleSNES, deficiency, saddle_defaults
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.constrained.velocity_constraint import VelocityConstraint
 from fdgeom.systems.energies import named_energies
-from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.taping import not_taped
 
 

@@ -18,12 +18,12 @@ from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import saddle_defaults
 from fdgeom.solvers.settled import Settled
 from fdgeom.solvers.structure import is_local
-from fdgeom.systems.mechanical import MechanicalSystem
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
+from fdgeom.systems.system import System
 
 
-class Motion(MechanicalSystem):
+class Motion(System):
     """Base of what moves by a balance of forces, on a vector space or a Lie group:
 
         ġ = g v̂,   r(g, v, v̇, t) + B(g)ᵀλ = 0,   Φ(g) = 0,   B δ = DΦ(g)[g δ̂].
@@ -85,7 +85,7 @@ class Motion(MechanicalSystem):
                 raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
         if any(v is f for f in configuration.values()):
             raise ValueError("v must be a function of its own")
-        super().__init__(next(iter(configuration.values())), coordinates)
+        super().__init__(v.subfunctions[0].function_space().mesh(), coordinates)
         self.names = tuple(configuration)
         self.configuration = tuple(configuration.values())
         self.v, self.space = v, v.function_space()
@@ -146,12 +146,18 @@ class Motion(MechanicalSystem):
     def equations(self) -> dict[str, Form]:
         """The balance, and the rate of the constraint."""
         state = self.configuration, self.v, self.acceleration, self.time
-        return {"balance": self.balance(*state, TestFunction(self.space)), **self._condition()}
+        found = {"balance": self.balance(*state, TestFunction(self.space))}
+        if self.constraint is not None:
+            nu = TestFunction(self.constraint.space)
+            found["constraint"] = self.constraint.slope(nu, self.v)
+        return found
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
         state = self.configuration, self.v, self.acceleration, self.time
-        held = () if self.held is None else self.held.expressions()
-        return (self.balance(*state, TestFunction(self.space)), *super().all_forms(), *held)
+        found = [self.balance(*state, TestFunction(self.space)), *self.energies().values()]
+        if self.constraint is not None:
+            found += self.constraint.forms()
+        return (*found, *(() if self.held is None else self.held.expressions()))
 
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""

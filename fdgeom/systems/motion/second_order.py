@@ -74,7 +74,7 @@ class SecondOrderSystem(Motion):
                 "lambda q, v, a, t, test: (dot(a, test) + dot(q, test))*dx, not "
                 f"{type(residual).__name__}"
             )
-        self._residual = residual
+        self._residual, self.q = residual, q
         super().__init__(
             {"q": q},
             v,

@@ -1,4 +1,4 @@
-"""What systems of a configuration and a velocity share, on vector spaces and groups."""
+"""What systems that are stated by their energies share: configuration, velocity, constraint."""
 
 from __future__ import annotations
 
