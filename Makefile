@@ -1,5 +1,7 @@
 # make demo    set up everything and run the flagship demo
 # make test    set up everything and run the tests
+# make docs    set up everything and build the site into build/site (2 minutes; nothing is run again)
+# make verification   measure anew what the page of verification shows;  make gallery   its pictures
 # make setup   only set up;  make lint;  make bench;  make readme (its measured parts);  make clean
 # On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes
 # 13 to 25 minutes; after that seconds. PYTHON=... names another interpreter, ARGS=... is passed on,
@@ -14,10 +16,10 @@ VPY := .venv/bin/python
 # Test files run at once, a process each.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 
-.PHONY: help setup demo test bench readme lint format clean
+.PHONY: help setup demo test docs verification gallery bench readme lint format clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
 
 setup:
 	@PYTHON=$(PYTHON) bash .setup/setup.sh
@@ -29,6 +31,18 @@ demo: setup
 test: setup
 	@echo "Running the tests (on two cores up to an hour the first time, while forms are compiled; then some 20 minutes)"
 	@$(VPY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+docs: setup
+	@echo "Building the site into build/site; demos are not run again"
+	@$(VPY) demos/site/build.py $(ARGS)
+
+verification: setup
+	@echo "Running the tests that have numbers for the page of verification, which are kept anew"
+	@$(VPY) -m pytest --record -q $(ARGS)
+
+gallery: setup
+	@echo "Running all demos and drawing their pictures anew (half an hour; ARGS='poisson_beam four_bar' some)"
+	@$(VPY) demos/site/pictures.py $(ARGS)
 
 bench: setup
 	@echo "Measuring fdgeom beside C, NumPy and (where installed) PyElastica: about 6 minutes, ARGS=--quick 1 minute"
@@ -45,5 +59,5 @@ format: setup
 	@$(VPY) -m ruff check --fix . && $(VPY) -m ruff format .
 
 clean:
-	@rm -rf .venv .setup/log .pytest_cache .ruff_cache *.egg-info demos/*/output demos/*/*.py tests/benchmarks/output
+	@rm -rf .venv .setup/log .pytest_cache .ruff_cache *.egg-info demos/*/output $(filter-out demos/site/%,$(wildcard demos/*/*.py)) build tests/benchmarks/output
 	@echo "Removed .venv and outputs; the shared Firedrake stays in the cache folder"

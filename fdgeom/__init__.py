@@ -47,6 +47,7 @@ from fdgeom.recording import (
     resume,
     run,
     save,
+    save_scene,
     space_axes,
 )
 from fdgeom.sections import Isotropic, Orthotropic, Ply, TsaiWu, VonMises
@@ -184,6 +185,7 @@ __all__ = [
     "resume",
     "run",
     "save",
+    "save_scene",
     "sections",
     "space_axes",
     "three_root",

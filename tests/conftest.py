@@ -8,12 +8,48 @@ import sys
 import numpy as np
 import pytest
 from headers import precompiled
+from verification import recorded as records
 
 precompiled()
 # Compiling forms makes millions of objects and few cycles: the collector would take a quarter of the time.
 gc.set_threshold(100_000, 50, 50)
 # PETSc reads pytest's command line; it need not list what it did not understand.
 os.environ.setdefault("PETSC_OPTIONS", "-options_left 0")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--record", action="store_true", help="keep the numbers of the page of verification"
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """With ``--record`` only those tests run that have something to keep."""
+    if config.getoption("--record"):
+        kept = [item for item in items if "recorded" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def all_records(request):
+    """What is kept of all tests; written anew at the end, if it is asked for."""
+    writes = request.config.getoption("--record")
+    kept = records.read()
+    yield kept
+    if writes:
+        records.write(kept)
+
+
+@pytest.fixture
+def recorded(request, all_records):
+    """Takes the numbers that the page of verification shows."""
+    test = request.node.nodeid.rpartition("tests/")[2]
+    writes = request.config.getoption("--record")
+    if writes:
+        for key in [key for key in all_records if key.split(" | ")[0] == test]:
+            del all_records[key]
+    return records.Recorded(test, all_records, writes)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from firedrake import Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom import citations
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
@@ -142,6 +143,7 @@ class Beam(BeamBracket):
             strain_measure=strain_measure,
             shaped=reference_shape is not None,
         )
+        citations.cite(type(self))
         check_places(self)
         viscosity_of(self)
         self.chain = Chain(self)
@@ -297,5 +299,15 @@ class Beam(BeamBracket):
     def output_fields(self) -> dict[str, Expr]:
         return output_fields(self)
 
+    def strain_energy_density(self) -> Expr:
+        """Elastic energy per length."""
+        return 0.5 * dot(self.stress(), self.elastic_strain())
+
     def output_coordinates(self) -> Function:
         return self.position
+
+    def output_orientation(self) -> Function:
+        return self.orientation
+
+    def drawn_beams(self) -> tuple[Beam, ...]:
+        return (self,)

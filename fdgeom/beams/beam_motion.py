@@ -77,6 +77,9 @@ class BeamMotion(RodMotion):
         found = beam_parameters(self.beam)
         return found if self._measure is None else found | {"strain measure": self._measure}
 
+    def drawn_beams(self) -> tuple[Beam, ...]:
+        return (self.beam,)
+
     def functions(self) -> dict[str, Function]:
         """Everything that a step changes, by name."""
         ours, theirs = super().functions(), self.beam.functions()

@@ -5,7 +5,7 @@
 - output: `VTKOutput` (ParaView), `Snapshots` (shapes in memory), `CSVFile` (table of samples)
 - restart: `Checkpoint` (during a run), `save`, `resume`
 - pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`, `plot_section`, `plot_solid`;
-  `space_axes` for one's own
+  `save_scene` for a browser, `space_axes` for one's own
 
 Of a system it asks what :class:`fdgeom.systems.system.System` says and no more. It changes no state
 but when it resumes one.
@@ -17,6 +17,7 @@ from .history import History
 from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe, Reactions
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run
+from .scene import save_scene
 from .section_plots import plot_section, plot_solid
 from .snapshots import Snapshots
 from .space import space_axes
@@ -44,5 +45,6 @@ __all__ = [
     "resume",
     "run",
     "save",
+    "save_scene",
     "space_axes",
 ]

@@ -1,67 +1,166 @@
-"""Shapes of a beam during a run, kept in memory for pictures."""
+"""Shapes of a system during a run, kept in memory or in a file, for pictures."""
 
 from __future__ import annotations
 
-import numpy as np
-from firedrake import Function, FunctionSpace, SpatialCoordinate
+import os
+from collections.abc import Sequence
 
-from .arguments import positive_integer
+import numpy as np
+
+from .arguments import as_path, positive_integer
+from .shape_reader import ShapeReader
 
 
 class Snapshots:
-    """Node positions of a beam, in order along it, at some times: an output for `run`.
+    """Shapes at some times, in order along the system: an output for `run`.
 
     Parameters
     ----------
     every : int
         Number of steps between two snapshots; the first and the last state are always taken.
+    fields : sequence of str
+        What else is kept, by which `save_scene` colours: names of vectors among the system's
+        ``output_fields()``, such as "curvature", "moment", "force", "velocity", of which the length
+        is kept, and "strain_energy" (per length). Each is one number for each piece between two
+        neighbouring nodes.
 
     Attributes
     ----------
     times : list of float
     positions : list of numpy.ndarray, shape (nodes, 3) each
         Space frame; on rank 0 only, empty on other ranks.
+    orientations : list of numpy.ndarray, shape (nodes, 4) each
+        Unit quaternions; empty where the system has none.
+    values : dict of str to list of numpy.ndarray, shape (pieces,) each
+        The fields.
     s : numpy.ndarray, shape (nodes,)
         Mesh coordinate (arc length) of the nodes; on rank 0 only.
+    parts : list of (int, int)
+        First node of each beam, and the node behind its last one.
+    sizes : list of (float, float)
+        Sides of the rectangle that bends as each beam's section does, along its two transverse axes;
+        empty where the system has none.
+    axis : int
+        Material axis along the beams.
     closed : bool
         Whether the mesh is periodic, so that the last node is joined to the first.
     """
 
-    def __init__(self, every: int = 1) -> None:
+    def __init__(self, every: int = 1, fields: Sequence[str] = ()) -> None:
         self.every = positive_integer(every, "every")
+        if isinstance(fields, str):
+            raise ValueError(f"fields must be a sequence of names, such as [{fields!r}]")
+        self.fields = tuple(fields)
         self.times: list[float] = []
         self.positions: list[np.ndarray] = []
+        self.orientations: list[np.ndarray] = []
+        self.values: dict[str, list[np.ndarray]] = {name: [] for name in self.fields}
+        self.parts: list[tuple[int, int]] = []
+        self.sizes: list[tuple[float, float]] = []
+        self.axis, self.closed = 0, False
+        self._reader: ShapeReader | None = None
 
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
-        system = stepper.system
-        position = system.output_coordinates()
-        if position is None:
-            raise TypeError(
-                f"Snapshots needs a system with output_coordinates(), and "
-                f"{type(system).__name__} has none"
-            )
-        mesh = system.mesh
-        scalar = FunctionSpace(mesh, position.function_space().ufl_element().sub_elements[0])
-        s = Function(scalar).interpolate(SpatialCoordinate(mesh)[0])
-        gathered = mesh.comm.gather(s.dat.data_ro.copy())
-        self._system = system
-        self.closed = mesh.coordinates.function_space().finat_element.is_dg()
-        if mesh.comm.rank == 0:
-            s = np.concatenate(gathered)
-            self._order = np.argsort(s, kind="stable")
-            self.s = s[self._order]
+        self._begin(stepper.system)
+
+    def _begin(self, system) -> None:
+        self._reader = reader = ShapeReader(system, self.fields)
+        self.closed, self.axis = reader.closed, reader.axis
+        self.parts, self.sizes = reader.parts, reader.sizes
+        if reader.is_root:
+            self.s = reader.s
 
     def write(self, stepper) -> None:
         """Take one snapshot at the stepper's time."""
-        local = self._system.output_coordinates().dat.data_ro.copy()
-        gathered = self._system.mesh.comm.gather(local)
-        self.times.append(float(stepper.t))
-        if gathered is not None:
-            self.positions.append(np.concatenate(gathered)[self._order])
+        self._append(stepper.t)
+
+    def take(self, system, t: float) -> None:
+        """Take one snapshot of a system by hand: in a loop of one's own, or of an equilibrium.
+
+        Parameters
+        ----------
+        system
+            Always the same one, with a curve in space.
+        t : float
+            Time, or what counts for it, such as a load.
+        """
+        if self._reader is None or self._reader.system is not system:
+            self._begin(system)
+        self._append(t)
+
+    def _append(self, t: float) -> None:
+        shape = self._reader.read()
+        self.times.append(float(t))
+        if shape is None:
+            return
+        self.positions.append(shape.position)
+        if shape.orientation is not None:
+            self.orientations.append(shape.orientation)
+        for name, value in shape.values.items():
+            self.values[name].append(value)
 
     def close(self) -> None:
         """Nothing to close."""
 
     def __len__(self) -> int:
         return len(self.times)
+
+    # --- files -------------------------------------------------------------------------------------
+    def save(self, path: str | os.PathLike) -> None:
+        """Write all shapes to a small file (.npz), in single precision: for pictures, not for runs.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the file, which ends in .npz.
+        """
+        path = as_path(path, "path")
+        if path.suffix != ".npz":
+            raise ValueError(f"path must end in .npz, got '{path}'")
+        if not self.positions:
+            return
+        arrays = {
+            "times": np.array(self.times),
+            "s": self.s,
+            "parts": np.array(self.parts),
+            "sizes": np.array(self.sizes).reshape(-1, 2),
+            "axis": self.axis,
+            "closed": self.closed,
+            "positions": np.array(self.positions, dtype=np.float32),
+            "orientations": np.array(self.orientations, dtype=np.float32),
+        }
+        arrays |= {f"field {n}": np.array(v, dtype=np.float32) for n, v in self.values.items()}
+        np.savez_compressed(path, **arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Snapshots:
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : path-like
+            Name of the .npz file.
+
+        Raises
+        ------
+        ValueError
+            If there is no such file, or something else is in it.
+        """
+        path = as_path(path, "path")
+        try:
+            with np.load(path) as file:
+                arrays = dict(file)
+            names = [name[6:] for name in arrays if name.startswith("field ")]
+            found = cls(fields=names)
+            found.times = arrays["times"].tolist()
+            found.s, found.axis = arrays["s"], int(arrays["axis"])
+            found.closed = bool(arrays["closed"])
+            found.parts = [tuple(map(int, part)) for part in arrays["parts"]]
+            found.sizes = [tuple(map(float, size)) for size in arrays["sizes"]]
+            found.positions = list(arrays["positions"].astype(float))
+            found.orientations = list(arrays["orientations"].astype(float))
+            found.values = {n: list(arrays[f"field {n}"].astype(float)) for n in names}
+        except (OSError, KeyError, ValueError) as failure:
+            raise ValueError(f"path = '{path}' holds no snapshots: {failure}") from None
+        return found

@@ -11,6 +11,8 @@ import numpy as np
 from firedrake import Function
 from mpi4py import MPI
 
+from fdgeom import citations
+
 from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .elasticity import Regions
@@ -77,6 +79,7 @@ class DrawnSection(SectionMatrices):
     ) -> None:
         axis = check_axis(axis)
         check_mesh(mesh, degree)
+        citations.cite(type(self))
         origin = _check_origin(origin)
         self.mesh, self.degree = mesh, degree
         self.materials = check_materials(mesh, materials)

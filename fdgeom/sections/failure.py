@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fdgeom import citations
+
 from .material import check_number, check_positive
 
 
@@ -81,6 +83,7 @@ class TsaiWu(Criterion):
     interaction: float = -0.5
 
     def __post_init__(self) -> None:
+        citations.cite(type(self))
         for name in ("tensile", "compressive", "shear"):
             values = getattr(self, name)
             if np.ndim(values) != 1 or len(values) != 3:

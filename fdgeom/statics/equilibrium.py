@@ -8,6 +8,7 @@ from numbers import Integral
 import numpy as np
 from firedrake import Function, TestFunction, dot
 
+from fdgeom import citations
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.poses import check_poses
 from fdgeom.errors import LoadStepFailed
@@ -78,6 +79,7 @@ class StaticEquilibrium:
     ) -> None:
         check_beam(beam)
         self.beam = beam
+        citations.cite(type(self))
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
         check_poses(beam.position, beam.orientation)
         self._problem = EquilibriumProblem(beam)

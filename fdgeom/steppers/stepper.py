@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 
+from fdgeom import citations
 from fdgeom.call import CheckedCall
 from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
@@ -76,6 +77,7 @@ class Stepper(Method, metaclass=CheckedCall):
         compiled: bool | None = None,
     ) -> None:
         dt = positive("dt", dt)
+        citations.cite(type(self))
         self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
         wanted = wants_compiled(self._user, self._prefix, compiled)

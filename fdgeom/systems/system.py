@@ -121,6 +121,18 @@ class System(Energies, ABC):
         """Where in space the nodes are, if elsewhere than on the mesh."""
         return self._coordinates
 
+    def output_orientation(self) -> Function | None:
+        """Unit quaternions at the nodes of :meth:`output_coordinates`, if there are any."""
+        return None
+
+    def strain_energy_density(self) -> Expr | None:
+        """Elastic energy per length or volume, for drawing; none in general."""
+        return None
+
+    def drawn_beams(self) -> tuple:
+        """The beams whose sections are drawn, in the order of the nodes; none in general."""
+        return ()
+
     def output_cells(self) -> np.ndarray | None:
         """Which of this rank's cells are drawn; None: all."""
         return None

@@ -1,4 +1,4 @@
-"""What each method keeps of the paper's beam in its run of 1000 steps: the table of the README."""
+"""What each method keeps of the paper's beam in its run of 1000 steps: a table of the site."""
 
 from __future__ import annotations
 

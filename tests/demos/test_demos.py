@@ -20,23 +20,25 @@ SHORT = {
             "flight.pvd",
             "linear_momentum.png",
             "motion.gif",
+            "motion.html",
+            "motion.npz",
             "poisson.csv",
             "shapes.png",
         ],
     ),
     "flying_spaghetti": (
         ["--cells", "20", "--until", "2.5"],
-        ["flight.gif", "invariants.png", "shapes.png"],
+        ["flight.gif", "flight.html", "flight.npz", "invariants.png", "shapes.png"],
     ),
     "flexible_double_pendulum": (
         ["--until", "0.2", "--dt", "0.001"],
-        ["pendulum.gif", "shapes.png", "trajectories.png"],
+        ["pendulum.gif", "pendulum.html", "pendulum.npz", "shapes.png", "trajectories.png"],
     ),
     "four_bar": (
         ["--until", "0.5", "--cells", "4"],
-        ["forces.png", "linkage.gif", "linkage.png"],
+        ["forces.png", "linkage.gif", "linkage.html", "linkage.npz", "linkage.png"],
     ),
-    "roll_up": (["--steps", "60"], ["helix.png", "roll_up.png"]),
+    "roll_up": (["--steps", "60"], ["helix.html", "helix.npz", "helix.png", "roll_up.png"]),
     "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
     "blade_root": (
@@ -50,7 +52,7 @@ SHORT = {
     ),
     "hanging_chain": (
         ["--cells", "10", "--until", "0.2", "--largest", "100"],
-        ["chain.gif", "chain.png"],
+        ["chain.gif", "chain.html", "chain.npz", "chain.png"],
     ),
     "spherical_pendulum": (
         ["--until", "1", "--long", "20", "--copies", "10"],

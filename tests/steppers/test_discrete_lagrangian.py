@@ -57,7 +57,7 @@ def test_traits():
 
 
 @pytest.mark.parametrize("quadrature", QUADRATURES)
-def test_double_pendulum(quadrature):
+def test_double_pendulum(quadrature, recorded):
     errors = []
     for dt in (0.02, 0.01, 0.005):
         system = angles()
@@ -71,6 +71,8 @@ def test_double_pendulum(quadrature):
         assert errors[:2] == pytest.approx([3.09e-2, 7.55e-3], rel=3e-3)
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
     assert slopes[-1] == pytest.approx(2, abs=0.2)
+    words = f"double pendulum, {quadrature}"
+    recorded.order("DiscreteLagrangian", words, claimed=2, measured=slopes[-1])
 
 
 @pytest.mark.parametrize("quadrature", QUADRATURES)

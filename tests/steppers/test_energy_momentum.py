@@ -41,7 +41,7 @@ def test_against_numpy(inertia, left):
     assert gap(state(beam), expected) < 1e-13
 
 
-def test_large_steps_of_a_free_beam():
+def test_large_steps_of_a_free_beam(recorded):
     """A thousand steps a hundred times as long as a wave takes through a cell (2.1e-4)."""
     beam = papers_beam(100, end_weight=0.5)
     stepper = EnergyMomentum(beam, 2.1e-2)
@@ -58,6 +58,13 @@ def test_large_steps_of_a_free_beam():
     assert relative(beam.linear_momentum(), linear) < 1e-11
     assert relative(beam.angular_momentum(), angular) < 1e-11
     assert np.abs(beam.position.dat.data_ro).max() > 10  # it has gone far
+    for trait, off in (
+        ("energy", abs(motion.energy() / energy - 1)),
+        ("linear momentum", relative(motion.linear_momentum(), linear)),
+        ("angular momentum", relative(motion.angular_momentum(), angular)),
+    ):
+        words = "a free beam of 100 cells, 1000 steps past the fastest wave"
+        recorded.defect("EnergyMomentum", trait, words, claimed=True, measured=off, bound=1e-11)
 
 
 def test_coupled_inertia():
@@ -103,7 +110,7 @@ def test_damping_takes_what_it_dissipates():
     assert relative(beam.angular_momentum(), angular) < 1e-13
 
 
-def test_order():
+def test_order(recorded):
     beam = moving(SEPARATE)
     x, q, v = (np.array(f.dat.data_ro) for f in (beam.position, beam.orientation, beam.velocity))
     ends = []
@@ -116,13 +123,16 @@ def test_order():
     rates = np.log2(np.array(errors[:-1]) / errors[1:])
     # The reference is off by 1/64 of the last error.
     assert rates == pytest.approx([2, 2], abs=0.15)
+    recorded.order("EnergyMomentum", "free beam, pose", claimed=2, measured=rates[0])
 
 
 @pytest.mark.parametrize("inertia", ["separate", "coupled"])
-def test_symmetric(inertia):
+def test_symmetric(inertia, recorded):
     back, moved = forth_and_back(EnergyMomentum(moving(INERTIAS[inertia]), DT))
     assert moved > 0.01
     assert back < 1e-13  # round-off
+    words = f"a beam, {inertia} inertia"
+    recorded.defect("EnergyMomentum", "symmetric", words, claimed=True, measured=back, bound=1e-13)
 
 
 def test_shape_at_rest():

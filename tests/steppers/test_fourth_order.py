@@ -100,7 +100,7 @@ def driven(q=0.3, v=-0.2):
     return fg.SecondOrderSystem(residual, Function(space).assign(q), Function(space).assign(v))
 
 
-def test_order_four_nonlinear_damped_and_forced():
+def test_order_four_nonlinear_damped_and_forced(recorded):
     t, errors = 3.0, []
     exact = [
         0.3 * np.cos(t) - 0.2 * np.sin(2 * t) + 0.2 * np.sin(t),
@@ -112,10 +112,13 @@ def test_order_four_nonlinear_damped_and_forced():
         fg.HermiteSimpson(system, t / steps).advance(steps)
         errors.append(np.abs(state(system)[:, 0] - exact))
     assert orders(errors)[-1] == pytest.approx([4, 4, 4], abs=0.15)
+    for field, seen in zip(("q", "v", "v̇"), orders(errors)[-1], strict=True):
+        words = f"a driven nonlinear oscillator, {field}"
+        recorded.order("HermiteSimpson", words, claimed=4, measured=seen)
 
 
 @pytest.mark.parametrize("kappa", KAPPA)
-def test_order_four_with_a_load_linear_in_time(kappa):
+def test_order_four_with_a_load_linear_in_time(kappa, recorded):
     """q̈ + 4 q = 1 + 2t from rest: q = ¼ + t/2 - cos(2t)/4 - sin(2t)/4."""
     errors = []
     for steps in (10, 20, 40):
@@ -126,6 +129,8 @@ def test_order_four_with_a_load_linear_in_time(kappa):
         exact = 1.25 - np.cos(4) / 4 - np.sin(4) / 4
         errors.append(abs(state(system)[0, 0] - exact))
     assert orders(errors)[-1] == pytest.approx(4, abs=0.05)
+    words = f"an oscillator under a load that grows, κ = {kappa:.3g}"
+    recorded.order("FourthOrderAlpha", words, claimed=4, measured=orders(errors)[-1])
 
 
 # --- structure --------------------------------------------------------------------------------------

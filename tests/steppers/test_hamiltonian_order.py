@@ -86,11 +86,13 @@ def test_reference(exact):
 
 
 @pytest.mark.parametrize("name", ON_HENON_HEILES)
-def test_on_henon_heiles(name, exact):
+def test_on_henon_heiles(name, exact, recorded):
     cls, options, numbers = ON_HENON_HEILES[name]
     stepper = cls(henon_heiles(), 1.0, **options)
     found = errors(stepper, HENON_HEILES, 10, numbers, exact["henon_heiles"])
     assert slope(found, numbers) == pytest.approx(cls.order, abs=0.2), found
+    measured = slope(found, numbers)
+    recorded.order(name, "Hénon and Heiles", claimed=cls.order, measured=measured)
 
 
 @pytest.mark.parametrize("name", ON_MIXED)

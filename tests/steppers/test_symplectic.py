@@ -35,8 +35,10 @@ def defect(build, cls, dt, steps=1, **options):
         (fg.Composition(fg.ImplicitMidpoint, 4), {}),
     ],
 )
-def test_symplectic(cls, options):
-    assert defect(mixed, cls, 0.2, steps=3, **options) < 1e-9
+def test_symplectic(cls, options, recorded):
+    off = defect(mixed, cls, 0.2, steps=3, **options)
+    assert off < 1e-9
+    show(recorded, cls, options, "an energy that is not separable", True, off, 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +52,21 @@ def test_symplectic(cls, options):
         (fg.Composition(V, 4, "blanes-moan"), {}),
     ],
 )
-def test_symplectic_where_separable(cls, options):
-    assert defect(henon_heiles, cls, 0.2, steps=3, **options) < 1e-9
+def test_symplectic_where_separable(cls, options, recorded):
+    off = defect(henon_heiles, cls, 0.2, steps=3, **options)
+    assert off < 1e-9
+    show(recorded, cls, options, "Hénon and Heiles", True, off, 1e-9)
 
 
 @pytest.mark.parametrize("build", [mixed, henon_heiles])
-def test_runge_kutta_is_not(build):
-    assert defect(build, fg.RungeKutta4, 0.2, steps=3) > 1e-5
+def test_runge_kutta_is_not(build, recorded):
+    off = defect(build, fg.RungeKutta4, 0.2, steps=3)
+    assert off > 1e-5
+    show(recorded, fg.RungeKutta4, {}, build.__name__.replace("_", " "), False, off, 1e-5)
+
+
+def show(recorded, cls, options, system, claimed, measured, bound):
+    """A row of the page of verification."""
+    words = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    name = f"{cls.__name__}({words})" if words else cls.__name__
+    recorded.defect(name, "symplectic", system, claimed=claimed, measured=measured, bound=bound)

@@ -284,6 +284,9 @@ class Assembly(RodMotion):
         number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
         return super().output_fields() | {"beam": network.cellwise(number.astype(float), "beam")}
 
+    def drawn_beams(self) -> tuple[Beam, ...]:
+        return self.beams
+
     def output_cells(self) -> np.ndarray | None:
         """Which of this rank's cells are drawn: pieces of beams, not joints."""
         inside = self._in_rods()

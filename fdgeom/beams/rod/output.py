@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ufl
-from firedrake import Function, TestFunction, VectorFunctionSpace
+from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.lie import quaternion
@@ -15,8 +15,9 @@ from fdgeom.systems.motion.motion import Motion
 class RodOutput:
     """Strain, stress and momentum as fields, and everything else as expressions.
 
-    Strain and stress are those of the motion's own measure, the stress with its viscous part; they
-    are constant in each cell (zero in joints) and brought up to date by :meth:`refresh`.
+    ``energy`` is the elastic energy per length. Strain and stress are those of the motion's own
+    measure, the stress with its viscous part. All are constant in each cell (zero in joints) and
+    brought up to date by :meth:`refresh`.
 
     Parameters
     ----------
@@ -29,6 +30,9 @@ class RodOutput:
         space = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
         test = TestFunction(space)
         self._strain, self._stress = (Function(space, name=name) for name in ("strain", "stress"))
+        scalar = FunctionSpace(motion.mesh, "DG", 0)
+        self.energy = Function(scalar, name="strain_energy")
+        density = 0.5 * ufl.dot(rod.stress(g), rod.elastic_strain(g))
         # Over the length of the cell: then it is the value there.
         self._updates = [
             (field, VectorAssembly(rod.cells.sum(ufl.dot(value, test) / rod.cells.length)))
@@ -37,10 +41,12 @@ class RodOutput:
                 (self._stress, rod.stress(g, v)),
             )
         ]
+        energy = rod.cells.sum(density * TestFunction(scalar) / rod.cells.length)
+        self._updates.append((self.energy, VectorAssembly(energy)))
         self._motion = motion
 
     def refresh(self) -> None:
-        """Make strain and stress those of the present state."""
+        """Make strain, stress and energy those of the present state."""
         for field, assembly in self._updates:
             field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 

@@ -226,9 +226,17 @@ class RodMotion(Motion):
         self.prepare()
         self._output.refresh()
 
+    def strain_energy_density(self) -> Expr:
+        """Elastic energy per length, as :meth:`refresh_output` has it."""
+        return self._output.energy
+
     def output_coordinates(self) -> Function:
         """The nodes' positions."""
         return self.position
+
+    def output_orientation(self) -> Function:
+        """The nodes' orientations."""
+        return self.orientation
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, unknown):

@@ -8,6 +8,7 @@ from typing import Self
 
 import sympy as sp
 
+from fdgeom import citations
 from fdgeom.systems.chaplygin.helmholtz import HelmholtzCondition, helmholtz_conditions
 from fdgeom.systems.chaplygin.jets import Jets, check_coordinate
 from fdgeom.systems.chaplygin.zero import is_zero, shortest
@@ -17,6 +18,7 @@ class ChaplyginEquations:
     """The equations E_σ(L̃) = Φ_σ; arguments are those of :class:`ChaplyginSystem`."""
 
     def __init__(self, lagrangian, coordinates: Sequence, velocities: Mapping) -> None:
+        citations.cite(type(self))
         if not isinstance(coordinates, (tuple, list)):
             raise TypeError(
                 f"coordinates must be a list of functions of time, not {type(coordinates).__name__}"

@@ -391,4 +391,52 @@ REFUSALS = [
         ValueError,
         "fps must be an integer >= 1, got 0",
     ),
+    (
+        "shapes",
+        lambda: fg.save_scene("run.html", small.history()),
+        TypeError,
+        "shapes must be a Snapshots that a run has filled, not History",
+    ),
+    (
+        "shapes",
+        lambda: fg.save_scene("run.html", fg.Snapshots()),
+        ValueError,
+        "shapes is empty: give it to run(..., output=shapes) first",
+    ),
+    (
+        "path",
+        lambda: fg.save_scene("run.png", fg.Snapshots()),
+        ValueError,
+        "path must end in .html, got 'run.png'",
+    ),
+    (
+        "outline",
+        lambda: fg.save_scene("run.html", fg.Snapshots(), outline="round"),
+        ValueError,
+        "outline must be one of ('rectangle', 'ellipse'), not 'round'",
+    ),
+    (
+        "thickness",
+        lambda: fg.save_scene("run.html", fg.Snapshots(), thickness=-0.1),
+        ValueError,
+        "thickness must be a positive length or two, not -0.1",
+    ),
+    (
+        "fields",
+        lambda: fg.Snapshots(fields="curvature"),
+        ValueError,
+        "fields must be a sequence of names, such as ['curvature']",
+    ),
+    (
+        "path",
+        lambda: fg.Snapshots().save("run.h5"),
+        ValueError,
+        "path must end in .npz, got 'run.h5'",
+    ),
+    (
+        "path",
+        lambda: fg.Snapshots.load("nowhere.npz"),
+        ValueError,
+        "path = 'nowhere.npz' holds no snapshots: [Errno 2] No such file or directory: 'nowhere.npz'",
+    ),
 ]

@@ -1,0 +1,98 @@
+"""Builds the site: python demos/site/build.py, or `make docs`.
+
+Gathers the pages, the demos and their pictures in ``build/source``, draws the moving pictures from
+the shapes that are kept beside the demos, and has Sphinx write ``build/site``. Nothing is run again
+and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import shutil
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+TOP = HERE.parents[1]
+sys.path[:0] = [str(TOP), str(HERE)]
+
+import films  # noqa: E402
+import gallery  # noqa: E402
+import tables  # noqa: E402
+import verified  # noqa: E402
+
+SOURCE, EXTRA, SITE = (TOP / "build" / name for name in ("source", "source/_extra", "site"))
+
+
+def gather() -> None:
+    """All sources in one folder, made anew."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    shutil.copytree(HERE / "pages", SOURCE)
+    shutil.copytree(HERE / "static", SOURCE / "_static")
+    shutil.copy(HERE / "conf.py", SOURCE)
+    EXTRA.mkdir()
+    tables.write(SOURCE)
+    verified.write(SOURCE)
+    put_mathjax(SOURCE / "_static" / "mathjax")
+    gallery.write(SOURCE, films.make(EXTRA))
+
+
+def put_mathjax(folder: Path) -> None:
+    """The one file of MathJax that draws without fonts, from the package that brings it."""
+    import site
+
+    for packages in [*site.getsitepackages(), *sys.path]:
+        file = Path(packages) / "sphinx-mathjax-offline" / "static" / "mathjax" / "tex-svg.js"
+        if file.exists():
+            folder.mkdir()
+            shutil.copy(file, folder)
+            return
+    raise SystemExit('sphinx-mathjax-offline is missing: pip install -e ".[docs]"')
+
+
+def is_newer_than_sources() -> bool:
+    """Whether the site was built after its last source changed."""
+    index = SITE / "index.html"
+    folders = ("demos", "fdgeom", "tests/verification")
+    kinds = {".py", ".rst", ".png", ".npz", ".json", ".js", ".css", ".html", ".md"}
+    sources = [
+        path
+        for folder in folders
+        for path in (TOP / folder).rglob("*")
+        if path.suffix in kinds and "output" not in path.parts
+    ]
+    sources += [TOP / name for name in ("CHANGELOG.md", "CITATION.cff", "README.md")]
+    newest = max(path.stat().st_mtime for path in sources if path.exists())
+    return index.exists() and index.stat().st_mtime > newest
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--if-older", action="store_true", help="only if a source has changed")
+    args = parser.parse_args()
+    SITE.parent.mkdir(exist_ok=True)
+    with open(SITE.parent / "site.lock", "w") as lock:
+        # Tests of the site in several processes build it once.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return 0 if args.if_older and is_newer_than_sources() else build()
+
+
+def build() -> int:
+    """Gather, then Sphinx; 0 if all went well."""
+    start = time.perf_counter()
+    gather()
+    shutil.rmtree(SITE, ignore_errors=True)
+    from sphinx.cmd.build import build_main
+
+    options = ["-W", "--keep-going", "-q", "-b", "html"]
+    failed = build_main([*options, "-d", str(TOP / "build" / "doctrees"), str(SOURCE), str(SITE)])
+    if not failed:
+        print(f"{SITE / 'index.html'} ({time.perf_counter() - start:.0f} s)")
+    return failed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,70 @@
+"""Sphinx: how the site looks. `build.py` gathers the sources and calls it."""
+
+import re
+
+import fdgeom as fg
+
+project = "fdgeom"
+author = "The fdgeom developers"
+copyright = author
+version = release = fg.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinxcontrib.bibtex",
+]
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+suppress_warnings = ["bibtex.duplicate_citation"]
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+autodoc_member_order = "bysource"
+toc_object_entries = False
+autodoc_typehints = "none"
+highlight_language = "python"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+exclude_patterns = ["*.inc.rst", "**/*.inc.rst"]
+
+# Nothing is fetched: MathJax is a file of the site, and the theme brings its own icons.
+mathjax_path = "mathjax/tex-svg.js"
+mathjax3_config = {"options": {"enableMenu": False}}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "fdgeom"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = ["site.js"]
+html_context = {"default_mode": "auto"}
+html_extra_path = ["_extra"]
+html_copy_source = False
+# A page on a disk may not read others: no excerpts in the list of what a search found.
+html_show_search_summary = False
+html_theme_options = {
+    "navbar_end": ["theme-switcher"],
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 7,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "monokai",
+}
+html_sidebars = dict.fromkeys(("index", "start", "choose", "theory", "verification", "citing"), [])
+
+
+def escape_bars(app, what, name, obj, options, lines):
+    """|x| is an absolute value in our docstrings, no substitution."""
+    for k, line in enumerate(lines):
+        pieces = re.split(r"(``.*?``)", line)
+        lines[k] = "".join(p if p.startswith("``") else p.replace("|", "\\|") for p in pieces)
+
+
+def setup(app):
+    """Hooks."""
+    # Before numpydoc, whose priority is 500.
+    app.connect("autodoc-process-docstring", escape_bars, priority=100)

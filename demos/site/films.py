@@ -1,0 +1,103 @@
+"""Scenes and films of the demos, drawn from the shapes that are kept beside them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+import matplotlib
+
+import fdgeom as fg
+
+matplotlib.use("Agg")
+
+DEMOS = Path(__file__).parents[1]
+#: What a picture shows, by the demo and the file of its shapes; "turns" where no time passes.
+SHOWN = {
+    "poisson_beam": ("motion", "a free beam in flight", "t"),
+    "flying_spaghetti": ("flight", "the flying spaghetti", "t"),
+    "hanging_chain": ("chain", "a hanging chain let go", "t"),
+    "four_bar": ("linkage", "the linkage of rubber", "t"),
+    "flexible_double_pendulum": ("pendulum", "the flexible double pendulum", "t"),
+    "roll_up": ("helix", "the coil that is pulled sideways", "turns"),
+}
+COLOURS = ("tab:blue", "black", "tab:red", "tab:orange")
+
+
+def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
+    """Write all scenes and films below ``extra``; what there is for each demo.
+
+    Returns
+    -------
+    dict
+        A list of (kind, file, words) by name; without FFmpeg there are scenes only.
+    """
+    found = {}
+    for name, (stem, words, parameter) in SHOWN.items():
+        kept = DEMOS / name / f"{stem}.npz"
+        if not kept.exists():
+            continue
+        folder = extra / "gallery" / name
+        folder.mkdir(parents=True)
+        shapes = fg.Snapshots.load(kept)
+        units = "SI" if parameter == "t" else None
+        title = words[0].upper() + words[1:]
+        fg.save_scene(
+            folder / f"{stem}.html", shapes, title=title, parameter=parameter, units=units
+        )
+        found[name] = [("scene", f"{stem}.html", words)]
+        if encode(shapes, folder / f"{stem}.webm", parameter):
+            found[name].append(("video", f"{stem}.webm", f"Film of {words}"))
+    return found
+
+
+def encoder() -> str | None:
+    """FFmpeg: that of the system, or the one that a package brings."""
+    from shutil import which
+
+    if found := which("ffmpeg"):
+        return found
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        return None
+    return imageio_ffmpeg.get_ffmpeg_exe()
+
+
+def encode(shapes: fg.Snapshots, path: Path, parameter: str, most: int = 100) -> bool:
+    """Draw at most so many of the shapes as a film; False where there is no FFmpeg."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    program = encoder()
+    if program is None:
+        return False
+    figure = plt.figure(figsize=(6, 4.5), layout="constrained")
+    ax = figure.add_subplot(projection="3d")
+    positions = np.array(shapes.positions)
+    lines = [
+        ax.plot([], [], [], color=COLOURS[k % len(COLOURS)], linewidth=2)[0]
+        for k in range(len(shapes.parts))
+    ]
+    fg.space_axes(ax, positions, "SI")
+    every = max(1, len(shapes) // most)
+    # Times to as many digits as tell them apart.
+    digits = max(0, -int(np.floor(np.log10(np.diff(shapes.times).max()))))
+    unit = " s" if parameter == "t" else ""
+    with tempfile.TemporaryDirectory() as frames:
+        for number, k in enumerate(range(0, len(shapes), every)):
+            for line, (first, last) in zip(lines, shapes.parts, strict=True):
+                line.set_data_3d(*positions[k, first:last].T)
+            ax.set_title(f"{parameter} = {shapes.times[k]:.{digits}f}{unit}")
+            if number == 1:  # the layout is that of the first frame
+                figure.set_layout_engine("none")
+            figure.savefig(f"{frames}/{number:04d}.png", dpi=110)
+        plt.close(figure)
+        command = [program, "-y", "-loglevel", "error", "-framerate", "20", "-i"]
+        command += [f"{frames}/%04d.png", "-c:v", "libvpx-vp9", "-crf", "34", "-b:v", "0"]
+        command += ["-pix_fmt", "yuv420p", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
+        command += ["-threads", str(os.cpu_count() or 1), "-deadline", "realtime", "-cpu-used", "6"]
+        subprocess.run([*command, str(path)], check=True)
+    return True

@@ -1,0 +1,172 @@
+"""Pages of the gallery: each demo as it is, with what it takes to run it and what it asserts."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shutil
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+DEMOS = Path(__file__).parents[1]
+#: The picture on the card, where it is not the first of the demo.
+COVERS = {
+    "poisson_beam": "shapes.png",
+    "flexible_double_pendulum": "shapes.png",
+    "roll_up": "helix.png",
+    "blade_root": "blade.png",
+    "four_bar": "linkage.png",
+}
+
+
+@dataclass
+class Demo:
+    """A demo as the index lists it."""
+
+    name: str
+    title: str
+    words: str
+    topic: str
+
+    @property
+    def folder(self) -> Path:
+        return DEMOS / self.name
+
+    @property
+    def text(self) -> str:
+        return (self.folder / f"{self.name}.py.rst").read_text()
+
+    @property
+    def figures(self) -> list[str]:
+        return re.findall(r"^\.\. figure:: (\S+)", self.text, flags=re.MULTILINE)
+
+    @property
+    def cover(self) -> str:
+        return COVERS.get(self.name, self.figures[0])
+
+
+def listed() -> list[Demo]:
+    """The demos of ``demos/index.rst``, in its order."""
+    topic, found = "", []
+    blocks = re.split(r"\n(?=\S)", (DEMOS / "index.rst").read_text())
+    for above, block in zip(["", *blocks], blocks, strict=False):
+        if block.startswith("---"):
+            topic = above.strip()
+        if entry := re.match(r"`([^<]+) <(\w+)/\w+\.py\.rst>`_\n(.*)", block, flags=re.DOTALL):
+            words = " ".join(entry[3].split())
+            found.append(Demo(entry[2], " ".join(entry[1].split()), words, topic))
+    return found
+
+
+def assertions(code: str) -> list[str]:
+    """The tests in a demo's program, as they stand there."""
+    tests = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Assert)]
+    return [ast.unparse(node.test) for node in sorted(tests, key=lambda node: node.lineno)]
+
+
+def write(source: Path, moving: dict) -> None:
+    """Write the gallery and a page for each demo.
+
+    Parameters
+    ----------
+    source : Path
+        Folder of the pages.
+    moving : dict
+        What moves in a demo, by its name: a list of (kind, file, words).
+    """
+    import pylit
+
+    times = json.loads((Path(__file__).parent / "times.json").read_text())
+    demos = listed()
+    for demo in demos:
+        to = source / "gallery" / demo.name
+        to.mkdir(parents=True, exist_ok=True)
+        for picture in {*demo.figures, demo.cover}:
+            shutil.copy(demo.folder / picture, to)
+        code = "".join(pylit.Text2Code(demo.text.splitlines(keepends=True)))
+        (to / f"{demo.name}.py").write_text(code)
+        head, rest = demo.text.split("\n", 2)[0:2], demo.text.split("\n", 2)[2]
+        parts = ["\n".join(head), box(demo, times.get(demo.name), moving.get(demo.name, []))]
+        body = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", rest)
+        (to / "index.rst").write_text("\n\n".join([*parts, body, asserted(code)]))
+    (source / "gallery" / "index.rst").write_text(overview(demos, moving))
+
+
+def box(demo: Demo, time: dict | None, moving: list) -> str:
+    """How to run it, and what moves."""
+    seconds = f"{time['seconds']:.0f} s" if time else "not measured yet"
+    command = f"pylit {demo.name}.py.rst && python {demo.name}.py"
+    lines = [
+        ".. container:: run-box",
+        "",
+        f"   Run it in ``demos/{demo.name}``: ``{command}`` ({seconds} with compiled forms), or "
+        f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.",
+    ]
+    for kind, file, words in moving:
+        lines += ["", *(SCENE if kind == "scene" else VIDEO)(file, words)]
+    return "\n".join(lines)
+
+
+def SCENE(file: str, words: str) -> list[str]:
+    return [
+        ".. raw:: html",
+        "",
+        f'   <iframe class="scene" src="{file}" title="{words}" loading="lazy"></iframe>',
+        f'   <p class="run-box">Turn it with the mouse or a finger: {words}. '
+        f'<a href="{file}">On a page of its own</a>.</p>',
+    ]
+
+
+def VIDEO(file: str, words: str) -> list[str]:
+    return [
+        ".. raw:: html",
+        "",
+        f'   <video controls loop muted playsinline preload="metadata" aria-label="{words}">'
+        f'<source src="{file}"></video>',
+    ]
+
+
+def asserted(code: str) -> str:
+    """What the demo asserts, as a list of its own tests."""
+    tests = assertions(code)
+    listing = textwrap.indent("\n".join(tests), "   ")
+    return (
+        "What it asserts\n---------------\n\n"
+        f"The demo stops unless these hold ({len(tests)} tests, as they stand in its code).\n\n"
+        f".. code-block:: python\n   :class: quoted\n\n{listing}\n"
+    )
+
+
+def overview(demos: list[Demo], moving: dict) -> str:
+    """Cards by topic."""
+    lines = [
+        ":html_theme.sidebar_secondary.remove: true", "", "Gallery", "=======", "",
+        "Each demo is a text with code that asserts what it shows; the tests run all of them. Those "
+        "marked *turn* have a scene in space that can be turned, those marked *film* a moving "
+        "picture.", "",
+    ]  # fmt: skip
+    topic = None
+    for demo in demos:
+        if demo.topic != topic:
+            topic = demo.topic
+            lines += [topic, "-" * len(topic), "", ".. grid:: 1 2 2 3", "   :gutter: 3", ""]
+        kinds = {kind for kind, *_ in moving.get(demo.name, [])}
+        marks = [word for kind, word in (("scene", "turn"), ("video", "film")) if kind in kinds]
+        lines += [
+            f"   .. grid-item-card:: {demo.title}",
+            f"      :img-top: {demo.name}/{demo.cover}",
+            f"      :img-alt: {demo.title}",
+            f"      :link: {demo.name}/index",
+            "      :link-type: doc",
+            "",
+            f"      {demo.words}",
+            "",
+        ]
+        if marks:
+            badges = " ".join(f":bdg-primary:`{mark}`" for mark in marks)
+            lines += [f"      {badges}", ""]
+    lines += [".. toctree::", "   :hidden:", ""]
+    lines += [f"   {demo.name}/index" for demo in demos]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,53 @@
+"""The little Markdown that the repository writes, as reStructuredText."""
+
+from __future__ import annotations
+
+import re
+
+
+def to_rst(text: str) -> str:
+    """Headings, lists, tables, fences, code and links; anything else stays as it is."""
+    out, lines = [], text.splitlines()
+    k = 0
+    while k < len(lines):
+        line = lines[k]
+        if fence := re.match(r"```(\w*)$", line):
+            end = next(j for j in range(k + 1, len(lines)) if lines[j].startswith("```"))
+            out += [f".. code-block:: {fence[1] or 'text'}", ""]
+            out += [f"   {inner}".rstrip() for inner in lines[k + 1 : end]] + [""]
+            k = end + 1
+        elif line.startswith("|"):
+            end = k
+            while end < len(lines) and lines[end].startswith("|"):
+                end += 1
+            out += table([cells(row) for j, row in enumerate(lines[k:end]) if j != 1]) + [""]
+            k = end
+        elif heading := re.match(r"(#+) (.*)", line):
+            mark = "=-~^"[min(len(heading[1]) - 1, 3)]
+            words = inline(heading[2])
+            out += [words, mark * len(words)]
+            k += 1
+        else:
+            out.append(inline(line))
+            k += 1
+    return "\n".join(out) + "\n"
+
+
+def cells(row: str) -> list[str]:
+    """The cells of a row, in reStructuredText."""
+    return [inline(cell.strip()) for cell in row.strip().strip("|").split("|")]
+
+
+def table(rows: list[list[str]]) -> list[str]:
+    """A table with a row of headings."""
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
+        for k, cell in enumerate(row):
+            lines.append(f"   {'* -' if k == 0 else '  -'} {cell}".rstrip())
+    return lines
+
+
+def inline(text: str) -> str:
+    """Code and links within a line."""
+    text = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text)
+    return re.sub(r"\[([^\]]+)\]\((https?:[^)]+)\)", r"`\1 <\2>`__", text)

@@ -1,0 +1,124 @@
+"""The site in a browser, from the disk and without a network."""
+
+import numpy as np
+import pytest
+from website.browser import Browser, need_browser
+
+
+@pytest.fixture(scope="module")
+def browser():
+    need_browser()
+    found = Browser()
+    yield found
+    found.close()
+
+
+def test_no_page_complains(browser, pages, site):
+    """No error in the console, no picture that is not drawn, formulas set."""
+    complaints = []
+    for page in pages:
+        browser.open(page)
+        name = page.relative_to(site)
+        browser.wait("return document.readyState === 'complete'")
+        if browser.run("return Boolean(window.MathJax)"):
+            browser.wait("return MathJax.startup && MathJax.startup.document.state() >= 200")
+        complaints += [f"{name}: {error}" for error in browser.errors()]
+        missing = browser.run(
+            "return [...document.images].filter(i => i.loading !== 'lazy' && !i.naturalWidth)"
+            ".map(i => i.src)"
+        )
+        complaints += [f"{name}: no picture {source}" for source in missing]
+        bad = browser.run("return document.querySelectorAll('mjx-merror').length")
+        complaints += [f"{name}: {bad} formulas are wrong"] if bad else []
+    assert not complaints
+
+
+def test_search(browser, site):
+    browser.open(site / "search.html", "?q=RATTLE")
+    browser.wait("return document.querySelectorAll('#search-results li a').length > 3")
+    found = browser.run(
+        "return [...document.querySelectorAll('#search-results li a')].map(a => a.textContent)"
+    )
+    assert any("RATTLE" in title for title in found)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(400, False), (400, True), (1280, True)])
+def test_legible(browser, pages, site, width, dark):
+    """No page is wider than its window; text stands out from what is behind it."""
+    theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": theme})
+    browser.resize(width, 900)
+    wide, faint = [], []
+    for page in pages:
+        browser.open(page)
+        browser.wait("return document.readyState === 'complete'")
+        over = browser.run(
+            "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+            " - window.innerWidth"
+        )
+        if over > 0:
+            wide.append(f"{page.relative_to(site)}: {over} pixels")
+        contrast = browser.run(CONTRAST)
+        # WCAG AA wants 4.5.
+        if contrast < 4.5:
+            faint.append(f"{page.relative_to(site)}: {contrast:.1f}")
+    assert not wide
+    assert not faint
+
+
+CONTRAST = """
+const numbers = (c) => c.match(/[\\d.]+/g).map(Number);
+const light = (c) => {
+  const [r, g, b] = numbers(c).map((x) => x / 255).map((x) =>
+    x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const element = document.querySelector('article p') || document.body;
+let behind = element;
+while (behind.parentElement && numbers(getComputedStyle(behind).backgroundColor)[3] === 0)
+  behind = behind.parentElement;
+const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor].map(light);
+return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+"""
+
+
+def test_scenes_draw(browser, site):
+    """Each scene differs from its background, and from itself at another time."""
+    browser.resize(900, 600)
+    scenes = [
+        p for p in site.rglob("*.html") if 'name="generator" content="fdgeom"' in p.read_text()
+    ]
+    assert len(scenes) >= 4
+    for scene in scenes:
+        browser.open(scene)
+        browser.wait("return document.documentElement.dataset.ready === 'yes'")
+        at = {}
+        for part in (0.0, 0.5):
+            browser.run(
+                "const s = document.getElementById('time'); s.value = String("
+                f"{part} * Number(s.max)); s.dispatchEvent(new Event('input'));"
+            )
+            at[part] = browser.pixels()[80:520]
+        background = at[0.5][-1, 2]
+        drawn = np.abs(at[0.5] - background).sum(axis=2) > 60
+        assert drawn.sum() > 300, scene.name
+        moved = np.abs(at[0.5] - at[0.0]).sum(axis=2) > 60
+        assert moved.sum() > 100, scene.name
+        assert not browser.errors(), scene.name
+
+
+def test_colours_of_a_scene(browser, site):
+    """Another field is another picture."""
+    browser.resize(900, 600)
+    browser.open(site / "gallery" / "flying_spaghetti" / "flight.html")
+    browser.wait("return document.documentElement.dataset.ready === 'yes'")
+    pictures = []
+    for name in ("curvature", "strain_energy", "one colour"):
+        browser.run(
+            f"document.getElementById('field').value = '{name}';"
+            "const s = document.getElementById('time'); s.value = String(0.5 * Number(s.max));"
+            "s.dispatchEvent(new Event('input'));"
+        )
+        pictures.append(browser.pixels()[80:520])
+    for a, b in ((0, 1), (1, 2)):
+        assert (np.abs(pictures[a] - pictures[b]).sum(axis=2) > 60).sum() > 50
