@@ -54,7 +54,9 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = dict.fromkeys(("index", "start", "choose", "theory", "verification", "citing"), [])
+html_sidebars = {
+    page: [] for page in ("index", "start", "choose", "theory", "verification", "citing")
+}
 
 
 def escape_bars(app, what, name, obj, options, lines):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
+import ufl
 from firedrake import Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -301,7 +302,7 @@ class Beam(BeamBracket):
 
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length."""
-        return 0.5 * dot(self.stress(), self.elastic_strain())
+        return 0.5 * ufl.dot(self.stress(), self.elastic_strain())
 
     def output_coordinates(self) -> Function:
         return self.position
