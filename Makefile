@@ -29,6 +29,7 @@ demo: setup
 	@cd demos/poisson_beam && ../../.venv/bin/pylit poisson_beam.py.rst && ../../$(VPY) poisson_beam.py $(ARGS)
 
 test: setup
+	@bash .setup/browser.sh
 	@echo "Running the tests (on two cores up to an hour the first time, while forms are compiled; then some 20 minutes)"
 	@$(VPY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 

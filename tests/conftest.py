@@ -32,13 +32,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def all_records(request):
-    """What is kept of all tests; written anew at the end, if it is asked for."""
-    writes = request.config.getoption("--record")
-    kept = records.read()
-    yield kept
-    if writes:
-        records.write(kept)
+def all_records():
+    """What is kept of all tests."""
+    return records.read()
 
 
 @pytest.fixture
@@ -49,7 +45,9 @@ def recorded(request, all_records):
     if writes:
         for key in [key for key in all_records if key.split(" | ")[0] == test]:
             del all_records[key]
-    return records.Recorded(test, all_records, writes)
+    yield records.Recorded(test, all_records, writes)
+    if writes:
+        records.write(all_records)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 
 import fdgeom as fg
+from fdgeom.recording.space import trim
 
 matplotlib.use("Agg")
 
@@ -82,6 +83,8 @@ def encode(shapes: fg.Snapshots, path: Path, parameter: str, most: int = 100) ->
         for k in range(len(shapes.parts))
     ]
     fg.space_axes(ax, positions, "SI")
+    ax.set_title(parameter)
+    trim(ax)
     every = max(1, len(shapes) // most)
     # Times to as many digits as tell them apart.
     digits = max(0, -int(np.floor(np.log10(np.diff(shapes.times).max()))))

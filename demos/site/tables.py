@@ -118,7 +118,7 @@ def errors() -> str:
         title = room.splitlines()[0].rstrip(".")
         lines += [title, "-" * len(title), ""]
         for _, code, kind, sentence in rows:
-            lines += [f".. code-block:: text\n   :class: quoted\n\n   {kind}: {sentence}", ""]
+            lines += [f".. code-block:: text\n   :class: wrapped\n\n   {kind}: {sentence}", ""]
             lines += ["   ", textwrap.shorten(f"``{code}``", 10_000), ""]
     return "\n".join(lines) + "\n"
 

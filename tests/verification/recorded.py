@@ -78,7 +78,7 @@ class Recorded:
             "measured": float(measured),
             "bound": float(bound),
         }
-        assert (measured < bound) is claimed
+        assert bool(measured < bound) is bool(claimed)
         self._put(f"{self.test} | {stepper} | {trait} | {system}", row)
 
     def order(self, stepper: str, system: str, *, claimed: int, measured: float) -> None:

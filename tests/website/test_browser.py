@@ -21,7 +21,8 @@ def test_no_page_complains(browser, pages, site):
         name = page.relative_to(site)
         browser.wait("return document.readyState === 'complete'")
         if browser.run("return Boolean(window.MathJax)"):
-            browser.wait("return MathJax.startup && MathJax.startup.document.state() >= 200")
+            browser.run("MathJax.startup.promise.then(() => { window.allIsSet = true; })")
+            browser.wait("return window.allIsSet")
         complaints += [f"{name}: {error}" for error in browser.errors()]
         missing = browser.run(
             "return [...document.images].filter(i => i.loading !== 'lazy' && !i.naturalWidth)"

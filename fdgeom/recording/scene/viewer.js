@@ -180,6 +180,7 @@ const letters = ["x", "y", "z"].map((name) => {
   view.append(label);
   return label;
 });
+const short = (x) => String(Number(x.toPrecision(2)));
 const span = (x) => (x < 1e-9 * size ? "0" : x.toPrecision(2));
 $("box").textContent =
   `box ${span(extent.x)} × ${span(extent.y)} × ${span(extent.z)}` + (data.length ? ` ${data.length}` : "");
@@ -188,12 +189,22 @@ function home() {
   const flat = ["x", "y", "z"].find((axis) => extent[axis] < 1e-3 * size);
   const from = { x: [1, 0, 0], y: [0, -1, 0], z: [0, 0, 1] }[flat] || [0.75, -1.1, 0.5];
   camera.up.set(0, flat === "z" ? 1 : 0, flat === "z" ? 0 : 1);
-  // Everything in sight, whatever is longer of the window.
-  const angle = (camera.fov * Math.PI) / 360;
-  const distance = (0.56 * size) / Math.min(Math.tan(angle), Math.tan(angle) * camera.aspect);
-  camera.position.copy(centre).addScaledVector(new THREE.Vector3(...from).normalize(), distance);
   controls.target.copy(centre);
-  controls.update();
+  const direction = new THREE.Vector3(...from).normalize();
+  // As near as all corners of the box allow.
+  let distance = 3 * size;
+  for (let round = 0; round < 6; round++) {
+    camera.position.copy(centre).addScaledVector(direction, distance);
+    controls.update();
+    camera.updateMatrixWorld();
+    let most = 0;
+    for (let corner = 0; corner < 8; corner++) {
+      point.set(...["x", "y", "z"].map((axis, k) => ((corner >> k) & 1 ? bounds.max : bounds.min)[axis]));
+      point.project(camera);
+      most = Math.max(most, Math.abs(point.x), Math.abs(point.y));
+    }
+    distance *= most / 0.88;
+  }
 }
 
 let now = 0;
@@ -230,8 +241,8 @@ function show() {
   $("clock").textContent = `${data.parameter} = ${t.toFixed(data.digits)}${data.unit}`;
   $("legend").style.visibility = chosen ? "visible" : "hidden";
   if (chosen) {
-    $("low").textContent = chosen.low.toPrecision(2);
-    $("high").textContent = chosen.high.toPrecision(2);
+    $("low").textContent = Math.abs(chosen.low) < 1e-6 * chosen.high ? "0" : short(chosen.low);
+    $("high").textContent = short(chosen.high);
   }
   draw();
 }

@@ -1,0 +1,117 @@
+"""Draws the pictures of all demos anew and says which changed: `make gallery`, or pictures.py [demo ...].
+
+Each demo runs as its reader would run it, in a folder of its own. A picture that looks as before is left
+as it is, so that only what changed is a change of the repository. The processor time goes to ``times.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+DEMOS = HERE.parent
+TIMES = HERE / "times.json"
+#: Levels (of 255) by which a pixel may differ, and the part of all pixels that may differ by more.
+LEVELS, PART = 24, 0.002
+#: Part of their extent by which shapes may differ.
+SHAPE = 1e-3
+
+
+def changed(new: Path, old: Path) -> str:
+    """What differs between two pictures or files of shapes, in a few words; nothing if they look the same."""
+    if not old.exists():
+        return "is new"
+    return (changed_shapes if new.suffix == ".npz" else changed_pixels)(new, old)
+
+
+def changed_pixels(new: Path, old: Path) -> str:
+    """The part of the pixels that differ."""
+    from PIL import Image
+
+    with Image.open(new) as a, Image.open(old) as b:
+        if a.size != b.size:
+            return f"is of {a.size[0]}×{a.size[1]} pixels, was of {b.size[0]}×{b.size[1]}"
+        pixels = [np.asarray(picture.convert("RGB"), dtype=int) for picture in (a, b)]
+    part = (np.abs(pixels[0] - pixels[1]).max(axis=2) > LEVELS).mean()
+    return f"differs in {100 * part:.1f} % of its pixels" if part > PART else ""
+
+
+def changed_shapes(new: Path, old: Path) -> str:
+    """The array that differs most."""
+    with np.load(new) as a, np.load(old) as b:
+        if sorted(a.files) != sorted(b.files):
+            return "holds other arrays"
+        for name in a.files:
+            if a[name].shape != b[name].shape:
+                return f"holds {name} of shape {a[name].shape}, was {b[name].shape}"
+            if not a[name].size:
+                continue
+            extent = float(np.ptp(b[name])) or 1.0
+            apart = float(np.abs(a[name].astype(float) - b[name].astype(float)).max()) / extent
+            # A quaternion and its negative are one turn.
+            if name == "orientations":
+                apart = float(1 - np.abs((a[name] * b[name]).sum(axis=-1)).min())
+            if apart > SHAPE:
+                return f"{name} differs by {apart:.1e} of its extent"
+    return ""
+
+
+def draw(name: str) -> tuple[float, dict[str, str]]:
+    """Run a demo; its processor time, and what changed by picture."""
+    folder = DEMOS / name
+    with tempfile.TemporaryDirectory() as place:
+        script = Path(place) / f"{name}.py"
+        source = folder / f"{name}.py.rst"
+        subprocess.run([sys.executable, "-m", "pylit", source, script], check=True)
+        before = _used()
+        subprocess.run(
+            [sys.executable, script.name, "--pictures", "pictures"],
+            cwd=place,
+            check=True,
+            env=os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        )
+        seconds = _used() - before
+        found = {}
+        for picture in sorted((Path(place) / "pictures").iterdir()):
+            if picture.suffix not in {".png", ".npz"}:
+                continue
+            found[picture.name] = changed(picture, folder / picture.name)
+            if found[picture.name]:
+                shutil.copy(picture, folder)
+    return seconds, found
+
+
+def _used() -> float:
+    """Processor time of all processes that this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main(names: list[str]) -> None:
+    """Draw the demos of these names, or all."""
+    known = sorted(path.parent.name for path in DEMOS.glob("*/*.py.rst"))
+    for name in names:
+        if name not in known:
+            raise SystemExit(f"no demo {name!r}: choose among {', '.join(known)}")
+    summary = []
+    for name in names or known:
+        print(f"--- {name}", flush=True)
+        seconds, found = draw(name)
+        times = json.loads(TIMES.read_text()) | {name: {"seconds": float(f"{seconds:.2g}")}}
+        TIMES.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n")
+        summary += [f"{name}/{file}: {words}" for file, words in found.items() if words]
+        summary += [] if any(found.values()) else [f"{name}: as before"]
+    print("\n".join(["", *summary]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,63 @@
+"""The gallery's tools: which pictures count as changed, and what a demo asserts."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SITE = Path(__file__).parents[2] / "demos" / "site"
+sys.path.append(str(SITE))
+
+import gallery  # noqa: E402
+import pictures  # noqa: E402
+from markdown import to_rst  # noqa: E402
+
+
+def test_changed_pictures(tmp_path, rng):
+    image = pytest.importorskip("PIL.Image")
+    levels = rng.integers(0, 256, (50, 60, 3), dtype=np.uint8)
+    old, same, other = (tmp_path / f"{name}.png" for name in ("old", "same", "other"))
+    image.fromarray(levels).save(old)
+    image.fromarray(np.clip(levels.astype(int) + 5, 0, 255).astype(np.uint8)).save(same)
+    image.fromarray(levels[::-1]).save(other)
+    assert pictures.changed(same, old) == ""
+    assert "of its pixels" in pictures.changed(other, old)
+    assert pictures.changed(old, tmp_path / "nothing.png") == "is new"
+
+
+def test_changed_shapes(tmp_path, rng):
+    values = rng.standard_normal((4, 5, 3))
+    np.savez(tmp_path / "old.npz", positions=values)
+    np.savez(tmp_path / "same.npz", positions=values + 1e-5)
+    np.savez(tmp_path / "other.npz", positions=values + 0.1)
+    assert pictures.changed(tmp_path / "same.npz", tmp_path / "old.npz") == ""
+    assert "positions" in pictures.changed(tmp_path / "other.npz", tmp_path / "old.npz")
+
+
+def test_assertions_of_a_demo():
+    code = "x = 1\nfor k in range(3):\n    assert k < 3\nassert x == 1, 'one'\n"
+    assert gallery.assertions(code) == ["k < 3", "x == 1"]
+
+
+def test_each_demo_is_listed_with_its_topic():
+    demos = gallery.listed()
+    assert {demo.name for demo in demos} == {p.parent.name for p in SITE.parent.glob("*/*.py.rst")}
+    for demo in demos:
+        assert demo.topic
+        assert demo.words
+        assert (demo.folder / demo.cover).exists()
+
+
+def test_kept_pictures_are_small():
+    """All that the site is made from: below 15 MB."""
+    kept = [p for p in SITE.parent.rglob("*") if p.is_file() and "output" not in p.parts]
+    assert sum(p.stat().st_size for p in kept) < 15e6
+
+
+def test_markdown():
+    text = "# Changes\n\n- `a` and [b](https://c.d)\n\n| x | y |\n|---|---|\n| 1 | `2` |\n"
+    assert to_rst(text) == (
+        "Changes\n=======\n\n- ``a`` and `b <https://c.d>`__\n\n"
+        ".. list-table::\n   :header-rows: 1\n\n   * - x\n     - y\n   * - 1\n     - ``2``\n\n"
+    )
