@@ -1,6 +1,8 @@
-"""The README: its code runs, its tables say what the classes say, its links lead somewhere."""
+"""The README and the tables of the site: code runs, tables say what the classes say, links lead somewhere."""
 
 import re
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,13 @@ import fdgeom as fg
 from fdgeom import beams, steppers, systems
 
 TOP = Path(__file__).parents[1]
+SITE = TOP / "demos" / "site"
+sys.path.append(str(SITE))
 README = (TOP / "README.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
+
+
+import tables  # noqa: E402
 
 
 def described_steppers():
@@ -38,20 +45,21 @@ def row(name, method):
     return f"| `{name}` | {traits} |"
 
 
-def section(title):
-    return re.search(rf"^## {title}\n(.*?)(?=^##)", README, flags=re.DOTALL | re.MULTILINE)[1]
-
-
 def test_table_of_steppers():
-    rows = {line for line in section("Steppers").splitlines() if line.startswith("| `")}
+    """The site's table is made from the classes: it has all of them, with their traits."""
+    listing = tables.traits()
+    cells = re.findall(r"^   (?:\* -|  -) (.*)$", listing, flags=re.MULTILINE)
+    rows = set()
+    for k in range(5, len(cells), 5):
+        name = re.sub(r":class:`~fdgeom\.(\w+)`|``(.*?)``", lambda m: m[1] or m[2], cells[k])
+        rows.add(f"| `{name}` | {' | '.join(cells[k + 1 : k + 5])} |".replace("–", "-"))
     assert rows == {row(name, method) for name, method in described_steppers()}
 
 
 def test_table_of_systems():
-    named = re.findall(r"^\| `(\w+)\(", section("Systems"), flags=re.MULTILINE)
-    # Bases for one's own laws and loads, and what nobody makes, have no row.
-    made = {*systems.__all__, *beams.__all__} - {"BodyLoad", "SectionLaw", "ground"}
-    assert sorted(named) == sorted(made)
+    listing = (SITE / "pages" / "guide" / "systems.rst").read_text()
+    named = re.findall(r"^   \* - ``(\w+)\(", listing, flags=re.MULTILINE)
+    assert sorted(named) == sorted({*systems.__all__, *beams.__all__} - {"ground"})
 
 
 def test_names_and_links_exist():
@@ -65,6 +73,14 @@ def test_names_and_links_exist():
     assert set(re.findall(r"`make (\w+)", README)) <= set(targets)
 
 
+def pages_of_the_guide():
+    """What the guide says of runs and of failures, each page as one program."""
+    for name in ("recording", "troubleshooting"):
+        page = (SITE / "pages" / "guide" / f"{name}.rst").read_text()
+        found = re.findall(r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", page, re.MULTILINE)
+        yield "\n".join(map(textwrap.dedent, found))
+
+
 def test_code(tmp_path, monkeypatch, capsys):
     """Each block as a reader would paste it, with ends 500 times nearer.
 
@@ -75,7 +91,7 @@ def test_code(tmp_path, monkeypatch, capsys):
     matplotlib.use("Agg")
     monkeypatch.chdir(tmp_path)
     names, ends = {}, 0
-    for k, block in enumerate(BLOCKS):
+    for k, block in enumerate([*BLOCKS, *pages_of_the_guide()]):
         short, count = re.subn(r"until=([\d.]+)", lambda m: f"until={float(m[1]) / 500}", block)
         ends += count
         alone = block.startswith("from firedrake import")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-import ufl
 from firedrake import Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -302,7 +301,7 @@ class Beam(BeamBracket):
 
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length."""
-        return 0.5 * ufl.dot(self.stress(), self.elastic_strain())
+        return self.sampled_law.energy(self.elastic_strain(), self.stiffness)
 
     def output_coordinates(self) -> Function:
         return self.position

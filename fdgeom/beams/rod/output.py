@@ -32,7 +32,7 @@ class RodOutput:
         self._strain, self._stress = (Function(space, name=name) for name in ("strain", "stress"))
         scalar = FunctionSpace(motion.mesh, "DG", 0)
         self.energy = Function(scalar, name="strain_energy")
-        density = 0.5 * ufl.dot(rod.stress(g), rod.elastic_strain(g))
+        density = rod.law.energy(rod.elastic_strain(g), rod.stiffness)
         # Over the length of the cell: then it is the value there.
         self._updates = [
             (field, VectorAssembly(rod.cells.sum(ufl.dot(value, test) / rod.cells.length)))
