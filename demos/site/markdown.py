@@ -39,7 +39,9 @@ def cells(row: str) -> list[str]:
 
 
 def table(rows: list[list[str]]) -> list[str]:
-    """A table with a row of headings."""
+    """A table with a row of headings; a word where there are no others."""
+    if len(rows) < 2:
+        return ["Nothing is kept yet."]
     lines = [".. list-table::", "   :header-rows: 1", ""]
     for row in rows:
         for k, cell in enumerate(row):
