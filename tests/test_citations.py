@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,12 @@ def test_option():
     assert done.returncode == 0, done.stderr
     printed = set(re.findall(r"@\w+\{(\w+),", done.stdout)) & set(citations.BIBTEX)
     assert printed == {"HairerLubichWanner2003", "Suzuki1990"}
+
+
+def test_citation_file():
+    """Its version is the package's, and it names the papers of the beam as the package does."""
+    text = (Path(__file__).parents[1] / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.+)$", text, flags=re.MULTILINE)[1] == fg.__version__
+    for key in ("ChenShi2025", "WangAnShi2016"):
+        title = re.search(r"title = \{(.+)\}", citations.BIBTEX[key])[1]
+        assert title.replace("{", "").replace("}", "") in text
