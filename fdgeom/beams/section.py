@@ -7,15 +7,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fdgeom.beams.bar_shapes import BarShapes
+from fdgeom.beams.bar_shapes import (
+    Number,
+    bar_matrices,
+    circle_properties,
+    rectangle_properties,
+    tube_properties,
+)
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.drawn_section import DrawnSection
-from fdgeom.sections.matrices import SectionMatrices
+from fdgeom.sections.matrices import SectionMatrices, check_axis
 from fdgeom.sections.stations import check_stations
 from fdgeom.sections.table import CONVENTIONS, from_convention, read_json
 
 
-class Section(SectionMatrices, BarShapes):
+class Section(SectionMatrices):
     """Cross-section of a beam: of two matrices, of a bar's dimensions, or drawn as a mesh.
 
     Parameters
@@ -40,6 +46,112 @@ class Section(SectionMatrices, BarShapes):
     h = ½⟨μ, D₁⁻¹μ⟩ + ½⟨D₂γ, γ⟩, Chen & Shi (2025), equation (40).
     """
 
+    def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
+        super().__init__(stiffness, inertia, axis=axis)
+
+    # --- bars of one isotropic material ------------------------------------------------------------
+    @classmethod
+    def from_properties(
+        cls,
+        *,
+        area: Number,
+        second_moments: Sequence[Number],
+        torsion_constant: Number | None = None,
+        density: Number,
+        youngs_modulus: Number,
+        poisson_ratio: Number,
+        shear_factor: float | Sequence[float] = 1.0,
+        axis: int = 0,
+    ) -> Section:
+        """Section of a homogeneous isotropic material from the geometry of its shape.
+
+        Parameters
+        ----------
+        area : float or UFL expression
+            Area A.
+        second_moments : two floats or UFL expressions
+            Second moments of area about the two transverse axes, in increasing order of the axes.
+        torsion_constant : float or UFL expression, optional
+            Torsion constant; the polar moment (the sum of the second moments) if not given.
+        density, youngs_modulus : float or UFL expression
+            Mass per volume ρ and modulus E.
+        poisson_ratio : float
+            Poisson's ratio ν; the shear modulus is G = E/2/(1+ν).
+        shear_factor : float or two floats
+            Timoshenko's shear correction along the two transverse axes.
+        axis : {0, 1, 2}
+            Material axis along the beam.
+        """
+        axis = check_axis(axis)
+        matrices = bar_matrices(
+            area,
+            second_moments,
+            torsion_constant,
+            density,
+            youngs_modulus,
+            poisson_ratio,
+            shear_factor,
+            axis,
+        )
+        return cls(*matrices, axis=axis)
+
+    @classmethod
+    def rectangle(
+        cls,
+        width: Number,
+        height: Number,
+        *,
+        torsion_constant: Number | None = None,
+        shear_factor: Number | Sequence[Number] | None = None,
+        axis: int = 0,
+        **material,
+    ) -> Section:
+        """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
+
+        The transverse axes count in increasing order: for ``axis=1`` the width lies along axis 0
+        and the height along axis 2. Torsion constant and shear factors are those of Saint-Venant's
+        solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
+        polar moment and 1). ``material``: see :meth:`from_properties`.
+        """
+        shape = rectangle_properties(width, height, torsion_constant, shear_factor, material)
+        return cls.from_properties(**shape, axis=axis, **material)
+
+    @classmethod
+    def circle(
+        cls,
+        radius: Number,
+        *,
+        shear_factor: Number | Sequence[Number] | None = None,
+        axis: int = 0,
+        **material,
+    ) -> Section:
+        """Full circle of the given radius.
+
+        The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
+        (until version 0.1 it was 1). ``material``: see :meth:`from_properties`.
+        """
+        shape = circle_properties(radius, shear_factor, material)
+        return cls.from_properties(**shape, axis=axis, **material)
+
+    @classmethod
+    def tube(
+        cls,
+        outer_radius: Number,
+        inner_radius: Number,
+        *,
+        shear_factor: Number | Sequence[Number] | None = None,
+        axis: int = 0,
+        **material,
+    ) -> Section:
+        """Circular tube.
+
+        The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
+        was 1). ``material``: see :meth:`from_properties`.
+        """
+        shape = tube_properties(outer_radius, inner_radius, shear_factor, material)
+        return cls.from_properties(**shape, axis=axis, **material)
+
+    # --- from drawings, stations, other programs and files -----------------------------------------
     @classmethod
     def from_mesh(
         cls,
