@@ -8,8 +8,6 @@ from collections.abc import Callable
 from petsc4py import PETSc
 
 _REASON = PETSc.SNES.ConvergedReason
-# Of the first residual: stiff directions let it grow on the way, but never so far.
-_LOST = 1e15
 
 
 class Settled:
@@ -33,6 +31,8 @@ class Settled:
         Beside the unknown, for an update after which the residual is no longer halved.
     left : float
         Of the first residual, for the same.
+    lost : float
+        Of the first residual: the iteration has failed where it grows so far.
 
     Attributes
     ----------
@@ -49,9 +49,10 @@ class Settled:
         last: float | None = None,
         small: float = 1e-8,
         left: float = 1e-6,
+        lost: float = math.inf,
     ) -> None:
         self._size, self._unnoticed = size, unnoticed
-        self._last, self._small, self._left = last, small, left
+        self._last, self._small, self._left, self._lost = last, small, left, lost
         self.contracting = False
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
@@ -66,7 +67,7 @@ class Settled:
             self._update = snes.getSolution().norm() if self.contracting else 0.0
             return _REASON.ITERATING
         before, self._before = self._before, f
-        if f > _LOST * self._first:
+        if f > self._lost * self._first:
             return _REASON.DIVERGED_DTOL
         if f <= rtol * self._first:
             return _REASON.CONVERGED_FNORM_RELATIVE
