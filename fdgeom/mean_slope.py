@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import ufl
 from firedrake import Constant
 from numpy.polynomial import legendre
@@ -35,8 +36,10 @@ class MeanSlope:
 
     is Gonzalez's correction (J. Nonlinear Sci. 6, 1996). The factor ω is 1 where the slopes de(z_k)[Δz]
     are not resolved by the rule, seen from their last two Legendre coefficients, and falls to zero
-    where they are: r is round-off there, which must not be divided by a short step. Both parts are
-    the same seen from the end of the step.
+    where they are: r is round-off there, which must not be divided by a short step. A kink may hide
+    between the last Gauss point and the end of the step: of functions that have kinks the slopes at
+    both ends are compared with those that the rule expects. Both parts are the same seen from the end
+    of the step.
 
     Parameters
     ----------
@@ -44,51 +47,62 @@ class MeanSlope:
         Degree of e as a polynomial; None if it is none.
     points : int
         Gauss points for what is no polynomial.
+    kinked : bool
+        Whether it has kinks.
 
     Attributes
     ----------
     exact : bool
         Whether the Gauss rule is all: κ is zero.
     nodes : list of float
-        c_k.
+        c_k, and for what has kinks the two ends.
     """
 
-    def __init__(self, degree: int | None, points: int = LEAST_POINTS) -> None:
+    def __init__(
+        self, degree: int | None, points: int = LEAST_POINTS, *, kinked: bool = False
+    ) -> None:
         self.exact = degree is not None
         count = max(1, -(-degree // 2)) if self.exact else max(points, LEAST_POINTS)
         nodes, weights = legendre.leggauss(count)
+        basis = legendre.legvander(nodes, count - 1)
+        defects = 0.5 * (weights[:, None] * basis[:, -2:]).T
+        if kinked and not self.exact:
+            ends = np.array([-1.0, 1.0])
+            expected = legendre.legvander(ends, count - 1) @ np.linalg.inv(basis)
+            defects = np.block([[defects, np.zeros((2, 2))], [-expected, np.eye(2)]])
+            nodes, weights = np.append(nodes, ends), np.append(weights, [0.0, 0.0])
         self.nodes, self._weights = (0.5 + 0.5 * nodes).tolist(), (0.5 * weights).tolist()
-        tail = legendre.legvander(nodes, count - 1)[:, -2:]
-        self._tail = (0.5 * weights[:, None] * tail).T.tolist()
+        self._defects = defects.tolist()
 
     def mean(self, slopes: Sequence[Expr]) -> Expr:
         """Σ_k b_k s_k."""
-        terms = [b * s for b, s in zip(self._weights, slopes, strict=True)]
-        return sum(terms[1:], terms[0])
+        return _combination(self._weights, slopes)
 
     def correction(self, change: Expr, slopes: Sequence[Expr], size: Expr) -> Expr:
         """κ, from e(z¹) - e(z⁰), the de(z_k)[Δz] and Δz·Δz."""
         rest = change - self.mean(slopes)
-        tail = [sum(c * s for c, s in zip(row, slopes, strict=True)) for row in self._tail]
+        defects = [_combination(row, slopes) for row in self._defects]
         # Products, not powers: those are slow in compiled code.
-        unresolved = sum(_RESOLVED**-2 * t * t for t in tail)
+        unresolved = sum(_RESOLVED**-2 * d * d for d in defects)
         ratio = unresolved / (self.mean([s * s for s in slopes]) + _TINY)
         weight = ratio * ratio / (1 + ratio * ratio)
         return weight * rest / (size + _TINY)
 
 
-def degree_of(function: Callable[..., Expr], *sizes: int) -> int | None:
-    """Degree of a function of vectors as a polynomial in all their components; None if it is none.
+def _combination(factors: Sequence[float], values: Sequence[Expr]) -> Expr:
+    terms = [c * v for c, v in zip(factors, values, strict=True) if c]
+    return sum(terms[1:], terms[0])
 
-    Or if it is above 8, or a polynomial on each side of a kink.
-    """
+
+def mean_slope_of(function: Callable[..., Expr], *sizes: int) -> MeanSlope:
+    """The rule for a function of vectors: exact for polynomials of all their components."""
     s = ufl.variable(Constant(0.0))
     lines = [ufl.as_vector([Constant(0.0) + s * Constant(0.0) for _ in range(n)]) for n in sizes]
     found = expand_derivatives(function(*lines))
     if has_kink(found, s):
-        return None
+        return MeanSlope(None, kinked=True)
     for degree in range(_HIGHEST_DEGREE + 1):
         found = expand_derivatives(ufl.diff(found, s))
         if isinstance(found, Zero):
-            return degree
-    return None
+            return MeanSlope(degree)
+    return MeanSlope(None)

@@ -10,10 +10,7 @@ from firedrake import Constant
 from ufl.algorithms import expand_derivatives, replace
 from ufl.core.expr import Expr
 
-from fdgeom.mean_slope import MeanSlope, degree_of
-
-# Gauss points between two strains of an energy that is no polynomial.
-_POINTS = 8
+from fdgeom.mean_slope import mean_slope_of
 
 
 class SectionLaw(ABC):
@@ -64,7 +61,7 @@ class SectionLaw(ABC):
     def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
         """σ̄ with σ̄·(ε¹ - ε⁰) = ψ(ε¹) - ψ(ε⁰) to round-off: the `MeanSlope` from ε⁰ to ε¹."""
         step = new - old
-        rule = MeanSlope(degree_of(lambda e: self.energy(e, stiffness), 6), _POINTS)
+        rule = mean_slope_of(lambda e: self.energy(e, stiffness), 6)
         stresses = [self.stress(old + c * step, stiffness) for c in rule.nodes]
         mean = rule.mean(stresses)
         if rule.exact:

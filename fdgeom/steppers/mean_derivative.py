@@ -21,7 +21,7 @@ from ufl.classes import (
 from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.forms import flatten, polynomial_degree, summands, tidy, unflatten
+from fdgeom.forms import flatten, has_kink, polynomial_degree, summands, tidy, unflatten
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -88,7 +88,7 @@ class _Term:
         #: de(z)[w], or nothing where e does not depend on the state after all.
         self.slope = slopes[0].integrand() if slopes else None
         degree = polynomial_degree(piece, system.state)
-        self._rule = MeanSlope(degree, points)
+        self._rule = MeanSlope(degree, points, kinked=has_kink(integrand, system.state))
         #: Whether the Gauss rule integrates the slope exactly.
         self.exact = self._rule.exact
         self._arguments = [] if self.exact else _arguments(integrand, system.state)

@@ -17,11 +17,8 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
-from fdgeom.mean_slope import MeanSlope, degree_of
+from fdgeom.mean_slope import mean_slope_of
 from fdgeom.words import brief, shown
-
-# Gauss points in a step of a potential that is no polynomial.
-_POINTS = 8
 
 
 @dataclass(frozen=True)
@@ -210,7 +207,7 @@ def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
     p, q = step.old[1], step.new[1]
     turn = quaternion.product(p + q, join(ufl.as_vector([0.0]), rotation))
     virtual = [translation, turn / (2 * (1 + 1 / ufl.dot(p, q)))]
-    rule = MeanSlope(degree_of(of, 3, 4), _POINTS)
+    rule = mean_slope_of(of, 3, 4)
     mean = rule.mean([along(between(c), virtual) for c in rule.nodes])
     if rule.exact:
         return mean
