@@ -8,8 +8,10 @@ from firedrake import (
     FunctionSpace,
     SpatialCoordinate,
     UnitIntervalMesh,
+    conditional,
     cos,
     dx,
+    lt,
     sin,
     split,
     sqrt,
@@ -135,6 +137,20 @@ def test_discrete_gradient_by_one_quadrature(family):
     q, p = Function(V).interpolate(1 + x), Function(V).interpolate(0.3 * x)
     system = fg.HamiltonianSystem(q, p, (0.5 * p**2 + 1 - cos(q)) * dx)
     assert band(fg.DiscreteGradient(system, 0.5), system.energy, 50) < 1e-12
+
+
+def test_discrete_gradient_of_an_energy_with_a_kink():
+    """Balls of many heights on an elastic floor: each a parabola above it and one below."""
+    V = FunctionSpace(fg.copies(20), "DG", 0)
+    q, p = Function(V), Function(V)
+    q.dat.data_wo[:] = np.linspace(0.3, 1.7, 20)
+    floor = 40.0 * conditional(lt(q, 0), q**2, 0.0)
+    system = fg.HamiltonianSystem(q, p, (0.5 * p**2 + q + floor) * dx)
+    # A polynomial on each side is none.
+    assert system.energy_degree is None
+    # The sum of the balls' energies: each step meets the kink at another place.
+    assert band(fg.DiscreteGradient(system, 0.05), system.energy, steps=400) < 1e-12
+    assert q.dat.data_ro.min() < 0.3
 
 
 def test_discrete_gradient_of_a_field_that_is_no_polynomial():
