@@ -1,8 +1,9 @@
 """The flagship: geometrically exact beams, alone and joined to one another.
 
-Sections, ends, loads and joints; the beam in both descriptions, strain and momentum with their
-bracket, and the poses of its nodes with their balance of forces. How time is discretised does not
-belong here, nor where a section's numbers come from a drawing (:mod:`fdgeom.sections`).
+Sections and their laws, ends, loads and joints; the beam in both descriptions, strain and momentum
+with their bracket, and the poses of its nodes with their balance of forces. How time is discretised
+does not belong here, nor where a section's numbers come from a drawing
+(:mod:`fdgeom.sections`).
 """
 
 from fdgeom.beams.beam import Beam
