@@ -117,7 +117,7 @@ class TranslatedLaw(SectionLaw):
 
 
 class LawOfParts(SectionLaw):
-    """Several laws, each in the cells of its own part; where no part is, there is no energy.
+    """Several laws, each in the cells of its own part; elsewhere, as in joints, the first at rest.
 
     Parameters
     ----------
@@ -145,8 +145,10 @@ class LawOfParts(SectionLaw):
         for mask, law in self._parts:
             # At rest elsewhere: a law need not be defined for what strain there is in a joint.
             own = [ufl.conditional(ufl.gt(mask, 0.5), e, ufl.zero(6)) for e in strains]
-            terms.append(mask * getattr(law, name)(*own, stiffness))
-        return sum(terms[1:], terms[0])
+            terms.append(getattr(law, name)(*own, stiffness))
+        others = [mask for mask, _ in self._parts[1:]]
+        first = 1 - sum(others[1:], others[0]) if others else ufl.as_ufl(1.0)
+        return sum((m * t for m, t in zip(others, terms[1:], strict=True)), first * terms[0])
 
 
 def _derivative(function: Callable[[Expr], Expr], at: Expr) -> Expr:
