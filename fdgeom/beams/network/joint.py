@@ -82,7 +82,11 @@ class Joint(metaclass=CheckedCall):
     @staticmethod
     @abstractmethod
     def constraints(a: Side, b: Side) -> list[Expr]:
-        """What vanishes: ``size`` expressions of the positions and triads of the two sides."""
+        """What vanishes: ``size`` expressions of the positions and triads of the two sides.
+
+        They come in the order of the nodes' numbers (the ground last), which need not be that of
+        the places: conditions should be the same seen from either side.
+        """
 
     @staticmethod
     def coordinate(a: Side, b: Side) -> Expr | None:
