@@ -56,7 +56,9 @@ class Numbering:
 
     def scatter(self, values: np.ndarray, function: Function) -> None:
         """Put values of all nodes into a function."""
-        function.dat.data_wo_with_halos[...] = values[self.nodes]
+        data = function.dat.data_wo_with_halos
+        # Vectors of one component are stored as numbers.
+        data[...] = values[self.nodes].reshape(-1, *data.shape[1:])
 
     def gather_cells(self, function: Function) -> np.ndarray:
         """Values of a DG0 function in the order of the cells; of nodes that are ends of cells."""

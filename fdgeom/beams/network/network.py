@@ -140,7 +140,9 @@ class Network:
 
     def _put_cells(self, values: np.ndarray, function: Function) -> None:
         dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
-        function.dat.data_wo_with_halos[dofs] = values[self._cell_of]
+        data = function.dat.data_wo_with_halos
+        # Vectors of one component are stored as numbers.
+        data[dofs] = values[self._cell_of].reshape(-1, *data.shape[1:])
 
     def _space(self, family: str, degree: int, values: np.ndarray):
         if values.ndim == 1:

@@ -135,7 +135,8 @@ class NetworkRod:
 
         def gather() -> np.ndarray:
             found = [collect(n, f) for n, f in zip(network.beams, samples, strict=True)]
-            return np.concatenate([*found, *([found[0][:1]] * rest)])
+            everywhere = np.concatenate([*found, *([found[0][:1]] * rest)])
+            return everywhere.reshape(-1, *values[0].ufl_shape)
 
         if any(map(_may_change, values)):
             return network.followed(samples, gather, name, cells=cells)
