@@ -136,8 +136,8 @@ class BodyLoad:
             raise ValueError(f"loads: {name} must have a method work or potential")
         g, v, t, virtual, s = _symbols()
         for what, value in (
-            ("work", lambda: self.work(rod, g, v, t, s * virtual)),
             ("potential", lambda: self.potential(rod, g, t)),
+            ("work", lambda: self.work(rod, g, v, t, s * virtual)),
         ):
             try:
                 found = value()

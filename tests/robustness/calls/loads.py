@@ -250,7 +250,10 @@ REFUSALS = [
         "at",
         lambda: load(potential=lambda self, rod, g, t: rod.place("tip") * g[0][2]).rod,
         ValueError,
-        "at must be 'left', 'right', the arc length of a node, or None (all along), not 'tip'",
+        (
+            "loads: the potential of Wind gives no UFL expression: at must be 'left', 'right', the "
+            "arc length of a node, or None (all along), not 'tip'"
+        ),
     ),
     (
         "system",
