@@ -8,6 +8,8 @@ from collections.abc import Callable
 from petsc4py import PETSc
 
 _REASON = PETSc.SNES.ConvergedReason
+# Of the first residual: where it has grown so far, no small update means anything.
+_LOST = 1e15
 
 
 class Settled:
@@ -31,8 +33,9 @@ class Settled:
         Beside the unknown, for an update after which the residual is no longer halved.
     left : float
         Of the first residual, for the same.
-    lost : float
-        Of the first residual: the iteration has failed where it grows so far.
+    gives_up : bool
+        Whether the iteration ends where the residual has grown out of all bounds; else it goes on
+        until nothing can be solved any more.
 
     Attributes
     ----------
@@ -49,10 +52,11 @@ class Settled:
         last: float | None = None,
         small: float = 1e-8,
         left: float = 1e-6,
-        lost: float = math.inf,
+        gives_up: bool = False,
     ) -> None:
         self._size, self._unnoticed = size, unnoticed
-        self._last, self._small, self._left, self._lost = last, small, left, lost
+        self._last, self._small, self._left = last, small, left
+        self._gives_up = gives_up
         self.contracting = False
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
@@ -67,11 +71,12 @@ class Settled:
             self._update = snes.getSolution().norm() if self.contracting else 0.0
             return _REASON.ITERATING
         before, self._before = self._before, f
-        if f > self._lost * self._first:
+        lost = f > _LOST * self._first
+        if lost and self._gives_up:
             return _REASON.DIVERGED_DTOL
         if f <= rtol * self._first:
             return _REASON.CONVERGED_FNORM_RELATIVE
-        if self._is_last(step, x, f, before, stol):
+        if not lost and self._is_last(step, x, f, before, stol):
             return _REASON.CONVERGED_SNORM_RELATIVE
         last, self._update = self._update, step
         if self.contracting and 0 < last <= step and step > self._small * x:

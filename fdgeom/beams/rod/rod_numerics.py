@@ -16,8 +16,6 @@ from fdgeom.systems.motion.motion import Motion
 _LAST = 1e-9
 # Of the positions' norm: round-off of strains, brought back to displacements by the stiffness.
 _UNNOTICED = 1e-13
-# Of the first residual: stiff directions let it grow on the way, but never so far.
-_LOST = 1e15
 _EPSILON = float(np.finfo(float).eps)
 
 
@@ -28,7 +26,7 @@ def rod_numerics(motion: Motion) -> Numerics:
     EA ε |x|/h, which is not small.
     """
     size = _norm_of(motion.configuration[0])
-    settled = Settled(size, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, lost=_LOST)
+    settled = Settled(size, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True)
     return Numerics(_options(motion.comm), settled)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from firedrake import Constant, Form, Function, FunctionSpace, derivative
+from petsc4py import PETSc
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
@@ -47,6 +49,7 @@ class Accelerations:
         self._acceleration = motion.acceleration if acceleration is None else acceleration
         self._multiplier = motion.multiplier if multiplier is None else multiplier
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
+        self._twice = _Twice()
         self.jerk = Function(motion.space, name="jerk")
         self._change = Function(motion.space, name="change")
 
@@ -62,7 +65,8 @@ class Accelerations:
         if held is not None:
             held.update()
         unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
-        if not solver.snes.getIterationNumber():
+        # At rest there is nothing to solve, or round-off alone.
+        if not solver.snes.getIterationNumber() or not self._twice.reduced:
             with _explained():
                 _check_regular(solver)
         unknown.copy_into(self._acceleration, self._multiplier)
@@ -120,15 +124,17 @@ class Accelerations:
         else:
             options = saddle_defaults(residual, function)
         if refined and is_affine(residual, function):
-            # Newton's second step refines the first, and notices a matrix that is singular.
-            options |= {
-                "snes_type": "newtonls",
-                "snes_rtol": 1e-13,
-                "snes_linesearch_type": "basic",
-            }
-        essential = unknown.essential
+            options |= {"snes_type": "newtonls", "snes_linesearch_type": "basic"}
+            ends = self._twice
+        else:
+            ends = None
         return unknown, SaddleSNES(
-            residual, function, essential=essential, options=options, name=name
+            residual,
+            function,
+            essential=unknown.essential,
+            options=options,
+            converged=ends,
+            name=name,
         )
 
     # --- the equations -----------------------------------------------------------------------------
@@ -173,6 +179,30 @@ class Accelerations:
             + condition.slope(multiplier, test)
             + condition.slope(nu, change - self._change)
         )
+
+
+class _Twice:
+    """Ends Newton's iteration of linear equations at its second step, which refines the first.
+
+    Attributes
+    ----------
+    reduced : bool
+        Whether little is left of the first residual, as not where it was round-off, or the matrix
+        is singular.
+    """
+
+    reduced = True
+
+    def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
+        f = norms[2]
+        if not math.isfinite(f):
+            return PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_NANORINF
+        if iteration == 0:
+            self._first = f
+        self.reduced = f <= 1e-6 * self._first
+        if f == 0.0 or iteration == 2:
+            return PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE
+        return PETSc.SNES.ConvergedReason.ITERATING
 
 
 @contextmanager
