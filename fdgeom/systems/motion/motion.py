@@ -12,7 +12,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.held_snes import HeldSNES, defaults
+from fdgeom.solvers.held_snes import defaults
 from fdgeom.solvers.numerics import Numerics
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import saddle_defaults
@@ -196,7 +196,7 @@ class Motion(System):
         """Whether increment and multiplier are best one vector at each node of an unknown."""
         return self.is_in_cells
 
-    def solver_defaults(self, unknown) -> tuple[Callable, Callable]:
+    def solver_defaults(self, unknown) -> tuple[Callable, Callable | None]:
         """How the equations of a step are solved, unless the user says otherwise.
 
         Parameters
@@ -206,11 +206,11 @@ class Motion(System):
 
         Returns
         -------
-        callable, callable
+        callable, callable or None
             ``numerics(residual, function)`` gives :class:`Numerics`, and ``run(solver)`` solves from
-            the guess that the unknown holds.
+            the guess that the unknown holds, where that takes more than one call of the SNES.
         """
-        return self._numerics, HeldSNES.solve
+        return self._numerics, None
 
     def _numerics(self, residual: Form, function: Function) -> Numerics:
         local = is_local(residual, function)
