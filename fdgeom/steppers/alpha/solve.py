@@ -83,7 +83,7 @@ class AlphaSolve(Solve):
 
     def _prediction(self, symbols: _Kinematics, dt: Constant, first: Function) -> list[dict]:
         """The motion goes on with a as it is, and the solve corrects that."""
-        going_on = [dt * v + 0.5 * dt**2 * a for v, a, _ in self._states()]
+        going_on = [dt * (v + 0.5 * dt * a) for v, a, _ in self._states()]
         multiplier = self._motion.multiplier
         scaled = None if multiplier is None else symbols.slopes(dt)[0] * multiplier
         groups = self._unknown.assignments(first, going_on, scaled)
@@ -145,8 +145,9 @@ class _Kinematics:
     def slopes(self, dt):
         """w, v_D and a_D."""
         beta, A, B1, _ = self.parameters
-        w = beta * dt**2
-        return w, A * dt / w, 1 / (w * (1 + B1))
+        # Products, not powers: those are slow in compiled code.
+        w = beta * dt * dt
+        return w, A / (beta * dt), 1 / (w * (1 + B1))
 
     def constants(self, dt, v, a, rate):
         """v_c and a_c."""
