@@ -96,12 +96,12 @@ def write(source: Path, moving: dict) -> None:
 
 def box(demo: Demo, time: dict | None, moving: list) -> str:
     """How to run it, and what moves."""
-    seconds = f"some {time['seconds']:.0f} s of one processor" if time else "not measured yet"
+    seconds = f" (some {time['seconds']:.0f} s of one processor)" if time else ""
     command = f"pylit {demo.name}.py.rst && python {demo.name}.py"
     lines = [
         ".. container:: run-box",
         "",
-        f"   Run it in ``demos/{demo.name}``: ``{command}`` ({seconds}), or "
+        f"   Run it in ``demos/{demo.name}``: ``{command}``{seconds}, or "
         f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.",
     ]
     for kind, file, words in moving:
