@@ -119,7 +119,7 @@ def test_order(recorded):
     errors = [gap(end, ends[-1]) for end in ends[:-1]]
     # The reference is off by 1/64 of the last error.
     assert np.log2(np.array(errors[:-1]) / errors[1:]) == pytest.approx([2, 2], abs=0.15)
-    seen = np.log2(np.array(errors[:-1]) / errors[1:])[-1][0]
+    seen = np.log2(errors[-2] / errors[-1])
     recorded.order("VariationalIntegrator", "free beam, pose", claimed=2, measured=seen)
 
 
