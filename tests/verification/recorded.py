@@ -97,8 +97,8 @@ class Recorded:
         if self.writes:
             self.kept[key] = row
             return
-        # That nothing is missing is asked in one place: test_recorded.py.
-        differs = different(row, self.kept.get(key, row))
+        assert key in self.kept, f"not in {FILE.name}: run `make verification`"
+        differs = different(row, self.kept[key])
         assert not differs, f"{differs}; if it is meant: `make verification`"
 
 
