@@ -12,6 +12,7 @@ from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.identity import beam_parameters
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.forms import copy_into
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
@@ -45,7 +46,7 @@ class BeamMotion(RodMotion):
         self._ends = held_ends(beam.ends, lambda name: end_node(space, name))
         holds = tuple(self._ends.values())
         super().__init__(rod, beam.position, beam.orientation, holds=holds)
-        self.beam, self._measure = beam, measure
+        self.beam, self.members, self._measure = beam, (beam,), measure
         self._fields = FollowingFields(beam, rod, agreement)
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
@@ -69,8 +70,15 @@ class BeamMotion(RodMotion):
         The moment at a `GivenPose` with an orientation is the torque that turns it. See `forces` for
         the state that they belong to.
         """
-        values = self.forces().supports()
+        return self.reactions_of(self.forces())
+
+    def reactions_of(self, forces: Forces) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """The same of given forces."""
+        values = forces.supports()
         return {name: self.held_by(values, hold) for name, hold in self._ends.items()}
+
+    def member_of_nodes(self) -> np.ndarray:
+        return np.zeros(self.space.dof_dset.size, dtype=int)
 
     def parameters(self) -> dict[str, object]:
         """Those of the beam, in this measure."""

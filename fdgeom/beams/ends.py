@@ -6,15 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import ufl
-from firedrake import Function
 from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.user_vectors import evaluated, unit_quaternion
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
-from fdgeom.line import end_node
-from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.words import shown
 
 _AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}
@@ -125,67 +122,3 @@ def held_components(name: str, kind: str | Sliding | GivenPose) -> np.ndarray:
             "fdgeom.GivenPose(position=..., orientation=...)"
         )
     return np.array(HELD[kind], dtype=int)
-
-
-class HeldEnd:
-    """The end of a beam in configuration form.
-
-    Parameters
-    ----------
-    beam : BeamFields
-        Whose end.
-    name : str
-        "left" or "right".
-    retraction : {"exp", "cay"}
-        How a rotation vector turns a node: says what :meth:`needed` gives.
-
-    Attributes
-    ----------
-    nodes : numpy.ndarray of int
-        The end's node: its local index, if this rank has it (as its own or as a ghost).
-    components : numpy.ndarray of int
-        What is held of a displacement (rotation in the body frame, translation in space).
-
-    Raises
-    ------
-    ValueError
-        If the end is given by its velocity: a configuration needs a `GivenPose`.
-    """
-
-    def __init__(self, beam, name: str, *, retraction: str = "exp") -> None:
-        end = {e.name: e for e in beam.ends}[name]
-        self.name, self.kind = name, end.kind
-        self.components = held_components(name, self.kind)
-        space = beam.velocity.function_space()
-        self.nodes = end_node(space, name)
-        self._size = len(self.nodes)
-        self._inverse = {"exp": quaternion.log, "cay": quaternion.cay_inverse}[retraction]
-        self._needed, self._update = None, None
-        if isinstance(self.kind, GivenPose):
-            self._needed = Function(space, name=f"displacement of the {name} end")
-            self._update = PointwiseUpdate({self._needed: self._displacement(beam)})
-
-    @property
-    def dofs(self) -> np.ndarray:
-        """The held degrees of freedom of a displacement, owned and ghosts."""
-        return (6 * self.nodes[:, None] + self.components[None, :]).ravel()
-
-    def needed(self) -> np.ndarray:
-        """What the held components must move by to be where they should: values for `dofs`.
-
-        The rotation w is the shortest with q r(w) the prescribed orientation at the beam's time, r
-        the retraction.
-        """
-        if self._update is None:
-            return np.zeros(self._size * len(self.components))
-        self._update.apply()
-        return self._needed.dat.data_ro_with_halos[self.nodes][:, self.components].ravel()
-
-    def _displacement(self, beam) -> Expr:
-        position, orientation = self.kind.pose(beam.time)
-        turn = ufl.zero(3)
-        if orientation is not None:
-            relative = quaternion.product(quaternion.conjugate(beam.orientation), orientation)
-            turn = self._inverse(quaternion.principal(relative))
-        shift = ufl.zero(3) if position is None else position - beam.position
-        return join(turn, shift)

@@ -96,18 +96,26 @@ class HeldNodes(Held):
         Whose nodes: of position and orientation.
     holds : sequence of Hold
         Which, and how.
+    turn : callable, optional
+        The rotation, as the solver counts it, of a relative quaternion; its Cayley vector if not
+        given.
 
     Attributes
     ----------
     holds : tuple of Hold
         They.
     increment : Function
-        As of :class:`Held`: the rotation as a Cayley vector, the translation in space.
+        As of :class:`Held`: the rotation as ``turn`` has it, the translation in space.
     moved : Function
         1 at the components that are prescribed in time, 0 elsewhere.
     """
 
-    def __init__(self, motion: Motion, holds: Sequence[Hold]) -> None:
+    def __init__(
+        self,
+        motion: Motion,
+        holds: Sequence[Hold],
+        turn: Callable[[Expr], Expr] = quaternion.cay_inverse,
+    ) -> None:
         self._motion, self.holds = motion, tuple(holds)
         space = motion.space
         names = ("increment", "velocity", "acceleration", "moved")
@@ -118,7 +126,7 @@ class HeldNodes(Held):
             if hold.pose is not None:
                 self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
                 scratch = tuple(Function(space) for _ in range(3))
-                needed = _needed(motion, hold.pose)
+                needed = _needed(motion, hold.pose, turn)
                 update = PointwiseUpdate(dict(zip(scratch, needed, strict=True)))
                 self._updates.append((hold, scratch, update))
         self.moves = bool(self._updates)
@@ -170,7 +178,7 @@ class HeldNodes(Held):
         return self._motion.comm.allreduce(float(value), op=MPI.MAX)
 
 
-def _needed(motion: Motion, pose: GivenPose) -> tuple[Expr, Expr, Expr]:
+def _needed(motion: Motion, pose: GivenPose, as_vector) -> tuple[Expr, Expr, Expr]:
     """Increment, velocity and acceleration of a given pose, at all nodes."""
     x, q = motion.configuration
     zero, t = ufl.zero(3), ufl.variable(motion.time)
@@ -178,7 +186,7 @@ def _needed(motion: Motion, pose: GivenPose) -> tuple[Expr, Expr, Expr]:
     turn, spin, spin_rate, shift, drift, drift_rate = (zero,) * 6
     if orientation is not None:
         relative = quaternion.product(quaternion.conjugate(q), orientation)
-        turn = quaternion.cay_inverse(relative)
+        turn = as_vector(relative)
         rate = quaternion.product(quaternion.conjugate(orientation), _rate(orientation, t))
         spin = 2 * ufl.as_vector([rate[1], rate[2], rate[3]])
         spin_rate = _rate(spin, t)

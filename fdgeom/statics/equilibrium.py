@@ -1,4 +1,4 @@
-"""Static equilibrium of a beam under loads, and the path of equilibria as the loads grow."""
+"""Static equilibrium of beams under loads, and the path of equilibria as the loads grow."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from firedrake import Function, TestFunction, dot
 
 from fdgeom import citations
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.network.assembly import Assembly
+from fdgeom.beams.network.joint import Joint
 from fdgeom.beams.rod.poses import check_poses
+from fdgeom.beams.rod.support_forces import Forces, from_space
 from fdgeom.errors import LoadStepFailed
-from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers.assembly import VectorAssembly
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
-from fdgeom.statics.freedom import free_motion
+from fdgeom.statics.freedom import free_motion, is_singular
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
-from fdgeom.statics.problem import EquilibriumProblem, check_beam, finite_number
+from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of
 from fdgeom.taping import not_taped, off_the_tape
 
 
 class StaticEquilibrium:
-    """Equilibrium of a beam: internal work = λ · work of its loads, for all virtual displacements.
+    """Equilibrium: internal work = λ · work of the loads, for all virtual displacements.
+
+    Those of an assembly are those that its joints allow.
 
     Parameters
     ----------
-    beam : Beam
-        Of degree 1. Its position and orientation are moved to the equilibrium; what holds its ends
-        and what loads it was said when it was made.
+    beam : Beam or Assembly
+        Of degree 1. Position and orientation are moved to the equilibrium; what holds the ends, what
+        joins beams, and what loads them was said when they were made.
     solver_parameters : dict, optional
         PETSc options of the SNES (default: Newton with whole steps and a sparse LU).
     options_prefix : str, optional
@@ -47,7 +51,8 @@ class StaticEquilibrium:
     ------
     TypeError, ValueError
         If the beam is of another degree or has nothing that holds it, a load has no place on it, an
-        end is given by its velocity, or an option is unknown.
+        end is given by its velocity, the joints of an assembly do not hold or say something twice,
+        or an option is unknown.
 
     Notes
     -----
@@ -56,8 +61,12 @@ class StaticEquilibrium:
     smaller steps choose the one that the path leads to. Steps scale the loads, not the stress of the
     start: a beam with a ``reference_strain`` should start near its shape at rest, by
     ``beam.strain.assign(beam.reference_strain)`` and ``beam.reconstruct()``. ``beam.time`` is the
-    time of loads and given poses that depend on it. Strain and momentum of the beam are not
-    touched: ``beam.project()`` fills them.
+    time of loads and given poses that depend on it. Strain and momentum of a beam are not touched:
+    ``beam.project()`` fills them.
+
+    The forces of joints are unknowns beside the displacements. Closed loops of beams need no
+    conditions to be left out: beams are elastic, so the forces are determined. What is held twice at
+    one node is refused, by the assembly.
 
     Examples
     --------
@@ -72,25 +81,38 @@ class StaticEquilibrium:
     @compiling("StaticEquilibrium")
     def __init__(
         self,
-        beam: Beam,
+        beam: Beam | Assembly,
         *,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
     ) -> None:
-        check_beam(beam)
-        self.beam = beam
+        self.beam, self._motion = beam, motion_of(beam)
         citations.cite(type(self))
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
-        check_poses(beam.position, beam.orientation)
-        self._problem = EquilibriumProblem(beam)
-        held = sum(len(end.components) for end in self._problem.ends)
-        if held < 3:
+        self._motion.read_poses()
+        check_poses(*self._motion.configuration, self._motion.in_rods())
+        if self._motion.constraint is not None:
+            self._motion.constraint.check_position()
+        self._check_held()
+        self._problem = EquilibriumProblem(self._motion)
+        self._stresses: dict[int, VectorAssembly] = {}
+        self._checked = False
+        if merge({}, self._given, self._prefix, "", ())[2]:
+            _ = self._newton  # so that an unknown option is refused now
+
+    def _check_held(self) -> None:
+        holds = () if self._motion.held is None else self._motion.held.holds
+        if sum(len(hold.components) for hold in holds) >= 3:
+            return
+        if self._motion.joints is None:
             raise ValueError(
                 "left, right: nothing holds the beam, so it has no equilibrium of its own; clamp an "
                 "end, by left='clamped', or pin or slide both"
             )
-        if merge({}, self._given, self._prefix, "", ())[2]:
-            _ = self._newton  # so that an unknown option is refused now
+        raise ValueError(
+            "beam: nothing holds the assembly, so it has no equilibrium of its own; clamp an end of "
+            "one of its beams, by left='clamped', or join it to fdgeom.ground"
+        )
 
     @property
     def load(self) -> float:
@@ -110,7 +132,10 @@ class StaticEquilibrium:
 
     def _make(self, bordered: bool) -> GroupNewton:
         defaults = dict(DEFAULTS)
-        if self.beam.comm.size > 1:
+        if self._motion.joints is not None:
+            # Multipliers need pivoting, and room for it.
+            defaults |= {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_14": 200}
+        elif self._motion.comm.size > 1:
             defaults["pc_factor_mat_solver_type"] = "mumps"
         else:
             # The nodes are numbered along the beam: a band of 11 beside the diagonal.
@@ -152,7 +177,7 @@ class StaticEquilibrium:
         finite_number("load", load)
         _count("steps", steps)
         _count("halvings", halvings, least=0)
-        start, begin = self.load, float(self.beam.time)
+        start, begin = self.load, float(self._motion.time)
         end = begin if time is None else finite_number("time", time)
         for k in range(1, steps + 1):
             self._take(
@@ -167,11 +192,11 @@ class StaticEquilibrium:
             self._path.direction = None
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
-        start, begin = self.load, float(self.beam.time)
-        before = Snapshot((self.beam.position, self.beam.orientation))
+        start, begin = self.load, float(self._motion.time)
+        before = Snapshot(self._problem.functions)
         before.take()
         self._problem.factor.assign(load)
-        self.beam.time.assign(time)
+        self._motion.set_time(time)
         try:
             self._newton.solve()
         except SolveFailed:
@@ -179,7 +204,7 @@ class StaticEquilibrium:
                 raise
             before.restore()
             self._problem.factor.assign(start)
-            self.beam.time.assign(begin)
+            self._motion.set_time(begin)
             self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
             self._load_step(load, time, halvings - 1)
 
@@ -196,8 +221,9 @@ class StaticEquilibrium:
         ----------
         step : float
             Length of a step: the root of the mean over the beam of |rotation|² + |displacement|²/L²
-            for its length L. The first step goes to higher loads (to lower ones if it is negative),
-            later ones go on in the same sense (backwards if it is negative).
+            for its length L (over all beams of an assembly, L the sum of their lengths). The first
+            step goes to higher loads (to lower ones if it is negative), later ones go on in the same
+            sense (backwards if it is negative).
         steps : int
             How many.
         load_step : float, optional
@@ -231,7 +257,8 @@ class StaticEquilibrium:
         if load_step is not None and not finite_number("load_step", load_step) > 0:
             raise ValueError(f"load_step must be positive, not {load_step!r}")
         if not self._problem.is_loaded:
-            raise ValueError("loads: a beam without loads has no path to follow")
+            what = "an assembly" if self._motion is self.beam else "a beam"
+            raise ValueError(f"loads: {what} without loads has no path to follow")
         for k in range(1, steps + 1):
             self._take(lambda: self._path.step(step, load_step), k)
         return self.load
@@ -287,20 +314,33 @@ class StaticEquilibrium:
         return tuple(self._path.points) if "_path" in self.__dict__ else ()
 
     def _take(self, action, k: int) -> None:
-        load, time = self.load, float(self.beam.time)
+        load, time = self.load, float(self._motion.time)
+        self._motion.read_poses()
         path = self.__dict__.get("_path")
         before = None if path is None else (path.direction, list(path.points))
         self._problem.snapshot.take()
         try:
+            self._check_start()
             action()
         except SolveFailed as failure:
             self._problem.snapshot.restore()
             self._problem.factor.assign(load)
-            self.beam.time.assign(time)
+            self._motion.set_time(time)
             if "_path" in self.__dict__:
                 self._path.direction, self._path.points = before or (None, [])
-            free = free_motion(self.beam, self._problem.ends)
+            free = free_motion(self._motion)
             raise LoadStepFailed(str(failure), load=load, step=k - 1, free=free) from failure
+        finally:
+            self._motion.write_poses()
+
+    def _check_start(self) -> None:
+        """Refuse a mechanism. Without joints the LU finds its zero pivot; MUMPS need not."""
+        if self._motion.joints is None or self._checked:
+            return
+        problem = self._problem
+        if is_singular(self._motion, problem.stiffness(problem.tangent(problem.start()))):
+            raise SolveFailed("the tangent stiffness is singular")
+        self._checked = True
 
     def solver_stats(self) -> dict[str, int]:
         """Solves, Newton and Krylov iterations since this was made."""
@@ -310,33 +350,74 @@ class StaticEquilibrium:
         return {name: sum(getattr(s, name) for s in used) for name in names}
 
     # --- what comes out ----------------------------------------------------------------------------------
-    def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """What holds each end: moment about its node, and force, in space, two arrays of 3."""
-        unbalanced, q = self._problem.unbalanced(), self.beam.orientation.dat.data_ro
-        found = {}
-        for end in self._problem.ends:
-            total = np.zeros(6)
-            for node in end.nodes[end.nodes < len(unbalanced)]:
-                moment, force = unbalanced[node, :3], unbalanced[node, 3:]
-                total += np.concatenate([quaternion.rotate(q[node], moment), force])
-            total = self.beam.comm.allreduce(total)
-            found[end.name] = (total[:3], total[3:])
-        return found
+    def reactions(self):
+        """What holds ends: moment about the node, and force, in space, two arrays of 3.
+
+        Of a beam a dict with both ends by name; of an assembly such a dict of the held ends for each
+        of its beams, as `Assembly.reactions`. Joints to the ground are joints: see :meth:`force`.
+        """
+        self._motion.read_poses()
+        found = self._motion.reactions_of(self._forces)
+        if self._motion is self.beam:
+            return found
+        return {"left": (np.zeros(3), np.zeros(3)), "right": (np.zeros(3), np.zeros(3))} | found
+
+    def force(self, joint: Joint, side: str = "second") -> np.ndarray:
+        """Force (3, in space) of a joint with its spring on one of its places.
+
+        Parameters
+        ----------
+        joint : Joint
+            One of the assembly.
+        side : {"second", "first"}
+            On which place.
+        """
+        self._motion.read_poses()
+        return self._motion.exerted(joint, side, self._forces)[3:]
+
+    def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
+        """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
+        self._motion.read_poses()
+        return self._motion.exerted(joint, side, self._forces)[:3]
+
+    @cached_property
+    def _forces(self) -> Forces:
+        problem, (_, orientation) = self._problem, self._motion.configuration
+        return Forces(
+            self._motion,
+            lambda test: problem.balance(from_space(orientation, test)),
+            lambda test: problem.joint_work(from_space(orientation, test)),
+        )
 
     @not_taped
-    def stress(self) -> Function:
-        """Stress resultants (DG0, 6): moment and force of each cell's section, body frame."""
-        rod, space = self.beam.rod, self.beam.strain.function_space()
-        if "_stress" not in self.__dict__:
-            form = dot(rod.stress(self._problem.pose), TestFunction(space)) / rod.cells.length
-            self._stress = VectorAssembly(rod.cells.sum(form))
-        result = Function(space, name="stress")
-        result.dat.data_wo[...] = self._stress.assemble().dat.data_ro
-        return result
+    def stress(self) -> Function | tuple[Function, ...]:
+        """Stress resultants (DG0, 6): moment and force of each cell's section, body frame.
 
-    def stress_at(self, s) -> np.ndarray:
-        """Stress resultants at an arc length (6,), or at n of them (n, 6): as ``beam.stress_at``."""
-        return self.beam._resultants.of(self.stress(), s)
+        Of an assembly those of each of its beams.
+        """
+        found = tuple(map(self._stress, self._motion.members))
+        return found if self._motion is self.beam else found[0]
+
+    def stress_at(self, s, beam: Beam | None = None) -> np.ndarray:
+        """Stress resultants at an arc length (6,), or at n of them (n, 6): as ``beam.stress_at``.
+
+        ``beam`` says on which beam of an assembly.
+        """
+        if beam is None and len(self._motion.members) == 1:
+            (beam,) = self._motion.members
+        if not any(beam is other for other in self._motion.members):
+            raise ValueError("beam must be one of the beams that are in equilibrium here")
+        return beam._resultants.of(self._stress(beam), s)
+
+    def _stress(self, beam: Beam) -> Function:
+        rod, space = beam.rod, beam.strain.function_space()
+        if id(beam) not in self._stresses:
+            pose = beam.position, beam.orientation
+            form = dot(rod.stress(pose), TestFunction(space)) / rod.cells.length
+            self._stresses[id(beam)] = VectorAssembly(rod.cells.sum(form))
+        result = Function(space, name="stress")
+        result.dat.data_wo[...] = self._stresses[id(beam)].assemble().dat.data_ro
+        return result
 
     def __repr__(self) -> str:
         return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"

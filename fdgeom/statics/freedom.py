@@ -1,64 +1,167 @@
-"""Which rigid motions of a beam its held ends leave free, in words."""
+"""Which rigid motions of beams their held ends and joints leave free, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import scipy.sparse as sparse
+import ufl
+from firedrake import TestFunction, TrialFunction, assemble
 
-from fdgeom.beams.beam import Beam
-from fdgeom.beams.ends import HeldEnd
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.lie.arrays import quaternion, so3
+from fdgeom.statics.gathered import gathered, to_scipy
 
-# Of the size of the beam: what counts as no motion of a held node.
-_NONE = 1e-9
+# Of the size of the beams: what counts as no motion. Of the stiffness: what counts as none.
+_NONE, _RESISTED = 1e-9, 1e-12
 
 
-def free_motion(beam: Beam, ends: Sequence[HeldEnd]) -> str:
-    """What the beam can still do as a rigid body; "" if its ends hold it. To be called on all ranks.
+def free_motion(motion: RodMotion) -> str:
+    """What beams can still do as rigid bodies; "" if ends and joints hold them. For all ranks.
 
     Parameters
     ----------
-    beam : Beam
-        In its present configuration.
-    ends : sequence of HeldEnd
-        What is held of it.
+    motion : RodMotion
+        A beam or an assembly in its present configuration.
     """
-    held = _held(beam, ends)
-    x = np.concatenate(beam.comm.allgather(np.array(beam.position.dat.data_ro)))
-    size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
-    # A rigid motion (ω, u): the node at x turns by ω and moves by u + ω × x, lengths over the size.
-    rows = [np.zeros((0, 6))]
-    for _, place, orientation, components in held:
-        turn = np.hstack([quaternion.matrix(orientation).T, np.zeros((3, 3))])
-        shift = np.hstack([-so3.hat(place / size), np.eye(3)])
-        rows.append(np.vstack([turn, shift])[components])
-    _, values, basis = np.linalg.svd(np.vstack(rows))
-    free = basis[int(np.sum(values > _NONE)) :]
+    _, free, size = _free(motion)
     if not len(free):
         return ""
-    pinned = [name for name, _, _, components in held if list(components) == [3, 4, 5]]
-    if len(free) == 3 and len(held) == 1 and pinned:
-        return f"the beam can still turn about its {pinned[0]} end"
+    free = free.reshape(-1, len(motion.members), 6)
+    moving = np.flatnonzero(np.abs(free).max(axis=(0, 2)) > _NONE)
+    who = _named(moving, len(motion.members), alone=motion.joints is None)
+    together = free[:, moving[:1]]
+    if np.abs(free[:, moving] - together).max() > _NONE:
+        ways = "one way" if len(free) == 1 else f"{len(free)} independent ways"
+        return f"{who} can still move as rigid bodies in {ways}, in {_loose(motion, free)}"
+    return f"{who} can still {_described(together[:, 0], size, _pins(motion))}"
+
+
+def is_singular(motion: RodMotion, stiffness: sparse.csr_matrix) -> bool:
+    """Whether there are free motions that a tangent stiffness of all nodes does not resist either.
+
+    The stress may: a chain of hinged bars that hangs is held by its tension.
+    """
+    rigid, free, size = _free(motion)
+    if not len(free):
+        return False
+    moved = sparse.diags(np.tile([1.0] * 3 + [size] * 3, rigid.shape[0] // 6)) @ rigid @ free.T
+    resisted = np.linalg.eigvals(moved.T @ (stiffness @ moved))
+    sizes = np.abs(moved).T @ (abs(stiffness) @ np.abs(moved))
+    return bool(np.abs(resisted).min() <= _RESISTED * sizes.max())
+
+
+def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, np.ndarray, float]:
+    """Displacements by rigid motions of the beams, those motions that are free, and the size."""
+    x = gathered(motion.comm, motion.position.dat.data_ro)
+    size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
+    rigid = _rigid_motions(motion, x / size)
+    conditions = [sparse.csr_matrix((0, rigid.shape[1])), rigid[_held(motion)]]
+    if motion.joints is not None:
+        conditions += [part @ rigid for part in _in_joints(motion, size)]
+    _, values, basis = np.linalg.svd(sparse.vstack(conditions).toarray())
+    return rigid, basis[int(np.sum(values > _NONE)) :], size
+
+
+def _described(free: np.ndarray, size: float, pins: Sequence[str]) -> str:
+    """The motions of one rigid body."""
+    if len(free) == 3 and pins:
+        return f"turn about its {pins[0]}"
+    if len(free) == 3:
+        # One point p stays: u + ω × p = 0 for all three.
+        spins, drifts = so3.hat(free[:, :3]).reshape(-1, 3), free[:, 3:].ravel()
+        p, *_ = np.linalg.lstsq(spins, -drifts, rcond=None)
+        turns = np.linalg.svd(free[:, :3], compute_uv=False)[-1] > _NONE
+        if turns and np.abs(spins @ p + drifts).max() <= _NONE:
+            return f"turn about the point {_vector(p * size)}"
     if len(free) > 1:
-        return f"the beam can still move as a rigid body in {len(free)} independent ways"
+        return f"move as a rigid body in {len(free)} independent ways"
     spin, drift = free[0][:3], free[0][3:] * size
     if np.linalg.norm(spin) <= _NONE:
-        return f"the beam can still move along {_direction(drift)}"
+        return f"move along {_direction(drift)}"
     point = np.cross(spin, drift) / (spin @ spin)
-    return (
-        f"the beam can still turn about the line along {_direction(spin)} through {_vector(point)}"
-    )
+    return f"turn about the line along {_direction(spin)} through {_vector(point)}"
 
 
-def _held(beam: Beam, ends: Sequence[HeldEnd]) -> list[tuple]:
-    """Name, position, orientation and held components of each end that is held, on all ranks."""
-    owned, found = len(beam.position.dat.data_ro), []
-    for end in ends:
-        for node in end.nodes[end.nodes < owned] if len(end.components) else ():
-            pose = beam.position.dat.data_ro[node], beam.orientation.dat.data_ro[node]
-            found.append((end.name, *map(np.array, pose), end.components))
-    return [end for part in beam.comm.allgather(found) for end in part]
+def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
+    """Displacements of all nodes by the rigid motions (ω, u) of each beam, lengths over the size.
+
+    The node at x turns by ω and moves by u + ω × x.
+    """
+    turn = quaternion.matrix(gathered(motion.comm, motion.orientation.dat.data_ro))
+    member = gathered(motion.comm, motion.member_of_nodes())
+    blocks = np.zeros((len(x), 6, 6))
+    blocks[:, :3, :3] = turn.transpose(0, 2, 1)
+    blocks[:, 3:, :3] = -so3.hat(x)
+    blocks[:, 3:, 3:] = np.eye(3)
+    (node,) = np.nonzero(member >= 0)
+    shape = (6 * len(x), 6 * len(motion.members))
+    # Nodes of the ground stay where they are.
+    start = np.concatenate([[0], np.cumsum(member >= 0)])
+    return sparse.bsr_matrix((blocks[node], member[node], start), shape=shape).tocsr()
+
+
+def _held(motion: RodMotion) -> np.ndarray:
+    """Which of all nodes' degrees of freedom are held."""
+    held = np.zeros(motion.v.dat.data_ro.size, dtype=bool)
+    if motion.held is not None:
+        (dofs,) = motion.held.dofs
+        held[dofs[dofs < len(held)]] = True
+    return gathered(motion.comm, held)
+
+
+def _in_joints(motion: RodMotion, size: float) -> Iterator[sparse.csr_matrix]:
+    """Conditions and springs of the joints: rows of length 1 for displacements over the size."""
+    joints, pose = motion.joints, motion.configuration
+    trial = TrialFunction(motion.space)
+    test = TestFunction(motion.space)
+    forms = [
+        joints.slope(TestFunction(joints.space), trial, pose),
+        motion.rate(lambda g: motion.spring_work(g, ufl.zero(6), test), trial),
+    ]
+    for form in forms:
+        if not form.empty():
+            rows = to_scipy(assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat)
+            rows = rows @ sparse.diags(np.tile([1.0] * 3 + [size] * 3, rows.shape[1] // 6))
+            length = sparse.linalg.norm(rows, axis=1)
+            yield sparse.diags(1 / np.where(length > 0, length, 1.0)) @ rows
+
+
+def _pins(motion: RodMotion) -> list[str]:
+    """The name of the only held end, if it is pinned."""
+    holds = () if motion.held is None else motion.held.holds
+    alone = motion.joints is None and len(holds) == 1
+    return [hold.name for hold in holds if alone and list(hold.components) == [3, 4, 5]]
+
+
+def _loose(motion: RodMotion, free: np.ndarray) -> str:
+    """The joints in which the motions of the beams differ."""
+    number = {id(beam): k for k, beam in enumerate(motion.members)}
+    # The ground comes last, and does not move.
+    free = np.concatenate([free, np.zeros((len(free), 1, 6))], axis=1)
+    sides = [
+        [number.get(id(getattr(place, "beam", None)), -1) for place in (joint.first, joint.second)]
+        for joint in motion.joints.joints
+    ]
+    first, second = np.transpose(sides)
+    moves = np.abs(free[:, first] - free[:, second]).max(axis=(0, 2)) > _NONE
+    return _listed("joints", np.flatnonzero(moves))
+
+
+def _named(moving: np.ndarray, count: int, *, alone: bool) -> str:
+    """The beams by their numbers."""
+    if alone:
+        return "the beam"
+    return "the assembly" if len(moving) == count > 1 else _listed("beams", moving)
+
+
+def _listed(name: str, numbers: np.ndarray) -> str:
+    names = [f"{name}[{k}]" for k in numbers[:4]]
+    if len(numbers) > 4:
+        names.append(f"{len(numbers) - 4} more")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _direction(vector: np.ndarray) -> str:

@@ -1,15 +1,24 @@
-"""Whole matrices on every process, and whether loads leave them symmetric."""
+"""Whole matrices and vectors on every process, and whether loads leave them symmetric."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sparse
+from firedrake import Function
 from petsc4py import PETSc
 
 
 def gathered(comm, values: np.ndarray) -> np.ndarray:
     """The values of all processes, one after the other."""
     return np.concatenate(comm.allgather(np.array(values)))
+
+
+def scattered(everything: np.ndarray, function: Function) -> Function:
+    """Put values that are gathered, one after the other, into a function."""
+    own = function.dat.data_ro
+    first = function.function_space().comm.scan(own.size) - own.size
+    function.dat.data_wo[...] = everything[first : first + own.size].reshape(own.shape)
+    return function
 
 
 def to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:

@@ -1,4 +1,4 @@
-"""Small vibrations of a beam about an equilibrium: frequencies and shapes."""
+"""Small vibrations of beams and assemblies about an equilibrium: frequencies and shapes."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from firedrake import Function
 from scipy.sparse.linalg import ArpackError
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.ends import HeldEnd
+from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.poses import check_poses
+from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
+from fdgeom.statics.gathered import gathered, scattered
 from fdgeom.statics.pencil import Pencil, pencil
-from fdgeom.statics.problem import check_beam, finite_number
+from fdgeom.statics.problem import finite_number, motion_of
 from fdgeom.taping import not_taped
 
 
 class VibrationModes:
-    """K φ = ω² M φ about the present configuration of a beam, which must be an equilibrium.
+    """K φ + Bᵀμ = ω² M φ, B φ = 0 about the present configuration, which must be an equilibrium.
 
     Parameters
     ----------
-    beam : Beam
+    beam : Beam or Assembly
         Of degree 1, at rest: straight and free of loads, or where `StaticEquilibrium` has put it.
-        Its held ends are held; damping and gyroscopic forces play no part.
+        Its held ends are held and its joints hold, B φ = 0, with their springs; damping and
+        gyroscopic forces play no part.
     number : int
         How many modes: those with the smallest |ω²|, rigid motions among them.
     load : float
@@ -38,63 +41,64 @@ class VibrationModes:
         the equilibrium is not stable. Complex if loads that are not conservative (follower forces,
         moments that are constant in space) make K unsymmetric.
     shapes : list of Function, CG1, 6 components
-        φ: rotation in the body frame, translation in space. With φ·M φ = 1 where K is symmetric;
-        else the real part of a vector of that norm.
+        φ: rotation in the body frame, translation in space, at all nodes of an assembly's network.
+        With φ·M φ = 1 where K is symmetric; else the real part of a vector of that norm.
 
     Raises
     ------
     TypeError, ValueError
         If the beam is of another degree, ``number`` is no positive integer below the number of
-        degrees of freedom, or the configuration is no equilibrium at that load.
+        degrees of freedom, or the configuration is no equilibrium at that load; if the joints do
+        not hold.
 
     Notes
     -----
-    K is the tangent of the virtual work (strain energy, stress and loads), M the lumped inertia.
-    The eigenproblem is solved by SciPy's ARPACK (shift and invert, the shift from the structure's
-    own stiffness and inertia) on every process. K is used as AᵀA + G, see `Pencil`, so that wires
-    of a radius of a millionth of their length keep their digits and rigid motions are told from
-    slow ones.
+    K is the tangent of the virtual work (strain energy, stress, loads, and of joints their forces
+    and springs), M the lumped inertia, with that of bodies at nodes. All this is taken in
+    coordinates of the displacements that the joints allow: there are as many modes as these, and
+    none that belong to multipliers. The eigenproblem is solved by SciPy's ARPACK (shift and invert,
+    the shift from the structure's own stiffness and inertia) on every process. K is used as AᵀA + G,
+    see `Pencil`, so that wires of a radius of a millionth of their length keep their digits and rigid
+    motions are told from slow ones.
     """
 
     @not_taped
     @compiling("VibrationModes")
-    def __init__(self, beam: Beam, number: int = 10, *, load: float = 1.0) -> None:
-        check_beam(beam)
-        space = beam.velocity.function_space()
-        held = [HeldEnd(beam, name) for name in ("left", "right")]
-        free = np.ones(6 * space.dof_dset.total_size, dtype=bool)
-        for end in held:
-            free[end.dofs] = False
-        free = free[: 6 * space.dof_dset.size]
-        count = beam.comm.allreduce(int(free.sum()))
+    def __init__(self, beam: Beam | Assembly, number: int = 10, *, load: float = 1.0) -> None:
+        motion = motion_of(beam)
+        motion.read_poses()
+        free = np.ones(motion.v.dat.data_ro.size, dtype=bool)
+        if motion.held is not None:
+            (held,) = motion.held.dofs
+            free[held[held < len(free)]] = False
+        joints = () if motion.joints is None else motion.joints.joints
+        count = motion.comm.allreduce(int(free.sum())) - sum(joint.size for joint in joints)
         if (
             not isinstance(number, Integral)
             or isinstance(number, bool)
             or not 0 < number < count - 1
         ):
             raise ValueError(
-                f"number must be a whole number from 1 to {count - 2} for this beam, not {number!r}"
+                f"number must be a whole number from 1 to {count - 2} for this "
+                f"{type(beam).__name__.lower()}, not {number!r}"
             )
-        check_poses(beam.position, beam.orientation)
-        found = pencil(beam, finite_number("load", load), free)
+        check_poses(*motion.configuration, motion.in_rods())
+        if motion.constraint is not None:
+            motion.constraint.check_position()
+        found = pencil(motion, finite_number("load", load), free)
         values, vectors, round_off = _lowest(found, int(number))
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors
-        self.eigenvalues, shapes, self._round_off = beam.comm.bcast((values, shapes, round_off))
+        self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
         self.beam = beam
-        keep = np.concatenate(beam.comm.allgather(free))
-        self.shapes = [self._shape(space, keep, v, k) for k, v in enumerate(shapes.T)]
+        keep = gathered(motion.comm, free)
+        self.shapes = [self._shape(motion, keep, v, k) for k, v in enumerate(shapes.T)]
 
     @staticmethod
-    def _shape(space, keep: np.ndarray, vector: np.ndarray, k: int) -> Function:
-        shape = Function(space, name=f"mode{k + 1}")
+    def _shape(motion: RodMotion, keep: np.ndarray, vector: np.ndarray, k: int) -> Function:
         everything = np.zeros(len(keep))
         everything[keep] = vector.real
-        size = 6 * space.dof_dset.size
-        first = space.comm.scan(size) - size
-        own = everything[first : first + size]
-        shape.dat.data_wo[...] = own.reshape(-1, 6)
-        return shape
+        return scattered(everything, Function(motion.space, name=f"mode{k + 1}"))
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -115,7 +119,7 @@ class VibrationModes:
 
     @property
     def rigid(self) -> int:
-        """How many of the modes are rigid motions: their ω² is zero to its round-off."""
+        """How many of the modes are rigid motions, of parts of an assembly too: ω² = 0 to round-off."""
         return int(self._rigid.sum())
 
     @property

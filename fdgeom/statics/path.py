@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.statics.gathered import scattered
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Tangent
@@ -36,7 +37,7 @@ class SingularPoint:
         φ with K φ = 0: rotation in the body frame, translation in space; of length 1 in the norm of
         `StaticEquilibrium.follow`. As many as eigenvalues change their sign.
     position, orientation : Function
-        The configuration.
+        The configuration: of an assembly that of all nodes of its network, as are the modes.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class SingularPoint:
     modes: tuple[Function, ...] = field(repr=False)
     position: Function = field(repr=False)
     orientation: Function = field(repr=False)
+    equilibrium: tuple[Function, ...] = field(repr=False)
     direction: np.ndarray = field(repr=False)
 
     @property
@@ -97,8 +99,7 @@ class EquilibriumPath:
 
     def __init__(self, problem: EquilibriumProblem, newton: GroupNewton) -> None:
         self._problem, self._newton = problem, newton
-        self._beam = problem.beam
-        self._start = Snapshot((self._beam.position, self._beam.orientation))
+        self._start = Snapshot(problem.functions)
         self._load = 0.0
         self.direction: np.ndarray | None = None
         self.points: list[SingularPoint] = []
@@ -142,14 +143,12 @@ class EquilibriumPath:
     def leave(self, point: SingularPoint, mode: int, length: float) -> None:
         """Go to a bifurcation point and from there to the branch along one of its modes."""
         problem, weights = self._problem, self._problem.weights
-        for function, source in (
-            (self._beam.position, point.position),
-            (self._beam.orientation, point.orientation),
-        ):
+        for function, source in zip(problem.functions, point.equilibrium, strict=True):
             function.assign(source)
         problem.factor.assign(point.load)
         # The branch is sought across the path that has been followed.
-        across = point.modes[mode].dat.data_ro.ravel().copy()
+        across = np.zeros_like(weights)
+        problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro
         across -= self._dot(across, point.direction) * point.direction
         across /= np.sqrt(self._dot(across, across))
         self._mark()
@@ -270,19 +269,12 @@ class EquilibriumPath:
         problem = self._problem
         modes = []
         for k, vector in enumerate(vectors.T):
-            mode, everything = (
-                Function(problem.space, name=f"mode{k + 1}"),
-                np.zeros(problem.free.shape),
-            )
+            everything = np.zeros(problem.free.shape)
             everything[problem.free] = vector
-            size = mode.dat.data_ro.size
-            first = problem.comm.scan(size) - size
-            mode.dat.data_wo[...] = everything[first : first + size].reshape(-1, 6)
-            modes.append(mode)
-        position, orientation = (
-            f.copy(deepcopy=True) for f in (self._beam.position, self._beam.orientation)
-        )
-        return SingularPoint(kind, load, tuple(modes), position, orientation, at.du)
+            displacements = problem.by_node(everything)[:, :6].ravel()
+            modes.append(scattered(displacements, Function(problem.space, name=f"mode{k + 1}")))
+        equilibrium = tuple(f.copy(deepcopy=True) for f in problem.functions)
+        return SingularPoint(kind, load, tuple(modes), *equilibrium[:2], equilibrium, at.du)
 
     def _dot(self, a: np.ndarray, b: np.ndarray) -> float:
         """a·W b."""

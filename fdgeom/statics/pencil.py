@@ -1,4 +1,4 @@
-"""Stiffness and inertia of a beam about an equilibrium, factored so that slender beams keep digits."""
+"""Stiffness and inertia about an equilibrium, factored so that slender beams keep digits."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sparse
+import ufl
 from firedrake import (
     Constant,
     Function,
@@ -14,16 +15,18 @@ from firedrake import (
     TensorFunctionSpace,
     TestFunction,
     TrialFunction,
+    VectorFunctionSpace,
     assemble,
     dot,
 )
 from scipy.sparse.linalg import splu
 from ufl.core.expr import Expr
 
-from fdgeom.beams.beam import Beam
-from fdgeom.forms import MATRIX_COMPILER
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import MATRIX_COMPILER, tidy
 from fdgeom.solvers.derived import refresh
-from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
+from fdgeom.statics.conditions import Conditions
+from fdgeom.statics.gathered import gathered, is_symmetric, scattered, to_scipy
 
 _EPS = np.finfo(float).eps
 # How far what a solve leaves may be above round-off: its residual is 1e-12 or so of the forces.
@@ -32,7 +35,7 @@ _ROUND_OFF = 1e4 * _EPS
 
 @dataclass(frozen=True)
 class Pencil:
-    """K = AᵀA + G with the inertia 1: the free degrees of freedom in coordinates of M = R Rᵀ.
+    """K = AᵀA + G with the inertia 1: what ends and joints leave free, in coordinates of M = R Rᵀ.
 
     K and M themselves would lose what is asked for: of a wire of radius r and length L in n cells,
     the lowest frequencies stand (r/L)²/n² and less below the largest entries. In A the square root
@@ -43,9 +46,10 @@ class Pencil:
     rate : sparse matrix, strains × degrees of freedom
         A: rates of strain, times the root of stiffness and length.
     rest : sparse matrix
-        G: what the stress at the equilibrium and the loads add.
+        G: what the stress at the equilibrium, loads and joints add.
     root : sparse matrix
-        R⁻ᵀ, which takes the coordinates to (rotation, translation) of the free nodes.
+        R⁻ᵀN, which takes the coordinates to (rotation, translation) of the free nodes: of all that
+        the joints allow, N is an orthonormal basis.
     symmetric : bool
         Whether K is: the loads are conservative.
     scale : float
@@ -60,7 +64,7 @@ class Pencil:
 
     @property
     def size(self) -> int:
-        """Number of free degrees of freedom."""
+        """Number of coordinates."""
         return self.rate.shape[1]
 
     def shifted(self, shift: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -84,8 +88,8 @@ class Pencil:
         return (strains**2).sum(axis=0) + _ROUND_OFF * (size * (abs(self.rest) @ size)).sum(axis=0)
 
 
-def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
-    """The pencil of a beam at its configuration, the same on every process.
+def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
+    """The pencil of beams and joints at their configuration, the same on every process.
 
     Parameters
     ----------
@@ -99,37 +103,59 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
     ValueError
         If the configuration is no equilibrium at that load.
     """
-    rod, comm, space = beam.rod, beam.comm, beam.velocity.function_space()
-    pose = beam.position, beam.orientation
+    rod, comm, space, pose = motion.rod, motion.comm, motion.space, motion.configuration
+    joints, still = motion.joints, ufl.zero(6)
     test, trial = TestFunction(space), TrialFunction(space)
-    probe = TestFunction(beam.strain.function_space())
+    strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
+    probe = TestFunction(strains)
     factor = Constant(load)
-    refresh(rod.balance(pose, beam.velocity, beam.velocity, test))
+    refresh(motion.balance(pose, motion.v, motion.v, motion.time, test))
 
     def in_cells(density: Expr):
         return rod.cells.sum(dot(density, probe) / rod.cells.length)
 
     external = rod.external_work(pose, test)
     loaded = bool(load) and not external.empty()
-    lengths = _of_cells(beam, rod.cells.length)
+    lengths = _of_cells(motion, rod.cells.length)
     values = assemble(in_cells(rod.elastic_strain(pose))).dat.data_ro.copy()
     if not loaded:
-        _clean(values, lengths, beam)
-    strain, stress = (Function(beam.strain.function_space()) for _ in range(2))
+        _clean(values, lengths, motion)
+    strain, stress = (Function(strains) for _ in range(2))
     strain.dat.data_wo[...] = values
     stress.interpolate(rod.law.stress(strain, rod.stiffness))
-    stiffness = _of_cells(beam, rod.law.tangent(strain, rod.stiffness))
+    stiffness = _of_cells(motion, rod.law.tangent(strain, rod.stiffness))
 
-    keep = np.concatenate(comm.allgather(free))
+    keep = gathered(comm, free)
     forces = [rod.stress_work(stress, pose, test), *([-factor * external] if loaded else [])]
+    rate = _scipy(in_cells(rod.strain_rate(pose, trial)))[:, keep]
+    rest = _scipy(rod.geometric_stiffness(stress, pose, trial, test))
+    if joints is not None:
+        forces.append(motion.spring_work(pose, still, test))
+    forces = [form for form in map(tidy, forces) if not form.empty()]
     parts = [gathered(comm, assemble(form).dat.data_ro.ravel()) for form in forces]
 
-    rate = _scipy(in_cells(rod.strain_rate(pose, trial)))[:, keep]
-    rest = _scipy(rod.geometric_stiffness(stress, pose, trial, test))[keep][:, keep]
-    mass = _scipy(rod.inertial_product(pose, trial, test))
-    lengths, stiffness = gathered(comm, lengths), gathered(comm, stiffness)
+    inside = gathered(comm, _inside(motion))
+    lengths, stiffness = (gathered(comm, part)[inside] for part in (lengths, stiffness))
+    rate = rate[np.repeat(inside, 6)]
+    residual, slope = sum(parts)[keep], sparse.csr_matrix((0, int(keep.sum())))
+    if joints is not None:
+        multiplier = Function(joints.space, name="multiplier")
+        used = np.ones(multiplier.dat.data_ro.size, dtype=bool)
+        used[joints.idle[joints.idle < used.size]] = False
+        used = gathered(comm, used)
+        slope = _scipy(joints.slope(TestFunction(joints.space), trial, pose))[used][:, keep]
+        force = np.zeros(len(used))
+        force[used] = Conditions(slope).forces(residual)
+        residual = residual + slope.T @ force[used]
+        scattered(force, multiplier)
+        in_joints = motion.rate(
+            lambda g: joints.slope(multiplier, test, g) + motion.spring_work(g, still, test), trial
+        )
+        # Spherical joints are linear: they add nothing.
+        rest = rest if in_joints.empty() else rest + _scipy(in_joints)
+    _check_equilibrium(motion, residual, parts, (stiffness, lengths))
+    rest = rest[keep][:, keep]
     extent = lengths.sum()
-    _check_equilibrium(beam, sum(parts)[keep], parts, (stiffness, lengths))
     symmetric, change = True, rod.load_stiffness(pose, trial, test) if loaded else None
     if change is not None and not change.empty():
         of_loads = load * _scipy(change)[keep][:, keep]
@@ -140,7 +166,9 @@ def pencil(beam: Beam, load: float, free: np.ndarray) -> Pencil:
         # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
         rest = (rest + rest.T) / 2
 
+    mass = _scipy(motion.inertia(test, trial))
     root = _inverse_root(mass, keep)
+    root = (root @ Conditions(slope @ root).basis).tocsr()
     half = _blocks(_root(lengths[:, None, None] * stiffness))
     return Pencil(
         rate=(half @ rate @ root).tocsr(),
@@ -162,22 +190,30 @@ def _root(matrices: np.ndarray) -> np.ndarray:
         ) from None
 
 
-def _of_cells(beam: Beam, value: Expr) -> np.ndarray:
+def _inside(motion: RodMotion) -> np.ndarray:
+    """Which of the owned cells are pieces of beams."""
+    inside = motion.cells.inside
+    if inside is None:
+        return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)
+    return inside.dat.data_ro > 0.5
+
+
+def _of_cells(motion: RodMotion, value: Expr) -> np.ndarray:
     """Values of an expression in the owned cells."""
-    shape, mesh = value.ufl_shape, beam.mesh
+    shape, mesh = value.ufl_shape, motion.mesh
     space = (
         TensorFunctionSpace(mesh, "DG", 0, shape=shape) if shape else FunctionSpace(mesh, "DG", 0)
     )
     return Function(space).interpolate(value).dat.data_ro.copy()
 
 
-def _clean(strain: np.ndarray, lengths: np.ndarray, beam: Beam) -> None:
+def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
     """Set components to zero that are nowhere above the round-off of positions and orientations.
 
     Times the axial stiffness of a wire that would be a tension as large as Euler's load.
     """
-    comm = beam.comm
-    extent = max(comm.allgather(np.abs(beam.position.dat.data_ro).max(initial=0.0)))
+    comm = motion.comm
+    extent = max(comm.allgather(np.abs(motion.position.dat.data_ro).max(initial=0.0)))
     allowed = 16 * _EPS * (1 + np.array([1.0] * 3 + [extent] * 3) / lengths[:, None])
     above = np.array(comm.allgather((np.abs(strain) > allowed).any(axis=0))).any(axis=0)
     strain[:, ~above] = 0.0
@@ -188,10 +224,10 @@ def _scipy(form) -> sparse.csr_matrix:
     return to_scipy(assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat)
 
 
-def _check_equilibrium(beam: Beam, residual, parts, cells) -> None:
+def _check_equilibrium(motion: RodMotion, residual, parts, cells) -> None:
     stiffness, lengths = cells
-    forces = sum(np.abs(part).max() for part in parts)
-    position = gathered(beam.comm, beam.position.dat.data_ro.ravel())
+    forces = sum(np.abs(part).max(initial=0.0) for part in parts)
+    position = gathered(motion.comm, motion.position.dat.data_ro.ravel())
     # A solve leaves 1e-12 or so of the forces, or round-off of stiffness times size.
     stiff = (np.abs(stiffness).max(axis=(1, 2)) / lengths).max()
     allowed = 1e-6 * forces + 1e-12 * stiff * np.abs(position).max()

@@ -1,36 +1,49 @@
-"""The equations of equilibrium of a beam, and their tangent by mixed integration points."""
+"""The equations of equilibrium of beams and joints, and their tangent by mixed integration points."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from numbers import Real
 
 import numpy as np
-from firedrake import Constant, Function, TestFunction, TrialFunction, assemble, dot
+import scipy.sparse as sparse
+import ufl
+from firedrake import (
+    Constant,
+    Function,
+    TestFunction,
+    TrialFunction,
+    VectorFunctionSpace,
+    assemble,
+    dot,
+)
 from petsc4py import PETSc
+from ufl.classes import Form
+from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.ends import HeldEnd
+from fdgeom.beams.held_nodes import HeldNodes
+from fdgeom.beams.network.assembly import Assembly
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import tidy
+from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.data import Field, Snapshot
 from fdgeom.solvers.derived import refresh
 from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.statics.gathered import gathered
+from fdgeom.statics.gathered import gathered, to_scipy
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
-def check_beam(beam) -> None:
-    """Raise ``TypeError`` if it is no beam, saying what would do."""
+def motion_of(beam) -> RodMotion:
+    """The network of a beam (one alone) or an assembly; ``TypeError`` for anything else."""
     if isinstance(beam, Beam):
-        return
-    hint = ""
-    if hasattr(beam, "beams"):
-        hint = (
-            ": statics and modes are of one beam, by itself; an assembly comes to rest by "
-            "GeneralizedAlpha with damping"
-        )
-    elif isinstance(getattr(beam, "beam", None), Beam):
-        hint = ": give the beam itself"
+        return beam.motion
+    if isinstance(beam, Assembly):
+        return beam
+    hint = ": give the beam itself" if isinstance(getattr(beam, "beam", None), Beam) else ""
     raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}{hint}")
 
 
@@ -42,73 +55,137 @@ def finite_number(name: str, value) -> float:
 
 
 class EquilibriumProblem:
-    """F(g, λ; δ) = internal work - λ · work of the loads, and what Newton's method asks of it.
+    """F(g, λ; δ) + B(g)ᵀμ = 0, Φ(g) = 0, and what Newton's method asks of them.
 
-    The unknown is a vector u that only changes mean something: a configuration of reference g_r
-    belongs to u_r, and u to g_r ∘ (u - u_r) with a rotation vector in the body frame and a
-    translation in space. Every tangent makes the present configuration the new reference.
+    F is internal work - λ · work of the loads, Φ and B are the conditions of the joints.
+
+    The unknown is a vector x of 6 values and the multipliers μ of the joints (by a stiffness, so
+    that they are of the size of displacements) at each node. Of the 6 only changes mean something:
+    a configuration of reference g_r belongs to u_r, and u to g_r ∘ (u - u_r) with a rotation vector
+    in the body frame and a translation in space. Every tangent makes the present configuration the
+    new reference.
 
     The tangent is that of mixed integration points (Magisano, Leonetti & Garcea, Int. J. Numer.
     Meth. Engng 109, 2017): δε·C B + σ·δ²ε where stress σ and tangent C of the law are not those of
     the configuration, but of the strain that was extrapolated linearly in the last update,
-    ε - ε₀ + B Δu. The residual is
-    the true one. Pure Newton needs many small load steps for slender beams, since an update that is
-    linear in the displacements stretches them.
+    ε - ε₀ + B Δu. The residual is the true one. Pure Newton needs many small load steps for slender
+    beams, since an update that is linear in the displacements stretches them. The multipliers,
+    unknowns of their own, are extrapolated so by Newton's method itself.
 
     Attributes
     ----------
-    held : ndarray of int
-        Owned held degrees of freedom, local indices.
+    functions : tuple of Function
+        What an equilibrium consists of: position, orientation, and the multiplier if there are
+        joints.
+    rows : ndarray of int
+        Owned degrees of freedom that are held, or multipliers of nothing: local indices.
     weights : ndarray
-        Of the owned degrees of freedom in the norm of a displacement: the mean over the beam of
-        |rotation|² + |translation / length of the beam|².
+        Of the owned degrees of freedom in the norm of a displacement: the mean over the beams of
+        |rotation|² + |translation / their length|²; zero for multipliers.
     """
 
-    def __init__(self, beam: Beam) -> None:
-        self.beam, rod = beam, beam.rod
-        self.rod = rod
+    def __init__(self, motion: RodMotion) -> None:
+        self.motion, self.rod, self.comm = motion, motion.rod, motion.comm
+        self.pose, self.space = motion.configuration, motion.space
         self.factor = Constant(0.0, name="load factor")
-        self.space = beam.velocity.function_space()
-        self.comm = self.space.comm
-        self.ends = tuple(HeldEnd(beam, name) for name in ("left", "right"))
+        unknown = self._unknown = NodalUnknown(motion)
+        self.unknown_space = unknown.function.function_space()
+        self.multiplier, self.functions = None, self.pose
+        if motion.joints is not None:
+            self.multiplier = Function(motion.joints.space, name="multiplier")
+            self.functions = (*self.pose, self.multiplier)
+        self.snapshot = Snapshot(self.functions)
+
         self._increment = Function(self.space, name="increment")
-        reference = tuple(Function(f.function_space()) for f in (beam.position, beam.orientation))
+        reference = tuple(Function(f.function_space()) for f in self.pose)
         self._reference = [Field(f) for f in reference]
-        self._present = [Field(f) for f in (beam.position, beam.orientation)]
+        self._present = [Field(f) for f in self.pose]
         moved = R3xSO3.retract(reference, self._increment)
-        self._move = PointwiseUpdate(
-            dict(zip((beam.position, beam.orientation), moved, strict=True))
-        )
+        self._move = PointwiseUpdate(dict(zip(self.pose, moved, strict=True)))
 
-        test, trial = TestFunction(self.space), TrialFunction(self.space)
-        pose = self.pose = (beam.position, beam.orientation)
-        internal, loads = rod.internal_work(pose, test), rod.external_work(pose, test)
+        self._set_rows()
+        self._set_forms(reference)
+        #: What multipliers and conditions are multiplied by.
+        self._stiffness = 1.0
+        if self.multiplier is not None:
+            diagonal = self._matrix.assemble().getDiagonal()
+            self._stiffness = diagonal.norm(PETSc.NormType.NORM_INFINITY)
+            self._scale.assign(self._stiffness)
+        self._x = np.zeros(self._size)
+
+    def _set_rows(self) -> None:
+        """Which of the unknown's degrees of freedom are held, idle, or conditions of joints."""
+        motion = self.motion
+        size = 0 if motion.joints is None else motion.joints.size
+        width, nodes = 6 + size, self.space.dof_dset.size
+        self._width, self._size = width, width * nodes
+        self.held, held = None, np.array([], dtype=int)
+        if motion.held is not None:
+
+            def turn(relative: Expr) -> Expr:
+                return quaternion.log(quaternion.principal(relative))
+
+            self.held = HeldNodes(motion, motion.held.holds, turn)
+            dofs = self.held.dofs[0]
+            self._held = dofs[dofs < 6 * nodes]
+            held = width * (self._held // 6) + self._held % 6
+        idle = np.array([], dtype=int) if motion.joints is None else motion.joints.idle
+        if size:
+            idle = width * (idle // size) + 6 + idle % size
+        idle = idle[idle < self._size]
+        self._held_rows, self.rows = held, np.concatenate([held, idle])
+
+    def _set_forms(self, reference: tuple[Function, ...]) -> None:
+        motion, rod, pose, unknown = self.motion, self.rod, self.pose, self._unknown
+        self._scale, joints = Constant(1.0), motion.joints
+        test, nu = unknown.test, unknown.nu
+        trial, dual = TrialFunction(self.unknown_space), None
+        if joints is not None:
+            trial, dual = unknown.cut(trial)
+
+        loads = rod.external_work(pose, test)
         self.is_loaded = not loads.empty()
-        residual = internal - self.factor * loads if self.is_loaded else internal
-        self._residual = VectorAssembly(residual)
-        self._loads = VectorAssembly(loads) if self.is_loaded else None
+        self._loads = VectorAssembly(tidy(loads)) if self.is_loaded else None
+        residual = self.balance(test)
+        if joints is not None:
+            residual += self._scale * joints.value(nu, pose)
+        self._residual = VectorAssembly(tidy(residual))
 
-        self._stress = Function(beam.strain.function_space(), name="stress")
+        strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
+        self._stress = Function(strains, name="stress")
         #: The elastic strain that was extrapolated.
-        self._strain = Function(beam.strain.function_space(), name="strain")
+        self._strain = Function(strains, name="strain")
         tangent = rod.material_stiffness(pose, trial, test, self._strain)
         tangent += rod.geometric_stiffness(self._stress, pose, trial, test)
         change = rod.load_stiffness(pose, trial, test)
-        self._tangent_form = tangent if change.empty() else tangent - self.factor * change
+        if not change.empty():
+            tangent -= self.factor * change
+        if joints is not None:
+            tangent += motion.rate(lambda g: self.joint_work(test, g), trial)
+            tangent += self._scale * joints.slope(dual, test, pose)
+            tangent += self._scale * joints.slope(nu, trial, pose)
+        self._tangent_form = tidy(tangent)
         self._change_form = None if change.empty() else self.factor * change
         # ε(g_r) - ε₀ + B Δu, constant in each cell: tested there with 1 / its length.
-        probe = TestFunction(self._strain.function_space())
+        probe = TestFunction(strains)
         strain = rod.elastic_strain(reference) + rod.strain_rate(reference, self._increment)
         self._extrapolated = VectorAssembly(rod.cells.sum(dot(strain, probe) / rod.cells.length))
         self._law_stress = rod.law.stress(self._strain, rod.stiffness)
         self._stress_of_strain = PointwiseUpdate({self._stress: self._law_stress})
 
-        self._size = self.space.dof_dset.size * 6
-        dofs = [end.dofs for end in self.ends]
-        self._owned = [d < self._size for d in dofs]
-        self.held = np.concatenate([d[o] for d, o in zip(dofs, self._owned, strict=True)])
-        self._u = np.zeros(self._size)
-        self.snapshot = Snapshot((beam.position, beam.orientation))
+    def balance(self, test: Expr) -> Form:
+        """Work of strains, loads, springs and joints: zero in equilibrium but for what is held."""
+        form = self.rod.internal_work(self.pose, test)
+        loads = self.rod.external_work(self.pose, test)
+        if not loads.empty():
+            form -= self.factor * loads
+        return form if self.multiplier is None else form + self.joint_work(test)
+
+    def joint_work(self, test: Expr, g: Sequence[Expr] | None = None) -> Form:
+        """Work of joints and their springs, at the present configuration by default."""
+        g = self.pose if g is None else g
+        form = self.motion.joints.slope(self.multiplier, test, g)
+        return form + self.motion.spring_work(g, ufl.zero(6), test)
 
     @cached_property
     def _matrix(self) -> MatrixAssembly:
@@ -120,49 +197,74 @@ class EquilibriumProblem:
 
     @cached_property
     def free(self) -> np.ndarray:
-        """Which of all processes' degrees of freedom are not held, on every process."""
-        own = np.ones(self._size, dtype=bool)
-        own[self.held] = False
+        """Which of all processes' unknowns are displacements that are not held, on every process."""
+        own = self._displacements()
+        own[self.rows] = False
         return gathered(self.comm, own)
+
+    @cached_property
+    def conditions(self) -> np.ndarray:
+        """Which of all processes' unknowns are multipliers of conditions, on every process."""
+        own = ~self._displacements()
+        own[self.rows] = False
+        return gathered(self.comm, own)
+
+    def _displacements(self) -> np.ndarray:
+        return np.tile(np.arange(self._width) < 6, self._size // self._width)
 
     @cached_property
     def weights(self) -> np.ndarray:
         lumped = assemble(self.rod.cells.at_nodes(sum(TestFunction(self.space)))).dat.data_ro
         # All six components have the same weight: the length that belongs to the node.
         length = self.comm.allreduce(float(lumped[:, 0].sum()))
-        return (lumped / length * np.array([1.0] * 3 + [1 / length**2] * 3)).ravel()
+        values = np.zeros((len(lumped), self._width))
+        values[:, :6] = lumped / length * np.array([1.0] * 3 + [1 / length**2] * 3)
+        return values.ravel()
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:
-        """Make the present configuration the reference; returns its u, (1, 1, 1, position).
+        """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ).
 
-        That u has the size of a configuration, so that SNES's ``stol`` compares with it.
+        That x has the size of a configuration, so that SNES's ``stol`` compares with it.
         """
-        values = np.ones((self._size // 6, 6))
-        values[:, 3:] = self.beam.position.dat.data_ro
-        self._u = values.ravel()
+        values = np.ones((self._size // self._width, self._width))
+        values[:, 3:6] = self.pose[0].dat.data_ro
+        if self.multiplier is not None:
+            values[:, 6:] = self.multiplier.dat.data_ro / self._stiffness
+        self._x = values.ravel()
         self._set_reference()
         self._increment.dat.data_wo_with_halos[...] = 0.0
         self._extrapolate()
-        return self._u.copy()
+        return self._x.copy()
 
-    def move(self, u: np.ndarray) -> None:
-        """Go to the configuration of u."""
-        self._increment.dat.data_wo[...] = (u - self._u).reshape(-1, 6)
+    def move(self, x: np.ndarray) -> None:
+        """Go to the configuration and the multipliers of x."""
+        self._increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
         # The update acts on ghosts too.
         _ = self._increment.dat.data_ro_with_halos
         self._move.apply()
+        if self.multiplier is not None:
+            self.multiplier.dat.data_wo[...] = self._stiffness * self.by_node(x)[:, 6:]
 
-    def tangent(self, u: np.ndarray) -> PETSc.Mat:
-        """Go to the configuration of u, make it the reference, and return the tangent there."""
-        self.move(u)
+    def by_node(self, x: np.ndarray) -> np.ndarray:
+        """Values of an unknown as (nodes, 6 and the number of multipliers)."""
+        return x.reshape(-1, self._width)
+
+    def tangent(self, x: np.ndarray) -> PETSc.Mat:
+        """Go to the configuration of x, make it the reference, and return the tangent there."""
+        self.move(x)
         self._extrapolate()
-        self._u = u.copy()
+        self._x = x.copy()
         self._set_reference()
         matrix = self._matrix.assemble()
         first, _ = matrix.getOwnershipRange()
-        matrix.zeroRows((first + self.held).astype(PETSc.IntType), diag=1.0)
+        matrix.zeroRows((first + self.rows).astype(PETSc.IntType), diag=1.0)
         return matrix
+
+    def stiffness(self, tangent: PETSc.Mat) -> sparse.csr_matrix:
+        """The part of a tangent that acts on displacements, of all nodes, on every process."""
+        displacements = gathered(self.comm, self._displacements())
+        return to_scipy(tangent)[displacements][:, displacements]
 
     def load_tangent(self) -> PETSc.Mat | None:
         """What the loads take from the tangent; None where it does not change with the shape."""
@@ -186,16 +288,15 @@ class EquilibriumProblem:
     def residual(self) -> np.ndarray:
         """F at the present configuration; in held degrees of freedom minus what they must move by."""
         values = self._residual.assemble().dat.data_ro.reshape(-1).copy()
-        needed = [end.needed()[owned] for end, owned in zip(self.ends, self._owned, strict=True)]
-        values[self.held] = -np.concatenate(needed)
+        values[self.rows] = 0.0
+        if self.held is not None:
+            self.held.update()
+            needed = self.held.increment.dat.data_ro.reshape(-1)
+            values[self._held_rows] = -needed[self._held]
         return values
 
     def loads(self) -> np.ndarray:
         """-∂F/∂λ at the present configuration."""
         values = self._loads.assemble().dat.data_ro.reshape(-1).copy()
-        values[self.held] = 0.0
+        values[self.rows] = 0.0
         return values
-
-    def unbalanced(self) -> np.ndarray:
-        """F (owned nodes, 6) with the held degrees of freedom: minus zero, or the reactions."""
-        return self._residual.assemble().dat.data_ro.copy()

@@ -10,6 +10,7 @@ from petsc4py import PETSc
 from scipy.sparse.linalg import SuperLU, splu
 
 from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.statics.conditions import Conditions
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
 from fdgeom.statics.problem import EquilibriumProblem
@@ -18,7 +19,8 @@ from fdgeom.statics.problem import EquilibriumProblem
 class Tangent:
     """The tangent stiffness K of the free degrees of freedom, in the norm of a displacement.
 
-    With W the weights of that norm, K φ = μ W φ: the whole matrix on every process.
+    With W the weights of that norm, K φ = μ W φ for the φ that joints allow, and virtual ones too:
+    the whole matrix on every process.
 
     Parameters
     ----------
@@ -30,17 +32,20 @@ class Tangent:
 
     def __init__(self, problem: EquilibriumProblem, matrix: PETSc.Mat) -> None:
         self._comm = problem.comm
-        self._root = 1 / np.sqrt(gathered(problem.comm, problem.weights)[problem.free])
-        scaled = self._scaled(matrix, problem.free)
+        whole, free = to_scipy(matrix), problem.free
+        root = sparse.diags(1 / np.sqrt(gathered(problem.comm, problem.weights)[free]))
+        joints = Conditions(whole[problem.conditions][:, free] @ root)
+        #: Takes coordinates in which W is 1 to displacements of the free degrees of freedom.
+        self._root = (root @ joints.basis).tocsr()
+        scaled = self._scaled(whole, free)
         of_loads = problem.load_tangent()
         self.symmetric = of_loads is None or is_symmetric(
-            scaled, self._scaled(of_loads, problem.free)
+            scaled, self._scaled(to_scipy(of_loads), free)
         )
         self._matrix = (scaled + scaled.T) / 2 if self.symmetric else scaled
 
-    def _scaled(self, matrix: PETSc.Mat, free: np.ndarray) -> sparse.csr_matrix:
-        scale = sparse.diags(self._root)
-        return scale @ to_scipy(matrix)[free][:, free] @ scale
+    def _scaled(self, whole: sparse.csr_matrix, free: np.ndarray) -> sparse.csr_matrix:
+        return (self._root.T @ whole[free][:, free] @ self._root).tocsr()
 
     @cached_property
     def _factors(self) -> SuperLU:
@@ -76,7 +81,7 @@ class Tangent:
 
     def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """The real eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
-        size = len(self._root)
+        size = self._root.shape[1]
         if self.symmetric:
             values, vectors = nearest(self._factors.solve, size, number, 0.0)
         else:
@@ -88,7 +93,7 @@ class Tangent:
             values, vectors = values[real].real, vectors[:, real].real
             vectors /= np.linalg.norm(vectors, axis=0)
         vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(values))])
-        return self._comm.bcast((values, self._root[:, None] * vectors))
+        return self._comm.bcast((values, self._root @ vectors))
 
 
 def _parity(permutation: np.ndarray) -> int:

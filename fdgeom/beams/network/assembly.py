@@ -27,12 +27,14 @@ from fdgeom.beams.network.places import Ground, Place
 from fdgeom.beams.rod.body_load import BodyLoad, check_loads
 from fdgeom.beams.rod.loads import Load
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import arrays
 from fdgeom.solvers.compiling import compiling
 from fdgeom.taping import off_the_tape
 from fdgeom.words import shown
 
-SIDES = ("first", "second")
+#: What a beam and its piece of the network both have.
+FIELDS = ("position", "orientation", "velocity")
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
 
@@ -96,7 +98,7 @@ class Assembly(RodMotion):
         bodies: Sequence[PointBody] = (),
         loads: BodyLoad | Sequence[BodyLoad] = (),
     ) -> None:
-        self.beams = _check_beams(beams)
+        self.beams = self.members = _check_beams(beams)
         joints = _several("joints", joints, Joint)
         bodies = _several("bodies", bodies, PointBody)
         common = check_loads(loads)
@@ -204,22 +206,23 @@ class Assembly(RodMotion):
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
 
-    def _of_beams(self) -> list[np.ndarray]:
-        """Positions, orientations and body velocities of all nodes of the beams."""
-        found = []
-        for name in ("position", "orientation", "velocity"):
-            parts = [
-                numbering.gather(getattr(beam, name))
-                for beam, numbering in zip(self.beams, self.network.beams, strict=True)
-            ]
-            found.append(np.concatenate(parts))
-        return found
+    def _of_beams(self, name: str) -> np.ndarray:
+        """A field of the beams at all their nodes."""
+        parts = zip(self.beams, self.network.beams, strict=True)
+        return np.concatenate([own.gather(getattr(beam, name)) for beam, own in parts])
+
+    def _to_beams(self, name: str, values: np.ndarray) -> None:
+        """Put the values of all nodes into a field of the beams."""
+        parts = zip(self.beams, self.network.beams, self.network.starts, strict=False)
+        for beam, own, start in parts:
+            piece = slice(start, start + len(own.coordinates))
+            own.scatter(values[piece], getattr(beam, name))
 
     def prepare(self) -> None:
         """Read the beams' configurations and velocities, if they are not those of the last step."""
         for link in self._links:
             link.prepare()
-        now = self._of_beams()
+        now = [self._of_beams(name) for name in FIELDS]
         if self._written is not None and all(map(np.array_equal, now, self._written)):
             return
         numbering, count = self.network.numbering, self.network.starts[-1]
@@ -241,14 +244,28 @@ class Assembly(RodMotion):
         self._body_velocity.write()
         numbering = self.network.numbering
         values = [numbering.gather(f) for f in (self.position, self.orientation, self._body)]
-        parts = zip(self.beams, self.network.beams, self.network.starts, strict=False)
-        for beam, own, start in parts:
-            piece = slice(start, start + len(own.coordinates))
-            for name, of_all in zip(("position", "orientation", "velocity"), values, strict=True):
-                own.scatter(of_all[piece], getattr(beam, name))
+        for name, of_all in zip(FIELDS, values, strict=True):
+            self._to_beams(name, of_all)
         for link in self._links:
             link.settle()
         self._written = [v[: self.network.starts[-1]] for v in values]
+
+    def read_poses(self) -> None:
+        numbering, count = self.network.numbering, self.network.starts[-1]
+        for name in ("position", "orientation"):
+            function = getattr(self, name)
+            values = numbering.gather(function)
+            values[:count] = self._of_beams(name)
+            numbering.scatter(values, function)
+
+    def write_poses(self) -> None:
+        for name in ("position", "orientation"):
+            self._to_beams(name, self.network.numbering.gather(getattr(self, name)))
+
+    def member_of_nodes(self) -> np.ndarray:
+        starts, count = self.network.starts, self.space.dof_dset.size
+        nodes = self.network.numbering.nodes[:count]
+        return np.where(nodes < starts[-1], np.searchsorted(starts, nodes, "right") - 1, -1)
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self) -> dict[str, object]:
@@ -289,7 +306,7 @@ class Assembly(RodMotion):
 
     def output_cells(self) -> np.ndarray | None:
         """Which of this rank's cells are drawn: pieces of beams, not joints."""
-        inside = self._in_rods()
+        inside = self.in_rods()
         return None if inside is True else inside
 
     # --- numbers ---------------------------------------------------------------------------------------
@@ -310,20 +327,11 @@ class Assembly(RodMotion):
         first step, and where a configuration or velocity has been set since, they are those of the
         equations of motion at the present state; after `VariationalIntegrator` too.
         """
-        return self._exerted(joint, side)[3:]
+        return self.exerted(joint, side, self.forces())[3:]
 
     def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
-        return self._exerted(joint, side)[:3]
-
-    def _exerted(self, joint: Joint, side: str) -> np.ndarray:
-        if side not in SIDES:
-            raise ValueError(f"side must be one of {SIDES}, not {side!r}")
-        joints = () if self.joints is None else self.joints.joints
-        index = next((k for k, j in enumerate(joints) if j is joint), None)
-        if index is None:
-            raise ValueError(f"joint: {joint!r} is none of this assembly")
-        return self.forces().joints()[index, SIDES.index(side)]
+        return self.exerted(joint, side, self.forces())[:3]
 
     def joint_forces(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Moment and force of each joint on its second place: :meth:`moment` and :meth:`force`."""
@@ -338,7 +346,11 @@ class Assembly(RodMotion):
         orientation is the torque that turns it. Joints to the ground are joints: see :meth:`force`,
         also for the state that they belong to.
         """
-        values = self.forces().supports()
+        return self.reactions_of(self.forces())
+
+    def reactions_of(self, forces: Forces) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
+        """The same of given forces."""
+        values = forces.supports()
         return tuple(
             {name: self.held_by(values, hold) for name, hold in holds.items()}
             for holds in self._ends

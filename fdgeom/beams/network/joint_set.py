@@ -217,23 +217,26 @@ class JointSet(Condition):
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the joints, or they contradict one another."""
-        motion = self._motion
-        size = max(1.0, self._largest(motion.configuration[0].dat.data_ro))
-        speed = max(1.0, self._largest(motion.v.dat.data_ro))
-        for what, defect, scale in (
-            ("the conditions of the joints", self.defect(), size),
-            ("their rates", self.rate(), size * speed),
-        ):
-            if not defect <= _CONSISTENT * scale:
-                raise ValueError(
-                    f"the start does not fulfil {what}: it is off by {defect:.3g}. Start where the "
-                    "joints hold, with velocities that agree in them"
-                )
+        self.check_position()
+        speed = max(1.0, self._largest(self._motion.v.dat.data_ro))
+        self._check("their rates", self.rate(), speed)
         missing = self._missing()
         if missing:
             raise ValueError(
                 f"joints: {missing} of their conditions follow from the others, or hold what the ends "
                 "of the beams hold already: over-constrained. Leave them out"
+            )
+
+    def check_position(self) -> None:
+        """Raise ``ValueError`` if the joints do not hold."""
+        self._check("the conditions of the joints", self.defect(), 1.0)
+
+    def _check(self, what: str, defect: float, speed: float) -> None:
+        size = max(1.0, self._largest(self._motion.configuration[0].dat.data_ro))
+        if not defect <= _CONSISTENT * size * speed:
+            raise ValueError(
+                f"the start does not fulfil {what}: it is off by {defect:.3g}. Start where the "
+                "joints hold, with velocities that agree in them"
             )
 
     def _missing(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -26,6 +27,8 @@ from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 
+#: The places of a joint.
+SIDES = ("first", "second")
 # Of the square of a quaternion that was meant to be a unit one, as methods keep it.
 _UNIT = 1e-8
 
@@ -56,6 +59,8 @@ class RodMotion(Motion):
     can = frozenset()
     #: In the order of the nodes equations have a narrow band.
     joins_multiplier = True
+    #: The beams that it moves.
+    members: tuple = ()
 
     def __init__(
         self,
@@ -207,6 +212,27 @@ class RodMotion(Motion):
         total = self.comm.allreduce(total)
         return total[:3], total[3:]
 
+    def exerted(self, joint, side: str, forces: Forces) -> np.ndarray:
+        """Moment and force (6, in space) of a joint on its "first" or "second" place."""
+        if side not in SIDES:
+            raise ValueError(f"side must be one of {SIDES}, not {side!r}")
+        joints = () if self.joints is None else self.joints.joints
+        index = next((k for k, j in enumerate(joints) if j is joint), None)
+        if index is None:
+            raise ValueError(f"joint: {joint!r} is none of this assembly")
+        return forces.joints()[index, SIDES.index(side)]
+
+    # --- poses alone, for statics ------------------------------------------------------------------
+    def read_poses(self) -> None:
+        """Take the configuration from the beams, where it is not theirs."""
+
+    def write_poses(self) -> None:
+        """Give the configuration to the beams, and leave their velocities, strains and momenta."""
+
+    @abstractmethod
+    def member_of_nodes(self) -> np.ndarray:
+        """Which of the members each node that this rank owns belongs to; -1 for one of the ground."""
+
     # --- what the recording reads ----------------------------------------------------------------
     def equations(self) -> dict[str, Form]:
         """None beside those of every rod."""
@@ -257,7 +283,7 @@ class RodMotion(Motion):
         pairs = q[space.cell_node_map().values]
         length = np.abs((q**2).sum(axis=1) - 1).max(initial=0.0)
         side = (pairs[:, 0] * pairs[:, 1]).sum(axis=1)
-        side = np.where(self._in_rods(), side, 1.0).min(initial=1.0)
+        side = np.where(self.in_rods(), side, 1.0).min(initial=1.0)
         if not self.comm.allreduce(length, op=MPI.MAX) < _UNIT:
             raise ValueError(
                 "orientation must hold unit quaternions; divide them by their lengths, such as with "
@@ -269,7 +295,7 @@ class RodMotion(Motion):
                 "their quaternions; refine the mesh, or give them signs that do not jump"
             )
 
-    def _in_rods(self) -> np.ndarray | bool:
+    def in_rods(self) -> np.ndarray | bool:
         """Which of the cells are pieces of rods, in the order of the cell's node map."""
         inside = self.cells.inside
         if inside is None:

@@ -80,12 +80,12 @@ class PresentForces(Forces):
         g, v, joints = motion.configuration, motion.v, motion.constraint
 
         def balance(test: Expr) -> Form:
-            test = _from_space(motion.configuration[1], test)
+            test = from_space(motion.configuration[1], test)
             form = motion.balance(g, v, acceleration, motion.time, test)
             return form if joints is None else form + joints.slope(multiplier, test, g)
 
         def joint_work(test: Expr) -> Form:
-            test = _from_space(motion.configuration[1], test)
+            test = from_space(motion.configuration[1], test)
             return joints.slope(multiplier, test, g) + motion.spring_work(g, v, test)
 
         super().__init__(motion, balance, joint_work)
@@ -123,7 +123,7 @@ class StepForces(PresentForces):
         super().__init__(motion, motion.acceleration, motion.multiplier)
 
 
-def _from_space(orientation: Expr, displacement: Expr) -> Expr:
+def from_space(orientation: Expr, displacement: Expr) -> Expr:
     """A virtual displacement in space as (rotation in the body frame, translation in space)."""
     rotation, translation = halves(displacement, "displacement")
     return join(quaternion.rotate_inverse(orientation, rotation), translation)

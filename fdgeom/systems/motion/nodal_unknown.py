@@ -61,8 +61,8 @@ class NodalUnknown:
             scalar = element.sub_elements[0] if space.value_shape else element
             whole = VectorFunctionSpace(motion.mesh, scalar, dim=sum(map(_size, self._shapes)))
             self.function = Function(whole, name=name)
-            self.vector, self.multiplier = self._cut(self.function)
-            self.test, self.nu = self._cut(TestFunction(whole))
+            self.vector, self.multiplier = self.cut(self.function)
+            self.test, self.nu = self.cut(TestFunction(whole))
         else:
             whole = space * condition.space
             self.function = Function(whole, name=name)
@@ -127,7 +127,7 @@ class NodalUnknown:
         return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
 
     # --- one vector a node -----------------------------------------------------------------------
-    def _cut(self, whole: Expr) -> list[Expr]:
+    def cut(self, whole: Expr) -> list[Expr]:
         """Scalars and vectors, one after another in a vector."""
         found, start = [], 0
         for shape in self._shapes:

@@ -6,15 +6,83 @@ from robustness.calls import small
 
 import fdgeom as fg
 
+
+def _hung(kind, force=None):
+    """A clamped beam and one that is joined to its end."""
+    loads = [] if force is None else [fg.Load(force=force, at="right")]
+    beams = [
+        fg.Beam(small.mesh(), small.SECTION, left="clamped"),
+        fg.Beam(small.mesh(), small.SECTION, loads=loads),
+    ]
+    beams[1].reconstruct(position=(1.0, 0.0, 0.0))
+    return fg.Assembly(beams, [kind(beams[0].right, beams[1].left)])
+
+
+def _apart():
+    """Its second beam was moved aside."""
+    assembly = _hung(fg.Rigid)
+    assembly.beams[1].reconstruct(position=(1.0, 0.1, 0.0))
+    return assembly
+
+
 REFUSALS = [
     ("beam", lambda: fg.StaticEquilibrium(3.0), TypeError, "beam must be a fdgeom.Beam, not float"),
     (
         "beam",
         lambda: fg.StaticEquilibrium(small.assembly()),
-        TypeError,
+        ValueError,
         (
-            "beam must be a fdgeom.Beam, not Assembly: statics and modes are of one beam, "
-            "by itself; an assembly comes to rest by GeneralizedAlpha with damping"
+            "beam: nothing holds the assembly, so it has no equilibrium of its own; clamp an end of "
+            "one of its beams, by left='clamped', or join it to fdgeom.ground"
+        ),
+    ),
+    (
+        "beam",
+        lambda: fg.StaticEquilibrium([small.clamped()]),
+        TypeError,
+        "beam must be a fdgeom.Beam, not list",
+    ),
+    (
+        "joints",
+        lambda: fg.StaticEquilibrium(_apart()),
+        ValueError,
+        (
+            "the start does not fulfil the conditions of the joints: it is off by 0.1. Start where "
+            "the joints hold, with velocities that agree in them"
+        ),
+    ),
+    (
+        "loads",
+        lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).follow(0.1),
+        ValueError,
+        "loads: an assembly without loads has no path to follow",
+    ),
+    (
+        "joint",
+        lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).force(small.hinge()),
+        ValueError,
+        "joint: <Spherical joint of the right end and the left end> is none of this assembly",
+    ),
+    (
+        "side",
+        lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).moment(small.hinge(), "third"),
+        ValueError,
+        "side must be one of ('first', 'second'), not 'third'",
+    ),
+    (
+        "beam",
+        lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).stress_at(0.5, small.clamped()),
+        ValueError,
+        "beam must be one of the beams that are in equilibrium here",
+    ),
+    (
+        "beams[1] can still turn about the point (1, 0, 0)",
+        lambda: fg.StaticEquilibrium(_hung(fg.Spherical, (0, 0, 1))).solve(),
+        fg.LoadStepFailed,
+        (
+            "load step 1 from the load factor 0 failed: … The configuration is the one before this "
+            "step; beams[1] can still turn about the point (1, 0, 0): hold that too, such as by "
+            "clamping an end."
         ),
     ),
     (
@@ -152,12 +220,18 @@ REFUSALS = [
     ),
     ("beam", lambda: fg.VibrationModes(3.0), TypeError, "beam must be a fdgeom.Beam, not float"),
     (
-        "beam",
-        lambda: fg.VibrationModes(small.assembly()),
-        TypeError,
+        "number",
+        lambda: fg.VibrationModes(small.assembly(), 58),
+        ValueError,
+        "number must be a whole number from 1 to 55 for this assembly, not 58",
+    ),
+    (
+        "joints",
+        lambda: fg.VibrationModes(_apart()),
+        ValueError,
         (
-            "beam must be a fdgeom.Beam, not Assembly: statics and modes are of one beam, "
-            "by itself; an assembly comes to rest by GeneralizedAlpha with damping"
+            "the start does not fulfil the conditions of the joints: it is off by 0.1. Start where "
+            "the joints hold, with velocities that agree in them"
         ),
     ),
     (
