@@ -105,7 +105,7 @@ def frame():
     """The linear frame by a program of its own, of two meshes."""
     members = [(a, b, quaternion.matrix(axes_of(POINTS[b] - POINTS[a]))) for a, b in MEMBERS]
     section = np.diag(PAVILION.stiffness), np.diag(PAVILION.inertia)
-    return [LinearFrame(POINTS, members, *section, cells, fixed=range(4)) for cells in (6, 12)]
+    return [LinearFrame(POINTS, members, *section, cells, fixed=range(4)) for cells in (8, 16)]
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,9 @@ def test_sag_of_a_frame_of_twelve_beams(frame, pavilions):
     """In the limit of small loads: of the apex and of the middles of the ring."""
     fine = frame[1]
     sag = fine.sag(GRAVITY, {8: FORCE})
-    expected = np.array([sag[8], *(sag[fine.nodes[k][6]] for k in range(4, 8))])[:, 3:]
+    expected = np.array(
+        [sag[8], *(sag[fine.nodes[k][len(fine.nodes[k]) // 2]] for k in range(4, 8))]
+    )[:, 3:]
     errors = []
     for assembly in pavilions:
         start = places(assembly)
