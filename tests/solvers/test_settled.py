@@ -44,7 +44,7 @@ def test_goes_on_where_the_residual_grows_on_the_way():
 def test_lost():
     norms = [(0, 0, 1.0), (1, 1.0, 1e16)]
     assert reasons(Settled(), norms) == [ITERATING] * 2
-    assert reasons(Settled(lost=1e15), norms)[-1] == REASON.DIVERGED_DTOL
+    assert reasons(Settled(gives_up=True), norms)[-1] == REASON.DIVERGED_DTOL
     nan = [(0, 0, 1.0), (1, 1.0, float("nan"))]
     assert reasons(Settled(), nan)[-1] == REASON.DIVERGED_FUNCTION_NANORINF
 
