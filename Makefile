@@ -48,6 +48,7 @@ gallery: setup
 bench: setup
 	@echo "Measuring fdgeom beside C, NumPy and (where installed) PyElastica: about 6 minutes, ARGS=--quick 1 minute"
 	@$(VPY) tests/benchmarks/bench.py $(ARGS)
+	@$(VPY) tests/benchmarks/implicit.py $(ARGS)
 
 readme: setup
 	@echo "Measuring what the README says of accuracy and speed: about 10 minutes, ARGS=kept 1 minute"

@@ -51,7 +51,7 @@ from fdgeom.recording import (
     space_axes,
 )
 from fdgeom.sections import Isotropic, Orthotropic, Ply, TsaiWu, VonMises
-from fdgeom.solvers import LocalNewton
+from fdgeom.solvers import ChainLU, ChainNewton, LocalNewton
 from fdgeom.statics import StaticEquilibrium, VibrationModes
 from fdgeom.steppers import (
     RATTLE,
@@ -108,6 +108,8 @@ __all__ = [
     "BodyLoad",
     "CSVFile",
     "Casimir",
+    "ChainLU",
+    "ChainNewton",
     "ChaplyginSystem",
     "Checkpoint",
     "Composition",

@@ -4,8 +4,10 @@ Forms in, values out, with options and failures told in words. Nothing here know
 a time.
 """
 
+from fdgeom.solvers.chain.chain_lu import ChainLU
+from fdgeom.solvers.chain.chain_newton import ChainNewton
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.local_newton import LocalNewton
 from fdgeom.solvers.pointwise import PointwiseUpdate
 
-__all__ = ["HeldSNES", "LocalNewton", "PointwiseUpdate", "SolveFailed"]
+__all__ = ["ChainLU", "ChainNewton", "HeldSNES", "LocalNewton", "PointwiseUpdate", "SolveFailed"]

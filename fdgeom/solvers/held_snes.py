@@ -16,9 +16,8 @@ from fdgeom.solvers.data import fields
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_words import reason as petsc_reason
 from fdgeom.solvers.petsc_words import refusing
+from fdgeom.solvers.problem_of import attach_problem
 
-#: Under which a SNES carries what it solves: residual, unknown and essential values.
-PROBLEM = "fdgeom_local_problem"
 #: Round-off: the invariants are to hold to the last digits, so the solves go there.
 NEWTON = {
     "snes_type": "newtonls",
@@ -118,7 +117,7 @@ class HeldSNES:
         self._raised: BaseException | None = None
         self._set_callbacks()
         # For the case that its type becomes LocalNewton.
-        self.snes.setAttr(PROBLEM, (residual, unknown, tuple(essential)))
+        attach_problem(self.snes, residual, unknown, essential)
         petsctools.attach_options(
             self.snes,
             parameters=options,
@@ -139,7 +138,9 @@ class HeldSNES:
         )
         #: Whether the objects that the first solve makes have looked up their options.
         self._set_up = False
-        if converged is not None and self.snes.getType() not in ("ksponly", "python"):
+        own = self._python_context()
+        iterates = self.snes.getType() != "ksponly" and getattr(own, "calls_test", own is None)
+        if converged is not None and iterates:
             self.snes.setConvergenceTest(converged)
 
     # --- callbacks -----------------------------------------------------------------------------

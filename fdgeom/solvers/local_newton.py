@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from firedrake import Function, dmhooks
 from mpi4py import MPI
 from petsc4py import PETSc
 
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.data import fields
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.held_snes import PROBLEM
+from fdgeom.solvers.problem_of import problem_of
 
 _DIVERGED = {
     -1: PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT,
@@ -59,7 +57,7 @@ class LocalNewton:
         """Generate and compile the local solves."""
         if self._unit is not None:
             return
-        residual, unknown, essential = _problem(snes)
+        residual, unknown, essential = problem_of(snes, "LocalNewton")
         program = Program(pieces(unknown)[0].function_space().mesh())
         program.add_solve(residual, unknown, essential=essential)
         self._unit = Unit(program)
@@ -167,24 +165,3 @@ class LocalNewton:
             )
         viewer = viewer or PETSc.Viewer.STDOUT(snes.comm)
         viewer.printfASCII(text)
-
-
-def _problem(snes: PETSc.SNES):
-    """Residual, unknown and essential values: of fdgeom's own solves, or of a Firedrake problem."""
-    if PROBLEM in snes.getDict():
-        return snes.getAttr(PROBLEM)
-    context = dmhooks.get_appctx(snes.getDM())
-    if context is None:
-        raise CannotCompile("LocalNewton found no variational problem on this SNES")
-    problem = context._problem
-    return problem.F, problem.u, tuple(_essential(bc, problem.u) for bc in problem.dirichlet_bcs())
-
-
-def _essential(bc, unknown: Function) -> EssentialValues:
-    """The degrees of freedom of a DirichletBC; Firedrake has put their values into the unknown."""
-    block = unknown.function_space().block_size
-    space = bc.function_space()
-    component = space.component
-    held = np.arange(block) if component is None else np.array([component])
-    dofs = (block * np.asarray(bc.nodes)[:, None] + held[None, :]).ravel()
-    return EssentialValues(part=0, dofs=dofs, old=unknown)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
+from firedrake import Function
 from petsc4py import PETSc
 
 _REASON = PETSc.SNES.ConvergedReason
@@ -21,11 +21,11 @@ class Settled:
 
     Parameters
     ----------
-    size : callable, optional
-        ``size()`` gives the norm of what the unknown changes, such as the positions where that is
-        their increment: where little happens in a step the increment itself has few digits.
+    of : Function, optional
+        What the unknown changes, such as the positions where that is their increment: where little
+        happens in a step the increment itself has few digits.
     unnoticed : float
-        An update so small beside ``size()`` ends the iteration.
+        An update so small beside the norm of ``of`` ends the iteration.
     last : float, optional
         An update so small beside the unknown ends it by itself where no ``snes_stol`` is asked for:
         the next one would be below round-off.
@@ -46,7 +46,7 @@ class Settled:
 
     def __init__(
         self,
-        size: Callable[[], float] | None = None,
+        of: Function | None = None,
         *,
         unnoticed: float = 0.0,
         last: float | None = None,
@@ -54,8 +54,8 @@ class Settled:
         left: float = 1e-6,
         gives_up: bool = False,
     ) -> None:
-        self._size, self._unnoticed = size, unnoticed
-        self._last, self._small, self._left = last, small, left
+        self.of, self.unnoticed = of, unnoticed
+        self.last, self.small, self.left = last, small, left
         self._gives_up = gives_up
         self.contracting = False
 
@@ -79,15 +79,20 @@ class Settled:
         if not lost and self._is_last(step, x, f, before, stol):
             return _REASON.CONVERGED_SNORM_RELATIVE
         last, self._update = self._update, step
-        if self.contracting and 0 < last <= step and step > self._small * x:
+        if self.contracting and 0 < last <= step and step > self.small * x:
             return _REASON.DIVERGED_DTOL
         return _REASON.ITERATING
 
     def _is_last(self, step: float, x: float, f: float, before: float, stol: float) -> bool:
-        small = step <= (stol or self._last or 0.0) * x
+        small = step <= (stol or self.last or 0.0) * x
         if f >= 0.5 * before:
-            small = small or step <= self._small * x or f <= self._left * self._first
-        if self._last is not None:
+            small = small or step <= self.small * x or f <= self.left * self._first
+        if self.last is not None:
             # Far away unknowns are so large that every update is small beside them.
             small = small and f <= self._first
-        return small or (self._size is not None and step <= self._unnoticed * self._size())
+        return small or (self.of is not None and step <= self.unnoticed * _norm(self.of))
+
+
+def _norm(function: Function) -> float:
+    with function.dat.vec_ro as values:
+        return values.norm()

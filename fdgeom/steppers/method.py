@@ -86,6 +86,11 @@ class Method(ABC):
         """Why steps cannot be compiled, where that is known before forms are looked at."""
         return None
 
+    def chained(self) -> float | None:
+        """For a method whose one solve couples the nodes of a chain: at what part of a step it is told
+        the time. None for others."""
+        return None
+
     # --- a step through PETSc SNES ---------------------------------------------------------------
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` (which compositions make negative)."""

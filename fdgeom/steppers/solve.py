@@ -79,7 +79,9 @@ class Solve:
         ``numerics(residual, unknown)`` gives the :class:`Numerics` under those of the user.
     run : callable, optional
         ``run(solver)`` solves from what the unknown holds, if that takes more than one call of the
-        SNES, such as from several guesses.
+        SNES, such as from several guesses. If it has an attribute ``attempt``, compiled steps do that
+        much of it: "contracting", they fail at updates that do not get smaller; "smaller", they begin
+        from the guess or from zero, wherever the residual is smaller. What fails ``run`` does again.
     exact : bool
         Whether two such solves, one after another, are the same as one for the sum of the times.
     more : int
@@ -110,7 +112,7 @@ class Solve:
         self.guess, self.essential = dict(guess), tuple(essential)
         self.preparations, self.assignments = tuple(preparations), tuple(assignments)
         self.options, self.exact, self.more = options, exact, more
-        self.uncompilable = uncompilable
+        self.uncompilable, self.attempt = uncompilable, getattr(run, "attempt", None)
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         self._solver: HeldSNES | None = None
         if options.told:
@@ -122,7 +124,7 @@ class Solve:
         """The SNES, made when it is first needed."""
         if self._solver is None:
             self._dt.set(1.0)
-            numerics = self._numerics(self.residual, self.unknown)
+            numerics = self.numerics()
             options, prefix, wrote = self.options.over(numerics.options)
             self._solver = numerics.snes(
                 self.residual,
@@ -135,6 +137,10 @@ class Solve:
                 name=self.name,
             )
         return self._solver
+
+    def numerics(self) -> Numerics:
+        """How it is solved, but for the user's options."""
+        return self._numerics(self.residual, self.unknown)
 
     @property
     def made(self) -> HeldSNES | None:

@@ -17,6 +17,7 @@ from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
+from fdgeom.steppers.chain_steps import ChainSteps
 from fdgeom.steppers.fused import FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
@@ -44,7 +45,8 @@ class Stepper(Method, metaclass=CheckedCall):
         Whether to run the steps in compiled code where all solves of the method are local (the
         default, where no option asks for more than other tolerances). False, like the option
         ``fdgeom_compiled 0``, goes through PETSc SNES, and so does whatever cannot be compiled, by
-        itself: :attr:`why_not_compiled` says why. True raises if it is not possible.
+        itself: :attr:`why_not_compiled` says why. True raises if it is not possible; it also compiles
+        the implicit steps of EnergyMomentum and GeneralizedAlpha on one beam, on one rank.
 
     Raises
     ------
@@ -90,7 +92,7 @@ class Stepper(Method, metaclass=CheckedCall):
             #: The solves of one step, in order, with their fractions of it.
             self.sequence = self.substeps()
             self._snapshot = Snapshot(self._moving())
-            self._fused: FusedSteps | None = None
+            self._fused: FusedSteps | ChainSteps | None = None
             self._why_not: str | None = self._chosen()
             self._required = bool(compiled)
             if wanted:
@@ -280,6 +282,21 @@ class Stepper(Method, metaclass=CheckedCall):
         with self._falling_back():
             if why := self.uncompilable():
                 raise CannotCompile(why)
+            share = self.chained()
+            if share is not None:
+                if not self._required:
+                    raise CannotCompile(
+                        "steps of a chain are compiled where compiled=True asks for it"
+                    )
+                self._fused = ChainSteps(
+                    self.sequence,
+                    self._moving(),
+                    self.system.clocks,
+                    lambda: self.t,
+                    share,
+                    self._step,
+                )
+                return
             self._fused = FusedSteps(
                 self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
             )

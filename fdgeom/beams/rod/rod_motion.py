@@ -61,6 +61,7 @@ class RodMotion(Motion):
     joins_multiplier = True
     #: The beams that it moves.
     members: tuple = ()
+    is_chain = True
 
     def __init__(
         self,
@@ -267,8 +268,7 @@ class RodMotion(Motion):
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, unknown):
         numerics = rod_numerics(self)
-        newton = RodNewton(unknown, numerics.converged)
-        return lambda residual, function: numerics, newton.solve
+        return lambda residual, function: numerics, RodNewton(unknown, numerics.converged)
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""

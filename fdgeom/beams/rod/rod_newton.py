@@ -38,8 +38,10 @@ class RodNewton:
 
     def __init__(self, unknown: NodalUnknown, settled: Settled | None = None) -> None:
         self._unknown, self._settled = unknown, settled
+        #: The first attempt, as compiled steps know it.
+        self.attempt = "smaller" if settled is None else "contracting"
 
-    def solve(self, solver: HeldSNES) -> None:
+    def __call__(self, solver: HeldSNES) -> None:
         """Solve from what the unknown holds, or else from no increment.
 
         Raises

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from firedrake import Function
 
@@ -25,8 +23,8 @@ def rod_numerics(motion: Motion) -> Numerics:
     The iteration ends by the size of the updates (:class:`Settled`): the residual ends at
     EA ε |x|/h, which is not small.
     """
-    size = _norm_of(motion.configuration[0])
-    settled = Settled(size, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True)
+    moved = motion.configuration[0]
+    settled = Settled(moved, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True)
     return Numerics(_options(motion.comm), settled)
 
 
@@ -38,7 +36,7 @@ def exact_numerics(changed: Function) -> Numerics:
     changed : Function
         What the unknown changes: the positions where it is an increment.
     """
-    settled = Settled(_norm_of(changed), unnoticed=_EPSILON)
+    settled = Settled(changed, unnoticed=_EPSILON)
     return Numerics(_options(changed.function_space().comm), settled)
 
 
@@ -53,11 +51,3 @@ def _options(comm) -> dict:
         "snes_max_it": 25,
         **banded(comm),
     }
-
-
-def _norm_of(function: Function) -> Callable[[], float]:
-    def norm() -> float:
-        with function.dat.vec_ro as values:
-            return values.norm()
-
-    return norm

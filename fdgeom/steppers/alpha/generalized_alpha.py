@@ -117,7 +117,12 @@ class GeneralizedAlpha(MotionStepper):
         return [(self._solve, 1.0)]
 
     def uncompilable(self):
-        return "a step that fails is to be cut in halves" if self._halvings else None
+        if self._halvings:
+            return "a step that fails is to be cut in halves"
+        return self.system.unchained() if self.system.is_chain else None
+
+    def chained(self):
+        return 1.0 if self.system.is_chain else None
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:

@@ -119,12 +119,15 @@ class EnergyMomentum(Stepper):
             options=self._options(),
             numerics=lambda residual, function: exact_numerics(system.position),
             # Where steps do not resolve the stiff directions their velocities alternate.
-            run=RodNewton(unknown).solve,
+            run=RodNewton(unknown),
         )
         return [(solve, 1.0)]
 
     def uncompilable(self):
-        return f"{type(self).__name__} is not made of implicit substeps"
+        return self.system.unchained()
+
+    def chained(self):
+        return 0.5
 
     def _residual(self, step: MeanStep) -> Form:
         system, unknown, test = self.system, self._unknown, self._unknown.test

@@ -191,6 +191,17 @@ class Motion(System):
             len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
         )
 
+    #: Whether steps of a chain of nodes are compiled unless somebody says otherwise.
+    is_chain = False
+
+    def unchained(self) -> str | None:
+        """Why steps cannot be compiled as those of a chain, where that is known; None if they can."""
+        if self.constraint is not None:
+            return "joints are solved for by PETSc"
+        if self.held is not None and self.held.moves:
+            return "the motion of a node is given"
+        return None
+
     @property
     def joins_multiplier(self) -> bool:
         """Whether increment and multiplier are best one vector at each node of an unknown."""

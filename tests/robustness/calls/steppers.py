@@ -134,10 +134,10 @@ REFUSALS = [
     ),
     (
         "compiled",
-        lambda: fg.EnergyMomentum(small.clamped(), 0.01, compiled=True),
+        lambda: fg.HermiteSimpson(small.spring(), 0.01, compiled=True),
         ValueError,
         (
-            "compiled: this stepper cannot be compiled: EnergyMomentum is not made of "
+            "compiled: this stepper cannot be compiled: HermiteSimpson is not made of "
             "implicit substeps; leave compiled out, and the steps go through PETSc SNES"
         ),
     ),

@@ -1,0 +1,260 @@
+"""A residual on an interval mesh as the equations of one cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import FIAT
+import numpy as np
+from finat.quadrature import make_quadrature
+from firedrake import Constant, Form, Function, TestFunction, assemble, ds
+from ufl import classes as c
+from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
+
+from fdgeom.forms import tidy
+from fdgeom.solvers.chain.graph import Graph
+from fdgeom.solvers.chain.scalars import Scalars
+from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
+from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.refused import CannotCompile
+
+#: More points would make more code than a cache holds.
+_POINTS = 4
+_SIDES = ("A", "B")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function of one value a node, or one a cell, and its components.
+
+    Attributes
+    ----------
+    function : Function
+        It, or a part of a mixed one.
+    nodal : bool
+        Whether its values are at the nodes.
+    size : int
+        Numbers at one place.
+    """
+
+    function: Function
+    nodal: bool
+    size: int
+
+
+def part_of(function: Function) -> Part:
+    """What a function is on a chain; CannotCompile if it is of degree 2 or the like."""
+    space = function.function_space()
+    element = space.finat_element
+    dofs = element.entity_dofs()
+    at = [len(v) for v in dofs[0].values()], [len(v) for v in dofs[1].values()]
+    if not has_nodal_values(space) or at not in (([1, 1], [0]), ([0, 0], [1])):
+        raise CannotCompile(
+            f"{function.name()}: a chain takes functions with one value a node (CG1) or one a cell "
+            f"(DG0), not {space.ufl_element()}"
+        )
+    return Part(function, at == ([1, 1], [0]), space.block_size)
+
+
+@dataclass
+class CellEquations:
+    """What a cell adds to the equations of its first and its second block.
+
+    A block is what is unknown at a node and in the cell to the right of it.
+
+    Attributes
+    ----------
+    graph : Graph
+        In which they stand.
+    parts : list of Part
+        Of the unknown: first those with values at nodes, then those with values in cells.
+    size, nodal_size : int
+        Unknowns of a block, and how many of them are at its node.
+    unknowns : list of int
+        The graph's inputs for the first block, then for the second one.
+    residual : list of int
+        The equations of the first block, then of the second one.
+    """
+
+    graph: Graph
+    parts: list[Part]
+    size: int
+    nodal_size: int
+    unknowns: list[int]
+    residual: list[int]
+
+
+class Point:
+    """Terminals at a point of a cell as inputs of a graph."""
+
+    def __init__(self, graph: Graph, mesh, place: float, test, facet: int | None) -> None:
+        self._graph, self._mesh, self._place = graph, mesh, place
+        self._test, self._facet = test, facet
+        self.length = graph.input(("length",))
+
+    def __call__(self, e, derivatives: int) -> np.ndarray:
+        shape = e.ufl_shape + derivatives * (1,)
+        if isinstance(e, c.SpatialCoordinate) and not derivatives:
+            return self._field(self._mesh.coordinates, None, 0, shape)
+        if isinstance(e, c.CellVolume | c.Circumradius) and not derivatives:
+            scale = 1.0 if isinstance(e, c.CellVolume) else 0.5
+            return _array([self._graph.mul(self._graph.const(scale), self.length)], shape)
+        if isinstance(e, c.FacetNormal) and self._facet is not None and not derivatives:
+            return _array([self._graph.const(2.0 * self._facet - 1.0)], shape)
+        if isinstance(e, c.FacetArea) and not derivatives:
+            return _array([self._graph.one], shape)
+        if isinstance(e, Constant):
+            if derivatives:
+                return _array([self._graph.zero] * int(np.prod(shape)), shape)
+            size = int(np.prod(e.ufl_shape, dtype=int))
+            return _array([self._graph.input(("constant", e, k)) for k in range(size)], shape)
+        if isinstance(e, c.Argument):
+            return self._field(self._test, "test", derivatives, shape)
+        if isinstance(e, Function):
+            return self._field(e, None, derivatives, shape)
+        raise CannotCompile(f"{type(e).__name__} on a chain")
+
+    def _field(self, function: Function, role, derivatives: int, shape) -> np.ndarray:
+        values = []
+        for piece in pieces(function):
+            if piece.function_space().mesh().topology is not self._mesh.topology:
+                raise CannotCompile(f"{function.name()} lives on another mesh")
+            part = part_of(piece)
+            for k in range(part.size):
+                values.append(self._value(part, k, role, derivatives))
+        return _array(values, shape)
+
+    def _value(self, part: Part, component: int, role, derivatives: int) -> int:
+        g, kind = self._graph, role or "value"
+        if not part.nodal:
+            return g.zero if derivatives else g.input((kind, part.function, "C", component))
+        if derivatives > 1:
+            return g.zero
+        a, b = (g.input((kind, part.function, side, component)) for side in _SIDES)
+        if derivatives:
+            return g.mul(g.combination([(-1.0, a), (1.0, b)]), g.inv(self.length))
+        return g.combination([(1.0 - self._place, a), (self._place, b)])
+
+
+def _array(values, shape) -> np.ndarray:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made.reshape(shape)
+
+
+def cell_equations(residual: Form, unknown: Function) -> CellEquations:
+    """The equations of a cell of a residual F(u; w).
+
+    Raises
+    ------
+    CannotCompile
+        If a term is not of the kind that a chain has; says which.
+    """
+    residual = tidy(residual)
+    mesh = unknown.subfunctions[0].function_space().mesh()
+    parts = [part_of(piece) for piece in pieces(unknown)]
+    stand_in = Function(unknown.function_space(), name="test function")
+    graph, total = Graph(), 0
+    for integral in residual.integrals():
+        graph, total = _add(graph, total, integral, mesh, stand_in)
+    return _sorted(graph, total, parts, [part_of(piece) for piece in pieces(stand_in)])
+
+
+def _add(graph: Graph, total: int, integral, mesh, test) -> tuple[Graph, int]:
+    kind = integral.integral_type()
+    if kind == "cell":
+        if integral.subdomain_id() not in ("everywhere", "otherwise"):
+            raise CannotCompile(f"an integral over the subdomain {integral.subdomain_id()}")
+        points, weights = rule_of(integral)
+        for x, weight in zip(points, weights, strict=True):
+            at = Point(graph, mesh, x, test, None)
+            scale = graph.mul(graph.const(weight), at.length)
+            total = graph.add(total, _scaled(graph, at, integral, scale))
+        return graph, total
+    if kind == "exterior_facet":
+        ends = _end_weights(mesh, integral.subdomain_id())
+        for facet, side in enumerate(_SIDES):
+            at = Point(graph, mesh, float(facet), test, facet)
+            scale = graph.input(("value", ends, side, 0))
+            total = graph.add(total, _scaled(graph, at, integral, scale))
+        return graph, total
+    raise CannotCompile(f"an integral over {kind.replace('_', ' ')}s on a chain")
+
+
+def _scaled(graph: Graph, at: Point, integral, scale: int) -> int:
+    return graph.mul(scale, Scalars(graph, at).scalar(integral.integrand()))
+
+
+def rule_of(integral) -> tuple[list[float], list[float]]:
+    """Points in (0, 1) and weights of the quadrature of an integral over cells."""
+    metadata = integral.metadata()
+    degree = metadata.get("quadrature_degree", -1)
+    if degree in ("auto", -1, None):
+        degree = estimate_total_polynomial_degree(integral.integrand())
+        degree = max(degree) if isinstance(degree, tuple) else degree
+    scheme = metadata.get("quadrature_rule", metadata.get("scheme", "default"))
+    if not isinstance(scheme, str):
+        raise CannotCompile("a quadrature rule that is no name")
+    rule = make_quadrature(
+        FIAT.ufc_simplex(1), degree, scheme="default" if scheme == "auto" else scheme
+    )
+    points, weights = np.asarray(rule.point_set.points)[:, 0], np.asarray(rule.weights)
+    if len(points) > _POINTS:
+        raise CannotCompile(f"a quadrature of {len(points)} points a cell, more than {_POINTS}")
+    # Exactly at the nodes, and exactly in the middle.
+    return [float(np.round(2 * x, 14) / 2) for x in points], [float(w) for w in weights]
+
+
+def _end_weights(mesh, subdomain) -> Function:
+    """1 at the ends of the mesh that belong to a subdomain, 0 elsewhere."""
+    space = scalar_space(mesh.coordinates.function_space())
+    measure = ds(domain=mesh) if subdomain == "everywhere" else ds(subdomain, domain=mesh)
+    made = Function(space, name="ends")
+    made.dat.data_wo[...] = assemble(TestFunction(space) * measure).dat.data_ro
+    return made
+
+
+def _sorted(graph: Graph, total: int, parts: list[Part], tests: list[Part]) -> CellEquations:
+    nodal = [k for k, p in enumerate(parts) if p.nodal]
+    cellwise = [k for k, p in enumerate(parts) if not p.nodal]
+    order = nodal + cellwise
+
+    def inputs(role: str, which: list[Part]) -> list[int | None]:
+        made: list[int | None] = []
+        for side in _SIDES:
+            for k in order:
+                p = which[k]
+                place = side if p.nodal else "C"
+                for component in range(p.size):
+                    # The cell to the right of the second node is another.
+                    there = p.nodal or side == "A"
+                    key = (role, p.function, place, component)
+                    made.append(graph.input(key) if there else None)
+        return made
+
+    slopes = linear_coefficients(graph, total, [x for x in inputs("test", tests) if x is not None])
+    residual = [graph.zero if x is None else slopes[x] for x in inputs("test", tests)]
+    unknowns = [graph.zero if x is None else x for x in inputs("value", parts)]
+    return CellEquations(
+        graph=graph,
+        parts=[parts[k] for k in order],
+        size=sum(p.size for p in parts),
+        nodal_size=sum(parts[k].size for k in nodal),
+        unknowns=unknowns,
+        residual=residual,
+    )
+
+
+def linear_coefficients(graph: Graph, total: int, inputs: list[int]) -> dict[int, int]:
+    """Coefficients of inputs in which a node is linear, by going backwards through the graph."""
+    there = graph.depending(inputs)
+    found: dict[int, int] = {total: graph.one}
+    for node in reversed(graph.needed([total])):
+        if node not in there or node not in found:
+            continue
+        for operand, slope in graph.partials(node):
+            if operand in there:
+                more = graph.mul(found[node], slope)
+                known = found.get(operand)
+                found[operand] = more if known is None else graph.add(known, more)
+    return {x: found.get(x, graph.zero) for x in inputs}

@@ -1,0 +1,52 @@
+"""The exact inverse of the Jacobian of a chain of cells, as a PETSc PC type."""
+
+from __future__ import annotations
+
+from petsc4py import PETSc
+
+from fdgeom.solvers.chain.unit import ChainUnit
+from fdgeom.solvers.chain.vectors import Vectors
+from fdgeom.solvers.problem_of import problem_of
+
+
+class ChainLU:
+    """PC type: the LU of the Jacobian of a residual that couples the two nodes of each cell.
+
+    Chosen by the options ``pc_type: python``, ``pc_python_type: fdgeom.ChainLU``, for the steppers of
+    fdgeom and for any problem of Firedrake's on an interval mesh, so that SNES with its line searches
+    and KSP stay in the user's hands. The matrix is made and eliminated in compiled code, from the form,
+    at the present value of the unknown; that of KSP need not be assembled (``mat_type: matfree``).
+    See :class:`fdgeom.ChainNewton` for what a residual must be.
+
+    Raises
+    ------
+    CannotCompile
+        At set-up, if the residual is not of this kind or there are several ranks; says why.
+    """
+
+    def __init__(self) -> None:
+        self._unit: ChainUnit | None = None
+
+    def setUp(self, pc: PETSc.PC) -> None:
+        """Linearise at the unknown's present value."""
+        if self._unit is None:
+            residual, unknown, essential = problem_of(pc, "ChainLU")
+            self._unit = ChainUnit(residual, unknown, essential=essential, factors=True)
+            self._vectors = Vectors(self._unit)
+        self._unit.begin()
+        self._unit.take_unknown()
+        failed, none = PETSc.PC.FailedReason.FACTOR_NUMERIC_ZEROPIVOT, PETSc.PC.FailedReason.NOERROR
+        pc.setFailedReason(none if self._unit.linearise() else failed)
+
+    def apply(self, pc: PETSc.PC, b: PETSc.Vec, x: PETSc.Vec) -> None:
+        """x := J⁻¹ b."""
+        self._vectors.put_right_hand_side(b)
+        self._unit.apply()
+        self._vectors.get_solution(x)
+
+    def view(self, pc: PETSc.PC, viewer: PETSc.Viewer | None = None) -> None:
+        """Say what is solved."""
+        text = "  fdgeom.ChainLU: block elimination along a chain of cells\n"
+        if self._unit is not None:
+            text += f"    blocks of {self._unit.size}, {self._unit.lanes} pieces at a time\n"
+        (viewer or PETSc.Viewer.STDOUT(pc.comm)).printfASCII(text)

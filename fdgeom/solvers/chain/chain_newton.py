@@ -1,0 +1,116 @@
+"""Newton's method on a chain of cells, as a PETSc SNES type."""
+
+from __future__ import annotations
+
+import numpy as np
+from petsc4py import PETSc
+
+from fdgeom.solvers.chain.unit import REASONS, ChainUnit
+from fdgeom.solvers.chain.vectors import Vectors
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.problem_of import problem_of
+
+_REASON = PETSc.SNES.ConvergedReason
+_DIVERGED = {
+    -1: _REASON.DIVERGED_MAX_IT,
+    -2: _REASON.DIVERGED_LINEAR_SOLVE,
+    -3: _REASON.DIVERGED_FUNCTION_NANORINF,
+}
+
+
+class ChainNewton:
+    """SNES type for residuals on an interval mesh that couple the two nodes of each cell.
+
+    Chosen by the options ``snes_type: python``, ``snes_python_type: fdgeom.ChainNewton``, for the
+    steppers of fdgeom and for any :class:`firedrake.NonlinearVariationalProblem` whose unknown has
+    values at the nodes (CG1), in the cells (DG0) or both, on a mesh that is one open line. Residual
+    and tangent are compiled for several cells at once, and the matrix is eliminated while it is made.
+
+    Whole steps of Newton's method are taken. They end by SNES's test of convergence: that of its
+    tolerances (``snes_rtol``, ``snes_atol``, ``snes_stol``), or the one that has been set; ``snes_max_it``,
+    monitors, ``snes_view`` and ``snes_converged_reason`` work as for any SNES. If it fails the unknown
+    is left as it was.
+
+    Raises
+    ------
+    CannotCompile
+        At set-up, if the residual is not of this kind or there are several ranks; says why.
+    """
+
+    #: Whether SNES's test of convergence is asked.
+    calls_test = True
+
+    def __init__(self) -> None:
+        #: Why the last solve failed, in words; None if it did not.
+        self.failure: str | None = None
+        self._unit: ChainUnit | None = None
+
+    # --- PETSc's interface -----------------------------------------------------------------------
+    def create(self, snes: PETSc.SNES) -> None:
+        """Nothing to make before the problem is known."""
+
+    def setFromOptions(self, snes: PETSc.SNES) -> None:
+        """No options of its own."""
+
+    def setUp(self, snes: PETSc.SNES) -> None:
+        """Generate and compile the equations of a cell."""
+        if self._unit is None:
+            residual, unknown, essential = problem_of(snes, "ChainNewton")
+            self._unit = ChainUnit(residual, unknown, essential=essential)
+            self._vectors = Vectors(self._unit)
+
+    def solve(self, snes: PETSc.SNES, b: PETSc.Vec | None, x: PETSc.Vec) -> None:
+        """Solve from ``x``; leaves ``x`` as it is if that fails."""
+        if b is not None and b.handle and b.norm() != 0.0:
+            raise CannotCompile("ChainNewton solves F(u) = 0 only, without a right-hand side")
+        unit, vectors = self._unit, self._vectors
+        unit.begin()
+        vectors.put(x)
+        start = np.array(x.getArray(readonly=True))
+        code, iterations = self._iterate(snes)
+        snes.setIterationNumber(iterations)
+        if code == 0:
+            vectors.get(x)
+            return
+        x.getArray()[...] = start
+        self.failure = REASONS.get(code)
+        if code in _DIVERGED:
+            snes.setConvergedReason(_DIVERGED[code])
+
+    def _iterate(self, snes: PETSc.SNES) -> tuple[int, int]:
+        unit, limit = self._unit, snes.getTolerances()[3]
+        self.failure = None
+        solvable, iteration = unit.linearise(), 0
+        step = size = 0.0
+        while True:
+            norm = unit.residual_norm
+            if not (np.isfinite(norm) and np.isfinite(step)):
+                return -3, iteration
+            self._show(snes, iteration, norm)
+            reason = snes.callConvergenceTest(iteration, size, step, norm)
+            if reason is None:
+                reason = snes.getConvergedReason()
+            if reason:
+                snes.setConvergedReason(reason)
+                return (0, iteration) if reason > 0 else (-5, iteration)
+            if iteration == limit:
+                return -1, iteration
+            if not solvable:
+                return -2, iteration
+            step, size = unit.update()
+            iteration += 1
+            solvable = unit.linearise()
+
+    @staticmethod
+    def _show(snes, iteration: int, norm: float) -> None:
+        snes.setIterationNumber(iteration)
+        snes.setFunctionNorm(norm)
+        snes.logConvergenceHistory(norm)
+        snes.monitor(iteration, norm)
+
+    def view(self, snes: PETSc.SNES, viewer: PETSc.Viewer | None = None) -> None:
+        """Say what is solved."""
+        text = "  fdgeom.ChainNewton: Newton's method on a chain of cells\n"
+        if self._unit is not None:
+            text += f"    blocks of {self._unit.size}, {self._unit.lanes} pieces at a time\n"
+        (viewer or PETSc.Viewer.STDOUT(snes.comm)).printfASCII(text)

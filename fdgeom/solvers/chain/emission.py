@@ -1,0 +1,87 @@
+"""Graphs of scalar operations as C++."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from fdgeom.solvers.chain.graph import FUNCTIONS, Graph
+
+_SIGNS = {"<": "less({0}, {1})", "<=": "less_equal({0}, {1})", ">": "less({1}, {0})",
+          ">=": "less_equal({1}, {0})", "==": "equal({0}, {1})", "!=": "no(equal({0}, {1}))",
+          "&&": "both({0}, {1})", "||": "either({0}, {1})"}  # fmt: skip
+
+
+def statements(
+    graph: Graph,
+    outputs: Sequence[tuple[str, int]],
+    load: Callable[[object], str],
+    known: Mapping[int, str] | None = None,
+) -> list[str]:
+    """The lines of a function body that evaluates nodes and stores them.
+
+    Parameters
+    ----------
+    graph : Graph
+        In which they stand.
+    outputs : sequence of (str, int)
+        Where to store, and which node.
+    load : callable
+        ``load(key)`` gives the C++ expression of an input.
+    known : dict, optional
+        Nodes that have been computed, and where they are.
+
+    Notes
+    -----
+    Every value is computed where it is first needed, going down one operand after another, so that
+    few values live at a time. They are vectors of the compiler's own: a class would take it twice as
+    long.
+    """
+    lines: list[str] = []
+    names: dict[int, str] = dict(known or {})
+    for target, node in outputs:
+        _evaluate(graph, node, names, lines, load)
+        lines.append(f"{target} = {names[node]};")
+    return lines
+
+
+def _evaluate(graph: Graph, node: int, names: dict[int, str], lines: list[str], load) -> None:
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        if top in names:
+            stack.pop()
+            continue
+        missing = [a for a in graph.operands(top) if a not in names]
+        if missing:
+            stack.extend(reversed(missing))
+            continue
+        stack.pop()
+        op = graph.ops[top]
+        if op[0] == "const":
+            names[top] = f"({float(op[1])!r})"
+            continue
+        text, kind = _text(op, names, load)
+        names[top] = f"t{top}"
+        lines.append(f"const {kind} t{top} = {text};")
+
+
+def _text(op: tuple, names: dict[int, str], load) -> tuple[str, str]:
+    kind = op[0]
+    if kind == "in":
+        return load(op[1]), "raw"
+    operands = [names[a] for a in op[1:]]
+    if kind in ("+", "-", "*"):
+        return f"{operands[0]} {kind} {operands[1]}", "raw"
+    if kind == "neg":
+        return f"-{operands[0]}", "raw"
+    if kind == "inv":
+        return f"1.0 / {operands[0]}", "raw"
+    if kind == "select":
+        return f"choose({', '.join(operands)}).v", "raw"
+    if kind in _SIGNS:
+        return _SIGNS[kind].format(*operands), "lane_mask"
+    if kind == "!":
+        return f"no({operands[0]})", "lane_mask"
+    if kind == "pow" or kind in FUNCTIONS:
+        return f"{kind}({', '.join(f'vec({x})' for x in operands)}).v", "raw"
+    raise ValueError(f"no C++ for {kind}")

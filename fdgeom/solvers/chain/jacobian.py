@@ -1,0 +1,128 @@
+"""Derivatives of the outputs of a graph by its inputs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from fdgeom.solvers.chain.graph import Graph
+
+Entries = dict[tuple[int, int], int]
+
+# Which vertex goes next, by the numbers of edges into it and out of it and those of them whose
+# derivative is no ±1, and by its place in the graph.
+_ORDERS: dict[str, Callable[[int, int, int, int, int], tuple]] = {
+    "edges": lambda a, b, x, y, k: (a * b, -k),
+    "products": lambda a, b, x, y, k: (a * b - (a - x) * (b - y), -k),
+}
+
+
+def jacobian(
+    graph: Graph, outputs: Sequence[int], inputs: Sequence[int], first: Sequence[set[int]] = ()
+) -> Entries:
+    """The nonzero entries ∂output/∂input, by their numbers.
+
+    Parameters
+    ----------
+    graph : Graph
+        To which they are added.
+    outputs, inputs : sequence of int
+        Its nodes; an input that is a number stands for none.
+    first : sequence of set of int
+        Nodes that belong together: what is used by none but its own kind is eliminated before all
+        others, so that derivatives of one node's values stay such.
+
+    Notes
+    -----
+    Every operation is a vertex, with its partial derivatives on the edges from its operands. A vertex
+    is eliminated by joining each edge into it with each edge out of it; what is cheapest goes first
+    (Markowitz). So narrow places, through which everything passes (the relative pose of two nodes, a
+    strain), are found, and derivatives are multiplied there. No order is the best for all; of a few
+    that one is taken which leaves the fewest operations.
+    """
+    tried = [_by(graph, outputs, inputs, first, order) for order in _ORDERS.values()]
+    return min(tried, key=lambda entries: operations(graph, [*outputs, *entries.values()]))
+
+
+def operations(graph: Graph, outputs: Sequence[int]) -> int:
+    """How many operations outputs take."""
+    return sum(graph.ops[node][0] not in ("const", "in") for node in graph.needed(outputs))
+
+
+def _by(graph: Graph, outputs, inputs, first, order) -> Entries:
+    numbers = {x: k for k, x in enumerate(inputs) if graph.value(x) is None}
+    into, out = _edges(graph, outputs, list(numbers))
+    every = {v for v in into if not isinstance(v, tuple)}
+    for kind in first:
+        inside = {v for v in every & kind if all(t in kind for t in out.get(v, ()))}
+        _eliminate(graph, into, out, inside, order)
+        every -= inside
+    _eliminate(graph, into, out, every, order)
+    return {
+        (i, numbers[x]): slope
+        for i in range(len(outputs))
+        for x, slope in into.get(("out", i), {}).items()
+        if slope != graph.zero
+    }
+
+
+def _edges(graph: Graph, outputs, inputs):
+    """For each vertex what goes into it and out of it, with the derivatives."""
+    active, leaves = graph.depending(inputs), set(inputs)
+    into: dict = {}
+    out: dict = {}
+    for node in graph.needed(outputs):
+        if node not in active or node in leaves:
+            continue
+        for operand, slope in graph.partials(node):
+            if operand in active and slope != graph.zero:
+                edges = into.setdefault(node, {})
+                known = edges.get(operand)
+                edges[operand] = slope if known is None else graph.add(known, slope)
+    for i, node in enumerate(outputs):
+        if node in active:
+            into["out", i] = {node: graph.one}
+    for target, edges in into.items():
+        for source in edges:
+            out.setdefault(source, {})[target] = None
+    return into, out
+
+
+def _eliminate(graph: Graph, into, out, vertices: set[int], order) -> None:
+    plain = {graph.one, graph.const(-1.0)}
+
+    def cost(v) -> tuple:
+        before, after = into[v], out.get(v, ())
+        x = sum(slope not in plain for slope in before.values())
+        y = sum(into[target][v] not in plain for target in after)
+        return order(len(before), len(after), x, y, v)
+
+    heap = [(cost(v), v) for v in vertices]
+    heapq.heapify(heap)
+    left = set(vertices)
+    while heap:
+        price, v = heapq.heappop(heap)
+        if v not in left:
+            continue
+        now = cost(v)
+        if now > price:
+            heapq.heappush(heap, (now, v))
+            continue
+        left.discard(v)
+        touched = set()
+        sources, targets = into.pop(v), out.pop(v, {})
+        for target in targets:
+            edges = into[target]
+            slope = edges.pop(v)
+            for source, inner in sources.items():
+                more = graph.mul(slope, inner)
+                known = edges.get(source)
+                edges[source] = more if known is None else graph.add(known, more)
+                out[source][target] = None
+            touched.add(target)
+        for source in sources:
+            del out[source][v]
+            touched.add(source)
+        for u in touched:
+            if u in left:
+                heapq.heappush(heap, (cost(u), u))

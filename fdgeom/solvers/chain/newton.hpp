@@ -1,0 +1,127 @@
+// Newton's iteration on a chain, and the tests that end it. Included after chain.hpp.
+
+namespace {
+
+// As in structs.py. kind 0: PETSc's own test, by tolerances; 1: fdgeom.solvers.settled.Settled, whose
+// arguments these are (last: negative for none); 2: one update, of equations of first degree.
+struct Test {
+  int kind, max_it;
+  double rtol, atol, stol, unnoticed, last, small, left;
+  int positions;    // the function of nodes whose norm `unnoticed` is a part of; -1: none
+  int contracting;  // whether an update that is not smaller than the last one is a failure
+};
+
+enum { iterating = 0, converged = 1, too_many = -1, singular = -2, not_finite = -3, diverged = -4 };
+
+struct Watch {
+  double first = 0.0, before = 0.0, last = 0.0, positions = 0.0;
+
+  int operator()(const Test &t, int it, double x, double step, double f) {
+    if (!std::isfinite(f) || !std::isfinite(step)) return not_finite;
+    if (it == 0) first = before = f;
+    const double f0 = before;
+    before = f;
+    if (t.kind == 2) return it ? converged : iterating;
+    if (f <= t.atol) return converged;
+    if (it == 0) return iterating;
+    if (t.kind == 1 && f > 1e15 * first) return diverged;
+    if (f <= t.rtol * first) return converged;
+    if (t.kind == 0) return step < t.stol * x ? converged : iterating;
+    bool small = step <= (t.stol > 0.0 ? t.stol : t.last > 0.0 ? t.last : 0.0) * x;
+    if (f >= 0.5 * f0) small = small || step <= t.small * x || f <= t.left * first;
+    if (t.last >= 0.0) small = small && f <= first;
+    if (small || (t.positions >= 0 && step <= t.unnoticed * positions)) return converged;
+    const double l = last;
+    last = step;
+    return t.contracting && l > 0.0 && l <= step && step > t.small * x ? diverged : iterating;
+  }
+};
+
+// The norm of a function of the nodes.
+double norm_of(const Chain &X, const vec *values, int size) {
+  vec sum = 0.0;
+  double last = 0.0;
+  for (long k = 0; k < X.m; ++k) {
+    lane_mask there;
+    for (int l = 0; l < W; ++l) there[l] = l * X.m + k <= X.cells ? -1 : 0;
+    for (int i = 0; i < size; ++i) { const vec v = choose(there, values[k * size + i], vec(0.0)); sum += v * v; }
+  }
+  if (W * X.m == X.cells)
+    for (int i = 0; i < size; ++i) { const double v = get(values[X.m * size + i], W - 1); last += v * v; }
+  return std::sqrt(sum_of(sum) + last);
+}
+
+// Solves for the unknown from what it is; returns why it ended.
+template <class Cell> int newton(Chain &X, const Test &t, long &iterations) {
+  Watch watch;
+  if (t.positions >= 0) watch.positions = norm_of(X, X.F[t.positions], 3);
+  if (t.contracting) watch.last = Cell::norm(X);
+  bool solvable = linearise<Cell>(X);
+  int reason = watch(t, 0, 0.0, 0.0, X.residual);
+  for (int it = 1;; ++it) {
+    if (reason) return reason;
+    if (it > t.max_it) return too_many;
+    if (!solvable) return singular;
+    update<Cell>(X);
+    ++iterations;
+    // After an update that may be the last one the residual by itself is a fraction of the work.
+    if (t.kind == 2 || X.update <= 1e-7 * X.size || X.update <= 1e-12 * watch.positions) {
+      evaluate<Cell>(X, nullptr);
+      reason = watch(t, it, X.size, X.update, X.residual);
+      if (!reason) solvable = linearise<Cell>(X);
+    } else {
+      const double step = X.update, size = X.size;
+      solvable = linearise<Cell>(X);
+      reason = watch(t, it, size, step, X.residual);
+    }
+  }
+}
+
+// Steps: see source.py for what a `Step` does. Returns why the last one ended.
+template <class Step> int advance(Chain &X, const Test &t, long steps, double begin, double dt, double *clock,
+                                  double share, long *done, long *iterations) {
+  for (*done = 0; *done < steps; ++*done) {
+    if (clock) *clock = begin + *done * dt + share * dt;
+    const int reason = Step::take(X, t, *iterations);
+    if (reason != converged) return reason;
+  }
+  return converged;
+}
+
+struct Copy { vec *here; double *there; const int *place; long count; int size; };
+
+}  // namespace
+
+extern "C" {
+
+// Firedrake's values into the lanes, and back. place: [count][W], -1 where there is none.
+void fdgeom_chain_in(const Copy *copies, int n) {
+  for (int c = 0; c < n; ++c) {
+    double *here = (double *)copies[c].here;
+    const int size = copies[c].size;
+    for (long k = 0; k < copies[c].count; ++k)
+      for (int l = 0; l < W; ++l) {
+        const int p = copies[c].place[k * W + l];
+        if (p < 0) continue;
+        const double *from = copies[c].there + (long)p * size;
+        for (int i = 0; i < size; ++i) here[(k * size + i) * W + l] = from[i];
+      }
+  }
+}
+void fdgeom_chain_out(const Copy *copies, int n) {
+  for (int c = 0; c < n; ++c) {
+    const double *here = (const double *)copies[c].here;
+    const int size = copies[c].size;
+    for (long k = 0; k < copies[c].count; ++k)
+      for (int l = 0; l < W; ++l) {
+        const int p = copies[c].place[k * W + l];
+        if (p < 0) continue;
+        double *to = copies[c].there + (long)p * size;
+        for (int i = 0; i < size; ++i) to[i] = here[(k * size + i) * W + l];
+      }
+  }
+}
+int fdgeom_chain_width() { return W; }
+long fdgeom_chain_reduced() { return sizeof(Reduced); }
+
+}

@@ -1,0 +1,58 @@
+"""What compiled chains share with Python; chain.hpp says what they are."""
+
+from __future__ import annotations
+
+from ctypes import Structure, c_double, c_int, c_long, c_void_p
+
+
+class Chain(Structure):
+    _fields_ = [
+        ("F", c_void_p),
+        ("C", c_void_p),
+        ("m", c_long),
+        ("cells", c_long),
+        ("count", c_void_p),
+        ("whole", c_long),
+        ("free", c_void_p),
+        ("special", c_void_p),
+        ("X", c_void_p),
+        ("factors", c_void_p),
+        ("reduced", c_void_p),
+        ("rhs", c_void_p),
+        ("given", c_void_p),
+        ("saved", c_void_p),
+        ("residual", c_double),
+        ("update", c_double),
+        ("size", c_double),
+        ("smallest", c_double),
+    ]
+
+
+class Test(Structure):
+    """When Newton's iteration ends; see ``Test`` in newton.hpp."""
+
+    _fields_ = [
+        ("kind", c_int),
+        ("max_it", c_int),
+        ("rtol", c_double),
+        ("atol", c_double),
+        ("stol", c_double),
+        ("unnoticed", c_double),
+        ("last", c_double),
+        ("small", c_double),
+        ("left", c_double),
+        ("positions", c_int),
+        ("contracting", c_int),
+    ]
+
+
+class Copy(Structure):
+    """A function's values here and in Firedrake."""
+
+    _fields_ = [
+        ("here", c_void_p),
+        ("there", c_void_p),
+        ("place", c_void_p),
+        ("count", c_long),
+        ("size", c_int),
+    ]

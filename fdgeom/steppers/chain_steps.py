@@ -1,0 +1,184 @@
+"""Whole steps in compiled code, where the one solve of a method couples neighbours on a chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from firedrake import Constant, Function
+from ufl.classes import Expr
+
+from fdgeom.solvers.chain.cells import part_of
+from fdgeom.solvers.chain.source import Step
+from fdgeom.solvers.chain.structs import Test
+from fdgeom.solvers.chain.unit import ChainUnit, check_chain
+from fdgeom.solvers.compiled import CannotCompile, pieces
+from fdgeom.solvers.data import Number
+from fdgeom.solvers.derived import all_constants, derived_in
+from fdgeom.solvers.settled import Settled
+from fdgeom.steppers.solve import Solve
+
+# So many steps at the most go by before Ctrl-C is heard.
+_CHUNK = 64
+
+
+class ChainSteps:
+    """The steps of a method of one solve, as a compiled chain.
+
+    A step whose Newton iteration fails there is taken by ``otherwise``, which says whether it can be
+    taken at all, and why not.
+
+    Parameters
+    ----------
+    sequence : sequence of (Solve, float)
+        The solve of a step.
+    live : sequence of Function
+        What makes the state.
+    clocks : sequence of Constant
+        What holds the time.
+    now : callable
+        ``now()`` gives the time.
+    share : float
+        At what part of a step the solve is told the time.
+    otherwise : callable
+        ``otherwise(t, dt)`` takes a step in another way.
+
+    Raises
+    ------
+    CannotCompile
+        If the solve is not that of a chain; says why.
+    """
+
+    def __init__(
+        self,
+        sequence: Sequence[tuple[Solve, float]],
+        live: Sequence[Function],
+        clocks: Sequence[Constant],
+        now: Callable[[], float],
+        share: float,
+        otherwise: Callable[[float, float], None],
+    ) -> None:
+        if len(sequence) != 1:
+            raise CannotCompile("the step is made of several solves")
+        ((self._solve, self._fraction),) = sequence
+        self._live, self._now, self._share, self._otherwise = live, now, share, otherwise
+        self._check(clocks)
+        self._maps, self._step = _step(self._solve)
+        self._dt: Number = Number(self._solve.dt)
+        self._unit: ChainUnit | None = None
+        self._solves = self._iterations = 0
+
+    def _check(self, clocks: Sequence[Constant]) -> None:
+        solve = self._solve
+        check_chain(solve.unknown)
+        if any(e.target is not None for e in solve.essential):
+            raise CannotCompile(f"{solve.name}: a motion is prescribed as a function of time")
+        things = [
+            solve.residual,
+            *_expressions(solve.preparations),
+            *_expressions(solve.assignments),
+        ]
+        derived = [c for d in derived_in(*things) for c in d.constants]
+        if any(clock is c for clock in clocks for c in derived):
+            raise CannotCompile(f"{solve.name}: a coefficient is a function of the time")
+        read = [clock for clock in clocks if any(clock is c for c in all_constants(*things))]
+        if len(read) > 1:
+            raise CannotCompile(f"{solve.name}: there are several times")
+        self._clock = read[0] if read else None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the code has been compiled."""
+        return self._unit is not None
+
+    def make_ready(self) -> None:
+        """Compile the code; raises whatever stops that."""
+        solve = self._solve
+        live = {p for f in self._live for p in pieces(f)}
+        made = {f for group in solve.preparations for f in group}
+        self._unit = ChainUnit(
+            solve.residual,
+            solve.unknown,
+            essential=solve.essential,
+            maps=self._maps,
+            step=self._step,
+            private=[f for f in made if f not in live],
+        )
+        self._test = self._make_test()
+
+    def _make_test(self) -> Test:
+        numerics = self._solve.numerics()
+        options = self._solve.options.over(numerics.options)[0]
+        linear = str(options.get("snes_type")) == "ksponly"
+        test = Test(
+            kind=2 if linear else 0,
+            max_it=int(options.get("snes_max_it", 50)),
+            rtol=float(options.get("snes_rtol", 1e-8)),
+            atol=float(options.get("snes_atol", 1e-50)),
+            stol=float(options.get("snes_stol", 1e-8)),
+            positions=-1,
+            contracting=int(self._solve.attempt == "contracting"),
+        )
+        settled = numerics.converged
+        if settled is not None and not linear:
+            if not isinstance(settled, Settled):
+                raise CannotCompile(f"{self._solve.name}: a test of convergence of its own")
+            test.kind = 1
+            test.unnoticed, test.small, test.left = settled.unnoticed, settled.small, settled.left
+            test.last = -1.0 if settled.last is None else settled.last
+            if settled.of is not None:
+                test.positions = self._unit.number(settled.of)
+        return test
+
+    def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
+        """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
+
+        Returns
+        -------
+        int, None
+            Steps taken.
+        """
+        unit, test, steps = self._unit, self._test, min(steps, _CHUNK)
+        self._dt.set(self._fraction * dt)
+        unit.begin()
+        unit.take_unknown()
+        done = 0
+        if unit.hold():
+            now = self._now()
+            _, done, iterations = unit.advance(test, steps, now, dt, self._clock, self._share)
+            self._solves += done
+            self._iterations += iterations
+            unit.end()
+        if not done:
+            self._otherwise(self._now(), dt)
+            done = 1
+        return done, None
+
+    def stats(self) -> dict[str, int]:
+        """Solves and Newton iterations so far."""
+        return {"solves": self._solves, "newton_iterations": self._iterations}
+
+
+def _expressions(groups) -> list[Expr]:
+    return [e for group in groups for e in group.values()]
+
+
+def _step(solve: Solve) -> tuple[list[dict], Step]:
+    """The maps of a step, and their order."""
+    guess = {part: source for part, source in solve.guess.items() if part is not source}
+    before = [*solve.preparations, *([guess] if guess else [])]
+    maps = [alike for group in before for alike in _alike(group)]
+    first = len(maps)
+    maps += [alike for group in solve.assignments for alike in _alike(group)]
+    after, smaller = range(first, len(maps)), None
+    if solve.attempt == "smaller":
+        smaller = len(maps)
+        maps.append({solve.unknown: 0 * solve.unknown})
+    return maps, Step(range(first), after, smaller)
+
+
+def _alike(group: dict) -> list[dict]:
+    """Assignments to functions of nodes, and those to functions of cells."""
+    parts: dict[bool, dict] = {}
+    for function, expression in group.items():
+        parts.setdefault(part_of(function).nodal, {})[function] = expression
+    return list(parts.values())

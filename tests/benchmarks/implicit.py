@@ -1,0 +1,107 @@
+"""Implicit steps of a beam, compiled and through PETSc, beside the explicit scheme in scalar C.
+
+    python tests/benchmarks/implicit.py [--quick] [--json]
+
+Ratios of one run, on one core: a step of each method at 100 cells over a step of the explicit scheme
+by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
+PETSc over a compiled one. Times are those of the process, the least of several samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1])]
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--quick", action="store_true", help="not the long beam")
+parser.add_argument("--json", action="store_true", help="print the numbers alone, as JSON")
+# PETSc reads the command line as well.
+args, sys.argv[1:] = parser.parse_known_args()
+
+import numpy as np  # noqa: E402
+from c_beam import CBeam, compile_program  # noqa: E402
+from firedrake import IntervalMesh, PETSc, SpatialCoordinate, as_vector, pi, sin  # noqa: E402
+
+import fdgeom as fg  # noqa: E402
+
+STIFFNESS = np.diag([100.0, 100.0, 100.0, 1e5, 1e5, 1e5])
+INERTIA = np.diag([1e-2, 1e-2, 1e-2, 1.0, 1.0, 1.0])
+LENGTH, SAMPLES = 2.0, 5
+METHODS = {"EnergyMomentum": fg.EnergyMomentum, "GeneralizedAlpha": fg.GeneralizedAlpha}
+
+
+def flying(cells: int):
+    """A free beam that flies, turns and vibrates in space."""
+    mesh = IntervalMesh(cells, LENGTH)
+    beam = fg.Beam(mesh, fg.Section(STIFFNESS, INERTIA))
+    (s,) = SpatialCoordinate(mesh)
+    across = 2.0 * (s - 1) + 1 + 3 * sin(3 * pi * s / LENGTH)
+    beam.velocity.interpolate(as_vector([0.3, 0.2 * s, 2.0, 0.5, across, sin(pi * s / LENGTH)]))
+    return beam
+
+
+def seconds(advance, steps: int) -> float:
+    """Of a step: the least of some samples."""
+    found = []
+    for _ in range(SAMPLES):
+        begin = time.process_time()
+        advance(steps)
+        found.append((time.process_time() - begin) / steps)
+    return min(found)
+
+
+def implicit(method, cells: int, steps: int, compiled: bool = True) -> tuple[float, float]:
+    """Seconds a step, and iterations a step."""
+    stepper = method(flying(cells), 1e-3, compiled=compiled)
+    stepper.advance(2)  # compiles
+    before = stepper.solver_stats()["newton_iterations"]
+    spent = seconds(stepper.advance, steps)
+    return spent, (stepper.solver_stats()["newton_iterations"] - before) / (SAMPLES * steps)
+
+
+def measure() -> list[tuple]:
+    """(what, cells, microseconds a step, iterations a step, over a step of the program in C)."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = CBeam(compile_program(Path(folder)), 100)
+        explicit = seconds(program.advance, 2000)
+        rows.append(("explicit, in C", 100, 1e6 * explicit, 0.0, 1.0))
+        for name, method in METHODS.items():
+            for cells in (100,) if args.quick else (100, 10_000):
+                spent, iterations = implicit(method, cells, 200 if cells == 100 else 5)
+                rows.append((name, cells, 1e6 * spent, iterations, spent / explicit))
+            spent, iterations = implicit(method, 100, 20, compiled=False)
+            rows.append((f"{name}, PETSc", 100, 1e6 * spent, iterations, spent / explicit))
+    return rows
+
+
+def main() -> None:
+    rows = measure()
+    if args.json:
+        PETSc.Sys.Print(json.dumps(rows))
+        return
+    found = {(name, cells): (spent, iterations) for name, cells, spent, iterations, _ in rows}
+    for name, cells, spent, iterations, ratio in rows:
+        PETSc.Sys.Print(
+            f"{name:24} {cells:6} cells: {spent:9.1f} µs a step, {iterations:4.2f} iterations, "
+            f"{ratio:6.2f} steps of the program in C"
+        )
+    for name in METHODS:
+        spent, iterations = found[name, 100]
+        PETSc.Sys.Print(
+            f"{name}: through PETSc {found[f'{name}, PETSc', 100][0] / spent:.1f} times as long"
+        )
+        if (name, 10_000) in found:
+            other, more = found[name, 10_000]
+            ratio = other / more / 10_000 / (spent / iterations / 100)
+            PETSc.Sys.Print(f"{name}: a cell and iteration at 10000 cells over 100: {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""Implicit steps of a beam in compiled code are those through PETSc SNES."""
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    as_vector,
+    sin,
+)
+from verification.beams import along, papers_beam
+from verification.rod_cases import FORCE, GRAVITY, INERTIAS, moving
+
+import fdgeom as fg
+
+METHODS = {"energy-momentum": fg.EnergyMomentum, "generalized-alpha": fg.GeneralizedAlpha}
+BEAMS = {
+    "free": lambda: moving(INERTIAS["separate"], 37),
+    "clamped": lambda: moving(
+        INERTIAS["coupled"], 20, left="clamped", loads=[fg.Load(force=FORCE, at="right")]
+    ),
+    "pinned, few cells": lambda: moving(
+        INERTIAS["separate"], 5, left="pinned",
+        loads=[fg.Load(force=FORCE, at="right"), fg.Gravity(GRAVITY)],
+    ),
+    "a load that changes in time": lambda: moving(
+        INERTIAS["separate"], 5, left="pinned",
+        loads=fg.Load(force=lambda t: as_vector([0, sin(5 * t), 0.1]), at="right"),
+    ),
+}  # fmt: skip
+DT = 0.01
+
+
+def fields(beam):
+    return {name: along(getattr(beam, name)) for name in ("position", "orientation", "velocity")}
+
+
+@pytest.mark.parametrize("kind", BEAMS)
+@pytest.mark.parametrize("name", METHODS)
+def test_same_steps(name, kind):
+    found = []
+    for compiled in (True, False):
+        beam = BEAMS[kind]()
+        stepper = METHODS[name](beam, DT, compiled=compiled)
+        assert stepper.is_compiled is compiled
+        for steps in (1, 30, 19):
+            stepper.advance(steps)
+        assert stepper.is_compiled is compiled
+        assert stepper.system.time.dat.data_ro[0] == pytest.approx(50 * DT)
+        found.append((fields(beam), stepper.solver_stats()["newton_iterations"]))
+    (one, many), (other, plain) = found
+    size = np.abs(other["position"]).max()
+    # Both solve to round-off; velocities are differences of positions by a step.
+    np.testing.assert_allclose(one["position"], other["position"], atol=1e-13 * max(size, 1))
+    np.testing.assert_allclose(one["orientation"], other["orientation"], atol=1e-13)
+    speed = np.abs(other["velocity"]).max()
+    np.testing.assert_allclose(one["velocity"], other["velocity"], atol=1e-10 * speed)
+    assert abs(many - plain) <= 0.1 * plain
+
+
+def test_energy_and_momenta_over_many_steps():
+    beam = papers_beam(100, end_weight=0.5)
+    stepper = fg.EnergyMomentum(beam, 2.1e-2, compiled=True)
+    motion = stepper.system
+    start = motion.energy(), motion.linear_momentum(), motion.angular_momentum()
+    stepper.advance(2000)
+    assert stepper.is_compiled
+    assert motion.energy() == pytest.approx(start[0], rel=1e-12)
+    for now, before in zip(
+        (motion.linear_momentum(), motion.angular_momentum()), start[1:], strict=True
+    ):
+        assert np.abs(now - before).max() < 1e-12 * np.linalg.norm(before)
+
+
+def test_changes_between_calls_are_seen():
+    """Another step, a state set by hand, a load that is a Constant."""
+    ends = []
+    for compiled in (True, False):
+        force = Constant((0.0, 0.1, 0.0))
+        beam = moving(INERTIAS["separate"], 5, loads=fg.Load(force=force, at="right"))
+        stepper = fg.EnergyMomentum(beam, DT, compiled=compiled)
+        stepper.advance(3)
+        stepper.dt = 0.5 * DT
+        stepper.advance(3)
+        force.assign((0.3, 0.0, -0.2))
+        beam.position.dat.data_wo[...] += 0.25
+        beam.velocity.dat.data_wo[...] *= 1.1
+        stepper.advance(5)
+        ends.append(fields(beam))
+    for name, values in ends[0].items():
+        np.testing.assert_allclose(values, ends[1][name], atol=1e-11, err_msg=name)
+
+
+def test_failures_are_noticed_where_they_happen():
+    """A load that becomes no number: the state is that after the last good step."""
+    force = Constant((0.0, 0.1, 0.0))
+    beam = moving(INERTIAS["separate"], 5, loads=fg.Load(force=force, at="right"))
+    stepper = fg.EnergyMomentum(beam, DT, compiled=True)
+    stepper.advance(4)
+    before = fields(beam)
+    force.assign((0.0, np.nan, 0.0))
+    with pytest.raises(fg.StepFailed, match="DIVERGED_FUNCTION_NANORINF"):
+        stepper.advance(10)
+    assert stepper.steps == 4
+    for name, values in fields(beam).items():
+        np.testing.assert_array_equal(values, before[name])
+    force.assign((0.0, 0.1, 0.0))
+    stepper.advance(2)
+    assert stepper.steps == 6
+
+
+def test_what_goes_through_petsc_says_why():
+    beams = [moving(INERTIAS["separate"], 5, strain_measure="directors") for _ in range(2)]
+    stepper = fg.EnergyMomentum(fg.Assembly(beams), DT)
+    assert not stepper.is_compiled
+    assert "chain" in stepper.why_not_compiled
