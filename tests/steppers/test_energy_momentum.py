@@ -234,7 +234,7 @@ def a_beam(**options):
 
 
 def turned_beam():
-    beam = a_beam()
+    beam = a_beam(strain_measure="directors")
     beam.orientation.dat.data_wo[1] *= -1
     return beam
 
@@ -244,7 +244,7 @@ def moving_clamp():
 
 
 def infinite():
-    beam = a_beam()
+    beam = a_beam(strain_measure="directors")
     beam.velocity.dat.data_wo[0, 0] = np.inf
     return beam
 
@@ -270,8 +270,10 @@ def test_wrong_arguments():
         EnergyMomentum(a_beam(), -1.0)
     with pytest.raises(ValueError, match="snes_rtoll"):
         EnergyMomentum(a_beam(), DT, solver_parameters={"snes_rtoll": 1e-8})
+    beam = a_beam(strain_measure="directors")
+    joined = fg.Assembly([beam], [fg.Rigid(fg.ground, beam.left)])
     with pytest.raises(ValueError, match="cannot be compiled"):
-        EnergyMomentum(a_beam(), DT, compiled=True)
+        EnergyMomentum(joined, DT, compiled=True)
 
 
 def test_traits():
