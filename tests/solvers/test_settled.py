@@ -1,5 +1,6 @@
 """When Newton's iteration ends, told by sequences of norms whose end is known by hand."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -11,11 +12,15 @@ REASON = PETSc.SNES.ConvergedReason
 ITERATING = REASON.ITERATING
 
 
+def of_norm(value: float):
+    return SimpleNamespace(norm=lambda: value)
+
+
 def reasons(test, norms, rtol=0.0, atol=1e-50, stol=0.0, start=0.0):
     """What the test says after each iteration, for norms of unknown, update and residual."""
     snes = SimpleNamespace(
         getTolerances=lambda: (rtol, atol, stol, 25),
-        getSolution=lambda: SimpleNamespace(norm=lambda: start),
+        getSolution=lambda: of_norm(start),
     )
     found = []
     for iteration, now in enumerate(norms):
@@ -80,7 +85,8 @@ def test_what_the_positions_do_not_notice():
     """At rest: increment and residual are round-off from the beginning and stay so."""
     norms = [(0, 0, 1e-18), (1e-17, 1e-17, 3e-18), (1e-17, 8e-18, 1e-18)]
     assert reasons(Settled(), norms) == [ITERATING] * 3
-    settled = Settled(lambda: 2.0, unnoticed=1e-16)
+    positions = SimpleNamespace(dat=SimpleNamespace(vec_ro=nullcontext(of_norm(2.0))))
+    settled = Settled(positions, unnoticed=1e-16)
     assert reasons(settled, norms) == [ITERATING, REASON.CONVERGED_SNORM_RELATIVE]
 
 
