@@ -14,8 +14,8 @@ from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.options import refuse_unknown
+from fdgeom.solvers.petsc_words import divergence, refusing
 from fdgeom.solvers.petsc_words import reason as petsc_reason
-from fdgeom.solvers.petsc_words import refusing
 from fdgeom.solvers.problem_of import attach_problem
 
 #: Round-off: the invariants are to hold to the last digits, so the solves go there.
@@ -243,7 +243,7 @@ class HeldSNES:
             if reason == _LINEAR_SOLVE and self._jacobian is not None:
                 self._renew_matrix()
             raise SolveFailed(
-                f"{self._label()} stopped with {_REASONS.get(reason, reason)} after "
+                f"{self._label()} stopped with {divergence(reason)} after "
                 f"{iterations} iterations ({detail})",
                 residual=self._left_over(norm),
             )
@@ -357,11 +357,6 @@ class _Rows:
 
 
 _LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
-_REASONS = {
-    value: name
-    for name, value in vars(PETSc.SNES.ConvergedReason).items()
-    if isinstance(value, int) and value < 0
-}
 
 
 def defaults(residual: Form, unknown: Function, local: bool) -> dict:

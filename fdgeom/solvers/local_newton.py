@@ -8,7 +8,7 @@ from petsc4py import PETSc
 
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.data import fields
-from fdgeom.solvers.problem_of import problem_of
+from fdgeom.solvers.problem_of import problem_of, show_iteration
 
 _DIVERGED = {
     -1: PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT,
@@ -125,7 +125,7 @@ class LocalNewton:
         """Newton for all nodes in step, with the norm of the whole residual for the monitors."""
         unit, limit = self._unit, tolerances.max_it
         first = norm = unit.norm(0)
-        self._show(snes, 0, norm)
+        show_iteration(snes, 0, norm)
         self.iterations = 0
         while not (norm <= tolerances.rtol * first or norm <= tolerances.atol):
             if self.iterations == limit:
@@ -137,19 +137,12 @@ class LocalNewton:
                 return reason
             before, norm = norm, unit.norm(0)
             self.iterations += 1
-            self._show(snes, self.iterations, norm)
+            show_iteration(snes, self.iterations, norm)
             if not np.isfinite(norm):
                 return -3
             if norm >= before and norm <= 1e-8 * first:
                 break  # round-off
         return 0
-
-    @staticmethod
-    def _show(snes, iteration: int, norm: float) -> None:
-        snes.setIterationNumber(iteration)
-        snes.setFunctionNorm(norm)
-        snes.logConvergenceHistory(norm)
-        snes.monitor(iteration, norm)
 
     def _agree(self, reason: int) -> int:
         return reason if self._serial else self._space.comm.allreduce(reason, op=MPI.MIN)

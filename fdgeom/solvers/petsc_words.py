@@ -58,3 +58,15 @@ def _hint(key: str, value) -> str:
     names = [v for k, v in vars(kind).items() if k.isupper()] if kind else []
     near = difflib.get_close_matches(str(value), names, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def divergence(reason: int) -> str | int:
+    """PETSc's name for how a SNES failed."""
+    return _DIVERGENCES.get(reason, reason)
+
+
+_DIVERGENCES = {
+    value: name
+    for name, value in vars(PETSc.SNES.ConvergedReason).items()
+    if isinstance(value, int) and value < 0
+}

@@ -1,4 +1,4 @@
-"""What a PETSc solver solves: for types of SNES and PC that are written in Python."""
+"""What a PETSc solver solves, and how far it is: for types of SNES and PC written in Python."""
 
 from __future__ import annotations
 
@@ -47,3 +47,11 @@ def _essential(bc, unknown: Function) -> EssentialValues:
     held = np.arange(block) if component is None else np.array([component])
     dofs = (block * np.asarray(bc.nodes)[:, None] + held[None, :]).ravel()
     return EssentialValues(part=whole.index or 0, dofs=dofs, old=unknown)
+
+
+def show_iteration(snes: PETSc.SNES, iteration: int, norm: float) -> None:
+    """Tell PETSc, its history and its monitors how far an iteration of one's own has come."""
+    snes.setIterationNumber(iteration)
+    snes.setFunctionNorm(norm)
+    snes.logConvergenceHistory(norm)
+    snes.monitor(iteration, norm)

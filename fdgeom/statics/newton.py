@@ -10,8 +10,8 @@ from petsc4py import PETSc
 
 from fdgeom.solvers.held_snes import COUPLED, SolveFailed
 from fdgeom.solvers.options import refuse_unknown
+from fdgeom.solvers.petsc_words import divergence, refusing
 from fdgeom.solvers.petsc_words import reason as petsc_reason
-from fdgeom.solvers.petsc_words import refusing
 from fdgeom.statics.problem import EquilibriumProblem
 
 #: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
@@ -193,7 +193,7 @@ class GroupNewton:
         reason = self.snes.getConvergedReason()
         if reason < 0:
             raise SolveFailed(
-                f"SNES stopped with {_REASONS.get(reason, reason)} after "
+                f"SNES stopped with {divergence(reason)} after "
                 f"{self.snes.getIterationNumber()} iterations "
                 f"(residual norm {self.snes.getFunctionNorm():.3g})"
             )
@@ -218,10 +218,3 @@ class GroupNewton:
             if error.__cause__ is not None:  # of a callback: Ctrl-C, say
                 raise error.__cause__ from None
             raise SolveFailed(f"SNES: PETSc: {petsc_reason(error)}") from error
-
-
-_REASONS = {
-    value: name
-    for name, value in vars(PETSc.SNES.ConvergedReason).items()
-    if isinstance(value, int) and value < 0
-}

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 import ufl
 from firedrake import Function, VectorFunctionSpace
-from mpi4py import MPI
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.output import RodOutput
+from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_newton import RodNewton
 from fdgeom.beams.rod.rod_numerics import rod_numerics
@@ -29,8 +29,6 @@ from fdgeom.systems.motion.motion import Motion
 
 #: The places of a joint.
 SIDES = ("first", "second")
-# Of the square of a quaternion that was meant to be a unit one, as methods keep it.
-_UNIT = 1e-8
 
 
 class RodMotion(Motion):
@@ -273,27 +271,8 @@ class RodMotion(Motion):
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
         self._check_finite()
-        self._check_poses()
+        check_poses(self.position, self.orientation, self.in_rods())
         super().check_start()
-
-    def _check_poses(self) -> None:
-        """Quaternions of length one, and neighbours in a rod on one side."""
-        space = self.orientation.function_space()
-        q = self.orientation.dat.data_ro_with_halos
-        pairs = q[space.cell_node_map().values]
-        length = np.abs((q**2).sum(axis=1) - 1).max(initial=0.0)
-        side = (pairs[:, 0] * pairs[:, 1]).sum(axis=1)
-        side = np.where(self.in_rods(), side, 1.0).min(initial=1.0)
-        if not self.comm.allreduce(length, op=MPI.MAX) < _UNIT:
-            raise ValueError(
-                "orientation must hold unit quaternions; divide them by their lengths, such as with "
-                "fg.lie.quaternion.normalize"
-            )
-        if not self.comm.allreduce(side, op=MPI.MIN) > 0:
-            raise ValueError(
-                "orientation: neighbouring nodes differ by half a turn or more, or by the sign of "
-                "their quaternions; refine the mesh, or give them signs that do not jump"
-            )
 
     def in_rods(self) -> np.ndarray | bool:
         """Which of the cells are pieces of rods, in the order of the cell's node map."""

@@ -8,7 +8,7 @@ from petsc4py import PETSc
 from fdgeom.solvers.chain.unit import REASONS, ChainUnit
 from fdgeom.solvers.chain.vectors import Vectors
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.problem_of import problem_of
+from fdgeom.solvers.problem_of import problem_of, show_iteration
 
 _REASON = PETSc.SNES.ConvergedReason
 _DIVERGED = {
@@ -86,7 +86,7 @@ class ChainNewton:
             norm = unit.residual_norm
             if not (np.isfinite(norm) and np.isfinite(step)):
                 return -3, iteration
-            self._show(snes, iteration, norm)
+            show_iteration(snes, iteration, norm)
             reason = snes.callConvergenceTest(iteration, size, step, norm)
             if reason is None:
                 reason = snes.getConvergedReason()
@@ -100,13 +100,6 @@ class ChainNewton:
             step, size = unit.update()
             iteration += 1
             solvable = unit.linearise()
-
-    @staticmethod
-    def _show(snes, iteration: int, norm: float) -> None:
-        snes.setIterationNumber(iteration)
-        snes.setFunctionNorm(norm)
-        snes.logConvergenceHistory(norm)
-        snes.monitor(iteration, norm)
 
     def view(self, snes: PETSc.SNES, viewer: PETSc.Viewer | None = None) -> None:
         """Say what is solved."""
