@@ -11,6 +11,8 @@ from headers import precompiled
 from verification import recorded as records
 
 precompiled()
+# What loopy would keep of its own is kept by PyOP2 as compiled code already.
+os.environ.setdefault("LOOPY_NO_CACHE", "1")
 # Compiling forms makes millions of objects and few cycles: the collector would take a quarter of the time.
 gc.set_threshold(100_000, 50, 50)
 # PETSc reads pytest's command line; it need not list what it did not understand.

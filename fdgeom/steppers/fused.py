@@ -71,9 +71,9 @@ class FusedSteps:
     def _check(self, solve: Solve) -> None:
         why = solve.uncompilable
         if any(e.target is not None for e in solve.essential):
-            why = "a motion is prescribed as a function of time"
+            why = why or "a motion is prescribed as a function of time"
         elif solve.essential and len(solve.unknown.function_space()) > 1:
-            why = "an unknown of several parts has given values"
+            why = why or "an unknown of several parts has given values"
         read = all_constants(solve.residual)
         if any(clock is constant for clock in self._clocks for constant in read):
             why = why or "a coefficient is a function of the time"

@@ -15,8 +15,9 @@ GA = fg.GeneralizedAlpha
 MODELS = {"SO3": reference.TopSO3, "R3xSO3": reference.TopR3xSO3, "SE3": reference.TopSE3}
 #: Times of the reference, on [0, 1/2].
 FINE = 2.5e-4
-#: Of λ, which feels the round-off of a position over βh²: other programs differ by as much.
-ROUND_OFF = 4e-6
+#: Of λ: a position's rounding makes m ε/βh² = 3e-7 at the finest step, and thousands of them add up. Two
+#: machines differ by 6e-6.
+ROUND_OFF = 1e-5
 
 
 @functools.cache
