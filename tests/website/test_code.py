@@ -51,4 +51,6 @@ def test_every_name_is_shown():
         used |= set(re.findall(r"\bfg(?:dgeom)?\.(\w+)", "\n".join(blocks(page))))
     assert shown >= set(fg.__all__), set(fg.__all__) - shown
     # PETSc makes solvers by their names.
-    assert used >= set(fg.__all__) - {"LocalNewton", "ChainNewton", "ChainLU"}, set(fg.__all__) - used
+    assert used >= set(fg.__all__) - {"LocalNewton", "ChainNewton", "ChainLU"}, (
+        set(fg.__all__) - used
+    )
