@@ -44,6 +44,12 @@ if ! {
   # Firedrake's packages are seen from .venv, after its own.
   "$base" -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
     > "$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/firedrake-base.pth"
+  # Compiled kernels are kept beside the Firedrake that made them: all checkouts on it share them.
+  prefix=$("$base" -c 'import sys; print(sys.prefix)')
+  if [ -w "$prefix" ]; then
+    mkdir -p "$prefix/.cache"
+    ln -s "$prefix/.cache" .venv/.cache
+  fi
   .venv/bin/python -m pip install --disable-pip-version-check -e '.[tests]'
   OMP_NUM_THREADS=1 .venv/bin/python -c 'import firedrake, fdgeom; print(fdgeom.__file__)'
 } >"$log" 2>&1 </dev/null; then

@@ -17,7 +17,7 @@ def precompiled() -> None:
     if "PYOP2_CFLAGS" in os.environ:
         return
     # Beside the cached kernels, whose names hold the flags.
-    header = Path(sys.prefix) / ".cache" / "headers" / "kernel.h"
+    header = (Path(sys.prefix) / ".cache").resolve() / "headers" / "kernel.h"
     if not header.with_suffix(".h.gch").exists():
         # A process of its own: PyOP2 reads the environment when it is imported.
         subprocess.run([sys.executable, __file__, header], check=False, capture_output=True)
