@@ -47,7 +47,7 @@ class Trapezoidal(Stepper):
         flow += system.bracket(w, stage.gradient, at=new)
         residual = tidy(system.pairing(w, change) - 0.5 * dt * flow)
         guess, moved = system.start_values(stage), dict(zip(old, new))
-        options = self._options()
+        options = self.solve_options()
         return [(Solve("the step", stage.unknown, dt, residual, guess, [moved], options=options), 1.0)]
 
 

@@ -38,6 +38,6 @@ class HolonomicStepper(Stepper):
             guess,
             assignments,
             essential=self.system.fixed,
-            options=self._options(name, self.solves),
+            options=self.solve_options(name, self.solves),
             numerics=numerics,
         )

@@ -98,7 +98,7 @@ class Partitioned(Stepper):
             tidy(residual),
             {unknown: old},
             [{old: unknown}],
-            options=self._options(names[k], names),
+            options=self.solve_options(names[k], names),
             exact=system.is_separable,
         )
 

@@ -173,6 +173,6 @@ class StagesStepper(Stepper):
             tidy(residual),
             unknown.guess,
             assignments,
-            options=self._options(),
+            options=self.solve_options(),
             uncompilable=unknown.uncompilable,
         )

@@ -236,8 +236,11 @@ class Stepper(Method, metaclass=CheckedCall):
         return Snapshot(self._moving())
 
     # --- its solves ----------------------------------------------------------------------------
-    def _options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
-        """The user's options for a solve, by its name among all solves of the method."""
+    def solve_options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
+        """The user's options for a solve, by its name among the names of all solves of the method.
+
+        What :meth:`substeps` gives to each ``Solve``; a method of one solve needs no names.
+        """
         return SolveOptions(self._user, self._prefix, name, tuple(names))
 
     def run(self, until: float | None = None, **options):

@@ -77,7 +77,7 @@ class Sweep(Stepper):
                     turn.system or self.system,
                     turn.active,
                     turn.rule,
-                    options=self._options() if single else self._options(name, names),
+                    options=self.solve_options() if single else self.solve_options(name, names),
                     companions=self._companions(),
                 )
             sequence.append((made[key], turn.fraction))

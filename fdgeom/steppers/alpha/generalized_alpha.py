@@ -113,7 +113,7 @@ class GeneralizedAlpha(MotionStepper):
         self._start_motion()
 
     def substeps(self):
-        self._solve = AlphaSolve(self.system, self.scheme, self._options())
+        self._solve = AlphaSolve(self.system, self.scheme, self.solve_options())
         return [(self._solve, 1.0)]
 
     def uncompilable(self):

@@ -62,7 +62,7 @@ class TwoAccelerations(MotionStepper):
                 for state, pair in zip(self._states(), guesses, strict=True)
             ],
             essential=self._essential,
-            options=self._options(),
+            options=self.solve_options(),
             numerics=_of_everything,
         )
         return [(solve, 1.0)]

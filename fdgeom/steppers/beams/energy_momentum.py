@@ -116,7 +116,7 @@ class EnergyMomentum(Stepper):
             [self._new_state(step)],
             preparations=unknown.assignments(first, [guess], impulse),
             essential=unknown.essential,
-            options=self._options(),
+            options=self.solve_options(),
             numerics=lambda residual, function: exact_numerics(system.position),
             # Where steps do not resolve the stiff directions their velocities alternate.
             run=RodNewton(unknown),

@@ -140,7 +140,7 @@ class VariationalIntegrator(Stepper):
             {unknown: self._momentum},
             [{self._momentum: unknown}],
             essential=self._fixed,
-            options=self._options("momentum", SOLVES),
+            options=self.solve_options("momentum", SOLVES),
             numerics=_kept,
             exact=True,  # the force is that of the configuration, which waits
         )
@@ -159,7 +159,7 @@ class VariationalIntegrator(Stepper):
             {unknown: self._zero},
             [self._moved(unknown, self._momentum)],
             essential=self._fixed,
-            options=self._options("increment", SOLVES),
+            options=self.solve_options("increment", SOLVES),
         )
 
     def _moved(self, increment, before) -> dict:
@@ -204,7 +204,7 @@ class VariationalIntegrator(Stepper):
             {whole: Function(whole.function_space(), name="zero")},
             [new],
             essential=unknown.essential,
-            options=self._options(name, SOLVES),
+            options=self.solve_options(name, SOLVES),
             numerics=lambda residual, function: exact_numerics(changed),
             uncompilable="joints couple the nodes of several beams",
         )
