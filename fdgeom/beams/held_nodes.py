@@ -129,7 +129,7 @@ class HeldNodes(Held):
                 needed = _needed(motion, hold.pose, turn)
                 update = PointwiseUpdate(dict(zip(scratch, needed, strict=True)))
                 self._updates.append((hold, scratch, update))
-        self.moves = bool(self._updates)
+        self.varies = bool(self._updates)
 
     def expressions(self) -> tuple[Expr, ...]:
         """The given positions and orientations."""
@@ -147,7 +147,7 @@ class HeldNodes(Held):
     def put(self) -> None:
         """Move the held nodes to where they should be, with the velocity that they should have."""
         self.update()
-        if self.moves:
+        if self.varies:
             self._motion.displace(self.increment)
         (dofs,) = self.dofs
         v = self._motion.v.dat.data_with_halos.reshape(-1)

@@ -81,10 +81,10 @@ class FusedSteps:
             raise CannotCompile(f"{solve.name}: {why}")
 
     def _unit(self, chain: bool = True):
-        """The unit and its moves; one layout for all runs, so that results do not depend on pieces."""
+        """The unit and its plan; one layout for all runs: results do not depend on pieces."""
         if chain not in self._units:
             unit = Unit(self._program, chain=chain, live=self._live)
-            self._units[chain] = unit, unit.moves(self._sequence)
+            self._units[chain] = unit, unit.plan(self._sequence)
         return self._units[chain]
 
     @property
@@ -105,10 +105,10 @@ class FusedSteps:
             Steps taken, and why no more of them can be: then the state is that after the last good
             step.
         """
-        unit, moves = self._unit()
+        unit, plan = self._unit()
         steps = min(steps, _CHUNK)
         unit.begin()
-        reason, done, move = unit.advance(steps, moves, dt)
+        reason, done, move = unit.advance(steps, plan, dt)
         if not reason:
             unit.end()
             return steps, None
@@ -116,13 +116,13 @@ class FusedSteps:
             # Once more step by step, to find out in which one.
             self._snapshot.restore()
             unit.begin()
-            reason, done, move = unit.advance(steps, moves, dt, blocked=False)
+            reason, done, move = unit.advance(steps, plan, dt, blocked=False)
         # The unit does the same again to the last digit, so these steps go well.
         self._snapshot.restore()
         why = self._reason(unit, reason, move)
         if done:
             unit.begin()
-            unit.advance(done, moves, dt)
+            unit.advance(done, plan, dt)
             unit.end()
         return done, why
 

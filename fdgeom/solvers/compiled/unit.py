@@ -196,8 +196,8 @@ class Unit:
         return self._library.fdgeom_width()
 
     # --- running -------------------------------------------------------------------------------
-    def moves(self, sequence: Sequence[tuple[int, object, float]]):
-        """Moves for :meth:`advance`: (phase, Constant for its Δt or None, fraction of the step)."""
+    def plan(self, sequence: Sequence[tuple[int, object, float]]):
+        """What :meth:`advance` runs, from (phase, Constant for its Δt or None, fraction of the step)."""
         made = (Move * len(sequence))()
         for move, (phase, constant, fraction) in zip(made, sequence, strict=True):
             address = None if constant is None else constant.dat._data.ctypes.data
@@ -241,7 +241,7 @@ class Unit:
             f.written(ghosts_too=True)
 
     def advance(
-        self, steps: int, moves, dt: float, *, blocked: bool | None = None
+        self, steps: int, plan, dt: float, *, blocked: bool | None = None
     ) -> tuple[int, int, int]:
         """Run steps between :meth:`begin` and :meth:`end`.
 
@@ -259,7 +259,7 @@ class Unit:
         """
         done, failed = ctypes.c_long(0), ctypes.c_int(-1)
         reason = self._library.fdgeom_advance(
-            self._address, steps, len(moves), moves, ctypes.byref(ctypes.c_double(dt)),
+            self._address, steps, len(plan), plan, ctypes.byref(ctypes.c_double(dt)),
             self.blocks if blocked is None else blocked, ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         return reason, done.value, failed.value

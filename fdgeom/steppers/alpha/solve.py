@@ -111,7 +111,7 @@ class AlphaSolve(Solve):
         if held is not None:
             held.update()
             self._unknown.hold(held.increment)
-        if held is not None and held.moves:
+        if held is not None and held.varies:
             # v_c and a_c that make the new velocity and acceleration the given ones.
             _, *slopes = self._numbers.slopes(float(self.dt))
             wanted = zip((self._v_c, self._a_c), slopes, (held.v, held.a), strict=True)
@@ -125,7 +125,7 @@ class AlphaSolve(Solve):
     def _follow(self) -> None:
         super()._follow()
         held = self._motion.held
-        if held is not None and held.moves:
+        if held is not None and held.varies:
             # The control force is of no use where the motion is given.
             for dofs, (_, a, rate) in zip(held.dofs, self._states(), strict=True):
                 values = a.dat.data_with_halos.reshape(-1)

@@ -107,7 +107,7 @@ class TwoAccelerations(MotionStepper):
     @property
     def _moves(self) -> bool:
         held = self.system.held
-        return held is not None and held.moves
+        return held is not None and held.varies
 
     def _after_solves(self, t: float, dt: float) -> None:
         if self._moves:

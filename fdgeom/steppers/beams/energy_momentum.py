@@ -161,7 +161,7 @@ class EnergyMomentum(Stepper):
     @property
     def _moves(self) -> bool:
         """Whether the motion of a node is given."""
-        return self.system.held is not None and self.system.held.moves
+        return self.system.held is not None and self.system.held.varies
 
     def functions(self):
         return {"increment": self._increment}

@@ -269,7 +269,7 @@ def _check_forces(system: RodMotion) -> None:
                 f"system: VariationalIntegrator does not treat the damper of {joint!r}; take "
                 "GeneralizedAlpha"
             )
-    if system.held is not None and system.held.moves:
+    if system.held is not None and system.held.varies:
         raise ValueError(
             "system: VariationalIntegrator holds nodes but does not move them; for a GivenPose take "
             "GeneralizedAlpha or EnergyMomentum"

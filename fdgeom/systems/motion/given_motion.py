@@ -48,7 +48,7 @@ class GivenMotion(Held):
             _check(bc, space)
         values = [bc._original_arg for bc in bcs]
         rates = [_rate(value, symbol) for value in values]
-        self.moves = any(rate is not None for rate in rates)
+        self.varies = any(rate is not None for rate in rates)
         self._groups = []
         for target, order in ((self.q, 0), (self.v, 1), (self.a, 2)):
             found = [_differentiated(value, symbol, order) for value in values]

@@ -16,7 +16,7 @@ class Held(ABC):
     ----------
     dofs : list of numpy.ndarray of int
         They, for each part of the space of the velocity: indices into its flat local values.
-    moves : bool
+    varies : bool
         Whether some of them change in time.
     increment : Function
         After :meth:`update`: what takes them from where they are to where they should be at the
@@ -26,7 +26,7 @@ class Held(ABC):
     """
 
     dofs: list[np.ndarray]
-    moves: bool
+    varies: bool
     increment: Function
     v: Function
     a: Function
