@@ -41,22 +41,26 @@ BIBTEX: dict[str, str] = {
             "Geometric integration using discrete gradients",
             "Philosophical Transactions of the Royal Society A", "1999", volume="357",
             pages="1021--1045",
+            doi="10.1098/rsta.1999.0363",
         ),
         _article(
             "QuispelMcLaren2008", "Quispel, G. R. W. and McLaren, D. I.",
             "A new class of energy-preserving numerical integration methods",
             "Journal of Physics A", "2008", volume="41", pages="045206",
+            doi="10.1088/1751-8113/41/4/045206",
         ),
         _article(
             "HairerLubichWanner2003", "Hairer, Ernst and Lubich, Christian and Wanner, Gerhard",
             "Geometric numerical integration illustrated by the {Störmer}--{Verlet} method",
             "Acta Numerica", "2003", volume="12", pages="399--450",
+            doi="10.1017/S0962492902000144",
         ),
         _entry(
             "HairerLubichWanner2006", "book",
             author="Hairer, Ernst and Lubich, Christian and Wanner, Gerhard",
             title="Geometric Numerical Integration", edition="Second", publisher="Springer",
             year="2006",
+            doi="10.1007/3-540-30666-8",
         ),
         _article(
             "AustinKrishnaprasadWang1993",
@@ -73,6 +77,7 @@ BIBTEX: dict[str, str] = {
             "Andersen1983", "Andersen, Hans C.",
             "{RATTLE}: a ``velocity'' version of the {SHAKE} algorithm for molecular dynamics "
             "calculations", _JCP, "1983", volume="52", pages="24--34",
+            doi="10.1016/0021-9991(83)90014-1",
         ),
         _article(
             "RyckaertCiccottiBerendsen1977",
@@ -80,6 +85,7 @@ BIBTEX: dict[str, str] = {
             "Numerical integration of the Cartesian equations of motion of a system with "
             "constraints: molecular dynamics of n-alkanes", _JCP, "1977", volume="23",
             pages="327--341",
+            doi="10.1016/0021-9991(77)90098-5",
         ),
         _article(
             "LeimkuhlerSkeel1994", "Leimkuhler, Benedict J. and Skeel, Robert D.",
@@ -90,26 +96,31 @@ BIBTEX: dict[str, str] = {
             "BaiGe2013", "Bai, Long and Ge, Xinsheng",
             "The discrete variational integrators method of the spherical pendulum", _JDC, "2013",
             note="In Chinese",
+            number="4", pages="295--300", doi="10.6052/1672-6553-2013-077",
         ),
         _article(
             "MarsdenWest2001", "Marsden, Jerrold E. and West, Matthew",
             "Discrete mechanics and variational integrators", "Acta Numerica", "2001", volume="10",
             pages="357--514",
+            doi="10.1017/S096249290100006X",
         ),
         _article(
             "CortesMartinez2001", "Cortés, Jorge and Martínez, Sonia",
             "Non-holonomic integrators", "Nonlinearity", "2001", volume="14", pages="1365--1392",
+            doi="10.1088/0951-7715/14/5/322",
         ),
         _article(
             "ChungHulbert1993", "Chung, Jintai and Hulbert, Gregory M.",
             "A time integration algorithm for structural dynamics with improved numerical "
             "dissipation: the generalized-$\\alpha$ method", _JAM, "1993", volume="60",
             pages="371--375",
+            doi="10.1115/1.2900803",
         ),
         _article(
             "BrulsCardona2010", "Brüls, Olivier and Cardona, Alberto",
             "On the use of {Lie} group time integrators in multibody dynamics",
             "Journal of Computational and Nonlinear Dynamics", "2010", volume="5", pages="031002",
+            doi="10.1115/1.4001370",
         ),
         _entry(
             "GuLiuAnShi", "misc", author="Gu, Wei and Liu, Cheng and An, Zhipeng and Shi, Donghua",
@@ -123,11 +134,12 @@ BIBTEX: dict[str, str] = {
         _article(
             "BetschSteinmann2002", "Betsch, Peter and Steinmann, Paul",
             "Frame-indifferent beam finite elements based upon the geometrically exact beam theory",
-            _IJNME, "2002", volume="54", pages="1775--1788",
+            _IJNME, "2002",
         ),
         _article(
             "Gonzalez1996", "Gonzalez, Oscar", "Time integration and discrete {Hamiltonian} systems",
             "Journal of Nonlinear Science", "1996", volume="6", pages="449--467",
+            doi="10.1007/BF02440162",
         ),
         _article(
             "Demoures2015",
@@ -135,56 +147,64 @@ BIBTEX: dict[str, str] = {
             "Ober-Blöbaum, Sina and Ratiu, Tudor S. and Weinand, Yves",
             "Discrete variational {Lie} group formulation of geometrically exact beam dynamics",
             "Numerische Mathematik", "2015", volume="130", pages="73--123",
+            doi="10.1007/s00211-014-0659-4",
         ),
         _article(
             "Riks1979", "Riks, E.",
             "An incremental approach to the solution of snapping and buckling problems", _IJSS,
             "1979", volume="15", pages="529--551",
+            doi="10.1016/0020-7683(79)90081-7",
         ),
         _article(
             "MagisanoLeonettiGarcea2017",
             "Magisano, Domenico and Leonetti, Leonardo and Garcea, Giovanni",
             "Advantages of the mixed format in geometrically nonlinear analysis of beams and shells "
-            "using solid finite elements", _IJNME, "2017", volume="109", pages="1237--1262",
+            "using solid finite elements", _IJNME, "2017",
         ),
         _article(
             "Giavotto1983",
             "Giavotto, V. and Borri, M. and Mantegazza, P. and Ghiringhelli, G. and Carmaschi, V. "
             "and Maffioli, G. C. and Mussi, F.",
             "Anisotropic beam theory and applications", "Computers \\& Structures", "1983",
-            volume="16", pages="403--413",
+            doi="10.1016/0045-7949(83)90179-7",
         ),
         _article(
             "Morandini2010", "Morandini, M. and Chierichetti, M. and Mantegazza, P.",
             "Characteristic behavior of prismatic anisotropic beam via generalized eigenvectors",
             _IJSS, "2010", volume="47", pages="1327--1337",
+            doi="10.1016/j.ijsolstr.2010.01.017",
         ),
         _article(
             "TsaiWu1971", "Tsai, Stephen W. and Wu, Edward M.",
             "A general theory of strength for anisotropic materials",
             "Journal of Composite Materials", "1971", volume="5", pages="58--80",
+            doi="10.1177/002199837100500106",
         ),
         _article(
             "Suzuki1990", "Suzuki, Masuo",
             "Fractal decomposition of exponential operators with applications to many-body theories "
             "and {Monte Carlo} simulations", "Physics Letters A", "1990", volume="146",
             pages="319--323",
+            doi="10.1016/0375-9601(90)90962-N",
         ),
         _article(
             "Yoshida1990", "Yoshida, Haruo", "Construction of higher order symplectic integrators",
             "Physics Letters A", "1990", volume="150", pages="262--268",
+            doi="10.1016/0375-9601(90)90092-3",
         ),
         _article(
             "KahanLi1997", "Kahan, William and Li, Ren-Cang",
             "Composition constants for raising the orders of unconventional schemes for ordinary "
             "differential equations", "Mathematics of Computation", "1997", volume="66",
             pages="1089--1099",
+            doi="10.1090/S0025-5718-97-00873-9",
         ),
         _article(
             "BlanesMoan2002", "Blanes, S. and Moan, P. C.",
             "Practical symplectic partitioned {Runge}--{Kutta} and {Runge}--{Kutta}--{Nyström} "
             "methods", "Journal of Computational and Applied Mathematics", "2002", volume="142",
             pages="313--330",
+            doi="10.1016/S0377-0427(01)00492-7",
         ),
         _entry(
             "LiuLiuChangWangGuo", "misc",

@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 
@@ -15,14 +16,26 @@ from fdgeom.recording.space import trim
 matplotlib.use("Agg")
 
 DEMOS = Path(__file__).parents[1]
-#: What a picture shows, by the demo and the file of its shapes; "turns" where no time passes.
+
+
+class Shown(NamedTuple):
+    """A moving picture: the file of its shapes, what it shows, and what changes if it is not the time."""
+
+    stem: str
+    words: str
+    parameter: str = "t"
+    #: The part of the run at which its scene opens.
+    opens: float = 0.0
+
+
 SHOWN = {
-    "poisson_beam": ("motion", "a free beam in flight", "t"),
-    "flying_spaghetti": ("flight", "the flying spaghetti", "t"),
-    "hanging_chain": ("chain", "a hanging chain let go", "t"),
-    "four_bar": ("linkage", "the linkage of rubber", "t"),
-    "flexible_double_pendulum": ("pendulum", "the flexible double pendulum", "t"),
-    "roll_up": ("helix", "the coil that is pulled sideways", "turns"),
+    "poisson_beam": Shown("motion", "a free beam in flight", opens=0.22),
+    "flying_spaghetti": Shown("flight", "the flying spaghetti", opens=0.45),
+    "hanging_chain": Shown("chain", "a hanging chain let go", opens=0.35),
+    "four_bar": Shown("linkage", "the linkage of rubber", opens=0.3),
+    "flexible_double_pendulum": Shown("pendulum", "the flexible double pendulum", opens=0.4),
+    "roll_up": Shown("helix", "the coil that is pulled sideways", "turns", opens=0.3),
+    "frame": Shown("frame", "the frame past its limits", "P", opens=0.5),
 }
 COLOURS = ("tab:blue", "black", "tab:red", "tab:orange")
 
@@ -36,7 +49,7 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
         A list of (kind, file, words) by name; without FFmpeg there are scenes only.
     """
     found = {}
-    for name, (stem, words, parameter) in SHOWN.items():
+    for name, (stem, words, parameter, opens) in SHOWN.items():
         kept = DEMOS / name / f"{stem}.npz"
         if not kept.exists():
             continue
@@ -48,7 +61,7 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
         fg.save_scene(
             folder / f"{stem}.html", shapes, title=title, parameter=parameter, units=units
         )
-        found[name] = [("scene", f"{stem}.html", words)]
+        found[name] = [("scene", f"{stem}.html?at={opens:g}", words)]
         if encode(shapes, folder / f"{stem}.webm", parameter):
             found[name].append(("video", f"{stem}.webm", f"Film of {words}"))
     return found
@@ -87,7 +100,7 @@ def encode(shapes: fg.Snapshots, path: Path, parameter: str, most: int = 100) ->
     trim(ax)
     every = max(1, len(shapes) // most)
     # Times to as many digits as tell them apart.
-    digits = max(0, -int(np.floor(np.log10(np.diff(shapes.times).max()))))
+    digits = max(0, -int(np.floor(np.log10(np.abs(np.diff(shapes.times)).max()))))
     unit = " s" if parameter == "t" else ""
     with tempfile.TemporaryDirectory() as frames:
         for number, k in enumerate(range(0, len(shapes), every)):

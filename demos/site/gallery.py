@@ -10,15 +10,9 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+import covers
+
 DEMOS = Path(__file__).parents[1]
-#: The picture on the card, where it is not the first of the demo.
-COVERS = {
-    "poisson_beam": "shapes.png",
-    "flexible_double_pendulum": "shapes.png",
-    "roll_up": "helix.png",
-    "blade_root": "blade.png",
-    "four_bar": "linkage.png",
-}
 
 
 @dataclass
@@ -41,10 +35,6 @@ class Demo:
     @property
     def figures(self) -> list[str]:
         return re.findall(r"^\.\. figure:: (\S+)", self.text, flags=re.MULTILINE)
-
-    @property
-    def cover(self) -> str:
-        return COVERS.get(self.name, self.figures[0])
 
 
 def listed() -> list[Demo]:
@@ -83,7 +73,7 @@ def write(source: Path, moving: dict) -> None:
     for demo in demos:
         to = source / "gallery" / demo.name
         to.mkdir(parents=True, exist_ok=True)
-        for picture in {*demo.figures, demo.cover}:
+        for picture in demo.figures:
             shutil.copy(demo.folder / picture, to)
         code = "".join(pylit.Text2Code(demo.text.splitlines(keepends=True)))
         (to / f"{demo.name}.py").write_text(code)
@@ -91,7 +81,8 @@ def write(source: Path, moving: dict) -> None:
         parts = ["\n".join(head), box(demo, times.get(demo.name), moving.get(demo.name, []))]
         body = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", rest)
         (to / "index.rst").write_text("\n\n".join([*parts, body, asserted(code)]))
-    (source / "gallery" / "index.rst").write_text(overview(demos, moving))
+    pictures = {demo.name: covers.make(demo.name, source / "gallery" / demo.name) for demo in demos}
+    (source / "gallery" / "index.rst").write_text(overview(demos, moving, pictures))
 
 
 def box(demo: Demo, time: dict | None, moving: list) -> str:
@@ -116,14 +107,18 @@ def SCENE(file: str, words: str) -> list[str]:
         f'   <iframe class="scene" src="{file}" title="{words}" loading="lazy"></iframe>',
         f'   <p class="run-box">Turn it with the mouse or a finger: {words}. '
         f'<a href="{file}">On a page of its own</a>.</p>',
+        "",
     ]
 
 
 def VIDEO(file: str, words: str) -> list[str]:
     return [
-        ".. raw:: html",
+        ".. dropdown:: The same as a film",
+        "   :animate: fade-in",
         "",
-        f'   <video controls loop muted playsinline preload="metadata" aria-label="{words}">'
+        "   .. raw:: html",
+        "",
+        f'      <video controls loop muted playsinline preload="metadata" aria-label="{words}">'
         f'<source src="{file}"></video>',
     ]
 
@@ -139,7 +134,7 @@ def asserted(code: str) -> str:
     )
 
 
-def overview(demos: list[Demo], moving: dict) -> str:
+def overview(demos: list[Demo], moving: dict, pictures: dict[str, str]) -> str:
     """Cards by topic."""
     lines = [
         ":html_theme.sidebar_secondary.remove: true", "", "Gallery", "=======", "",
@@ -156,7 +151,7 @@ def overview(demos: list[Demo], moving: dict) -> str:
         marks = [word for kind, word in (("scene", "turn"), ("video", "film")) if kind in kinds]
         lines += [
             f"   .. grid-item-card:: {demo.title}",
-            f"      :img-top: {demo.name}/{demo.cover}",
+            f"      :img-top: {demo.name}/{pictures[demo.name]}",
             f"      :img-alt: {demo.title}",
             f"      :link: {demo.name}/index",
             "      :link-type: doc",

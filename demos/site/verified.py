@@ -43,25 +43,27 @@ def observed(row: dict) -> tuple[str, str]:
 
 
 def agreement(rows: list[dict]) -> str:
-    """Values on meshes beside references."""
+    """Values on meshes beside references, a table for each problem, with its source and its tests."""
     out = ["Values beside references", "------------------------", ""]
-    head = ["quantity", "reference", "fdgeom, on meshes", "order", "limit", "source", "test"]
     problems = defaultdict(list)
     for row in rows:
         if row["kind"] == "values":
             problems[row["problem"]].append(row)
     for problem, found in problems.items():
         out += [problem, "~" * len(problem), ""]
-        body = [head]
+        same = len({(tuple(row["meshes"]), row["by"]) for row in found}) == 1
+        meshes, by = found[0]["meshes"], found[0]["by"]
+        heads = [f"{n} {by}" for n in meshes] if same else ["fdgeom"]
+        body = [["quantity", *heads, "order", "limit", "reference"]]
         for row in found:
             pairs = zip(row["meshes"], row["values"], strict=True)
-            values = "; ".join(f"{n}: {number(v)}" for n, v in pairs)
+            values = [number(v) if same else f"{number(v)} ({n} {row['by']})" for n, v in pairs]
             order, limit = observed(row)
-            body.append([
-                row["quantity"], number(row["reference"]), f"{values} ({row['by']})", order, limit,
-                row["source"], f"``{row['test']}``",
-            ])  # fmt: skip
+            body.append([row["quantity"], *values, order, limit, number(row["reference"])])
         out += [*table(body), ""]
+        sources = "; ".join(dict.fromkeys(row["source"] for row in found))
+        tests = ", ".join(dict.fromkeys(f"``tests/{row['test']}``" for row in found))
+        out += [f"Reference: {sources}. By {tests}.", ""]
     return "\n".join(out)
 
 

@@ -138,7 +138,8 @@ class PoissonIntegrator(Sweep):
 
     equations (53)-(55) of Chen & Shi, "A Poisson integrator for geometric exact beam" (2025). Each
     part's equations couple one node only, so a step costs about as much as an explicit one; the
-    step is bounded by the time the fastest wave takes through a cell.
+    step is bounded by the time the fastest wave takes through a cell and, of thin beams, by that
+    which sound takes through the thickness.
 
     Parameters
     ----------

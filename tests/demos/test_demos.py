@@ -39,7 +39,7 @@ SHORT = {
         ["forces.png", "linkage.gif", "linkage.html", "linkage.npz", "linkage.png"],
     ),
     "roll_up": (["--steps", "60"], ["helix.html", "helix.npz", "helix.png", "roll_up.png"]),
-    "frame": (["--cells", "10"], ["frame.png"]),
+    "frame": (["--cells", "10"], ["frame.html", "frame.npz", "frame.png"]),
     "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
     "blade_root": (

@@ -108,6 +108,24 @@ def test_scenes_draw(browser, site):
         assert not browser.errors(), scene.name
 
 
+def test_scene_opens_within_the_run(browser, site):
+    """``?at=`` opens a scene where the slider would go, with faint lines that can be taken away."""
+    browser.resize(900, 600)
+    scene = site / "gallery" / "flying_spaghetti" / "flight.html"
+    pictures = {}
+    for query in ("", "?at=0.5"):
+        browser.open(scene, query)
+        browser.wait("return document.documentElement.dataset.ready === 'yes'")
+        part = browser.run("const s = document.getElementById('time'); return s.value / s.max;")
+        assert part == pytest.approx(0.5 if query else 0.0)
+        pictures[query] = browser.pixels()[80:520]
+    assert (np.abs(pictures[""] - pictures["?at=0.5"]).sum(axis=2) > 60).sum() > 100
+    browser.run("document.getElementById('trace').click()")
+    without = browser.pixels()[80:520]
+    assert (np.abs(pictures["?at=0.5"] - without).sum(axis=2) > 60).sum() > 100
+    assert not browser.errors()
+
+
 def test_colours_of_a_scene(browser, site):
     """Another field is another picture."""
     browser.resize(900, 600)

@@ -9,6 +9,7 @@ import pytest
 SITE = Path(__file__).parents[2] / "demos" / "site"
 sys.path.append(str(SITE))
 
+import covers  # noqa: E402
 import gallery  # noqa: E402
 import pictures  # noqa: E402
 from markdown import to_rst  # noqa: E402
@@ -46,7 +47,17 @@ def test_each_demo_is_listed_with_its_topic():
     for demo in demos:
         assert demo.topic
         assert demo.words
-        assert (demo.folder / demo.cover).exists()
+
+
+@pytest.mark.parametrize("name", [demo.name for demo in gallery.listed()])
+def test_covers(name, tmp_path):
+    """Each card has a picture with something on it."""
+    image = pytest.importorskip("PIL.Image")
+    with image.open(tmp_path / covers.make(name, tmp_path)) as picture:
+        levels = np.asarray(picture.convert("RGBA"), dtype=int)
+    assert min(levels.shape[:2]) > 80
+    seen = (levels[..., 3] > 128) & (levels[..., :3].min(axis=2) < 200)
+    assert seen.mean() > 0.005
 
 
 def test_kept_pictures_are_small():

@@ -36,7 +36,8 @@ def save_scene(
 ) -> None:
     """Write shapes of a run as a page that can be turned, played and coloured in a browser.
 
-    The page needs nothing beside it, and no network: three.js (MIT licence) is in it.
+    The page needs nothing beside it, and no network: three.js (MIT licence) is in it. Faint lines show
+    where the rods are at other times. ``run.html?at=0.3`` opens it at 0.3 of the run.
 
     Parameters
     ----------

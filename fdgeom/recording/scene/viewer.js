@@ -173,6 +173,20 @@ const rods = data.parts.map((part, k) => new Rod(part, data.sizes[k]));
 for (const rod of rods) scene.add(rod.mesh);
 const frame = new THREE.Box3Helper(bounds, 0x9aa0a6);
 scene.add(frame);
+// Where the rods are at other times: faint lines, which tell the motion before it is played.
+const traces = new THREE.Group();
+const faint = new THREE.LineBasicMaterial({ color: 0x9aa0a6, transparent: true, opacity: 0.55 });
+const shown = Math.min(frames, 9);
+for (let k = 0; k < shown && frames > 1; k++) {
+  const at = Math.round((k * (frames - 1)) / (shown - 1));
+  for (const [first, last] of data.parts) {
+    const piece = positions.slice(3 * (at * nodes + first), 3 * (at * nodes + last));
+    const line = new THREE.BufferGeometry();
+    line.setAttribute("position", new THREE.BufferAttribute(piece, 3));
+    traces.add(new THREE.Line(line, faint));
+  }
+}
+scene.add(traces);
 const letters = ["x", "y", "z"].map((name) => {
   const label = document.createElement("span");
   label.className = "axis";
@@ -297,10 +311,14 @@ slider.addEventListener("input", () => { now = Number(slider.value); show(); });
 $("field").addEventListener("change", show);
 $("thick").addEventListener("input", show);
 $("home").addEventListener("click", () => { home(); draw(); });
+$("trace").addEventListener("change", () => { traces.visible = $("trace").checked; draw(); });
 controls.addEventListener("change", draw);
 for (const name of [...Object.keys(fields), "one colour"]) $("field").add(new Option(name.replaceAll("_", " "), name));
 $("thick").value = String(data.thickness);
-slider.disabled = $("play").disabled = frames < 2;
+slider.disabled = $("play").disabled = $("trace").disabled = frames < 2;
+// run.html?at=0.3 opens at that part of the run.
+const opened = Number(new URLSearchParams(location.search).get("at"));
+if (opened > 0 && opened <= 1) slider.value = String((now = opened * (frames - 1)));
 
 function theme(name) {
   document.documentElement.dataset.theme = name;

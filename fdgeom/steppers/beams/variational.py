@@ -43,7 +43,8 @@ class VariationalIntegrator(Stepper):
 
     Second order, symmetric, symplectic; linear and angular momentum of a free beam are kept to
     round-off, and the energy stays in a band of width O(Δt²). The step is bounded by the time that
-    the fastest wave takes through a cell.
+    the fastest wave takes through a cell and, of thin beams, by that which sound takes through
+    the thickness.
 
     Parameters
     ----------

@@ -1,0 +1,88 @@
+"""Pictures on the cards of the gallery: shapes where a demo keeps them, else a part of one of its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import films
+import numpy as np
+
+import fdgeom as fg
+
+#: Figure and the part of it that is shown: left, upper, right, lower, as parts of width and height.
+PARTS = {
+    "blade_root": ("blade.png", (0, 0.09, 0.87, 0.85)),
+    "chaplygin_ball": ("centre.png", (0, 0.06, 0.5, 1)),
+    "elastodynamics": ("shaken.png", (0.06, 0.09, 0.42, 0.88)),
+    "generalized_alpha": ("spectrum.png", (0, 0, 0.335, 1)),
+    "heavy_top": ("position.png", (0.62, 0.1, 1, 1)),
+    "henon_heiles": ("henon_heiles.png", (0, 0.05, 0.5, 1)),
+    "own_bracket": ("own_bracket.png", (0.04, 0.06, 0.32, 0.92)),
+    "profiles": ("profiles.png", (0, 0.05, 1, 1)),
+    "spherical_pendulum": ("motion.png", (0, 0, 0.42, 0.48)),
+    "stiff_springs": ("springs.png", (0, 0.05, 0.34, 0.51)),
+    "strip_modes": ("modes.png", (0, 0, 1, 1)),
+}
+#: Width over height of a card's picture, the length of its diagonal in inches, and how many shapes it shows.
+WIDE, INCHES, MOST = 16 / 9, 5.0, 12
+
+
+def make(name: str, folder: Path) -> str:
+    """Write the picture of a demo into a folder; its name."""
+    kept = films.DEMOS / name / f"{films.SHOWN[name].stem}.npz" if name in films.SHOWN else None
+    if kept and kept.exists():
+        file = folder / f"{name}-shapes.png"
+        draw(fg.Snapshots.load(kept), file)
+    else:
+        file = folder / f"{name}-part.png"
+        cut(films.DEMOS / name, *PARTS[name], file)
+    return file.name
+
+
+def cut(folder: Path, figure: str, part: tuple[float, ...], file: Path) -> None:
+    """A part of a figure, without the white round it."""
+    from PIL import Image, ImageChops
+
+    with Image.open(folder / figure) as picture:
+        size = (*picture.size, *picture.size)
+        piece = picture.convert("RGB").crop([round(p * s) for p, s in zip(part, size, strict=True)])
+    white = Image.new("RGB", piece.size, "white")
+    piece.crop(ImageChops.difference(piece, white).getbbox()).save(file)
+
+
+def draw(shapes: fg.Snapshots, file: Path) -> None:
+    """Shapes from the first to the last, dark to light, on nothing; tall ones side by side."""
+    import matplotlib.pyplot as plt
+
+    chosen = np.unique(np.linspace(0, len(shapes) - 1, MOST).round().astype(int))
+    seen = project(np.array(shapes.positions))[chosen]
+    low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
+    width, height = high - low
+    if width < height:
+        # As in a series of photographs.
+        seen[..., 0] += np.linspace(0, WIDE * height - width, len(chosen))[:, None]
+    figure = plt.figure(figsize=(INCHES, INCHES / WIDE))
+    ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+    for shape, colour in zip(
+        seen, plt.colormaps["viridis"](np.linspace(0, 0.82, len(chosen))), strict=True
+    ):
+        for first, last in shapes.parts:
+            ax.plot(*shape[first:last].T, color=colour, linewidth=2.2, solid_capstyle="round")
+    ax.set_aspect("equal")
+    ax.axis("off")
+    figure.savefig(file, dpi=110, transparent=True)
+    plt.close(figure)
+
+
+def project(positions: np.ndarray) -> np.ndarray:
+    """As a scene sees it at first: along the axis in which nothing moves, else from aside and above."""
+    extent = np.ptp(positions.reshape(-1, 3), axis=0)
+    towards = np.array([0.75, -1.1, 0.5])
+    flat = np.flatnonzero(extent < 1e-3 * np.linalg.norm(extent))
+    if len(flat) == 1:
+        towards = np.eye(3)[flat[0]] * (-1 if flat[0] == 1 else 1)
+    upward = np.eye(3)[1 if flat.tolist() == [2] else 2]
+    towards = towards / np.linalg.norm(towards)
+    right = np.cross(upward, towards)
+    right /= np.linalg.norm(right)
+    return positions @ np.stack([right, np.cross(towards, right)], axis=1)
