@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import os
 import shutil
 import sys
 import time
@@ -72,7 +73,12 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--if-older", action="store_true", help="only if a source has changed")
+    parser.add_argument(
+        "--intersphinx", action="store_true", help="link to other projects' pages (needs a network)"
+    )
     args = parser.parse_args()
+    if args.intersphinx:
+        os.environ["FDGEOM_INTERSPHINX"] = "1"
     SITE.parent.mkdir(exist_ok=True)
     with open(SITE.parent / "site.lock", "w") as lock:
         # Tests of the site in several processes build it once.

@@ -1,5 +1,6 @@
 """Sphinx: how the site looks. `build.py` gathers the sources and calls it."""
 
+import os
 import re
 
 import fdgeom as fg
@@ -28,6 +29,16 @@ autodoc_typehints = "none"
 highlight_language = "python"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+# References into other projects ask the network for their lists, so they are made on request only.
+if os.environ.get("FDGEOM_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "matplotlib": ("https://matplotlib.org/stable", None),
+        "firedrake": ("https://www.firedrakeproject.org", None),
+        "petsc4py": ("https://petsc.org/release/petsc4py", None),
+    }
 exclude_patterns = ["*.inc.rst", "**/*.inc.rst"]
 
 # Nothing is fetched: MathJax is a file of the site, and the theme brings its own icons.
@@ -51,8 +62,8 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {
     page: [] for page in ("index", "start", "choose", "theory", "verification", "citing")

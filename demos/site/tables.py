@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import os
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import sentences
 from markdown import table, to_rst
 
 import fdgeom as fg
@@ -33,15 +32,23 @@ def write(source: Path) -> None:
     parts = {
         "traits.inc.rst": traits(),
         "cited.inc.rst": cited(),
-        "guide/errors.rst": errors(),
+        "guide/errors.rst": sentences.page(),
         "guide/snes_view.inc.rst": snes_view(),
         "guide/speed.inc.rst": to_rst((HERE / "measured" / "speed.md").read_text()),
         "guide/kept.inc.rst": to_rst((HERE / "measured" / "kept.md").read_text()),
         "guide/changes.inc.rst": to_rst((TOP / "CHANGELOG.md").read_text()),
+        "guide/inside.rst": inside(),
         "references.bib": citations.bibliography(),
     }
     for name, text in parts.items():
         (source / name).write_text(text)
+
+
+def inside() -> str:
+    """The README's sections for those who want to change something."""
+    text = (TOP / "README.md").read_text()
+    part = text[text.index("## Layout") : text.index("## Citing")]
+    return "Inside the package\n==================\n\n" + to_rst(part)
 
 
 def all_steppers():
@@ -78,49 +85,6 @@ def cited() -> str:
     for name, keys in (citations.CITED | citations.SCHEMES).items():
         rows.append([f"``{shown.get(name, name)}``", f":cite:`{','.join(keys)}`"])
     return "\n".join(table(rows)) + "\n"
-
-
-def refusals() -> dict[str, list[tuple[str, str, str, str]]]:
-    """Wrong calls of the tests, by room: argument, code, kind of error, sentence."""
-    found = {}
-    for file in sorted((TOP / "tests" / "robustness" / "calls").glob("*.py")):
-        text = file.read_text()
-        module = ast.parse(text)
-        rows = []
-        for node in ast.walk(module):
-            if not (isinstance(node, ast.Tuple) and len(node.elts) == 4):
-                continue
-            argument, call, kind, sentence = node.elts
-            if not (isinstance(call, ast.Lambda) and isinstance(kind, ast.Name)):
-                continue
-            try:
-                words = ast.literal_eval(argument), ast.literal_eval(sentence)
-            except ValueError:
-                continue
-            code = " ".join(ast.get_source_segment(text, call.body).split())
-            rows.append((words[0], code, kind.id, words[1]))
-        if rows:
-            found[inspect.cleandoc(ast.get_docstring(module) or file.stem)] = rows
-    return found
-
-
-def errors() -> str:
-    """The page of sentences."""
-    lines = [
-        "Every sentence",
-        "==============",
-        "",
-        "Wrong calls and what they are told, from the tests' own tables: each is called there and its "
-        "sentence compared. An ellipsis stands for what differs with the machine.",
-        "",
-    ]
-    for room, rows in refusals().items():
-        title = room.splitlines()[0].rstrip(".")
-        lines += [title, "-" * len(title), ""]
-        for _, code, kind, sentence in rows:
-            lines += [f".. code-block:: text\n   :class: wrapped\n\n   {kind}: {sentence}", ""]
-            lines += ["   ", textwrap.shorten(f"``{code}``", 10_000), ""]
-    return "\n".join(lines) + "\n"
 
 
 def snes_view() -> str:

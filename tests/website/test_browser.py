@@ -59,14 +59,15 @@ def test_legible(browser, pages, site, width, dark):
         )
         if over > 0:
             wide.append(f"{page.relative_to(site)}: {over} pixels")
-        contrast = browser.run(CONTRAST)
+        contrast, words = browser.run(CONTRAST)
         # WCAG AA wants 4.5.
         if contrast < 4.5:
-            faint.append(f"{page.relative_to(site)}: {contrast:.1f}")
+            faint.append(f"{page.relative_to(site)}: {contrast:.1f} of {words!r}")
     assert not wide
     assert not faint
 
 
+# The least contrast of all text on a page: prose, links, code and its colours, tables, what is in the bars.
 CONTRAST = """
 const numbers = (c) => c.match(/[\\d.]+/g).map(Number);
 const light = (c) => {
@@ -74,12 +75,20 @@ const light = (c) => {
     x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
-const element = document.querySelector('article p') || document.body;
-let behind = element;
-while (behind.parentElement && numbers(getComputedStyle(behind).backgroundColor)[3] === 0)
-  behind = behind.parentElement;
-const [a, b] = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor].map(light);
-return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+const seen = new Map();
+for (const element of document.querySelectorAll('p, li, a, code, span, td, th, h1, h2, h3, dt, summary')) {
+  const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!own || element.closest('mjx-container, .visually-hidden') || !element.checkVisibility()) continue;
+  let behind = element;
+  while (behind.parentElement && numbers(getComputedStyle(behind).backgroundColor)[3] === 0)
+    behind = behind.parentElement;
+  const pair = [getComputedStyle(element).color, getComputedStyle(behind).backgroundColor];
+  if (seen.has(pair.join())) continue;
+  const [a, b] = pair.map(light);
+  const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  seen.set(pair.join(), [contrast, element.textContent.trim().slice(0, 30)]);
+}
+return [...seen.values()].sort((a, b) => a[0] - b[0])[0] || [21, ''];
 """
 
 
