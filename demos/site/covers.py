@@ -13,14 +13,14 @@ import fdgeom as fg
 PARTS = {
     "blade_root": ("blade.png", (0, 0.09, 0.87, 0.85)),
     "chaplygin_ball": ("centre.png", (0, 0.06, 0.5, 1)),
-    "elastodynamics": ("shaken.png", (0.06, 0.09, 0.42, 0.88)),
-    "generalized_alpha": ("spectrum.png", (0, 0, 0.335, 1)),
+    "elastodynamics": ("shaken.png", (0.082, 0.085, 0.413, 0.86)),
+    "generalized_alpha": ("spectrum.png", (0, 0, 0.33, 1)),
     "heavy_top": ("position.png", (0.62, 0.1, 1, 1)),
-    "henon_heiles": ("henon_heiles.png", (0, 0.05, 0.5, 1)),
-    "own_bracket": ("own_bracket.png", (0.04, 0.06, 0.32, 0.92)),
+    "henon_heiles": ("henon_heiles.png", (0, 0.05, 0.493, 1)),
+    "own_bracket": ("own_bracket.png", (0.05, 0.1, 0.262, 0.8)),
     "profiles": ("profiles.png", (0, 0.05, 1, 1)),
-    "spherical_pendulum": ("motion.png", (0, 0, 0.42, 0.48)),
-    "stiff_springs": ("springs.png", (0, 0.05, 0.34, 0.51)),
+    "spherical_pendulum": ("motion.png", (0.06, 0.045, 0.404, 0.455)),
+    "stiff_springs": ("springs.png", (0, 0.105, 0.33, 0.485)),
     "strip_modes": ("modes.png", (0, 0, 1, 1)),
 }
 #: Width over height of a card's picture, the length of its diagonal in inches, and how many shapes it shows.
@@ -67,7 +67,7 @@ def draw(shapes: fg.Snapshots, file: Path) -> None:
         seen, plt.colormaps["viridis"](np.linspace(0, 0.82, len(chosen))), strict=True
     ):
         for first, last in shapes.parts:
-            ax.plot(*shape[first:last].T, color=colour, linewidth=2.2, solid_capstyle="round")
+            ax.plot(*shape[first:last].T, color=colour, linewidth=3, solid_capstyle="round")
     ax.set_aspect("equal")
     ax.axis("off")
     figure.savefig(file, dpi=110, transparent=True)
