@@ -5,16 +5,57 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from firedrake import COMM_WORLD, IntervalMesh, as_vector, pi, sin
+from firedrake import COMM_WORLD, IntervalMesh, as_vector, dot, pi, sin
+from statics.frame_cases import lees_frame
 from statics.rod_cases import arch, bend, cantilever, section
 from verification.parallel_beam import gathered
 
 import fdgeom as fg
 
 
+class Stiffening(fg.SectionLaw):
+    """Stiffer in bending about the axis 1."""
+
+    def energy(self, strain, stiffness):
+        return 0.5 * dot(strain, stiffness * strain) + 0.25 * strain[1] ** 4
+
+
+class Wind(fg.BodyLoad):
+    """Drag of the right end, in air that moves."""
+
+    def work(self, rod, g, v, t, virtual):
+        # Both in the body's frame.
+        air = fg.lie.quaternion.rotate_inverse(g[1], as_vector([0, 0.4, 0]))
+        (_, velocity), (_, moved) = fg.lie.halves(v), fg.lie.halves(virtual)
+        return -rod.place("right") * dot(velocity - air, moved)
+
+
+def joined() -> dict:
+    """A frame of two beams, and a beam with a law and a load of the user's."""
+    out = {}
+    frame = lees_frame(5)
+    out["frame's modes"] = fg.VibrationModes(frame, 4, load=0.0).eigenvalues
+    statics = fg.StaticEquilibrium(frame)
+    out["frame's path"] = [statics.follow(0.2) for _ in range(5)]
+    out["frame"] = np.concatenate(frame.shapes())
+    _, corner, foot = frame.joints.joints
+    forces = [statics.force(corner), statics.moment(corner), statics.force(foot)]
+    out["frame's joints"] = np.concatenate(forces)
+
+    beam = cantilever(12, 2.0, EA=1e3, law=Stiffening())
+    fg.StaticEquilibrium(beam).solve(steps=2)
+    out["stiffening"] = gathered(beam.position)
+    beam.loads = (Wind(),)
+    stepper = fg.GeneralizedAlpha(beam, 0.01, fg.hamel_alpha(0.8))
+    stepper.advance(5)
+    out["in the wind"] = gathered(beam.position)
+    out["in the wind, energy"] = stepper.system.energy()
+    return out
+
+
 def everything() -> dict:
     """All results by name, the same on every rank."""
-    out = {}
+    out = joined()
     beam = bend(12)
     statics = fg.StaticEquilibrium(beam)
     statics.solve(steps=2)
