@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
 
 import fdgeom as fg
 from fdgeom.recording.space import trim
@@ -37,6 +42,8 @@ SHOWN = {
     "roll_up": Shown("helix", "the coil that is pulled sideways", "turns", opens=0.3),
     "frame": Shown("frame", "the frame past its limits", "P", opens=0.5),
 }
+#: Bodies in the plane, which have no scene.
+FLAT = {"elastodynamics": Shown("motion", "the cantilever on its shaken clamp")}
 COLOURS = ("tab:blue", "black", "tab:red", "tab:orange")
 
 
@@ -62,8 +69,13 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
             folder / f"{stem}.html", shapes, title=title, parameter=parameter, units=units
         )
         found[name] = [("scene", f"{stem}.html?at={opens:g}", words)]
-        if encode(shapes, folder / f"{stem}.webm", parameter):
+        if encode(curves(shapes, parameter), folder / f"{stem}.webm"):
             found[name].append(("video", f"{stem}.webm", f"Film of {words}"))
+    for name, (stem, words, *_) in FLAT.items():
+        folder = extra / "gallery" / name
+        folder.mkdir(parents=True)
+        if encode(bodies(DEMOS / name / f"{stem}.npz"), folder / f"{stem}.webm", rate=10):
+            found[name] = [("video", f"{stem}.webm", f"Film of {words}")]
     return found
 
 
@@ -80,14 +92,8 @@ def encoder() -> str | None:
     return imageio_ffmpeg.get_ffmpeg_exe()
 
 
-def encode(shapes: fg.Snapshots, path: Path, parameter: str, most: int = 100) -> bool:
-    """Draw at most so many of the shapes as a film; False where there is no FFmpeg."""
-    import matplotlib.pyplot as plt
-    import numpy as np
-
-    program = encoder()
-    if program is None:
-        return False
+def curves(shapes: fg.Snapshots, parameter: str, most: int = 100) -> Iterator[Figure]:
+    """Draw at most so many of the shapes in space, one after the other."""
     figure = plt.figure(figsize=(6, 4.5), layout="constrained")
     ax = figure.add_subplot(projection="3d")
     positions = np.array(shapes.positions)
@@ -102,17 +108,48 @@ def encode(shapes: fg.Snapshots, path: Path, parameter: str, most: int = 100) ->
     # Times to as many digits as tell them apart.
     digits = max(0, -int(np.floor(np.log10(np.abs(np.diff(shapes.times)).max()))))
     unit = " s" if parameter == "t" else ""
-    with tempfile.TemporaryDirectory() as frames:
-        for number, k in enumerate(range(0, len(shapes), every)):
-            for line, (first, last) in zip(lines, shapes.parts, strict=True):
-                line.set_data_3d(*positions[k, first:last].T)
-            ax.set_title(f"{parameter} = {shapes.times[k]:.{digits}f}{unit}")
-            if number == 1:  # the layout is that of the first frame
-                figure.set_layout_engine("none")
-            figure.savefig(f"{frames}/{number:04d}.png", dpi=110)
+    for number, k in enumerate(range(0, len(shapes), every)):
+        for line, (first, last) in zip(lines, shapes.parts, strict=True):
+            line.set_data_3d(*positions[k, first:last].T)
+        ax.set_title(f"{parameter} = {shapes.times[k]:.{digits}f}{unit}")
+        if number == 1:  # the layout is that of the first frame
+            figure.set_layout_engine("none")
+        yield figure
+
+
+def bodies(file: Path) -> Iterator[Figure]:
+    """Draw the cells of a plane body that moves, coloured by its strain."""
+    with np.load(file) as kept:
+        times, cells, colours = (kept[name] for name in ("times", "cells", "colours"))
+    figure, ax = plt.subplots(figsize=(6, 4.5), layout="constrained")
+    low, high = cells.min(axis=(0, 1, 2)) - 0.05, cells.max(axis=(0, 1, 2)) + 0.05
+    ax.set(
+        xlim=(low[0], high[0]),
+        ylim=(low[1], high[1]),
+        aspect="equal",
+        xlabel="x [m]",
+        ylabel="y [m]",
+    )
+    patches = PolyCollection([], cmap="cividis", clim=(0, colours.max()), edgecolor="face")
+    figure.colorbar(ax.add_collection(patches), ax=ax, label="strain |E|", shrink=0.8)
+    for t, corners, levels in zip(times, cells, colours, strict=True):
+        patches.set_verts(corners)
+        patches.set_array(levels)
+        ax.set_title(f"t = {t:.2f} s")
+        yield figure
+
+
+def encode(frames: Iterable[Figure], path: Path, rate: int = 20) -> bool:
+    """Make a film of figures; False where there is no FFmpeg."""
+    program = encoder()
+    if program is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        for number, figure in enumerate(frames):
+            figure.savefig(f"{folder}/{number:04d}.png", dpi=110)
         plt.close(figure)
-        command = [program, "-y", "-loglevel", "error", "-framerate", "20", "-i"]
-        command += [f"{frames}/%04d.png", "-c:v", "libvpx-vp9", "-crf", "34", "-b:v", "0"]
+        command = [program, "-y", "-loglevel", "error", "-framerate", str(rate), "-i"]
+        command += [f"{folder}/%04d.png", "-c:v", "libvpx-vp9", "-crf", "34", "-b:v", "0"]
         command += ["-pix_fmt", "yuv420p", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
         command += ["-threads", str(os.cpu_count() or 1), "-deadline", "realtime", "-cpu-used", "6"]
         subprocess.run([*command, str(path)], check=True)

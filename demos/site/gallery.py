@@ -96,11 +96,11 @@ def box(demo: Demo, time: dict | None, moving: list) -> str:
         f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.",
     ]
     for kind, file, words in moving:
-        lines += ["", *(SCENE if kind == "scene" else VIDEO)(file, words)]
+        lines += ["", *(scene if kind == "scene" else film)(file, words)]
     return "\n".join(lines)
 
 
-def SCENE(file: str, words: str) -> list[str]:
+def scene(file: str, words: str) -> list[str]:
     return [
         ".. raw:: html",
         "",
@@ -111,9 +111,9 @@ def SCENE(file: str, words: str) -> list[str]:
     ]
 
 
-def VIDEO(file: str, words: str) -> list[str]:
+def film(file: str, words: str) -> list[str]:
     return [
-        ".. dropdown:: The same as a film",
+        f".. dropdown:: {words}",
         "   :animate: fade-in",
         "",
         "   .. raw:: html",

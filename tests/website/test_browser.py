@@ -1,5 +1,7 @@
 """The site in a browser, from the disk and without a network."""
 
+import time
+
 import numpy as np
 import pytest
 from website.browser import Browser, need_browser
@@ -60,6 +62,10 @@ def test_legible(browser, pages, site, width, dark):
         if over > 0:
             wide.append(f"{page.relative_to(site)}: {over} pixels")
         contrast, words = browser.run(CONTRAST)
+        if contrast < 4.5:
+            # Colours of some buttons change slowly when a page takes its theme.
+            time.sleep(1)
+            contrast, words = browser.run(CONTRAST)
         # WCAG AA wants 4.5.
         if contrast < 4.5:
             faint.append(f"{page.relative_to(site)}: {contrast:.1f} of {words!r}")
