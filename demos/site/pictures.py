@@ -55,7 +55,7 @@ def changed_shapes(new: Path, old: Path) -> str:
                 return f"holds {name} of shape {a[name].shape}, was {b[name].shape}"
             if not a[name].size:
                 continue
-            extent = float(np.ptp(b[name])) or 1.0
+            extent = float(np.ptp(b[name].astype(float))) or 1.0
             apart = float(np.abs(a[name].astype(float) - b[name].astype(float)).max()) / extent
             # A quaternion and its negative are one turn.
             if name == "orientations":

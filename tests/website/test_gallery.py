@@ -29,9 +29,10 @@ def test_changed_pictures(tmp_path, rng):
 
 def test_changed_shapes(tmp_path, rng):
     values = rng.standard_normal((4, 5, 3))
-    np.savez(tmp_path / "old.npz", positions=values)
-    np.savez(tmp_path / "same.npz", positions=values + 1e-5)
-    np.savez(tmp_path / "other.npz", positions=values + 0.1)
+    whole = {"closed": False, "axis": 2, "sizes": np.zeros((0, 2))}
+    np.savez(tmp_path / "old.npz", positions=values, **whole)
+    np.savez(tmp_path / "same.npz", positions=values + 1e-5, **whole)
+    np.savez(tmp_path / "other.npz", positions=values + 0.1, **whole)
     assert pictures.changed(tmp_path / "same.npz", tmp_path / "old.npz") == ""
     assert "positions" in pictures.changed(tmp_path / "other.npz", tmp_path / "old.npz")
 
