@@ -24,7 +24,8 @@ import gallery  # noqa: E402
 import tables  # noqa: E402
 import verified  # noqa: E402
 
-SOURCE, EXTRA, SITE = (TOP / "build" / name for name in ("source", "source/_extra", "site"))
+SOURCE, SITE, DOCTREES = (TOP / "build" / name for name in ("source", "site", "doctrees"))
+EXTRA = SOURCE / "_extra"
 
 
 def gather() -> None:
@@ -90,11 +91,13 @@ def build() -> int:
     """Gather, then Sphinx; 0 if all went well."""
     start = time.perf_counter()
     gather()
-    shutil.rmtree(SITE, ignore_errors=True)
+    # What was read before does not know of other code in conf.py or in the package.
+    for old in (SITE, DOCTREES):
+        shutil.rmtree(old, ignore_errors=True)
     from sphinx.cmd.build import build_main
 
     options = ["-W", "--keep-going", "-q", "-b", "html"]
-    failed = build_main([*options, "-d", str(TOP / "build" / "doctrees"), str(SOURCE), str(SITE)])
+    failed = build_main([*options, "-d", str(DOCTREES), str(SOURCE), str(SITE)])
     if not failed:
         print(f"{SITE / 'index.html'} ({time.perf_counter() - start:.0f} s)")
     return failed

@@ -1,5 +1,6 @@
 """Sphinx: how the site looks. `build.py` gathers the sources and calls it."""
 
+import inspect
 import os
 import re
 
@@ -77,7 +78,38 @@ def escape_bars(app, what, name, obj, options, lines):
         lines[k] = "".join(p if p.startswith("``") else p.replace("|", "\\|") for p in pieces)
 
 
+def keep_lines(app, what, name, obj, options, lines):
+    """Equations stand indented in our docstrings, a line each: so they shall on a page."""
+    end = next((k - 1 for k, line in enumerate(lines) if re.fullmatch(r"-{3,}", line)), len(lines))
+    before, equation = "", False
+    for k, line in enumerate(lines[:end]):
+        if not line.strip():
+            equation = False
+            continue
+        starts = line.startswith("    ") and (k == 0 or not lines[k - 1].strip())
+        if starts and not before.endswith("::"):
+            equation = not line.lstrip().startswith((">>>", "- ", ".. "))
+        if equation and line.startswith("    "):
+            lines[k] = "    | " + line[4:]
+        else:
+            before = line.rstrip()
+
+
+def own_signature(app, what, name, obj, options, signature, annotation):
+    """A class shows what its constructor takes, whatever its metaclass does on the way."""
+    if what == "class" and "__init__" in dir(obj):
+        try:
+            found = inspect.signature(obj.__init__)
+        except (TypeError, ValueError):
+            return None
+        own = [p.replace(annotation=p.empty) for p in list(found.parameters.values())[1:]]
+        return str(found.replace(parameters=own, return_annotation=found.empty)), annotation
+    return None
+
+
 def setup(app):
     """Hooks."""
     # Before numpydoc, whose priority is 500.
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
+    app.connect("autodoc-process-docstring", keep_lines, priority=110)
+    app.connect("autodoc-process-signature", own_signature)

@@ -95,8 +95,9 @@ def box(demo: Demo, time: dict | None, moving: list) -> str:
         f"   Run it in ``demos/{demo.name}``: ``{command}``{seconds}, or "
         f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.",
     ]
+    has_scene = "scene" in {kind for kind, *_ in moving}
     for kind, file, words in moving:
-        lines += ["", *(scene if kind == "scene" else film)(file, words)]
+        lines += ["", *(scene(file, words) if kind == "scene" else film(file, words, has_scene))]
     return "\n".join(lines)
 
 
@@ -111,16 +112,18 @@ def scene(file: str, words: str) -> list[str]:
     ]
 
 
-def film(file: str, words: str) -> list[str]:
-    return [
-        f".. dropdown:: {words}",
-        "   :animate: fade-in",
+def film(file: str, words: str, folded: bool) -> list[str]:
+    """A film, behind its title where a scene shows the same."""
+    shown = [
+        ".. raw:: html",
         "",
-        "   .. raw:: html",
-        "",
-        f'      <video controls loop muted playsinline preload="metadata" aria-label="{words}">'
+        f'   <video controls loop muted playsinline preload="metadata" aria-label="{words}">'
         f'<source src="{file}"></video>',
+        "",
     ]
+    if not folded:
+        return shown
+    return [f".. dropdown:: {words}", "   :animate: fade-in", "", *(f"   {line}" for line in shown)]
 
 
 def asserted(code: str) -> str:

@@ -33,7 +33,7 @@ def page() -> str:
         lines += [title, "-" * len(title), ""]
         for _, code, kind, sentence in rows:
             lines += [f".. code-block:: text\n   :class: wrapped\n\n   {kind}: {sentence}", ""]
-            lines += [f"   ``{code}``", ""]
+            lines += [f"by ``{code}``", ""]
     for title, kinds in OF_RUNS.items():
         lines += [title, "-" * len(title), ""]
         lines += [INTRODUCED[title], ""]
