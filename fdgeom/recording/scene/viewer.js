@@ -195,7 +195,7 @@ const letters = ["x", "y", "z"].map((name) => {
   return label;
 });
 const short = (x) => String(Number(x.toPrecision(2)));
-const span = (x) => (x < 1e-9 * size ? "0" : x.toPrecision(2));
+const span = (x) => (x < 1e-9 * size ? "0" : short(x));
 $("box").textContent =
   `box ${span(extent.x)} × ${span(extent.y)} × ${span(extent.z)}` + (data.length ? ` ${data.length}` : "");
 
@@ -255,7 +255,7 @@ function show() {
   $("clock").textContent = `${data.parameter} = ${t.toFixed(data.digits)}${data.unit}`;
   $("legend").style.visibility = chosen ? "visible" : "hidden";
   if (chosen) {
-    $("low").textContent = Math.abs(chosen.low) < 1e-6 * chosen.high ? "0" : short(chosen.low);
+    $("low").textContent = Math.abs(chosen.low) < 1e-3 * chosen.high ? "0" : short(chosen.low);
     $("high").textContent = short(chosen.high);
   }
   draw();
