@@ -15,6 +15,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.ends import GivenPose, Sliding, held_components
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
+from fdgeom.solvers.derived import private
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
@@ -116,7 +117,7 @@ class HeldNodes(Held):
         holds: Sequence[Hold],
         turn: Callable[[Expr], Expr] = quaternion.cay_inverse,
     ) -> None:
-        self._motion, self.holds = motion, tuple(holds)
+        self._motion, self.holds, self._turn = motion, tuple(holds), turn
         space = motion.space
         names = ("increment", "velocity", "acceleration", "moved")
         self.increment, self.v, self.a, self.moved = (Function(space, name=n) for n in names)
@@ -126,7 +127,7 @@ class HeldNodes(Held):
             if hold.pose is not None:
                 self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
                 scratch = tuple(Function(space) for _ in range(3))
-                needed = _needed(motion, hold.pose, turn)
+                needed = _needed(motion, hold.pose, turn, motion.time)
                 update = PointwiseUpdate(dict(zip(scratch, needed, strict=True)))
                 self._updates.append((hold, scratch, update))
         self.varies = bool(self._updates)
@@ -143,6 +144,25 @@ class HeldNodes(Held):
             for target, source in zip((self.increment, self.v, self.a), scratch, strict=True):
                 flat = target.dat.data_wo_with_halos.reshape(-1)
                 flat[hold.dofs] = source.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
+
+    def assignments(self, t: Expr) -> dict[Function, Expr]:
+        targets = self.increment, self.v, self.a
+        found = [[f[k] for k in range(6)] for f in targets]
+        for hold, _, _ in self._updates:
+            there = self._mask(hold.dofs, "the given node")
+            for values, needed in zip(found, _needed(self._motion, hold.pose, self._turn, t),
+                                      strict=True):  # fmt: skip
+                for k in hold.components:
+                    values[k] = ufl.conditional(ufl.gt(there[k], 0.5), needed[k], values[k])
+        return {f: ufl.as_vector(values) for f, values in zip(targets, found, strict=True)}
+
+    def all_given(self) -> Function:
+        return self._mask(self.dofs[0], "the given nodes")
+
+    def _mask(self, dofs: np.ndarray, name: str) -> Function:
+        made = private(Function(self._motion.space, name=name))
+        made.dat.data_wo_with_halos.reshape(-1)[dofs] = 1.0
+        return made
 
     def put(self) -> None:
         """Move the held nodes to where they should be, with the velocity that they should have."""
@@ -178,10 +198,10 @@ class HeldNodes(Held):
         return self._motion.comm.allreduce(float(value), op=MPI.MAX)
 
 
-def _needed(motion: Motion, pose: GivenPose, as_vector) -> tuple[Expr, Expr, Expr]:
-    """Increment, velocity and acceleration of a given pose, at all nodes."""
+def _needed(motion: Motion, pose: GivenPose, as_vector, t: Expr) -> tuple[Expr, Expr, Expr]:
+    """Increment, velocity and acceleration of a given pose at a time, at all nodes."""
     x, q = motion.configuration
-    zero, t = ufl.zero(3), ufl.variable(motion.time)
+    zero, t = ufl.zero(3), ufl.variable(t)
     position, orientation = pose.pose(t)
     turn, spin, spin_rate, shift, drift, drift_rate = (zero,) * 6
     if orientation is not None:

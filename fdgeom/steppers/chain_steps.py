@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firedrake import Constant, Function
+from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.classes import Expr
 
 from fdgeom.solvers.chain.cells import part_of
@@ -13,7 +14,7 @@ from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.unit import ChainUnit, check_chain
 from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.data import Number
-from fdgeom.solvers.derived import all_constants, derived_in
+from fdgeom.solvers.derived import all_constants
 from fdgeom.solvers.settled import Settled
 from fdgeom.steppers.solve import Solve
 
@@ -35,8 +36,8 @@ class ChainSteps:
         What makes the state.
     clocks : sequence of Constant
         What holds the time.
-    now : callable
-        ``now()`` gives the time.
+    now, tell : callable
+        ``now()`` gives the time, ``tell(t)`` sets it in the system.
     share : float
         At what part of a step the solve is told the time.
     otherwise : callable
@@ -54,13 +55,15 @@ class ChainSteps:
         live: Sequence[Function],
         clocks: Sequence[Constant],
         now: Callable[[], float],
+        tell: Callable[[float], None],
         share: float,
         otherwise: Callable[[float, float], None],
     ) -> None:
         if len(sequence) != 1:
             raise CannotCompile("the step is made of several solves")
         ((self._solve, self._fraction),) = sequence
-        self._live, self._now, self._share, self._otherwise = live, now, share, otherwise
+        self._live, self._share, self._otherwise = live, share, otherwise
+        self._now, self._tell = now, tell
         self._check(clocks)
         self._maps, self._step = _step(self._solve)
         self._dt: Number = Number(self._solve.dt)
@@ -76,14 +79,13 @@ class ChainSteps:
             solve.residual,
             *_expressions(solve.preparations),
             *_expressions(solve.assignments),
+            *_expressions(_following(solve)),
         ]
-        derived = [c for d in derived_in(*things) for c in d.constants]
-        if any(clock is c for clock in clocks for c in derived):
-            raise CannotCompile(f"{solve.name}: a coefficient is a function of the time")
-        read = [clock for clock in clocks if any(clock is c for c in all_constants(*things))]
-        if len(read) > 1:
-            raise CannotCompile(f"{solve.name}: there are several times")
-        self._clock = read[0] if read else None
+        plain = {id(c) for thing in things for c in extract_firedrake_constants(thing)}
+        read = [c for c in clocks if any(c is other for other in all_constants(*things))]
+        # Coefficients that follow the time are made anew for every step, in Python.
+        self._singly = len(read) > 1 or any(id(c) not in plain for c in read)
+        self._clock = read[0] if read and not self._singly else None
 
     @property
     def is_ready(self) -> bool:
@@ -95,6 +97,7 @@ class ChainSteps:
         solve = self._solve
         live = {p for f in self._live for p in pieces(f)}
         made = {f for group in solve.preparations for f in group}
+        following = solve.following
         self._unit = ChainUnit(
             solve.residual,
             solve.unknown,
@@ -102,6 +105,7 @@ class ChainSteps:
             maps=self._maps,
             step=self._step,
             private=[f for f in made if f not in live],
+            following=None if following is None else following.values,
         )
         self._test = self._make_test()
 
@@ -116,7 +120,7 @@ class ChainSteps:
             atol=float(options.get("snes_atol", 1e-50)),
             stol=float(options.get("snes_stol", 1e-8)),
             positions=-1,
-            contracting=int(self._solve.attempt == "contracting"),
+            contracting=0,
         )
         settled = numerics.converged
         if settled is not None and not linear:
@@ -139,6 +143,9 @@ class ChainSteps:
         """
         unit, test, steps = self._unit, self._test, min(steps, _CHUNK)
         self._dt.set(self._fraction * dt)
+        if self._singly:
+            steps = 1
+            self._tell(self._now() + self._share * dt)
         unit.begin()
         unit.take_unknown()
         done = 0
@@ -162,18 +169,29 @@ def _expressions(groups) -> list[Expr]:
     return [e for group in groups for e in group.values()]
 
 
+def _following(solve: Solve) -> list[dict]:
+    found = solve.following
+    return [] if found is None else [dict(found.given), dict(found.prepared), dict(found.finished)]
+
+
 def _step(solve: Solve) -> tuple[list[dict], Step]:
     """The maps of a step, and their order."""
+    maps: list[dict] = []
+
+    def numbered(*groups) -> range:
+        first = len(maps)
+        maps.extend(alike for group in groups if group for alike in _alike(group))
+        return range(first, len(maps))
+
+    given, prepared, finished = _following(solve) or ({}, {}, {})
     guess = {part: source for part, source in solve.guess.items() if part is not source}
-    before = [*solve.preparations, *([guess] if guess else [])]
-    maps = [alike for group in before for alike in _alike(group)]
-    first = len(maps)
-    maps += [alike for group in solve.assignments for alike in _alike(group)]
-    after, smaller = range(first, len(maps)), None
-    if solve.attempt == "smaller":
-        smaller = len(maps)
-        maps.append({solve.unknown: 0 * solve.unknown})
-    return maps, Step(range(first), after, smaller)
+    return maps, Step(
+        given=numbered(given),
+        before=numbered(*solve.preparations, prepared, guess),
+        after=numbered(*solve.assignments, finished),
+        attempt=solve.attempt or "",
+        other=numbered(solve.other)[0] if solve.attempt else None,
+    )
 
 
 def _alike(group: dict) -> list[dict]:

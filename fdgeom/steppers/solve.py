@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from firedrake import Constant, Form, Function
@@ -17,6 +17,26 @@ from fdgeom.solvers.options import merge
 from fdgeom.solvers.pointwise import PointwiseUpdate
 
 Assignments = Mapping[Function, Expr]
+
+
+@dataclass(frozen=True)
+class Following:
+    """How degrees of freedom follow a given motion in steps that are compiled as a whole.
+
+    Attributes
+    ----------
+    values : Function
+        Of the unknown's first components: the values of those that are given.
+    given : Assignments
+        What evaluates that for the end of the coming step; comes first in it.
+    prepared, finished : Assignments
+        What comes after the preparations, and after the assignments.
+    """
+
+    values: Function
+    given: Assignments
+    prepared: Assignments = field(default_factory=dict)
+    finished: Assignments = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,15 +99,20 @@ class Solve:
         ``numerics(residual, unknown)`` gives the :class:`Numerics` under those of the user.
     run : callable, optional
         ``run(solver)`` solves from what the unknown holds, if that takes more than one call of the
-        SNES, such as from several guesses. If it has an attribute ``attempt``, compiled steps do that
-        much of it: "contracting", they fail at updates that do not get smaller; "smaller", they begin
-        from the guess or from zero, wherever the residual is smaller. What fails ``run`` does again.
+        SNES, such as from several guesses. If it has attributes ``attempt`` and ``other``, compiled
+        steps do that much of it. ``other`` are assignments that make another guess. "contracting":
+        from the first guess, as long as updates get smaller, then from the other one, then from the
+        first whatever it takes; "smaller": first from that of the smaller residual. What fails
+        ``run`` does again.
     exact : bool
         Whether two such solves, one after another, are the same as one for the sum of the times.
     more : int
         Newton updates beyond convergence, of compiled steps alone.
     uncompilable : str, optional
         Why the solve cannot be compiled, where that is known before its form is looked at.
+    following : Following, optional
+        What takes the place of a method's own preparations where whole steps are compiled and the
+        motion of some degrees of freedom is given.
     """
 
     def __init__(
@@ -107,12 +132,14 @@ class Solve:
         exact: bool = False,
         more: int = 0,
         uncompilable: str | None = None,
+        following: Following | None = None,
     ) -> None:
         self.name, self.unknown, self.dt, self.residual = name, unknown, dt, residual
         self.guess, self.essential = dict(guess), tuple(essential)
         self.preparations, self.assignments = tuple(preparations), tuple(assignments)
         self.options, self.exact, self.more = options, exact, more
-        self.uncompilable, self.attempt = uncompilable, getattr(run, "attempt", None)
+        self.uncompilable, self.following = uncompilable, following
+        self.attempt, self.other = getattr(run, "attempt", None), getattr(run, "other", None)
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         self._solver: HeldSNES | None = None
         if options.told:

@@ -42,11 +42,11 @@ class Stepper(Method, metaclass=CheckedCall):
     options_prefix : str, optional
         Prefix under which the command line is read; it wins over ``solver_parameters``.
     compiled : bool, optional
-        Whether to run the steps in compiled code where all solves of the method are local (the
-        default, where no option asks for more than other tolerances). False, like the option
-        ``fdgeom_compiled 0``, goes through PETSc SNES, and so does whatever cannot be compiled, by
-        itself: :attr:`why_not_compiled` says why. True raises if it is not possible; it also compiles
-        the implicit steps of EnergyMomentum and GeneralizedAlpha on one beam, on one rank.
+        Whether to run the steps in compiled code, which is the default where all solves of the method
+        are local, and for EnergyMomentum and GeneralizedAlpha on one beam and one rank (if no option
+        asks for more than other tolerances). False, like the option ``fdgeom_compiled 0``, goes
+        through PETSc SNES, and so does whatever cannot be compiled, by itself:
+        :attr:`why_not_compiled` says why. True raises if it is not possible.
 
     Raises
     ------
@@ -287,15 +287,12 @@ class Stepper(Method, metaclass=CheckedCall):
                 raise CannotCompile(why)
             share = self.chained()
             if share is not None:
-                if not self._required:
-                    raise CannotCompile(
-                        "steps of a chain are compiled where compiled=True asks for it"
-                    )
                 self._fused = ChainSteps(
                     self.sequence,
                     self._moving(),
                     self.system.clocks,
                     lambda: self.t,
+                    self.system.set_time,
                     share,
                     self._step,
                 )

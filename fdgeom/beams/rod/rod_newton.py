@@ -38,8 +38,9 @@ class RodNewton:
 
     def __init__(self, unknown: NodalUnknown, settled: Settled | None = None) -> None:
         self._unknown, self._settled = unknown, settled
-        #: The first attempt, as compiled steps know it.
+        #: The first attempts, as compiled steps know them, and what makes the other guess.
         self.attempt = "smaller" if settled is None else "contracting"
+        self.other = unknown.without_increment()
 
     def __call__(self, solver: HeldSNES) -> None:
         """Solve from what the unknown holds, or else from no increment.

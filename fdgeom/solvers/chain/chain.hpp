@@ -51,7 +51,7 @@ struct Chain {
   vec *factors;             // [m + 1][3 N N] for other right-hand sides; null if there are none
   Reduced *reduced;
   vec *rhs;                 // [m + 1][N]: a right-hand side, and a solution
-  const vec *given;         // [m + 1][N]: values where an unknown is given
+  vec *given;               // [m + 1][N]: values where an unknown is given
   vec *saved;               // [m + 1][N]: the unknown before a step
   double residual, update, size;  // norms of the last evaluation and of the last update
   double smallest;          // least pivot of the last elimination beside its diagonal entry

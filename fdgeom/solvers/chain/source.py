@@ -197,41 +197,58 @@ static void {name}(const Chain &X) {{
 """
 
 
+def given_from(function: Function, loads: Loads) -> str:
+    """The lines that take given values of the unknown's first components from a function."""
+    size = function.function_space().block_size
+    values = f"X.F[{loads.number(function)}]"
+    return (
+        "for (long k = 0; k <= X.m; ++k) if (X.special[k])\n"
+        f"      for (int i = 0; i < {size}; ++i) X.given[k * N + i] = {values}[k * {size} + i];"
+    )
+
+
 @dataclass(frozen=True)
 class Step:
     """A step: maps before the solve, by their numbers, the solve, maps after it.
 
     Attributes
     ----------
+    given : sequence of int
+        Maps that evaluate the given degrees of freedom; they come first.
     before, after : sequence of int
         Maps.
-    smaller : int or None
-        A map that makes another first guess: the one of the smaller residual is taken.
+    attempt : {"", "smaller", "contracting"}
+        How two guesses are tried, as `Solve` says.
+    other : int or None
+        A map that makes the other guess.
     """
 
+    given: Sequence[int]
     before: Sequence[int]
     after: Sequence[int]
-    smaller: int | None = None
+    attempt: str = ""
+    other: int | None = None
 
-    def text(self) -> str:
-        """The C++ class."""
-        before = " ".join(f"map{k}(X);" for k in self.before)
-        after = " ".join(f"map{k}(X);" for k in self.after)
-        choice = ""
-        if self.smaller is not None:
-            choice = f"""
-    Cell::save(X);
-    evaluate<Cell>(X, nullptr);
-    const double first = X.residual;
-    map{self.smaller}(X); Cell::hold(X);
-    evaluate<Cell>(X, nullptr);
-    if (!(X.residual <= first)) Cell::restore(X);"""
+    def text(self, follow: str = "") -> str:
+        """The C++ class; ``follow`` takes over the given values."""
+        given, before, after = (
+            " ".join(f"map{k}(X);" for k in group)
+            for group in (self.given, self.before, self.after)
+        )
+        other = (
+            "" if self.other is None else f"Cell::restore(X); map{self.other}(X); Cell::hold(X);"
+        )
         return f"""
 struct Step {{
+  static void other(Chain &X) {{ {other} }}
+  static int solve(Chain &X, const Test &t, long &iterations) {{
+    {_ATTEMPTS[self.attempt]}
+  }}
   static int take(Chain &X, const Test &t, long &iterations) {{
-    {before} Cell::hold(X);{choice}
+    {given} {follow}
+    {before} Cell::hold(X);
     Cell::save(X);
-    const int reason = newton<Cell>(X, t, iterations);
+    const int reason = solve(X, t, iterations);
     if (reason != converged) {{ Cell::restore(X); return reason; }}
     {after}
     return reason;
@@ -242,6 +259,32 @@ extern "C" int fdgeom_chain_advance(Chain *X, const Test *t, long steps, double 
   return advance<Step>(*X, *t, steps, begin, dt, clock, share, done, iterations);
 }}
 """
+
+
+# Which guesses are tried, until one leads to a solution.
+_ATTEMPTS = {
+    "": "return newton<Cell>(X, t, iterations);",
+    "smaller": """
+    evaluate<Cell>(X, nullptr);
+    const double first = X.residual;
+    other(X);
+    evaluate<Cell>(X, nullptr);
+    const bool is_smaller = X.residual <= first;
+    if (!is_smaller) Cell::restore(X);
+    const int reason = newton<Cell>(X, t, iterations);
+    if (reason == converged) return reason;
+    if (is_smaller) Cell::restore(X); else other(X);
+    return newton<Cell>(X, t, iterations) == converged ? converged : reason;""",
+    "contracting": """
+    Test whole = t, guarded = t;
+    whole.contracting = 0; guarded.contracting = 1;
+    const int reason = newton<Cell>(X, guarded, iterations);
+    if (reason == converged) return reason;
+    other(X);
+    if (newton<Cell>(X, whole, iterations) == converged) return converged;
+    Cell::restore(X);
+    return newton<Cell>(X, whole, iterations) == converged ? converged : reason;""",
+}
 
 
 def program(size: int, cell: str, maps: Sequence[str], step: str) -> str:

@@ -12,7 +12,7 @@ from pyop2 import compilation
 from fdgeom.forms import is_affine
 from fdgeom.solvers.chain.cells import cell_equations, part_of
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
-from fdgeom.solvers.chain.source import Loads, Map, Step, cell_class, program
+from fdgeom.solvers.chain.source import Loads, Map, Step, cell_class, given_from, program
 from fdgeom.solvers.chain.structs import Chain, Test
 from fdgeom.solvers.compiled.layout import chain_order
 from fdgeom.solvers.compiled.problem import pieces
@@ -60,6 +60,9 @@ class ChainUnit:
         What a step is made of, for :meth:`advance`.
     private : sequence of Function
         What maps write for the step alone.
+    following : Function, optional
+        The values of given degrees of freedom, where those are the first components of the unknown;
+        a step sets them.
 
     Raises
     ------
@@ -77,6 +80,7 @@ class ChainUnit:
         maps: Sequence[Mapping] = (),
         step: Step | None = None,
         private: Sequence[Function] = (),
+        following: Function | None = None,
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         self.comm = mesh.comm
@@ -96,9 +100,10 @@ class ChainUnit:
             self.tables.field(part.function)
         cell = cell_class(equations, loads)
         texts = [Map(assignments).text(f"map{k}", loads) for k, assignments in enumerate(maps)]
+        follow = "" if following is None else given_from(following, loads)
         written = [f for assignments in maps for f in assignments]
         library = self._library = load(
-            program(self.size, cell, texts, step.text() if step else ""), self.comm
+            program(self.size, cell, texts, step.text(follow) if step else ""), self.comm
         )
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ufl
 from firedrake import Constant, Form, Function
 from tsfc.ufl_utils import extract_firedrake_constants
+from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import fields
 from fdgeom.steppers.alpha.scheme import AlphaScheme
-from fdgeom.steppers.solve import Solve, SolveOptions
+from fdgeom.steppers.solve import Following, Solve, SolveOptions
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -58,6 +60,7 @@ class AlphaSolve(Solve):
             # An error of D over βh² shows in the accelerations: round-off shall be all there is.
             more=1,
             uncompilable=_why_not(motion, residual),
+            following=self._following(symbols, dt),
         )
 
     def _residual(self, w, v_D, a_D) -> Form:
@@ -103,6 +106,30 @@ class AlphaSolve(Solve):
             found = {motion.multiplier: unknown.multiplier_part / w}
             groups = [groups[0] | found] if unknown.is_joined else [*groups, found]
         return groups
+
+    def _following(self, symbols: _Kinematics, dt: Constant) -> Following | None:
+        """What :meth:`_prepare` and :meth:`_follow` do, as expressions at the nodes."""
+        motion, held = self._motion, self._motion.held
+        given = held.assignments(motion.time) if held is not None and held.moves else None
+        if given is None:
+            return None
+        there = held.all_given()
+
+        def chosen(value: Expr, other: Expr) -> Expr:
+            size = range(there.ufl_shape[0])
+            return ufl.as_vector(
+                [ufl.conditional(ufl.gt(there[k], 0.5), value[k], other[k]) for k in size]
+            )
+
+        _, v_D, a_D = symbols.slopes(dt)
+        wanted = (self._v_c, held.v, v_D), (self._a_c, held.a, a_D)
+        ((_, a, rate),) = self._states()
+        return Following(
+            held.increment,
+            given,
+            {c: chosen(new - slope * held.increment, c) for c, new, slope in wanted},
+            {a: chosen(rate, a)},
+        )
 
     # --- what is held --------------------------------------------------------------------------------
     def _prepare(self) -> None:

@@ -13,7 +13,7 @@ from fdgeom.beams.rod.rod_numerics import exact_numerics
 from fdgeom.forms import tidy
 from fdgeom.solvers.data import Snapshot
 from fdgeom.steppers.beams.mean_forces import MeanForces
-from fdgeom.steppers.solve import Solve
+from fdgeom.steppers.solve import Following, Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -120,8 +120,15 @@ class EnergyMomentum(Stepper):
             numerics=lambda residual, function: exact_numerics(system.position),
             # Where steps do not resolve the stiff directions their velocities alternate.
             run=RodNewton(unknown),
+            following=self._following(dt),
         )
         return [(solve, 1.0)]
+
+    def _following(self, dt: Constant) -> Following | None:
+        """The given motion at the end of the step, in whose middle the time is that of the forms."""
+        held = self.system.held
+        given = held.assignments(self.system.time + 0.5 * dt) if self._moves else None
+        return None if given is None else Following(held.increment, given)
 
     def uncompilable(self):
         return self.system.unchained()

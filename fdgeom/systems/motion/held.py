@@ -39,6 +39,14 @@ class Held(ABC):
     def update(self) -> None:
         """Evaluate what is given, at the motion's time and from its present configuration."""
 
+    def assignments(self, t: Expr) -> dict[Function, Expr] | None:
+        """What :meth:`update` sets for a time, as expressions at all nodes; None if there are none."""
+        return None
+
+    def all_given(self) -> Function | None:
+        """1 at the given degrees of freedom, 0 elsewhere; None where :meth:`assignments` is."""
+        return None
+
     @abstractmethod
     def put(self) -> None:
         """Set the given configuration and velocity in the motion."""

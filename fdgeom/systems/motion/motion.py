@@ -198,8 +198,6 @@ class Motion(System):
         """Why steps cannot be compiled as those of a chain, where that is known; None if they can."""
         if self.constraint is not None:
             return "joints are solved for by PETSc"
-        if self.held is not None and self.held.varies:
-            return "the motion of a node is given"
         return None
 
     @property

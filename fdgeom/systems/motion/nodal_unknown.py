@@ -126,6 +126,11 @@ class NodalUnknown:
         values = [*parts] if multiplier is None else [*parts, multiplier]
         return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
 
+    def without_increment(self) -> dict[Function, Expr]:
+        """What sets an unknown that is not mixed to a vector of zero, and leaves the multiplier."""
+        rest = [] if self.multiplier is None else [self.multiplier]
+        return {self.function: flatten([0 * self.vector, *rest])}
+
     # --- one vector a node -----------------------------------------------------------------------
     def cut(self, whole: Expr) -> list[Expr]:
         """Scalars and vectors, one after another in a vector."""
