@@ -152,7 +152,7 @@ class HeldNodes(Held):
             there = self._mask(hold.dofs, "the given node")
             for values, needed in zip(found, _needed(self._motion, hold.pose, self._turn, t),
                                       strict=True):  # fmt: skip
-                for k in hold.components:
+                for k in hold.components.tolist():
                     values[k] = ufl.conditional(ufl.gt(there[k], 0.5), needed[k], values[k])
         return {f: ufl.as_vector(values) for f, values in zip(targets, found, strict=True)}
 

@@ -96,6 +96,11 @@ def private(value: Function | Constant) -> Function | Constant:
     return value
 
 
+def is_private(value: Function | Constant) -> bool:
+    """Whether :func:`private` has marked it."""
+    return hasattr(value, _PRIVATE)
+
+
 def _is_place(function: Function) -> bool:
     """Whether a function holds the coordinates of its mesh."""
     space = function.function_space()
@@ -188,6 +193,13 @@ def refresh(*things: Form | Expr) -> None:
 def all_constants(*things: Form | Expr) -> list[Constant]:
     """The Constants in forms or expressions, and those that derived functions there come from."""
     return [c for c in read_in(*things) if isinstance(c, Constant)]
+
+
+def constants_behind(*things: Form | Expr) -> list[Constant]:
+    """The Constants that derived functions in forms or expressions come from."""
+    found = [c for d in derived_in(*things) for c in d.sources.constants]
+    above = [f for d in derived_in(*things) for f in d.sources.functions]
+    return [*found, *(constants_behind(*above) if above else ())]
 
 
 class Interpolation:

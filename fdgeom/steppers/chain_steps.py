@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from firedrake import Constant, Function
-from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.classes import Expr
 
 from fdgeom.solvers.chain.cells import part_of
-from fdgeom.solvers.chain.source import Step
+from fdgeom.solvers.chain.steps import Step
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.unit import ChainUnit, check_chain
 from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.data import Number
-from fdgeom.solvers.derived import all_constants
+from fdgeom.solvers.derived import all_constants, constants_behind
 from fdgeom.solvers.settled import Settled
 from fdgeom.steppers.solve import Solve
 
@@ -81,10 +80,10 @@ class ChainSteps:
             *_expressions(solve.assignments),
             *_expressions(_following(solve)),
         ]
-        plain = {id(c) for thing in things for c in extract_firedrake_constants(thing)}
         read = [c for c in clocks if any(c is other for other in all_constants(*things))]
+        behind = constants_behind(*things)
         # Coefficients that follow the time are made anew for every step, in Python.
-        self._singly = len(read) > 1 or any(id(c) not in plain for c in read)
+        self._singly = len(read) > 1 or any(c is other for c in read for other in behind)
         self._clock = read[0] if read and not self._singly else None
 
     @property

@@ -43,7 +43,7 @@ class Stepper(Method, metaclass=CheckedCall):
         Prefix under which the command line is read; it wins over ``solver_parameters``.
     compiled : bool, optional
         Whether to run the steps in compiled code, which is the default where all solves of the method
-        are local, and for EnergyMomentum and GeneralizedAlpha on one beam and one rank (if no option
+        are local, and for EnergyMomentum and GeneralizedAlpha of beams on one rank (if no option
         asks for more than other tolerances). False, like the option ``fdgeom_compiled 0``, goes
         through PETSc SNES, and so does whatever cannot be compiled, by itself:
         :attr:`why_not_compiled` says why. True raises if it is not possible.

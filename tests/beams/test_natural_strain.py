@@ -62,7 +62,9 @@ def errors(stepper, order, assembled):
     for steps in (8, 16, 32):
         beam = actuated(strain_measure="directors")
         made = stepper(fg.Assembly([beam]) if assembled else beam, end / steps)
-        assert not made.is_compiled
+        # Chains of one beam are told the strain of every step.
+        chained = stepper in (fg.EnergyMomentum, fg.GeneralizedAlpha)
+        assert made.is_compiled is chained
         made.advance(steps)
         place, speed = along(beam.position)[-1, 0] - 1, along(beam.velocity)[-1, 3]
         found.append(np.abs([place, speed] - exact(end)).max() / SIZE)

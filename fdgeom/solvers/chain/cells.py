@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import FIAT
@@ -56,6 +57,35 @@ def part_of(function: Function) -> Part:
     return Part(function, at == ([1, 1], [0]), space.block_size)
 
 
+@dataclass(frozen=True)
+class Component:
+    """A number of the unknown.
+
+    Attributes
+    ----------
+    part : Part
+        The part it is of.
+    component : int
+        Which of its numbers.
+    number : int
+        Which of all numbers of the unknown.
+    """
+
+    part: Part
+    component: int
+    number: int
+
+    @property
+    def function(self) -> Function:
+        """The part's function."""
+        return self.part.function
+
+    @property
+    def block(self) -> int:
+        """Numbers of the part at one place."""
+        return self.part.size
+
+
 @dataclass
 class CellEquations:
     """What a cell adds to the equations of its first and its second block.
@@ -68,8 +98,8 @@ class CellEquations:
         In which they stand.
     parts : list of Part
         Of the unknown: first those with values at nodes, then those with values in cells.
-    size, nodal_size : int
-        Unknowns of a block, and how many of them are at its node.
+    components : list of Component
+        What is unknown in a block: what the equations do not know is none.
     unknowns : list of int
         The graph's inputs for the first block, then for the second one.
     residual : list of int
@@ -78,17 +108,27 @@ class CellEquations:
 
     graph: Graph
     parts: list[Part]
-    size: int
-    nodal_size: int
+    components: list[Component]
     unknowns: list[int]
     residual: list[int]
+
+    @property
+    def size(self) -> int:
+        """Unknowns of a block."""
+        return len(self.components)
+
+
+#: Numbers that components of functions of cells are.
+Fixed = Mapping[tuple[Function, int], float]
 
 
 class Point:
     """Terminals at a point of a cell as inputs of a graph."""
 
-    def __init__(self, graph: Graph, mesh, place: float, test, facet: int | None) -> None:
-        self._graph, self._mesh, self._place = graph, mesh, place
+    def __init__(
+        self, graph: Graph, mesh, place: float, test, facet: int | None, fixed: Fixed
+    ) -> None:
+        self._graph, self._mesh, self._place, self._fixed = graph, mesh, place, fixed
         self._test, self._facet = test, facet
         self.length = graph.input(("length",))
 
@@ -127,7 +167,10 @@ class Point:
     def _value(self, part: Part, component: int, role, derivatives: int) -> int:
         g, kind = self._graph, role or "value"
         if not part.nodal:
-            return g.zero if derivatives else g.input((kind, part.function, "C", component))
+            known = 0.0 if derivatives else self._fixed.get((part.function, component))
+            if known is not None:
+                return g.const(known)
+            return g.input((kind, part.function, "C", component))
         if derivatives > 1:
             return g.zero
         a, b = (g.input((kind, part.function, side, component)) for side in _SIDES)
@@ -142,8 +185,23 @@ def _array(values, shape) -> np.ndarray:
     return made.reshape(shape)
 
 
-def cell_equations(residual: Form, unknown: Function) -> CellEquations:
+def cell_equations(
+    residual: Form,
+    unknown: Function,
+    fixed: Fixed | None = None,
+    also: Sequence[Component] = (),
+) -> CellEquations:
     """The equations of a cell of a residual F(u; w).
+
+    Parameters
+    ----------
+    residual, unknown
+        F and u.
+    fixed : dict, optional
+        Components of functions of cells that are the same number in all cells of a mesh whose cells
+        are of several kinds.
+    also : sequence of Component
+        What is unknown in a block even if these equations do not know it.
 
     Raises
     ------
@@ -156,25 +214,26 @@ def cell_equations(residual: Form, unknown: Function) -> CellEquations:
     stand_in = Function(unknown.function_space(), name="test function")
     graph, total = Graph(), 0
     for integral in residual.integrals():
-        graph, total = _add(graph, total, integral, mesh, stand_in)
-    return _sorted(graph, total, parts, [part_of(piece) for piece in pieces(stand_in)])
+        graph, total = _add(graph, total, integral, mesh, stand_in, fixed or {})
+    tests = [part_of(piece) for piece in pieces(stand_in)]
+    return _sorted(graph, total, parts, tests, fixed is None, {c.number for c in also})
 
 
-def _add(graph: Graph, total: int, integral, mesh, test) -> tuple[Graph, int]:
+def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> tuple[Graph, int]:
     kind = integral.integral_type()
     if kind == "cell":
         if integral.subdomain_id() not in ("everywhere", "otherwise"):
             raise CannotCompile(f"an integral over the subdomain {integral.subdomain_id()}")
         points, weights = rule_of(integral)
         for x, weight in zip(points, weights, strict=True):
-            at = Point(graph, mesh, x, test, None)
+            at = Point(graph, mesh, x, test, None, fixed)
             scale = graph.mul(graph.const(weight), at.length)
             total = graph.add(total, _scaled(graph, at, integral, scale))
         return graph, total
     if kind == "exterior_facet":
         ends = _end_weights(mesh, integral.subdomain_id())
         for facet, side in enumerate(_SIDES):
-            at = Point(graph, mesh, float(facet), test, facet)
+            at = Point(graph, mesh, float(facet), test, facet, fixed)
             scale = graph.input(("value", ends, side, 0))
             total = graph.add(total, _scaled(graph, at, integral, scale))
         return graph, total
@@ -214,7 +273,9 @@ def _end_weights(mesh, subdomain) -> Function:
     return made
 
 
-def _sorted(graph: Graph, total: int, parts: list[Part], tests: list[Part]) -> CellEquations:
+def _sorted(
+    graph: Graph, total: int, parts: list[Part], tests: list[Part], keep_all: bool, also: set[int]
+) -> CellEquations:
     nodal = [k for k, p in enumerate(parts) if p.nodal]
     cellwise = [k for k, p in enumerate(parts) if not p.nodal]
     order = nodal + cellwise
@@ -235,13 +296,24 @@ def _sorted(graph: Graph, total: int, parts: list[Part], tests: list[Part]) -> C
     slopes = linear_coefficients(graph, total, [x for x in inputs("test", tests) if x is not None])
     residual = [graph.zero if x is None else slopes[x] for x in inputs("test", tests)]
     unknowns = [graph.zero if x is None else x for x in inputs("value", parts)]
+    pairs = [(parts[k], c) for k in order for c in range(parts[k].size)]
+    components = [Component(part, c, n) for n, (part, c) in enumerate(pairs)]
+    n, known = len(components), set(graph.needed(residual))
+
+    # Links know some of the numbers of a node, chains beside them others.
+    def is_used(k: int) -> bool:
+        rows = k, k + n
+        there = any(residual[x] != graph.zero for x in rows)
+        return there or any(unknowns[x] in known and unknowns[x] != graph.zero for x in rows)
+
+    used = [k for k in range(n) if keep_all or k in also or is_used(k)]
+    both = [k + side * n for side in range(2) for k in used]
     return CellEquations(
         graph=graph,
         parts=[parts[k] for k in order],
-        size=sum(p.size for p in parts),
-        nodal_size=sum(parts[k].size for k in nodal),
-        unknowns=unknowns,
-        residual=residual,
+        components=[components[k] for k in used],
+        unknowns=[unknowns[k] for k in both],
+        residual=[residual[k] for k in both],
     )
 
 

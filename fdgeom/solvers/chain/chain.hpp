@@ -1,25 +1,26 @@
-// Newton on a chain of blocks, cut into W pieces of `m` cells, one in each lane of a vector.
+// Newton on chains of blocks, cut into pieces that lie side by side, one in each lane of a vector.
 //
-// Lane l has the cells l m ... (l + 1) m - 1 and the nodes l m ... (l + 1) m; the last node of a piece
-// is the first of the next and kept twice. Values are stored [node or cell of the piece][component]
-// [lane], so the values of a cell's two nodes are neighbours. Cells and nodes beyond the chain's end
-// (in the last lanes) have no equations but x = 0.
+// A group has W pieces; piece l has count[l] <= m cells and one node more. Values are stored [node or
+// cell of the piece][component][lane], so the values of a cell's two nodes are neighbours. What lies
+// beyond the end of a piece repeats its last node. A node at which pieces meet is kept in each of them.
 //
 // The nodes inside the pieces are eliminated from left to right, as soon as their two cells are known,
 // with a Schur complement towards the left end of the piece (Polizzi & Sameh, SPIKE, Parallel
-// Computing 32, 2006): without pivoting, in the order of the chain. The W + 1 nodes between the pieces
-// are then solved for by a banded LU with row exchanges.
-// Included after simd.hpp and the definition of N; the generated code follows with a class Cell.
+// Computing 32, 2006): without pivoting, in the order of the chain. What is unknown at the ends of the
+// pieces, and in the links that join them, is then solved for by a banded LU with row exchanges.
+// Included after simd.hpp and the definition of N; the generated code follows with the classes Cell,
+// of a cell of the pieces, and Link, of a link between two nodes.
 
 namespace {
 
 constexpr int NN = N * N;
 constexpr int R3 = 2 * N + 1;           // columns on the right of a node: next node, left end, 1
-constexpr int S = (W + 1) * N;          // unknowns between the pieces
-constexpr int BAND = 2 * N - 1;         // how far they couple
-// Entries of a row to the right of its pivot and of a column below it, in whole vectors.
-constexpr int WINDOW = (2 * BAND + W - 1) / W, BELOW = (BAND + W - 1) / W;
-constexpr int ROW = ((S + W - 1) / W + WINDOW + 2) * W;
+// Of the nodes between the pieces of one chain: how far they couple, in whole vectors to the right of
+// a pivot and below it.
+constexpr int CHAIN = 2 * N - 1;
+
+inline constexpr long window_of(long band) { return (2 * band + W - 1) / W; }
+inline constexpr long below_of(long band) { return (band + W - 1) / W; }
 
 #if FDGEOM_WIDTH > 1
 typedef int64_t lane_mask __attribute__((vector_size(8 * FDGEOM_WIDTH)));
@@ -32,27 +33,43 @@ inline lane_mask either(lane_mask a, lane_mask b) { return a | b; }
 inline lane_mask no(lane_mask a) { return ~a; }
 #endif
 
+// What is solved for between the pieces. See structs.py for these three.
 struct Reduced {
-  double M[S * ROW], L[S * BELOW * W], r[ROW];  // L: the factors below each pivot
-  double inverse[S];
-  int pivot[S];
+  long n, band;                 // unknowns, and how far they couple
+  long length;                  // of a row, which begins at first(i)
+  double *M, *L, *r, *inverse;  // L: the factors below each pivot; r: a right-hand side, padded
+  double *square;               // [n]: the residual
+  int *pivot;
+  const unsigned char *held;    // [n]: whether it is given
+  long first(long i) const { return i > band ? (i - band) / W * W : 0; }
+  double *row(long i) const { return M + i * length - first(i); }
 };
 
-// What Python gives: see structs.py.
 struct Chain {
   vec *const *F;            // functions
   double *const *C;         // constants
-  long m, cells;
+  long m;                   // cells of the longest piece
   const long *count;        // cells of each lane
   long whole;               // cells that all lanes have
-  vec *free_;               // [m + 1][N]: 1 where an unknown is free, 0 where it is given
+  vec *free_;               // [m + 1][unknowns]: 1 where an unknown is free, 0 where it is given
   const unsigned char *special;  // [m + 1]: whether some are not free there
+  const vec *once;          // [m + 1][unknowns]: 1 where an unknown counts, 0 where it is kept again
+  const vec *nodes;         // [m + 1]: the same of the nodes
+  const unsigned char *there;    // [W]: whether there is a piece, or another one is repeated
+  const int *left, *right;  // [unknowns][W]: their numbers between the pieces; -1 where there is none
   vec *X;                   // [m + 1][N][2 N + 1]
   vec *factors;             // [m + 1][3 N N] for other right-hand sides; null if there are none
-  Reduced *reduced;
-  vec *rhs;                 // [m + 1][N]: a right-hand side, and a solution
-  vec *given;               // [m + 1][N]: values where an unknown is given
-  vec *saved;               // [m + 1][N]: the unknown before a step
+  vec *rhs;                 // [m + 1][unknowns]: a right-hand side, and a solution
+  vec *given;               // [m + 1][unknowns]: values where an unknown is given
+  vec *saved;               // [m + 1][unknowns]: the unknown before a step
+};
+
+struct Net {
+  Chain *rods;
+  long n_rods;
+  Chain *links;
+  long n_links;
+  Reduced between;
   double residual, update, size;  // norms of the last evaluation and of the last update
   double smallest;          // least pivot of the last elimination beside its diagonal entry
 };
@@ -171,70 +188,73 @@ inline void hold_rows(const vec *free_, vec *D, vec *X) {
     for (int j = 0; j < R3; ++j) X[i * R3 + j] = choose(keep, X[i * R3 + j], vec(0.0));
   }
 }
-inline void hold_entries(const vec *free_, vec *r) {
-  for (int i = 0; i < N; ++i) r[i] = choose(less(vec(0.5), free_[i]), r[i], vec(0.0));
-}
-
-inline void keep_cells(const Chain &X, long k, vec *values, int number) {
-  const lane_mask there = has_cell(X, k);
-  for (int i = 0; i < number; ++i) values[i] = choose(there, values[i], vec(0.0));
-}
 
 // What a pass leaves at the two ends of each piece.
 struct Ends {
   vec left[NN], to_right[NN], to_left[NN], right[NN], r_left[N], r_right[N];
+  vec first_left[N], first_right[N];  // the residuals there
 };
 
-inline bool held(const Chain &X, int s, int i) {
-  const int l = s < W ? s : W - 1;
-  return get(X.free_[(s < W ? 0 : X.m) * N + i], l) < 0.5;
+// Entries of the two ends of each lane, added to those of the unknowns between the pieces.
+template <int n> void add_entries(const Chain &X, const vec *left, const vec *right, double *r) {
+  for (int l = 0; l < W; ++l) {
+    if (!X.there[l]) continue;
+    for (int i = 0; i < n; ++i) {
+      const int a = X.left[i * W + l], b = X.right[i * W + l];
+      if (a >= 0) r[a] += get(left[i], l);
+      if (b >= 0) r[b] += get(right[i], l);
+    }
+  }
+}
+template <int n> __attribute__((noinline)) void add_blocks(const Chain &X, const Reduced &q, const vec *left,
+                                                         const vec *to_right, const vec *to_left, const vec *right) {
+  for (int l = 0; l < W; ++l) {
+    if (!X.there[l]) continue;
+    for (int i = 0; i < n; ++i) {
+      const int a = X.left[i * W + l], b = X.right[i * W + l];
+      double *const first = a >= 0 ? q.row(a) : nullptr, *const last = b >= 0 ? q.row(b) : nullptr;
+      for (int j = 0; j < n; ++j) {
+        const int c = X.left[j * W + l], d = X.right[j * W + l];
+        if (first && c >= 0) first[c] += get(left[i * n + j], l);
+        if (first && d >= 0) first[d] += get(to_right[i * n + j], l);
+        if (last && c >= 0) last[c] += get(to_left[i * n + j], l);
+        if (last && d >= 0) last[d] += get(right[i * n + j], l);
+      }
+    }
+  }
 }
 
-// Residuals of the nodes between the pieces; returns the sum of squares.
-inline double gather(const Chain &X, const vec *left, const vec *right, double *r) {
-  double square = 0.0;
-  for (int s = 0; s <= W; ++s)
-    for (int i = 0; i < N; ++i) {
-      double value = (s < W ? get(left[i], s) : 0.0) + (s > 0 ? get(right[i], s - 1) : 0.0);
-      if (held(X, s, i)) value = 0.0;
-      r[s * N + i] = value;
-      square += value * value;
-    }
-  return square;
+inline void clear_between(const Reduced &q) {
+  for (long i = 0; i < q.n * q.length; ++i) q.M[i] = 0.0;
+  for (long i = 0; i < q.n; ++i) q.r[i] = q.square[i] = 0.0;
+}
+inline void clear_rows(const Reduced &q) {
+  for (long i = 0; i < q.n; ++i) {
+    if (!q.held[i]) continue;
+    double *const row = q.row(i);
+    for (long j = q.first(i); j < q.first(i) + q.length; ++j) row[j] = 0.0;
+    row[i] = 1.0;
+    q.r[i] = q.square[i] = 0.0;
+  }
+}
+inline double sum_of_squares(const Reduced &q) {
+  double sum = 0.0;
+  for (long i = 0; i < q.n; ++i) sum += q.square[i] * q.square[i];
+  return sum;
 }
 
-// The matrix of the nodes between the pieces, and its LU; false if it is singular or not finite.
-__attribute__((noinline)) bool factorise_between(const Chain &X, const Ends &e) {
-  Reduced &q = *X.reduced;
-  for (int s = 0; s <= W; ++s)
-    for (int i = 0; i < N; ++i) {
-      const int first = s > 1 ? (s - 2) * N : 0;
-      double *row = q.M + (s * N + i) * ROW;
-      for (int j = first; j < (s + 2) * N + WINDOW * W && j < ROW; ++j) row[j] = 0.0;
-    }
-  for (int l = 0; l < W; ++l)
-    for (int i = 0; i < N; ++i)
-      for (int j = 0; j < N; ++j) {
-        double *row = q.M + (l * N + i) * ROW + l * N + j, *next = row + N * ROW;
-        row[0] += get(e.left[i * N + j], l);
-        row[N] = get(e.to_right[i * N + j], l);
-        next[0] = get(e.to_left[i * N + j], l);
-        next[N] = get(e.right[i * N + j], l);
-      }
-  for (int s = 0; s <= W; ++s)
-    for (int i = 0; i < N; ++i)
-      if (held(X, s, i)) {
-        double *row = q.M + (s * N + i) * ROW;
-        for (int j = s > 1 ? (s - 1) * N : 0; j < S && j < (s + 2) * N; ++j) row[j] = 0.0;
-        row[s * N + i] = 1.0;
-      }
-  for (int k = 0; k < S; ++k) {
-    const int last = k + BAND < S - 1 ? k + BAND : S - 1;
-    double *const mine = q.M + k * ROW, *const factors = q.L + k * BELOW * W;
-    int p = k;
+// LU of the unknowns between the pieces; false if it is singular or not finite. BAND: how far they
+// couple, if that is known here.
+template <long BAND> bool factorise_band(const Reduced &q) {
+  const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
+  vec pivot[BAND ? window_of(BAND) + 1 : 1];
+  for (long k = 0; k < q.n; ++k) {
+    const long last = k + band < q.n - 1 ? k + band : q.n - 1;
+    double *const mine = q.row(k), *const factors = q.L + k * below * W;
+    long p = k;
     double largest = std::fabs(mine[k]);
-    for (int i = k + 1; i <= last; ++i) {
-      const double size = std::fabs(q.M[i * ROW + k]);
+    for (long i = k + 1; i <= last; ++i) {
+      const double size = std::fabs(q.row(i)[k]);
       const bool larger = size > largest;
       largest = larger ? size : largest;
       p = larger ? i : p;
@@ -242,96 +262,116 @@ __attribute__((noinline)) bool factorise_between(const Chain &X, const Ends &e) 
     if (!(largest > 0.0 && largest < 1e300)) return false;
     q.pivot[k] = p;
     // Whole lines of the cache: what stands in them on the left of the pivot is done with.
-    const int line = (k + 1) / W * W;
-    const double inverse = q.inverse[k] = 1.0 / q.M[p * ROW + k];
-    vec pivot[WINDOW + 1];
-#pragma GCC unroll 16
-    for (int j = 0; j <= WINDOW; ++j) pivot[j] = *(const vec *)(q.M + p * ROW + line + j * W);
+    const long line = (k + 1) / W * W;
+    double *const other = q.row(p);
+    const double inverse = q.inverse[k] = 1.0 / other[k];
     if (p != k) {
-      double *const other = q.M + p * ROW;
       other[k] = mine[k];
 #pragma GCC unroll 16
-      for (int j = 0; j <= WINDOW; ++j) {
-        const vec x = *(const vec *)(mine + line + j * W);
-        *(vec *)(mine + line + j * W) = pivot[j];
-        *(vec *)(other + line + j * W) = x;
+      for (long j = 0; j <= window; ++j) {
+        vec *const a = (vec *)(mine + line + j * W), *const b = (vec *)(other + line + j * W);
+        const vec x = *a;
+        *a = *b;
+        *b = x;
       }
     }
-    for (int i = k + 1; i <= last; ++i) {
-      double *const row = q.M + i * ROW;
-      const double factor = factors[i - k - 1] = q.M[i * ROW + k] * inverse;
+    if (BAND)
 #pragma GCC unroll 16
-      for (int j = 0; j <= WINDOW; ++j)
-        *(vec *)(row + line + j * W) = *(const vec *)(row + line + j * W) - factor * pivot[j];
+      for (long j = 0; j <= window; ++j) pivot[BAND ? j : 0] = *(const vec *)(mine + line + j * W);
+    for (long i = k + 1; i <= last; ++i) {
+      double *const row = q.row(i);
+      const double factor = factors[i - k - 1] = row[k] * inverse;
+      if (!BAND && factor == 0.0) continue;
+#pragma GCC unroll 16
+      for (long j = 0; j <= window; ++j)
+        *(vec *)(row + line + j * W) =
+            *(const vec *)(row + line + j * W) - factor * (BAND ? pivot[BAND ? j : 0] : *(const vec *)(mine + line + j * W));
     }
-    for (int i = last - k; i < BELOW * W; ++i) factors[i] = 0.0;
+    for (long i = last - k; i < below * W; ++i) factors[i] = 0.0;
   }
   return true;
 }
 
-__attribute__((noinline)) void solve_between(const Chain &X) {
-  Reduced &q = *X.reduced;
-  double *r = q.r;
-  for (int j = S; j < ROW; ++j) r[j] = 0.0;
-  for (int k = 0; k < S; ++k) {
-    const int p = q.pivot[k];
+template <long BAND> void solve_band(const Reduced &q) {
+  const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
+  double *const r = q.r;
+  for (long j = q.n; j < q.n + (window + 2) * W; ++j) r[j] = 0.0;
+  for (long k = 0; k < q.n; ++k) {
+    const long p = q.pivot[k];
     const double mine = r[p];
     r[p] = r[k];
     r[k] = mine;
 #pragma GCC unroll 16
-    for (int j = 0; j < BELOW; ++j) {
-      double *const below = r + k + 1 + j * W;
-      store(below, load(below, (vec *)0) - mine * *(const vec *)(q.L + (k * BELOW + j) * W));
+    for (long j = 0; j < below; ++j) {
+      double *const under = r + k + 1 + j * W;
+      store(under, load(under, (vec *)0) - mine * *(const vec *)(q.L + (k * below + j) * W));
     }
   }
-  for (int k = S - 1; k >= 0; --k) {
-    const double *const row = q.M + k * ROW;
+  for (long k = q.n - 1; k >= 0; --k) {
+    const double *const row = q.row(k);
     vec sum = 0.0;
 #pragma GCC unroll 16
-    for (int j = 0; j < WINDOW; ++j)
+    for (long j = 0; j < window; ++j)
       sum += load(row + k + 1 + j * W, (vec *)0) * load(r + k + 1 + j * W, (vec *)0);
     r[k] = (r[k] - sum_of(sum)) * q.inverse[k];
   }
 }
 
-// Residual, tangent and elimination in one pass. False if the nodes between the pieces cannot be
-// solved for.
-template <class Cell> bool linearise(Chain &X) {
+__attribute__((noinline)) bool factorise_between(const Reduced &q) {
+  return q.band == CHAIN ? factorise_band<CHAIN>(q) : factorise_band<0>(q);
+}
+__attribute__((noinline)) void solve_between(const Reduced &q) {
+  if (q.band == CHAIN) solve_band<CHAIN>(q);
+  else solve_band<0>(q);
+}
+
+// Values where `there`, others elsewhere.
+inline void blend(lane_mask there, vec *values, const vec *others, int number) {
+  for (int i = 0; i < number; ++i) values[i] = choose(there, values[i], others[i]);
+}
+
+// Residual, tangent and elimination of a group in one pass.
+template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, Ends &e, vec &square, vec &smallest) {
   const long m = X.m;
-  Ends e;
   vec A[NN], B[NN], C[NN], E[NN], D[NN], F[NN], before[NN], ra[N], rb[N], r[N];
-  vec square = 0.0, smallest = 1e300;
   for (int j = 0; j < NN; ++j) A[j] = B[j] = C[j] = E[j] = 0.0;
   typename Cell::Carry carry;
   Cell::begin(X, carry);
   Cell::tangent(X, 0, carry, A, B, C, E, ra, rb);
-  if (X.whole < 1) {
-    keep_cells(X, 0, A, NN); keep_cells(X, 0, B, NN); keep_cells(X, 0, C, NN); keep_cells(X, 0, E, NN);
-    keep_cells(X, 0, ra, N); keep_cells(X, 0, rb, N);
-  }
   for (int j = 0; j < NN; ++j) { e.left[j] = A[j]; e.to_right[j] = B[j]; F[j] = C[j]; before[j] = E[j]; }
-  vec first_left[N], first_right[N];
-  for (int i = 0; i < N; ++i) { first_left[i] = e.r_left[i] = ra[i]; r[i] = first_right[i] = rb[i]; }
+  for (int i = 0; i < N; ++i) { e.first_left[i] = e.r_left[i] = ra[i]; r[i] = e.first_right[i] = rb[i]; }
+  Ends kept;
+  vec kept_before[NN], kept_F[NN], kept_r[N];
   for (long k = 1; k < m; ++k) {
     vec *const x = X.X + k * N * R3;
+    const bool ragged = k >= X.whole;
+    const lane_mask there = ragged ? has_cell(X, k) : lane_mask{};
     Cell::tangent(X, k, carry, A, B, C, E, ra, rb);
-    if (k >= X.whole) {
-      keep_cells(X, k, A, NN); keep_cells(X, k, B, NN); keep_cells(X, k, C, NN); keep_cells(X, k, E, NN);
-      keep_cells(X, k, ra, N); keep_cells(X, k, rb, N);
+    if (ragged) {
+      kept = e;
+      for (int j = 0; j < NN; ++j) { kept_before[j] = before[j]; kept_F[j] = F[j]; }
+      for (int i = 0; i < N; ++i) kept_r[i] = r[i];
     }
     for (int i = 0; i < N; ++i) {
-      vec norm = first_right[i] + ra[i];
+      vec norm = e.first_right[i] + ra[i];
       if (X.special[k]) norm = choose(less(vec(0.5), X.free_[k * N + i]), norm, vec(0.0));
-      square += norm * norm;
+      if (ragged) norm = choose(there, norm, vec(0.0));
+      square += choose(less(vec(0.5), X.nodes[k]), norm * norm, vec(0.0));
       for (int j = 0; j < N; ++j) {
         D[i * N + j] = before[i * N + j] + A[i * N + j];
         x[i * R3 + j] = B[i * N + j];
         x[i * R3 + N + j] = F[i * N + j];
       }
       x[i * R3 + 2 * N] = r[i] + ra[i];
-      first_right[i] = rb[i];
+      e.first_right[i] = rb[i];
     }
     if (X.special[k]) hold_rows(X.free_ + k * N, D, x);
+    if (ragged)
+      for (int i = 0; i < N; ++i) {
+        for (int j = 0; j < N; ++j) D[i * N + j] = choose(there, D[i * N + j], vec(i == j ? 1.0 : 0.0));
+        // There the node is that at the piece's end once more.
+        for (int j = 0; j < R3; ++j) x[i * R3 + j] = choose(there, x[i * R3 + j], vec(i == j ? -1.0 : 0.0));
+      }
     factorise(D, smallest);
     substitute_all(D, x);
     if (X.factors) {
@@ -347,124 +387,216 @@ template <class Cell> bool linearise(Chain &X) {
     product(C, x, E, before);
     product(C, x + N, nullptr, F);
     product_vector(C, xr, R3, rb, r);
+    if (ragged) {
+      blend(there, (vec *)&e, (const vec *)&kept, sizeof(Ends) / sizeof(vec));
+      blend(there, before, kept_before, NN);
+      blend(there, F, kept_F, NN);
+      blend(there, r, kept_r, N);
+    }
   }
   for (int j = 0; j < NN; ++j) { e.to_left[j] = F[j]; e.right[j] = before[j]; }
   for (int i = 0; i < N; ++i) e.r_right[i] = r[i];
-  double between[S];
-  X.residual = std::sqrt(sum_of(square) + gather(X, first_left, first_right, between));
-  X.smallest = 1e300;
-  for (int l = 0; l < W; ++l) if (!(get(smallest, l) > X.smallest)) X.smallest = get(smallest, l);
-  gather(X, e.r_left, e.r_right, X.reduced->r);
-  return std::isfinite(X.residual) && X.smallest > 0.0 && factorise_between(X, e);
 }
 
-// The norm of the residual alone; `out`, if given, gets the residual at the nodes.
-template <class Cell> void evaluate(Chain &X, vec *out) {
-  vec ra[N], rb[N], r[N], left[N], square = 0.0;
-  for (long k = 0; k < X.m; ++k) {
-    Cell::residual(X, k, ra, rb);
-    if (k >= X.whole) { keep_cells(X, k, ra, N); keep_cells(X, k, rb, N); }
-    for (int i = 0; i < N; ++i) {
-      if (k == 0) left[i] = ra[i];
-      else {
-        vec norm = r[i] + ra[i];
-        if (X.special[k]) norm = choose(less(vec(0.5), X.free_[k * N + i]), norm, vec(0.0));
-        square += norm * norm;
-        if (out) out[k * N + i] = norm;
-      }
-      r[i] = rb[i];
+// Residual and tangent of all, as far as to the LU of what is between the pieces. False if that cannot
+// be solved for.
+template <class Cell, class Link> bool linearise(Net &X) {
+  const Reduced &q = X.between;
+  clear_between(q);
+  vec square = 0.0, smallest = 1e300;
+  for (long g = 0; g < X.n_rods; ++g) {
+    Ends e;
+    eliminate<Cell>(X.rods[g], e, square, smallest);
+    add_blocks<N>(X.rods[g], q, e.left, e.to_right, e.to_left, e.right);
+    add_entries<N>(X.rods[g], e.r_left, e.r_right, q.r);
+    add_entries<N>(X.rods[g], e.first_left, e.first_right, q.square);
+  }
+  if constexpr (Link::there) {
+    constexpr int n = Link::n;
+    vec A[n * n], B[n * n], C[n * n], E[n * n], ra[n], rb[n];
+    for (int j = 0; j < n * n; ++j) A[j] = B[j] = C[j] = E[j] = 0.0;
+    for (long g = 0; g < X.n_links; ++g) {
+      typename Link::Carry carry;
+      Link::begin(X.links[g], carry);
+      Link::tangent(X.links[g], 0, carry, A, B, C, E, ra, rb);
+      add_blocks<n>(X.links[g], q, A, B, C, E);
+      add_entries<n>(X.links[g], ra, rb, q.r);
+      add_entries<n>(X.links[g], ra, rb, q.square);
     }
   }
-  double between[S];
-  X.residual = std::sqrt(sum_of(square) + gather(X, left, r, between));
-  if (out)
-    for (int i = 0; i < N; ++i)
-      for (int l = 0; l < W; ++l) {
-        put(out[i], l, between[l * N + i]);
-        put(out[X.m * N + i], l, between[(l + 1) * N + i]);
-      }
+  clear_rows(q);
+  X.residual = std::sqrt(sum_of(square) + sum_of_squares(q));
+  X.smallest = 1e300;
+  for (int l = 0; l < W; ++l) if (!(get(smallest, l) > X.smallest)) X.smallest = get(smallest, l);
+  return std::isfinite(X.residual) && X.smallest > 0.0 && factorise_between(q);
 }
 
-// The values of the nodes between the pieces at the two ends of each lane.
-inline void spread(const Chain &X, vec *left, vec *right) {
-  const double *r = X.reduced->r;
-  for (int i = 0; i < N; ++i)
-    for (int l = 0; l < W; ++l) { put(left[i], l, r[l * N + i]); put(right[i], l, r[(l + 1) * N + i]); }
+// The norm of the residual alone.
+template <class Cell, class Link> void evaluate(Net &X) {
+  const Reduced &q = X.between;
+  for (long i = 0; i < q.n; ++i) q.square[i] = 0.0;
+  vec square = 0.0;
+  for (long g = 0; g < X.n_rods; ++g) {
+    const Chain &Y = X.rods[g];
+    vec ra[N], rb[N], r[N], left[N];
+    for (long k = 0; k < Y.m; ++k) {
+      Cell::residual(Y, k, ra, rb);
+      const lane_mask there = k >= Y.whole ? has_cell(Y, k) : lane_mask{};
+      for (int i = 0; i < N; ++i) {
+        if (k == 0) { left[i] = ra[i]; r[i] = rb[i]; continue; }
+        vec norm = r[i] + ra[i];
+        if (Y.special[k]) norm = choose(less(vec(0.5), Y.free_[k * N + i]), norm, vec(0.0));
+        if (k >= Y.whole) norm = choose(there, norm, vec(0.0));
+        square += choose(less(vec(0.5), Y.nodes[k]), norm * norm, vec(0.0));
+        r[i] = k >= Y.whole ? choose(there, rb[i], r[i]) : rb[i];
+      }
+    }
+    add_entries<N>(Y, left, r, q.square);
+  }
+  if constexpr (Link::there)
+    for (long g = 0; g < X.n_links; ++g) {
+      vec ra[Link::n], rb[Link::n];
+      Link::residual(X.links[g], 0, ra, rb);
+      add_entries<Link::n>(X.links[g], ra, rb, q.square);
+    }
+  for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
+  X.residual = std::sqrt(sum_of(square) + sum_of_squares(q));
+}
+
+// The values found between the pieces, at the two ends of each lane.
+template <int n> void spread(const Chain &X, const Reduced &q, vec *left, vec *right) {
+  for (int i = 0; i < n; ++i)
+    for (int l = 0; l < W; ++l) {
+      const int a = X.left[i * W + l], b = X.right[i * W + l];
+      put(left[i], l, a >= 0 ? q.r[a] : 0.0);
+      put(right[i], l, b >= 0 ? q.r[b] : 0.0);
+    }
+}
+
+// Squares of what counts.
+template <int n> void count(const Chain &X, long k, const vec *values, vec &sum) {
+  for (int i = 0; i < n; ++i) sum += choose(less(vec(0.5), X.once[k * n + i]), values[i] * values[i], vec(0.0));
 }
 
 // u := u - x for the x of the last `linearise`; norms of x and of the new u.
-template <class Cell> __attribute__((noinline)) void update(Chain &X) {
-  solve_between(X);
-  vec left[N], right[N], x[N], u[N], step = 0.0, size = 0.0;
-  spread(X, left, right);
-  double squares[2] = {0.0, 0.0};
-  Cell::add(X, X.m, right, u);
-  for (int i = 0; i < N; ++i) {
-    const double a = get(right[i], W - 1), b = get(u[i], W - 1);
-    if (!held(X, W, i)) squares[0] += a * a;
-    squares[1] += b * b;
-    x[i] = right[i];
-  }
-  for (long k = X.m - 1; k >= 0; --k) {
-    const vec *const c = X.X + k * N * R3;
-    vec now[N];
-    for (int i = 0; i < N; ++i) {
-      if (k == 0) { now[i] = left[i]; continue; }
-      vec sum = c[i * R3 + 2 * N];
+template <class Cell, class Link> __attribute__((noinline)) void update(Net &X) {
+  const Reduced &q = X.between;
+  solve_between(q);
+  vec step = 0.0, size = 0.0;
+  for (long g = 0; g < X.n_rods; ++g) {
+    const Chain &Y = X.rods[g];
+    vec left[N], x[N], u[N];
+    spread<N>(Y, q, left, x);
+    Cell::add(Y, Y.m, x, u);
+    count<N>(Y, Y.m, x, step);
+    count<N>(Y, Y.m, u, size);
+    for (long k = Y.m - 1; k >= 0; --k) {
+      const vec *const c = Y.X + k * N * R3;
+      vec now[N];
+      for (int i = 0; i < N; ++i) {
+        if (k == 0) { now[i] = left[i]; continue; }
+        vec sum = c[i * R3 + 2 * N];
 #pragma GCC unroll 8
-      for (int j = 0; j < N; ++j) sum -= c[i * R3 + j] * x[j];
+        for (int j = 0; j < N; ++j) sum -= c[i * R3 + j] * x[j];
 #pragma GCC unroll 8
-      for (int j = 0; j < N; ++j) sum -= c[i * R3 + N + j] * left[j];
-      now[i] = sum;
+        for (int j = 0; j < N; ++j) sum -= c[i * R3 + N + j] * left[j];
+        now[i] = sum;
+      }
+      for (int i = 0; i < N; ++i) x[i] = now[i];
+      Cell::add(Y, k, x, u);
+      count<N>(Y, k, x, step);
+      count<N>(Y, k, u, size);
     }
-    for (int i = 0; i < N; ++i) { x[i] = now[i]; step += now[i] * now[i]; }
-    Cell::add(X, k, x, u);
-    for (int i = 0; i < N; ++i) size += u[i] * u[i];
   }
-  X.update = std::sqrt(sum_of(step) + squares[0]);
-  X.size = std::sqrt(sum_of(size) + squares[1]);
+  if constexpr (Link::there)
+    for (long g = 0; g < X.n_links; ++g) {
+      constexpr int n = Link::n;
+      vec left[n], right[n], u[n];
+      spread<n>(X.links[g], q, left, right);
+      Link::add(X.links[g], 0, left, u);
+      count<n>(X.links[g], 0, left, step);
+      count<n>(X.links[g], 0, u, size);
+      Link::add(X.links[g], 1, right, u);
+      count<n>(X.links[g], 1, right, step);
+      count<n>(X.links[g], 1, u, size);
+    }
+  X.update = std::sqrt(sum_of(step));
+  X.size = std::sqrt(sum_of(size));
+}
+
+// The norm of the unknown.
+template <class Cell, class Link> double norm_of_unknown(const Net &X) {
+  vec size = 0.0;
+  const auto add = [&](const Chain &Y, auto cell) {
+    using Which = decltype(cell);
+    vec u[Which::n];
+    for (long k = 0; k <= Y.m; ++k) { Which::values(Y, k, u); count<Which::n>(Y, k, u, size); }
+  };
+  for (long g = 0; g < X.n_rods; ++g) add(X.rods[g], Cell());
+  if constexpr (Link::there) for (long g = 0; g < X.n_links; ++g) add(X.links[g], Link());
+  return std::sqrt(sum_of(size));
 }
 
 // rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept.
-void apply(Chain &X) {
-  const long m = X.m;
-  vec left[N], right[N], r[N], a[N];
-  for (int i = 0; i < N; ++i) left[i] = X.rhs[i];
-  // Of a node that is kept twice the right-hand side counts once.
-  for (int i = 0; i < N; ++i) r[i] = m > 1 ? X.rhs[N + i] : vec(0.0);
-  for (long k = 1; k < m; ++k) {
-    const vec *const f = X.factors + k * 3 * NN;
-    if (X.special[k]) {
-      for (int i = 0; i < N; ++i)
-        r[i] = choose(less(vec(0.5), X.free_[k * N + i]), r[i], X.rhs[k * N + i]);
+template <class Link> void apply(Net &X) {
+  const Reduced &q = X.between;
+  for (long i = 0; i < q.n; ++i) q.r[i] = 0.0;
+  for (long g = 0; g < X.n_rods; ++g) {
+    const Chain &Y = X.rods[g];
+    const long m = Y.m;
+    vec left[N], r[N], a[N];
+    // Those at the ends come by themselves, once each.
+    for (int i = 0; i < N; ++i) { left[i] = 0.0; r[i] = choose(has_cell(Y, 1), m > 1 ? Y.rhs[N + i] : vec(0.0), vec(0.0)); }
+    for (long k = 1; k < m; ++k) {
+      const vec *const f = Y.factors + k * 3 * NN;
+      const lane_mask there = has_cell(Y, k), next = has_cell(Y, k + 1);
+      if (Y.special[k])
+        for (int i = 0; i < N; ++i) r[i] = choose(less(vec(0.5), Y.free_[k * N + i]), r[i], Y.rhs[k * N + i]);
+      for (int i = 0; i < N; ++i) a[i] = r[i];
+      substitute<1>(f, a, 1);
+      for (int i = 0; i < N; ++i) Y.rhs[k * N + i] = a[i] = choose(there, a[i], vec(0.0));
+      product_vector(f + NN, a, 1, left, left);
+      vec base[N], after[N];
+      for (int i = 0; i < N; ++i) base[i] = k + 1 < m ? choose(next, Y.rhs[(k + 1) * N + i], vec(0.0)) : vec(0.0);
+      product_vector(f + 2 * NN, a, 1, base, after);
+      for (int i = 0; i < N; ++i) r[i] = choose(there, after[i], r[i]);
     }
-    substitute<1>(f, r, 1);
-    for (int i = 0; i < N; ++i) X.rhs[k * N + i] = a[i] = r[i];
-    product_vector(f + NN, a, 1, left, left);
-    vec base[N];
-    for (int i = 0; i < N; ++i) base[i] = k + 1 < m ? X.rhs[(k + 1) * N + i] : vec(0.0);
-    product_vector(f + 2 * NN, a, 1, base, r);
+    if (m == 1) for (int i = 0; i < N; ++i) r[i] = 0.0;
+    add_entries<N>(Y, left, r, q.r);
   }
-  for (int i = 0; i < N; ++i) right[i] = m > 1 ? r[i] : vec(0.0);
-  double *q = X.reduced->r;
-  for (int s = 0; s <= W; ++s)
-    for (int i = 0; i < N; ++i) {
-      const double own = s < W ? get(X.rhs[i], s) : get(X.rhs[m * N + i], W - 1);
-      double value = (s < W ? get(left[i], s) : own) + (s > 0 ? get(right[i], s - 1) : 0.0);
-      q[s * N + i] = held(X, s, i) ? own : value;
-    }
-  solve_between(X);
-  spread(X, left, right);
-  for (int i = 0; i < N; ++i) { X.rhs[i] = left[i]; X.rhs[m * N + i] = right[i]; }
-  for (long k = m - 1; k >= 1; --k) {
-    const vec *const c = X.X + k * N * R3;
-    for (int i = 0; i < N; ++i) {
-      vec sum = X.rhs[k * N + i];
-      for (int j = 0; j < N; ++j) sum -= c[i * R3 + j] * X.rhs[(k + 1) * N + j];
-      for (int j = 0; j < N; ++j) sum -= c[i * R3 + N + j] * left[j];
-      X.rhs[k * N + i] = sum;
+  const auto own = [&](const Chain &Y, auto size) {
+    constexpr int n = decltype(size)::value;
+    for (int i = 0; i < n; ++i)
+      for (int l = 0; l < W; ++l) {
+        const int a = Y.left[i * W + l], b = Y.right[i * W + l];
+        if (a >= 0) q.square[a] = get(Y.rhs[i], l);
+        if (b >= 0) q.square[b] = get(Y.rhs[Y.m * n + i], l);
+      }
+  };
+  for (long i = 0; i < q.n; ++i) q.square[i] = 0.0;
+  for (long g = 0; g < X.n_rods; ++g) own(X.rods[g], std::integral_constant<int, N>());
+  if constexpr (Link::there)
+    for (long g = 0; g < X.n_links; ++g) own(X.links[g], std::integral_constant<int, Link::n>());
+  for (long i = 0; i < q.n; ++i) q.r[i] = q.held[i] ? q.square[i] : q.r[i] + q.square[i];
+  solve_between(q);
+  for (long g = 0; g < X.n_rods; ++g) {
+    const Chain &Y = X.rods[g];
+    vec left[N], right[N];
+    spread<N>(Y, q, left, right);
+    for (int i = 0; i < N; ++i) { Y.rhs[i] = left[i]; Y.rhs[Y.m * N + i] = right[i]; }
+    for (long k = Y.m - 1; k >= 1; --k) {
+      const vec *const c = Y.X + k * N * R3;
+      for (int i = 0; i < N; ++i) {
+        vec sum = Y.rhs[k * N + i];
+        for (int j = 0; j < N; ++j) sum -= c[i * R3 + j] * Y.rhs[(k + 1) * N + j];
+        for (int j = 0; j < N; ++j) sum -= c[i * R3 + N + j] * left[j];
+        Y.rhs[k * N + i] = sum;
+      }
     }
   }
+  if constexpr (Link::there)
+    for (long g = 0; g < X.n_links; ++g)
+      spread<Link::n>(X.links[g], q, X.links[g].rhs, X.links[g].rhs + Link::n);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class ChainLU:
         """x := J⁻¹ b."""
         self._vectors.put_right_hand_side(b)
         self._unit.apply()
-        self._vectors.get_solution(x)
+        self._vectors.get_solution(x, b)
 
     def view(self, pc: PETSc.PC, viewer: PETSc.Viewer | None = None) -> None:
         """Say what is solved."""

@@ -82,6 +82,6 @@ def _text(op: tuple, names: dict[int, str], load) -> tuple[str, str]:
         return _SIGNS[kind].format(*operands), "lane_mask"
     if kind == "!":
         return f"no({operands[0]})", "lane_mask"
-    if kind == "pow" or kind in FUNCTIONS:
+    if kind in ("pow", "atan2") or kind in FUNCTIONS:
         return f"{kind}({', '.join(f'vec({x})' for x in operands)}).v", "raw"
     raise ValueError(f"no C++ for {kind}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 
 #: Functions of one argument, as C++ calls them.
@@ -10,6 +11,10 @@ FUNCTIONS = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "exp": math.exp,
     "log": math.log, "asin": math.asin, "acos": math.acos, "atan": math.atan,
     "sinh": math.sinh, "cosh": math.cosh, "tanh": math.tanh, "erf": math.erf, "fabs": abs,
+}  # fmt: skip
+_COMPARED = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+    "!=": operator.ne, "&&": lambda a, b: a and b, "||": lambda a, b: a or b,
 }  # fmt: skip
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||", "!")
 
@@ -24,8 +29,8 @@ class Graph:
     ----------
     ops : list of tuple
         (operation, operands...): ("const", number), ("in", key), ("+", a, b), ("-", a, b),
-        ("*", a, b), ("inv", a), ("neg", a), ("pow", a, b), (function, a), ("select", c, a, b) and
-        comparisons.
+        ("*", a, b), ("inv", a), ("neg", a), ("pow", a, b), ("atan2", a, b), (function, a),
+        ("select", c, a, b) and comparisons.
     """
 
     def __init__(self) -> None:
@@ -238,16 +243,30 @@ class Graph:
         x = self.value(a)
         return self._make(name, a) if x is None else self.const(FUNCTIONS[name](x))
 
+    def atan2(self, a: int, b: int) -> int:
+        """The angle of the point (b, a)."""
+        x, y = self.value(a), self.value(b)
+        if x is not None and y is not None:
+            return self.const(math.atan2(x, y))
+        return self._make("atan2", a, b)
+
     def compare(self, sign: str, a: int, b: int) -> int:
         """A comparison, or "&&", "||" of two; for use in :meth:`select`."""
+        x, y = self.value(a), self.value(b)
+        if x is not None and y is not None:
+            return self.const(float(_COMPARED[sign](x, y)))
         return self._make(sign, a, b)
 
     def negated(self, condition: int) -> int:
         """Not."""
-        return self._make("!", condition)
+        x = self.value(condition)
+        return self._make("!", condition) if x is None else self.const(float(not x))
 
     def select(self, condition: int, a: int, b: int) -> int:
         """a where the condition holds, else b."""
+        x = self.value(condition)
+        if x is not None:
+            return a if x else b
         return a if a == b else self._make("select", condition, a, b)
 
     # --- what stands in it -------------------------------------------------------------------------
@@ -301,6 +320,10 @@ class Graph:
             ]
         if kind == "pow":
             return self._partials_of_power(node, a, op[2])
+        if kind == "atan2":
+            b = op[2]
+            scale = self.inv(self.add(self.mul(a, a), self.mul(b, b)))
+            return [(a, self.mul(b, scale)), (b, self.neg(self.mul(a, scale)))]
         return [(a, self._slope(kind, node, a))]
 
     def _choice(self, condition: int, a: int, b: int) -> int:

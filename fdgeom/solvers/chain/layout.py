@@ -1,108 +1,214 @@
-"""Where the values of a chain lie: its pieces side by side, one in each lane."""
+"""Where the values of chains lie: pieces side by side, one in each lane."""
 
 from __future__ import annotations
 
-import ctypes
+from dataclasses import dataclass
 
 import numpy as np
-from firedrake import Function
+from firedrake import Function, SpatialCoordinate
 
-from fdgeom.solvers.chain.cells import Part
 from fdgeom.solvers.chain.structs import Copy
-from fdgeom.solvers.compiled.layout import chain_order
+from fdgeom.solvers.chain.topology import Topology, links_of
+from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 
 
+@dataclass
+class Group:
+    """Pieces side by side.
+
+    Attributes
+    ----------
+    cells : numpy.ndarray of int, shape (m, lanes)
+        The mesh's cells; the last one of a piece again beyond its end.
+    count : numpy.ndarray of int
+        Cells of each lane.
+    there : numpy.ndarray of bool
+        Whether there is a piece in a lane; else it repeats the first one.
+    is_link : bool
+        Whether the cells are links.
+    """
+
+    cells: np.ndarray
+    count: np.ndarray
+    there: np.ndarray
+    is_link: bool
+
+    @property
+    def m(self) -> int:
+        """Cells of the longest piece."""
+        return len(self.cells)
+
+    @property
+    def beyond(self) -> np.ndarray:
+        """(m, lanes): where a piece has ended."""
+        return np.arange(self.m)[:, None] >= self.count[None, :]
+
+
+def _group(pieces: list[np.ndarray], lanes: int, is_link: bool) -> Group:
+    count = np.array([len(pieces[l] if l < len(pieces) else pieces[0]) for l in range(lanes)])
+    there = np.arange(lanes) < len(pieces)
+    cells = np.empty((count.max(), lanes), dtype=int)
+    for lane in range(lanes):
+        piece = pieces[lane if there[lane] else 0]
+        cells[: len(piece), lane] = piece
+        cells[len(piece) :, lane] = piece[-1]
+    return Group(cells, count.astype(np.int64), there, is_link)
+
+
+@dataclass
+class Copies:
+    """What moves values of functions, and how many moves these are."""
+
+    made: object
+    number: int
+    kept: list
+
+
 class PieceLayout:
-    """Values as [node or cell of the piece][component][lane].
+    """Values as [node or cell of the piece][component][lane], group by group.
 
     Parameters
     ----------
     tables : Tables
         The functions.
     lanes : int
-        Pieces.
+        Pieces side by side.
 
     Attributes
     ----------
-    cells, m : int
-        Cells of the chain, and of a piece (the last ones may have fewer).
-    count : numpy.ndarray
-        Cells of each piece.
-    fields, arrays : list
-        Of the functions: their values in Firedrake's order, and here.
-
-    Raises
-    ------
-    CannotCompile
-        If the mesh is no chain.
+    groups : list of Group
+        Those of chains, then those of links.
+    fields : list of Field
+        Of the functions: their values in Firedrake's order.
+    arrays : list of list of numpy.ndarray
+        Group by group: the values of the functions here.
     """
 
     def __init__(self, tables: Tables, lanes: int) -> None:
-        order = chain_order(tables)
-        if order is None:
-            raise CannotCompile("the mesh is no single open chain of cells")
-        self._tables, self._lanes = tables, lanes
-        self._order = order
-        self.cells = tables.mesh.cell_set.size
-        self.m = -(-self.cells // lanes)
-        self.count = np.clip(self.cells - self.m * np.arange(lanes), 0, self.m).astype(np.int64)
+        self._tables, self.lanes = tables, lanes
+        self.topology = topology = topology_of(tables)
+        links = topology.links
+        self.groups = [_group(pieces, lanes, False) for pieces in topology.groups(lanes)]
+        self.groups += [
+            _group([links[[k]] for k in range(start, min(start + lanes, len(links)))], lanes, True)
+            for start in range(0, len(links), lanes)
+        ]
         self.fields = [Field(f) for f in tables.functions]
-        self.arrays = [aligned((self._rows(f), f.block, lanes)) for f in self.fields]
-        places = self.m * np.arange(lanes)[None, :] + np.arange(self.m + 1)[:, None]
-        self._places = []
-        for f, nodes in zip(tables.representatives, order, strict=True):
-            where = places[: self.m + (tables.arity(f) == 2)]
-            there = where < len(nodes)
-            self._places.append(
-                np.where(there, nodes[np.minimum(where, len(nodes) - 1)], -1).astype(np.int32)
-            )
+        self.arrays = [
+            [aligned((self._rows(group, f.function), f.block, lanes)) for f in self.fields]
+            for group in self.groups
+        ]
+        self._maps = [_oriented(f.function_space()) for f in tables.representatives]
+        seen: dict[int, set] = {}
+        #: The largest number of a node or cell.
+        self.largest = max(int(nodes.max()) for nodes in self._maps)
+        again: dict[int, set] = {}
+        self._places, self._own, self._own_of_links = [], [], []
+        for group in self.groups:
+            places = [self._numbers(group, nodes) for nodes in self._maps]
+            self._places.append(places)
+            for own, known in ((self._own, seen), (self._own_of_links, again)):
+                if known is again and not group.is_link:
+                    own.append(None)
+                    continue
+                own.append([
+                    self._first_time(group, numbers, known.setdefault(k, set()))
+                    for k, numbers in enumerate(places)
+                ])  # fmt: skip
 
-    def _rows(self, field: Field) -> int:
-        return self.m + (self._tables.arity(field.function) == 2)
+    def _rows(self, group: Group, function: Function) -> int:
+        return group.m + (self._tables.arity(function) == 2)
 
-    def copies(self, functions):
-        """What brings functions here and back."""
-        made = (Copy * max(len(functions), 1))()
-        for copy, function in zip(made, functions, strict=False):
-            k = self._tables.field(function)
-            place = self._places[self._tables.space(function)]
-            copy.here, copy.there = self.arrays[k].ctypes.data, self.fields[k].array.ctypes.data
-            copy.place, copy.count, copy.size = place.ctypes.data, len(place), self.fields[k].block
-        return made
+    @staticmethod
+    def _numbers(group: Group, nodes: np.ndarray) -> np.ndarray:
+        first = nodes[group.cells, 0]
+        if nodes.shape[1] == 1:
+            return np.ascontiguousarray(first, dtype=np.int32)
+        last = nodes[group.cells, 1]
+        made = np.vstack([np.where(group.beyond, last, first), last[-1:]])
+        return np.ascontiguousarray(made, dtype=np.int32)
 
-    def array(self, function: Function) -> np.ndarray:
+    @staticmethod
+    def _first_time(group: Group, numbers: np.ndarray, seen: set) -> np.ndarray:
+        """Where a node or cell stands for the first time, and is no repetition."""
+        flat = numbers.ravel()
+        there = np.broadcast_to(group.there, numbers.shape)
+        if len(numbers) == group.m:
+            there = there & ~group.beyond
+        _, index = np.unique(np.where(there.ravel(), flat, -1), return_index=True)
+        own = np.zeros(flat.shape, dtype=bool)
+        own[index] = True
+        own &= there.ravel() & ~np.isin(flat, np.fromiter(seen, dtype=flat.dtype, count=len(seen)))
+        seen.update(flat[own].tolist())
+        return own.reshape(numbers.shape)
+
+    def copies(self, functions, out: bool = False) -> Copies:
+        """What brings functions here, or back: what stands twice or more from the links, if it can."""
+        made = (Copy * max(len(functions) * len(self.groups), 1))()
+        kept, number = [], 0
+        for g, group in enumerate(self.groups):
+            for function in functions:
+                place, k = self.places(function, g), self._tables.field(function)
+                if out:
+                    there = np.broadcast_to(group.there, place.shape)
+                    there = there & ~group.beyond if len(place) == group.m else there
+                    place = np.where(there, place, -1).astype(np.int32)
+                copy = made[number]
+                copy.here = self.arrays[g][k].ctypes.data
+                copy.there = self.fields[k].array.ctypes.data
+                copy.place, copy.count = place.ctypes.data, len(place)
+                copy.size = self.fields[k].block
+                kept.append(place)
+                number += 1
+        return Copies(made, number, kept)
+
+    def array(self, function: Function, group: int = 0) -> np.ndarray:
         """The values of a function here."""
-        return self.arrays[self._tables.field(function)]
+        return self.arrays[group][self._tables.field(function)]
 
-    def places(self, function: Function) -> np.ndarray:
-        """Firedrake's numbers of the nodes, (nodes of a piece, lanes); -1 where there is none."""
-        return self._places[self._tables.space(function)]
+    def places(self, function: Function, group: int = 0) -> np.ndarray:
+        """Firedrake's numbers of the nodes or cells, (rows, lanes)."""
+        return self._places[group][self._tables.space(function)]
 
-    def masks(self, parts: list[Part], given: dict[Function, np.ndarray]):
-        """1 where an unknown is free, (m + 1, N, lanes), and at which nodes some are not.
+    def own(self, function: Function, group: int = 0, *, of_links: bool = False) -> np.ndarray:
+        """Where each node or cell stands once (``of_links``: once among the links)."""
+        found = self._own_of_links if of_links else self._own
+        return found[group][self._tables.space(function)]
 
-        Parameters
-        ----------
-        parts : list of Part
-            Of the unknown.
-        given : dict
-            For each part the scalar degrees of freedom that are given.
-        """
-        size = sum(p.size for p in parts)
-        free = aligned((self.m + 1, size, self._lanes))
-        start = 0
-        for part in parts:
-            there = self.places(part.function)
-            values = np.ones((len(self.fields[self._tables.field(part.function)].array), part.size))
-            values.reshape(-1)[given.get(part.function, [])] = 0.0
-            mine = np.where((there >= 0)[:, None, :], values[there].transpose(0, 2, 1), 0.0)
-            free[: len(there), start : start + part.size] = mine
-            start += part.size
-        special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
-        return free, special
+    def ends(self, function: Function, group: int) -> tuple[np.ndarray, np.ndarray]:
+        """Firedrake's numbers of the two ends of each lane (of a function of cells: that in the
+        cell to their right, or -1)."""
+        numbers = self.places(function, group)
+        if len(numbers) == self.groups[group].m:
+            return numbers[0], np.full(self.lanes, -1)
+        return numbers[0], numbers[-1]
+
+    def cells_where(self, links: bool) -> np.ndarray:
+        """The cells of chains, or the links."""
+        topology = self.topology
+        return topology.links if links else np.concatenate(topology.chains)
+
+
+def topology_of(tables: Tables) -> Topology:
+    """The chains and links of the mesh."""
+    nodes = _oriented(tables.coordinates.function_space())
+    x = tables.coordinates.dat.data_ro.reshape(-1)
+    if tables.arity(tables.coordinates) != 2 or len(x) <= nodes.max():
+        raise CannotCompile("a mesh whose coordinates are not of degree 1")
+    return Topology(nodes, x, links_of(tables.mesh))
+
+
+def _oriented(space) -> np.ndarray:
+    """The nodes of each cell, the one of the smaller coordinate first."""
+    nodes = space.cell_node_map().values
+    if nodes.shape[1] == 1:
+        return nodes
+    x = Function(scalar_space(space)).interpolate(SpatialCoordinate(space.mesh())[0])
+    order = np.argsort(x.dat.data_ro_with_halos[nodes], axis=1)
+    return np.take_along_axis(nodes, order, axis=1)
 
 
 def aligned(shape: tuple[int, ...]) -> np.ndarray:
@@ -113,6 +219,6 @@ def aligned(shape: tuple[int, ...]) -> np.ndarray:
     return memory[first : first + size].reshape(shape)
 
 
-def address(array: np.ndarray | None) -> ctypes.c_void_p | None:
+def address(array: np.ndarray | None) -> int | None:
     """Where an array lies."""
     return None if array is None else array.ctypes.data

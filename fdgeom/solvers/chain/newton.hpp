@@ -38,47 +38,55 @@ struct Watch {
 };
 
 // The norm of a function of the nodes.
-double norm_of(const Chain &X, const vec *values, int size) {
+double norm_of(const Net &X, int function, int size) {
   vec sum = 0.0;
-  double last = 0.0;
-  for (long k = 0; k < X.m; ++k) {
-    lane_mask there;
-    for (int l = 0; l < W; ++l) there[l] = l * X.m + k <= X.cells ? -1 : 0;
-    for (int i = 0; i < size; ++i) { const vec v = choose(there, values[k * size + i], vec(0.0)); sum += v * v; }
-  }
-  if (W * X.m == X.cells)
-    for (int i = 0; i < size; ++i) { const double v = get(values[X.m * size + i], W - 1); last += v * v; }
-  return std::sqrt(sum_of(sum) + last);
+  const auto add = [&](const Chain &Y) {
+    for (long k = 0; k <= Y.m; ++k)
+      for (int i = 0; i < size; ++i) {
+        const vec v = Y.F[function][k * size + i];
+        sum += choose(less(vec(0.5), Y.nodes[k]), v * v, vec(0.0));
+      }
+  };
+  for (long g = 0; g < X.n_rods; ++g) add(X.rods[g]);
+  for (long g = 0; g < X.n_links; ++g) add(X.links[g]);
+  return std::sqrt(sum_of(sum));
 }
 
 // Solves for the unknown from what it is; returns why it ended.
-template <class Cell> int newton(Chain &X, const Test &t, long &iterations) {
+template <class Cell, class Link> int newton(Net &X, const Test &t, long &iterations) {
   Watch watch;
-  if (t.positions >= 0) watch.positions = norm_of(X, X.F[t.positions], 3);
-  if (t.contracting) watch.last = Cell::norm(X);
-  bool solvable = linearise<Cell>(X);
+  if (t.positions >= 0) watch.positions = norm_of(X, t.positions, 3);
+  if (t.contracting) watch.last = norm_of_unknown<Cell, Link>(X);
+  bool solvable = linearise<Cell, Link>(X);
   int reason = watch(t, 0, 0.0, 0.0, X.residual);
   for (int it = 1;; ++it) {
     if (reason) return reason;
     if (it > t.max_it) return too_many;
     if (!solvable) return singular;
-    update<Cell>(X);
+    update<Cell, Link>(X);
     ++iterations;
     // After an update that may be the last one the residual by itself is a fraction of the work.
     if (t.kind == 2 || X.update <= 1e-7 * X.size || X.update <= 1e-12 * watch.positions) {
-      evaluate<Cell>(X, nullptr);
+      evaluate<Cell, Link>(X);
       reason = watch(t, it, X.size, X.update, X.residual);
-      if (!reason) solvable = linearise<Cell>(X);
+      if (!reason) solvable = linearise<Cell, Link>(X);
     } else {
       const double step = X.update, size = X.size;
-      solvable = linearise<Cell>(X);
+      solvable = linearise<Cell, Link>(X);
       reason = watch(t, it, size, step, X.residual);
     }
   }
 }
 
-// Steps: see source.py for what a `Step` does. Returns why the last one ended.
-template <class Step> int advance(Chain &X, const Test &t, long steps, double begin, double dt, double *clock,
+// A function for every group; of which there may be one for chains and one for links.
+template <class F, class G> void each(Net &X, F f, G of_links) {
+  for (long g = 0; g < X.n_rods; ++g) f(X.rods[g]);
+  for (long g = 0; g < X.n_links; ++g) of_links(X.links[g]);
+}
+template <class F> void each(Net &X, F f) { each(X, f, f); }
+
+// Steps: see steps.py for what a `Step` does. Returns why the last one ended.
+template <class Step> int advance(Net &X, const Test &t, long steps, double begin, double dt, double *clock,
                                   double share, long *done, long *iterations) {
   for (*done = 0; *done < steps; ++*done) {
     if (clock) *clock = begin + *done * dt + share * dt;
@@ -122,6 +130,5 @@ void fdgeom_chain_out(const Copy *copies, int n) {
   }
 }
 int fdgeom_chain_width() { return W; }
-long fdgeom_chain_reduced() { return sizeof(Reduced); }
 
 }

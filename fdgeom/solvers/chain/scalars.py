@@ -18,6 +18,7 @@ _FUNCTIONS = {
     c.Atan: "atan", c.Erf: "erf", c.Abs: "fabs",
 }  # fmt: skip
 _COMPARISONS = {c.LT: "<", c.LE: "<=", c.GT: ">", c.GE: ">=", c.EQ: "==", c.NE: "!="}
+_NO_VALUES = (c.MultiIndex, c.Label)
 _SAME = (c.Variable, c.Conj, c.Real)
 
 
@@ -55,7 +56,7 @@ class Scalars:
                 continue
             missing = [] if self._is_leaf(e) else [
                 o for o in e.ufl_operands
-                if not isinstance(o, c.MultiIndex) and o not in self._found
+                if not isinstance(o, _NO_VALUES) and o not in self._found
             ]  # fmt: skip
             if missing:
                 stack.extend(missing)
@@ -105,6 +106,8 @@ class Scalars:
             return np.frompyfunc(g.power, 2, 1)(*self._aligned(e, values))
         if type(e) in _FUNCTIONS:
             return np.frompyfunc(lambda a: g.function(_FUNCTIONS[type(e)], a), 1, 1)(values[0])
+        if isinstance(e, c.Atan2):
+            return np.frompyfunc(g.atan2, 2, 1)(*self._aligned(e, values))
         if isinstance(e, _SAME):
             return values[0]
         if isinstance(e, c.Indexed):
@@ -138,13 +141,15 @@ class Scalars:
 
     @staticmethod
     def _aligned(e, values):
-        """Scalars with free indices, each with an axis for every free index of the whole."""
-        free = e.ufl_free_indices
+        """Operands, each with all axes of the whole and one for every free index of it."""
+        free, rank = e.ufl_free_indices, len(e.ufl_shape)
         for operand, value in zip(e.ufl_operands, values, strict=True):
             mine = getattr(operand, "ufl_free_indices", ())
-            shape = [1] * len(free)
+            own = value.ndim - len(mine)
+            shape = list(value.shape[:own]) or [1] * rank
+            shape += [1] * len(free)
             for k, index in enumerate(mine):
-                shape[free.index(index)] = value.shape[k]
+                shape[rank + free.index(index)] = value.shape[own + k]
             yield np.reshape(value, shape)
 
     @staticmethod

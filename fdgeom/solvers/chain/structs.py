@@ -5,22 +5,52 @@ from __future__ import annotations
 from ctypes import Structure, c_double, c_int, c_long, c_void_p
 
 
+class Reduced(Structure):
+    _fields_ = [
+        ("n", c_long),
+        ("band", c_long),
+        ("length", c_long),
+        ("M", c_void_p),
+        ("L", c_void_p),
+        ("r", c_void_p),
+        ("inverse", c_void_p),
+        ("square", c_void_p),
+        ("pivot", c_void_p),
+        ("held", c_void_p),
+    ]
+
+
 class Chain(Structure):
+    """A group of pieces."""
+
     _fields_ = [
         ("F", c_void_p),
         ("C", c_void_p),
         ("m", c_long),
-        ("cells", c_long),
         ("count", c_void_p),
         ("whole", c_long),
         ("free", c_void_p),
         ("special", c_void_p),
+        ("once", c_void_p),
+        ("nodes", c_void_p),
+        ("there", c_void_p),
+        ("left", c_void_p),
+        ("right", c_void_p),
         ("X", c_void_p),
         ("factors", c_void_p),
-        ("reduced", c_void_p),
         ("rhs", c_void_p),
         ("given", c_void_p),
         ("saved", c_void_p),
+    ]
+
+
+class Net(Structure):
+    _fields_ = [
+        ("rods", c_void_p),
+        ("n_rods", c_long),
+        ("links", c_void_p),
+        ("n_links", c_long),
+        ("between", Reduced),
         ("residual", c_double),
         ("update", c_double),
         ("size", c_double),

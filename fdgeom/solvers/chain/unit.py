@@ -8,17 +8,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace
 from pyop2 import compilation
+from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import is_affine
-from fdgeom.solvers.chain.cells import cell_equations, part_of
-from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
-from fdgeom.solvers.chain.source import Loads, Map, Step, cell_class, given_from, program
-from fdgeom.solvers.chain.structs import Chain, Test
-from fdgeom.solvers.compiled.layout import chain_order
+from fdgeom.solvers.chain.between import Between
+from fdgeom.solvers.chain.cells import CellEquations, Component, cell_equations, part_of
+from fdgeom.solvers.chain.layout import Copies, PieceLayout, address, aligned, topology_of
+from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
+from fdgeom.solvers.chain.steps import Map, Step
+from fdgeom.solvers.chain.structs import Chain, Net, Test
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiled.tables import Tables
-from fdgeom.solvers.derived import derived_of
+from fdgeom.solvers.data import Field
+from fdgeom.solvers.derived import derived_of, is_private
 from fdgeom.solvers.essential import GivenValues
 
 # A NaN must stay one in spite of the other liberties that fast arithmetic takes.
@@ -89,27 +92,28 @@ class ChainUnit:
         self.tables = Tables(mesh)
         self.length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
         self.affine = is_affine(residual, unknown)
-        equations = cell_equations(residual, unknown)
-        self.parts, self.size = equations.parts, equations.size
-        if self.size > _LARGEST:
+        kinds = self._equations(residual)
+        self.parts, self.size = kinds[0].parts, kinds[0].size
+        if max(kind.size for kind in kinds) > _LARGEST:
             raise CannotCompile(f"{self.size} unknowns at a node, more than {_LARGEST}")
         self.tables.field(mesh.coordinates)
         loads = Loads(self.tables, self.length)
         self.tables.field(self.length)
         for part in self.parts:
             self.tables.field(part.function)
-        cell = cell_class(equations, loads)
+        names = ("Cell", "Link")
+        cells = [cell_class(k, loads, n, following) for k, n in zip(kinds, names, strict=False)]
+        cells += [NO_LINK] * (2 - len(kinds))
         texts = [Map(assignments).text(f"map{k}", loads) for k, assignments in enumerate(maps)]
-        follow = "" if following is None else given_from(following, loads)
+        texts += [step.text()] if step else []
         written = [f for assignments in maps for f in assignments]
-        library = self._library = load(
-            program(self.size, cell, texts, step.text(follow) if step else ""), self.comm
-        )
+        library = self._library = load(program(self.size, cells, texts), self.comm)
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)
         self._essential = list(essential)
-        self._context = self._make_context(factors)
-        self._pointer = ctypes.byref(self._context)
+        self._components = [kinds[0].components, kinds[-1].components]
+        self._net = self._make_net(factors)
+        self._pointer = ctypes.byref(self._net)
         self._iterations = ctypes.c_long(0)
         self._derived = list({
             id(d): d for d in map(derived_of, self.tables.functions) if d is not None
@@ -120,54 +124,123 @@ class ChainUnit:
         quiet = {f for f in read if (d := derived_of(f)) is not None and d.private}
         quiet.add(mesh.coordinates)
         quiet -= set(written)
-        self._loud = [f for f in read if f not in quiet]
-        self._incoming = self.layout.copies(self._loud)
+        self._incoming = self.layout.copies([f for f in read if f not in quiet])
         self._quiet = [f for f in read if f in quiet]
         self._quiet_copies = self.layout.copies(self._quiet)
-        self._written = [f for f in dict.fromkeys((*written, *own)) if f not in private]
-        self._outgoing = self.layout.copies(self._written)
-        self._written_fields = [self.layout.fields[self.tables.field(f)] for f in self._written]
-        self._unknown_copies = self.layout.copies([p.function for p in self.parts])
-        self._unknown_fields = [
-            self.layout.fields[self.tables.field(p.function)] for p in self.parts
-        ]
+        self._length_copies = self.layout.copies([self.length])
+        written = [f for f in dict.fromkeys((*written, *own)) if f not in private]
+        self._outgoing = self.layout.copies(written, out=True)
+        self._written_fields = [self.layout.fields[self.tables.field(f)] for f in written]
+        self._unknown_in, self._unknown_out = (
+            self.layout.copies(own, out) for out in (False, True)
+        )
+        self._unknown_fields = [self.layout.fields[self.tables.field(f)] for f in own]
         self._versions: list[int] | None = None
 
-    def _make_context(self, factors: bool) -> Chain:
-        layout, n, lanes = self.layout, self.size, self.lanes
+    def _equations(self, residual: Form) -> list[CellEquations]:
+        """Those of a cell of the chains, and of a link where there are links."""
+        topology = topology_of(self.tables)
+        if not len(topology.links):
+            return [cell_equations(residual, self.unknown)]
+        fields = [
+            f for f in extract_coefficients(residual)
+            if is_private(f) and derived_of(f) is None and len(f.function_space()) == 1
+            and self.tables.arity(f) == 1
+        ]  # fmt: skip
+        found = []
+        for cells in (np.concatenate(topology.chains), topology.links):
+            fixed = {}
+            for f in fields:
+                numbers = f.function_space().cell_node_map().values[cells, 0]
+                values = f.dat.data_ro.reshape(-1, f.function_space().block_size)[numbers]
+                for k in range(values.shape[1]):
+                    if values[0, k] in (0.0, 1.0) and np.all(values[:, k] == values[0, k]):
+                        fixed[f, k] = float(values[0, k])
+            # Links know the pose of a node as the chains do, for the updates.
+            also = found[0].components if found else ()
+            found.append(cell_equations(residual, self.unknown, fixed, also))
+        if any(not part.nodal for part in found[0].parts):
+            raise CannotCompile("links between chains that have unknowns in their cells")
+        return found
+
+    def _make_net(self, factors: bool) -> Net:
+        layout, lanes = self.layout, self.lanes
         given: dict[Function, np.ndarray] = {}
         split = pieces(self.unknown)
         for e in self._essential:
             function = split[e.part]
             known = given.get(function, np.array([], dtype=int))
             given[function] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
-        self._free, self._special = layout.masks(self.parts, given)
-        self.given = aligned(self._free.shape)
-        rows = layout.m + 1
-        self._memory = aligned((rows, n * (2 * n + 1), lanes))
-        self._factors = aligned((rows, 3 * n * n, lanes)) if factors else None
-        self._reduced = aligned((self._library.fdgeom_chain_reduced() // 8 + 1,))
-        self.rhs, self._saved = aligned((rows, n, lanes)), aligned((rows, n, lanes))
-        self._pointers = (ctypes.c_void_p * len(layout.arrays))(
-            *(a.ctypes.data for a in layout.arrays)
-        )
+        between = Between(layout, tuple(self._components), given, self._mesh.coordinates)
+        self._reduced, self._kept = between.struct(lanes)
         constants = [c.dat._data.ctypes.data for c in self.tables.constants]
         self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
+        self.masks: list[np.ndarray] = []
+        self.given: list[np.ndarray] = []
+        self.rhs: list[np.ndarray] = []
+        made: tuple[list, list] = ([], [])
+        for g in range(len(layout.groups)):
+            made[layout.groups[g].is_link].append(self._chain(g, between, given, factors))
+        self._groups = [(Chain * max(len(found), 1))(*found) for found in made]
+        rods, links = (ctypes.cast(found, ctypes.c_void_p) for found in self._groups)
+        return Net(rods, len(made[0]), links, len(made[1]), self._reduced)
+
+    def _chain(self, g: int, between: Between, given: dict, factors: bool) -> Chain:
+        """The data of a group."""
+        layout, lanes, group = self.layout, self.lanes, self.layout.groups[g]
+        components = self._components[group.is_link]
+        n, rows = len(components), group.m + 1
+        free, once = aligned((rows, n, lanes)), aligned((rows, n, lanes))
+        free[...] = 1.0
+        for i, c in enumerate(components):
+            places = layout.places(c.function, g)
+            shared = not group.is_link or c in self._components[0]
+            once[: len(places), i] = layout.own(c.function, g, of_links=not shared)
+            held = np.isin(places * c.block + c.component, given.get(c.function, []))
+            free[: len(places), i] = ~held
+        special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
+        nodes = aligned((rows, lanes))
+        nodes[...] = layout.own(self._mesh.coordinates, g)
+        there = group.there.astype(np.uint8)
+        values, rhs, saved = (aligned((rows, n, lanes)) for _ in range(3))
+        memory = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
+        kept = aligned((rows, 3 * n * n, lanes)) if factors and not group.is_link else None
+        arrays = layout.arrays[g]
+        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        left, right = (np.ascontiguousarray(side[g]) for side in (between.left, between.right))
+        self.given.append(values)
+        self.rhs.append(rhs)
+        self._kept += [
+            free,
+            once,
+            special,
+            nodes,
+            there,
+            saved,
+            memory,
+            kept,
+            pointers,
+            left,
+            right,
+        ]
         return Chain(
-            F=ctypes.cast(self._pointers, ctypes.c_void_p),
+            F=ctypes.cast(pointers, ctypes.c_void_p),
             C=ctypes.cast(self._constants, ctypes.c_void_p),
-            m=layout.m,
-            cells=layout.cells,
-            count=address(layout.count),
-            whole=int(layout.count.min()),
-            free=address(self._free),
-            special=address(self._special),
-            X=address(self._memory),
-            factors=address(self._factors),
-            reduced=address(self._reduced),
-            rhs=address(self.rhs),
-            given=address(self.given),
-            saved=address(self._saved),
+            m=group.m,
+            count=address(group.count),
+            whole=int(group.count.min()),
+            free=address(free),
+            special=address(special),
+            once=address(once),
+            nodes=address(nodes),
+            there=address(there),
+            left=address(left),
+            right=address(right),
+            X=address(memory),
+            factors=address(kept),
+            rhs=address(rhs),
+            given=address(values),
+            saved=address(saved),
         )
 
     # --- data --------------------------------------------------------------------------------------
@@ -178,34 +251,39 @@ class ChainUnit:
         versions = [f.dat.dat_version for f in self._quiet]
         if versions != self._versions:
             self._measure()
-            self._library.fdgeom_chain_in(self._quiet_copies, len(self._quiet))
+            self._take(self._quiet_copies)
             self._versions = versions
-        self._library.fdgeom_chain_in(self._incoming, len(self._loud))
+        self._take(self._incoming)
 
     def end(self) -> None:
         """Give what steps have written to Firedrake."""
-        self._library.fdgeom_chain_out(self._outgoing, len(self._written))
-        for field in self._written_fields:
+        self._give(self._outgoing, self._written_fields)
+
+    def _take(self, copies: Copies) -> None:
+        self._library.fdgeom_chain_in(copies.made, copies.number)
+
+    def _give(self, copies: Copies, fields: Sequence[Field]) -> None:
+        self._library.fdgeom_chain_out(copies.made, copies.number)
+        for field in fields:
             field.written()
 
     def hold(self) -> bool:
         """Take up the given values of the unknown; whether they stay what they are in a step."""
         constant, split = True, pieces(self.unknown)
+        given = {}
         for e in self._essential:
-            part = next(p for p in self.parts if p.function is split[e.part])
-            first = sum(p.size for p in self.parts[: self.parts.index(part)])
-            there = self.layout.places(part.function)
-            values = np.zeros(split[e.part].dat.data_ro.shape)
-            values.reshape(-1)[e.dofs] = e.values()
+            function = split[e.part]
+            values = given.setdefault(function, np.zeros(function.dat.data_ro.size))
+            values[e.dofs] = e.values()
             # A mean of old and new values moves with them.
-            constant = constant and (isinstance(e, GivenValues) or not values.any())
-            rows = self.given[: len(there), first : first + part.size].transpose(0, 2, 1)
-            mine = np.zeros_like(values)
-            mine.reshape(-1)[e.dofs] = 1.0
-            shape = (*there.shape, part.size)
-            given = mine.reshape(-1, part.size)[there].reshape(shape) > 0
-            taken = values.reshape(-1, part.size)[there].reshape(shape)
-            rows[given & (there >= 0)[..., None]] = taken[given & (there >= 0)[..., None]]
+            constant = constant and (isinstance(e, GivenValues) or not values[e.dofs].any())
+        for g, group in enumerate(self.layout.groups):
+            for i, c in enumerate(self._components[group.is_link]):
+                if c.function in given:
+                    places = self.layout.places(c.function, g)
+                    self.given[g][: len(places), i] = given[c.function][
+                        places * c.block + c.component
+                    ]
         return constant
 
     def _measure(self) -> None:
@@ -214,44 +292,38 @@ class ChainUnit:
         ends = coordinates.dat.data_ro.reshape(-1)[coordinates.cell_node_map().values]
         cells = self.length.function_space().cell_node_map().values[:, 0]
         self.length.dat.data_wo[cells] = np.abs(ends[:, 1] - ends[:, 0])
-        # Beyond the ends too, so that no division there makes a slow number.
-        self.layout.array(self.length)[...] = 1.0
-        self._library.fdgeom_chain_in(self.layout.copies([self.length]), 1)
+        self._take(self._length_copies)
 
     def take_unknown(self) -> None:
         """The unknown's values from Firedrake."""
-        self.clear_unknown()
-        self._library.fdgeom_chain_in(self._unknown_copies, len(self.parts))
-
-    def clear_unknown(self) -> None:
-        """Zeros: beyond the ends of the chain they stay."""
-        for part in self.parts:
-            self.layout.array(part.function)[...] = 0.0
+        self._take(self._unknown_in)
 
     def give_unknown(self) -> None:
         """The unknown's values to Firedrake."""
-        self._library.fdgeom_chain_out(self._unknown_copies, len(self.parts))
-        for field in self._unknown_fields:
-            field.written()
+        self._give(self._unknown_out, self._unknown_fields)
 
     # --- Newton's iteration, piece by piece ----------------------------------------------------------
     def linearise(self) -> bool:
         """Residual, tangent and its factors; False if it is singular or not finite."""
         return bool(self._library.fdgeom_chain_linearise(self._pointer))
 
-    def evaluate(self, keep: bool = False) -> float:
-        """Norm of the residual; ``keep``: and the residual in :attr:`rhs`."""
-        self._library.fdgeom_chain_evaluate(self._pointer, int(keep))
-        return self._context.residual
+    def evaluate(self) -> float:
+        """Norm of the residual."""
+        self._library.fdgeom_chain_evaluate(self._pointer)
+        return self._net.residual
 
     def update(self) -> tuple[float, float]:
         """Newton's update after :meth:`linearise`; the norms of the update and of the unknown."""
         self._library.fdgeom_chain_update(self._pointer)
-        return self._context.update, self._context.size
+        return self._net.update, self._net.size
 
     def apply(self) -> None:
         """rhs := (tangent)⁻¹ rhs."""
         self._library.fdgeom_chain_apply(self._pointer)
+
+    def components(self, group: int) -> Sequence[Component]:
+        """What is unknown in a block of a group."""
+        return self._components[self.layout.groups[group].is_link]
 
     def number(self, function: Function) -> int:
         """The number of a function in the compiled code."""
@@ -260,7 +332,7 @@ class ChainUnit:
     @property
     def residual_norm(self) -> float:
         """Of the last evaluation."""
-        return self._context.residual
+        return self._net.residual
 
     def newton(self, test: Test) -> tuple[int, int]:
         """Newton's iteration: the code of the reason, and the number of iterations."""
@@ -308,8 +380,7 @@ def check_chain(unknown: Function) -> None:
     tables = Tables(mesh)
     for piece in pieces(unknown):
         tables.field(part_of(piece).function)
-    if chain_order(tables) is None:
-        raise CannotCompile("the cells of the mesh are no single open chain")
+    topology_of(tables)
 
 
 def load(code: str, comm):
@@ -330,8 +401,8 @@ def load(code: str, comm):
     pointer, number = ctypes.c_void_p, ctypes.c_int
     for name, result, arguments in (
         ("in", None, [pointer, number]), ("out", None, [pointer, number]),
-        ("width", number, []), ("reduced", ctypes.c_long, []), ("linearise", number, [pointer]),
-        ("evaluate", None, [pointer, number]), ("update", None, [pointer]),
+        ("width", number, []), ("linearise", number, [pointer]),
+        ("evaluate", None, [pointer]), ("update", None, [pointer]),
         ("apply", None, [pointer]), ("newton", number, [pointer, pointer, pointer]),
     ):  # fmt: skip
         function = getattr(library, f"fdgeom_chain_{name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from petsc4py import PETSc
 
 from fdgeom.solvers.chain.unit import ChainUnit
@@ -23,42 +24,46 @@ class Vectors:
         for piece in pieces(unit.unknown):
             starts[piece] = start
             start += piece.dat.data_ro.size
-        self._blocks, first = [], 0
-        for part in unit.parts:
-            there = layout.places(part.function)
-            valid = there >= 0
-            self._blocks.append((
-                layout.array(part.function), valid, there[valid], starts[part.function],
-                part.size, first, len(there),
-            ))  # fmt: skip
-            first += part.size
+        self._values, self._sides = [], []
+        for g, group in enumerate(layout.groups):
+            for part in unit.parts:
+                place = layout.places(part.function, g)
+                there = np.broadcast_to(group.there, place.shape)
+                there = there & ~group.beyond if len(place) == group.m else there
+                at = starts[part.function] + place[:, None] * part.size
+                at = at + np.arange(part.size)[None, :, None]
+                self._values.append(
+                    (layout.array(part.function, g), at, there[:, None] & (at >= 0))
+                )
+            for i, c in enumerate(unit.components(g)):
+                place = layout.places(c.function, g)
+                there = np.broadcast_to(group.there, place.shape)
+                there = there & ~group.beyond if len(place) == group.m else there
+                at = starts[c.function] + place * c.block + c.component
+                self._sides.append((unit.rhs[g], i, at, there))
 
     def put(self, x: PETSc.Vec) -> None:
         """Values of the unknown from a vector."""
         values = x.getArray(readonly=True)
-        self._unit.clear_unknown()
-        for array, valid, there, start, size, *_ in self._blocks:
-            block = values[start : start + (there.max() + 1) * size].reshape(-1, size)
-            array.transpose(0, 2, 1)[valid] = block[there]
+        for array, at, _ in self._values:
+            array[...] = values[at]
 
     def get(self, x: PETSc.Vec) -> None:
         """Values of the unknown to a vector."""
         values = x.getArray()
-        for array, valid, there, start, size, *_ in self._blocks:
-            block = values[start : start + (there.max() + 1) * size].reshape(-1, size)
-            block[there] = array.transpose(0, 2, 1)[valid]
+        for array, at, there in self._values:
+            values[at[there]] = array[there]
 
     def put_right_hand_side(self, b: PETSc.Vec) -> None:
         """A right-hand side from a vector."""
-        values, rhs = b.getArray(readonly=True), self._unit.rhs
-        rhs[...] = 0.0
-        for _, valid, there, start, size, first, rows in self._blocks:
-            block = values[start : start + (there.max() + 1) * size].reshape(-1, size)
-            rhs[:rows, first : first + size].transpose(0, 2, 1)[valid] = block[there]
+        values = b.getArray(readonly=True)
+        for rhs, i, at, there in self._sides:
+            rhs[len(at) :, i] = 0.0
+            rhs[: len(at), i] = np.where(there, values[at], 0.0)
 
-    def get_solution(self, x: PETSc.Vec) -> None:
-        """A solution to a vector."""
-        values, rhs = x.getArray(), self._unit.rhs
-        for _, valid, there, start, size, first, rows in self._blocks:
-            block = values[start : start + (there.max() + 1) * size].reshape(-1, size)
-            block[there] = rhs[:rows, first : first + size].transpose(0, 2, 1)[valid]
+    def get_solution(self, x: PETSc.Vec, b: PETSc.Vec) -> None:
+        """A solution to a vector; what no equation knows is as on the right-hand side."""
+        b.copy(x)
+        values = x.getArray()
+        for rhs, i, at, there in self._sides:
+            values[at[there]] = rhs[: len(at), i][there]

@@ -117,9 +117,7 @@ class GeneralizedAlpha(MotionStepper):
         return [(self._solve, 1.0)]
 
     def uncompilable(self):
-        if self._halvings:
-            return "a step that fails is to be cut in halves"
-        return self.system.unchained() if self.system.is_chain else None
+        return "a step that fails is to be cut in halves" if self._halvings else None
 
     def chained(self):
         return 1.0 if self.system.is_chain else None

@@ -130,9 +130,6 @@ class EnergyMomentum(Stepper):
         given = held.assignments(self.system.time + 0.5 * dt) if self._moves else None
         return None if given is None else Following(held.increment, given)
 
-    def uncompilable(self):
-        return self.system.unchained()
-
     def chained(self):
         return 0.5
 

@@ -194,12 +194,6 @@ class Motion(System):
     #: Whether steps of a chain of nodes are compiled unless somebody says otherwise.
     is_chain = False
 
-    def unchained(self) -> str | None:
-        """Why steps cannot be compiled as those of a chain, where that is known; None if they can."""
-        if self.constraint is not None:
-            return "joints are solved for by PETSc"
-        return None
-
     @property
     def joins_multiplier(self) -> bool:
         """Whether increment and multiplier are best one vector at each node of an unknown."""

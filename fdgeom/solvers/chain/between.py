@@ -1,0 +1,124 @@
+"""What is solved for between the pieces of chains: its order, and what the lanes know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.solvers.chain.cells import Component
+from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
+from fdgeom.solvers.chain.structs import Reduced
+from fdgeom.solvers.chain.topology import narrow_order
+
+Unknowns = Sequence[Component]
+Given = dict[Function, np.ndarray]
+
+
+class Between:
+    """The unknowns at the ends of pieces and in links.
+
+    Parameters
+    ----------
+    layout : PieceLayout
+        The pieces.
+    unknowns : pair of sequences of Component
+        Those of a cell of the chains, and of a link.
+    given : dict
+        For parts of the unknown the scalar degrees of freedom that are given.
+    nodes : Function
+        Some function of the nodes.
+
+    Attributes
+    ----------
+    size, band : int
+        How many there are, and how far they couple.
+    left, right : list of numpy.ndarray of int, (unknowns, lanes)
+        For each group the numbers of those at the two ends; -1 where there is none.
+    """
+
+    def __init__(
+        self,
+        layout: PieceLayout,
+        unknowns: tuple[Unknowns, Unknowns],
+        given: Given,
+        nodes: Function,
+    ) -> None:
+        self._layout, self._given = layout, given
+        rank = self._rank(nodes)
+        found, where = [], []
+        for g, group in enumerate(layout.groups):
+            ends = layout.ends(nodes, g)
+            for i, c in enumerate(unknowns[group.is_link]):
+                numbers = layout.ends(c.function, g)
+                for side in range(2):
+                    # A value of a cell goes with the node on its left.
+                    keys = c.number * (layout.largest + 1) + numbers[side]
+                    keys = np.where(self._there(c, numbers[side], unknowns[0]), keys, -1)
+                    where.append((g, side, i, keys))
+                    used = group.there & (keys >= 0)
+                    held = self._held(c, numbers[side])
+                    found.append(np.array([keys, rank[ends[side]], held])[:, used])
+        table = np.hstack(found)
+        keys, first = np.unique(table[0], return_index=True)
+        order = np.lexsort((keys // (layout.largest + 1), table[1, first]))
+        number = np.empty(len(keys), dtype=np.int32)
+        number[order] = np.arange(len(keys))
+        self.size = len(keys)
+        self.held = np.ascontiguousarray(table[2, first][order].astype(np.uint8))
+        sides = [
+            [
+                np.full((len(unknowns[g.is_link]), layout.lanes), -1, dtype=np.int32)
+                for g in layout.groups
+            ]
+            for _ in range(2)
+        ]
+        for g, side, i, wanted in where:
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            sides[side][g][i] = np.where(wanted >= 0, number[at], -1)
+        self.left, self.right = sides
+        self.band = max(map(self._reach, self.left, self.right))
+
+    def _rank(self, nodes: Function) -> np.ndarray:
+        """The place of each node in a narrow order."""
+        layout = self._layout
+        pairs = [
+            np.array(layout.ends(nodes, g))[:, group.there] for g, group in enumerate(layout.groups)
+        ]
+        known, pairs = np.unique(np.hstack(pairs), return_inverse=True)
+        rank = np.zeros(layout.largest + 1, dtype=int)
+        order = narrow_order(pairs.reshape(2, -1).T)
+        rank[known[order]] = np.arange(len(order))
+        return rank
+
+    def _held(self, c: Component, numbers: np.ndarray) -> np.ndarray:
+        return np.isin(numbers * c.block + c.component, self._given.get(c.function, []))
+
+    def _there(self, c: Component, numbers: np.ndarray, of_chains: Unknowns) -> np.ndarray:
+        """Whether there is an unknown: multipliers that belong to no condition are none."""
+        there = numbers >= 0
+        return there if c in of_chains else there & ~self._held(c, numbers)
+
+    @staticmethod
+    def _reach(left: np.ndarray, right: np.ndarray) -> int:
+        both = np.vstack([left, right])
+        largest = both.max(axis=0)
+        least = np.where(both >= 0, both, largest).min(axis=0)
+        return int((largest - least).max())
+
+    def struct(self, lanes: int) -> tuple[Reduced, list[np.ndarray]]:
+        """Memory for the solve."""
+        window, below = -(-2 * self.band // lanes), -(-self.band // lanes)
+        length = -(-(self.band + 2 * lanes + 2) // lanes) * lanes + (window + 1) * lanes
+        n = self.size
+        memory = [
+            aligned((n * length + 2 * (window + 2) * lanes,)),
+            aligned((n * below * lanes + lanes,)),
+            aligned((n + (window + 3) * lanes,)),
+            aligned((n,)),
+            aligned((n,)),
+            np.zeros(n, dtype=np.int32),
+            self.held,
+        ]
+        return Reduced(n, self.band, length, *map(address, memory)), memory

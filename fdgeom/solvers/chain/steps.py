@@ -1,0 +1,155 @@
+"""The C++ text of whole steps: pointwise assignments, and the order of what a step does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import ufl
+from firedrake import Constant, Function
+from ufl.algorithms import expand_derivatives
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.chain.cells import part_of
+from fdgeom.solvers.chain.emission import statements
+from fdgeom.solvers.chain.graph import Graph
+from fdgeom.solvers.chain.scalars import Scalars
+from fdgeom.solvers.chain.source import Loads
+from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.refused import CannotCompile
+
+
+@dataclass(frozen=True)
+class Map:
+    """Pointwise assignments: functions of nodes, or of cells, from others of the same kind."""
+
+    assignments: Mapping[Function, Expr]
+
+    def text(self, name: str, loads: Loads) -> str:
+        """The C++ function."""
+        graph = Graph()
+        targets = [part_of(f) for f in self.assignments]
+        kinds = {t.nodal for t in targets}
+        if len(kinds) != 1:
+            raise CannotCompile("an update of functions of nodes and of cells at once")
+        (nodal,) = kinds
+
+        def terminal(e, derivatives: int) -> np.ndarray:
+            if derivatives:
+                raise CannotCompile("derivatives in space in an update")
+            if isinstance(e, Constant):
+                keys = [("constant", e, k) for k in range(int(np.prod(e.ufl_shape, dtype=int)))]
+            elif isinstance(e, Function):
+                parts = [part_of(p) for p in pieces(e)]
+                if any(p.nodal != nodal for p in parts):
+                    raise CannotCompile(
+                        f"{e.name()} has other nodes than {targets[0].function.name()}"
+                    )
+                keys = [("value", p.function, "C", k) for p in parts for k in range(p.size)]
+            else:
+                raise CannotCompile(f"{type(e).__name__} in an update")
+            made = np.empty(len(keys), dtype=object)
+            made[:] = [graph.input(key) for key in keys]
+            return made.reshape(e.ufl_shape)
+
+        scalars, outputs = Scalars(graph, terminal), []
+        for part, expression in zip(targets, self.assignments.values(), strict=True):
+            lowered = expand_derivatives(ufl.as_ufl(expression))
+            for k, node in enumerate(scalars(lowered).reshape(-1)):
+                outputs.append((loads(("value", part.function, "C", k)), node))
+        # All are read before any is written.
+        lines = statements(
+            graph, [(f"vec o{k}", node) for k, (_, node) in enumerate(outputs)], loads
+        )
+        lines += [f"{target} = o{k}.v;" for k, (target, _) in enumerate(outputs)]
+        body = "\n    ".join(lines)
+        return f"""
+static void {name}(const Chain &X) {{
+  for (long k = 0; k < X.m + {int(nodal)}; ++k) {{
+    {body}
+  }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step: maps before the solve, by their numbers, the solve, maps after it.
+
+    Attributes
+    ----------
+    given : sequence of int
+        Maps that evaluate the given degrees of freedom; they come first.
+    before, after : sequence of int
+        Maps.
+    attempt : {"", "smaller", "contracting"}
+        How two guesses are tried, as `Solve` says.
+    other : int or None
+        A map that makes the other guess.
+    """
+
+    given: Sequence[int]
+    before: Sequence[int]
+    after: Sequence[int]
+    attempt: str = ""
+    other: int | None = None
+
+    def text(self) -> str:
+        """The C++ class."""
+        given, before, after = (
+            " ".join(f"each(X, map{k});" for k in group)
+            for group in (self.given, self.before, self.after)
+        )
+        follow = "each(X, Cell::follow, Link::follow);" if self.given else ""
+        other = "" if self.other is None else f"restore(X); each(X, map{self.other}); hold(X);"
+        return f"""
+struct Step {{
+  static void hold(Net &X) {{ each(X, Cell::hold, Link::hold); }}
+  static void save(Net &X) {{ each(X, Cell::save, Link::save); }}
+  static void restore(Net &X) {{ each(X, Cell::restore, Link::restore); }}
+  static void other(Net &X) {{ {other} }}
+  static int solve(Net &X, const Test &t, long &iterations) {{
+    {_ATTEMPTS[self.attempt]}
+  }}
+  static int take(Net &X, const Test &t, long &iterations) {{
+    {given} {follow}
+    {before} hold(X);
+    save(X);
+    const int reason = solve(X, t, iterations);
+    if (reason != converged) {{ restore(X); return reason; }}
+    {after}
+    return reason;
+  }}
+}};
+extern "C" int fdgeom_chain_advance(Net *X, const Test *t, long steps, double begin, double dt,
+                                    double *clock, double share, long *done, long *iterations) {{
+  return advance<Step>(*X, *t, steps, begin, dt, clock, share, done, iterations);
+}}
+"""
+
+
+# Which guesses are tried, until one leads to a solution.
+_ATTEMPTS = {
+    "": "return newton<Cell, Link>(X, t, iterations);",
+    "smaller": """
+    evaluate<Cell, Link>(X);
+    const double first = X.residual;
+    other(X);
+    evaluate<Cell, Link>(X);
+    const bool is_smaller = X.residual <= first;
+    if (!is_smaller) restore(X);
+    const int reason = newton<Cell, Link>(X, t, iterations);
+    if (reason == converged) return reason;
+    if (is_smaller) restore(X); else other(X);
+    return newton<Cell, Link>(X, t, iterations) == converged ? converged : reason;""",
+    "contracting": """
+    Test whole = t, guarded = t;
+    whole.contracting = 0; guarded.contracting = 1;
+    const int reason = newton<Cell, Link>(X, guarded, iterations);
+    if (reason == converged) return reason;
+    other(X);
+    if (newton<Cell, Link>(X, whole, iterations) == converged) return converged;
+    restore(X);
+    return newton<Cell, Link>(X, whole, iterations) == converged ? converged : reason;""",
+}

@@ -1,0 +1,163 @@
+"""Compiled steps of joined beams are those through PETSc SNES, and keep what they should."""
+
+import numpy as np
+import pytest
+from firedrake import IntervalMesh, as_vector, cos, sin
+from verification.beams import along
+
+import fdgeom as fg
+from fdgeom.lie import arrays
+
+STIFFNESS = np.diag([1.0, 1.2, 0.8, 1e3, 1e3, 1e3])
+INERTIA = np.diag([1e-3, 8e-4, 1.2e-3, 1.0, 1.0, 1.0])
+DT, STEPS = 2e-3, 50
+
+
+def bar(start, stop, cells, **options):
+    """A straight beam between two points."""
+    start, stop = np.array(start, dtype=float), np.array(stop, dtype=float)
+    length = np.linalg.norm(stop - start)
+    beam = fg.Beam(
+        IntervalMesh(cells, length),
+        fg.Section(STIFFNESS, INERTIA),
+        strain_measure="directors",
+        **options,
+    )
+    first = (stop - start) / length
+    second = np.cross([0.1, 0.2, 1.0], first)
+    second /= np.linalg.norm(second)
+    frame = np.column_stack([first, second, np.cross(first, second)])
+    beam.reconstruct(position=start, orientation=arrays.quaternion.from_matrix(frame))
+    return beam
+
+
+GRAVITY = fg.Gravity((0.0, 0.3, -9.81))
+
+
+def double_pendulum():
+    upper, lower = bar((0, 0, 0), (1, 0, 0), 3), bar((1, 0, 0), (2.3, 0, 0), 5)
+    joints = [fg.Spherical(fg.ground, upper.left), fg.Spherical(upper.right, lower.left)]
+    return fg.Assembly([upper, lower], joints, loads=GRAVITY)
+
+
+def sprung():
+    """Joints of three kinds, one in the middle of a beam, springs and dampers, a body."""
+    upper, lower, arm = (
+        bar((0, 0, 0), (1, 0, 0), 4),
+        bar((1, 0, 0), (2, 0, 0), 9),
+        bar((0.5, 0, 0), (0.5, 1, 0.2), 2),
+    )
+    joints = [
+        fg.Revolute(fg.ground, upper.left, axis=(0, 1, 0), stiffness=0.3, damping=0.05, rest=0.2),
+        fg.Rigid(upper.right, lower.left),
+        fg.Spherical(arm.left, upper.at(0.5), stiffness=0.2, damping=0.01),
+    ]
+    body = fg.PointBody(lower.right, mass=0.3, inertia=(0.01, 0.02, 0.03), offset=(0, 0.05, 0))
+    return fg.Assembly([upper, lower, arm], joints, bodies=[body], loads=GRAVITY)
+
+
+def four_bar():
+    """A closed loop whose crank is turned."""
+    crank = fg.GivenPose(
+        position=lambda t: as_vector([0 * t, 0, 0]),
+        orientation=lambda t: as_vector([cos(2 * t**2), 0, 0, sin(2 * t**2)]),
+    )
+    arm = bar((0, 0, 0), (1, 0, 0), 4)
+    arm = fg.Beam(
+        IntervalMesh(4, 1.0), fg.Section(STIFFNESS, INERTIA), strain_measure="directors", left=crank
+    )
+    coupler, rocker = bar((1, 0, 0), (1, 2, 0), 7), bar((1, 2, 0), (-0.5, 1.5, 0), 6)
+    joints = [
+        fg.Spherical(arm.right, coupler.left),
+        fg.Revolute(coupler.right, rocker.left, axis=(0, 0, 1)),
+        fg.Spherical(rocker.right, fg.ground),
+    ]
+    return fg.Assembly([arm, coupler, rocker], joints)
+
+
+CORNERS = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0.4)]
+BARS = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)]
+
+
+def net(loads=GRAVITY):
+    """Eight bars welded to a pyramid, with a blow to one of them."""
+    beams = [bar(CORNERS[a], CORNERS[b], 6) for a, b in BARS]
+    places, joints = {}, []
+    for (a, b), beam in zip(BARS, beams, strict=True):
+        for corner, place in ((a, beam.left), (b, beam.right)):
+            if corner in places:
+                joints.append(fg.Rigid(places[corner], place))
+            places.setdefault(corner, place)
+    beams[0].velocity.dat.data_wo[1:-1, 4] = 0.5 * np.sin(np.arange(1, 6) * np.pi / 6)
+    return fg.Assembly(beams, joints, loads=loads)
+
+
+BOTH = (fg.EnergyMomentum, fg.GeneralizedAlpha)
+CASES = [
+    *((double_pendulum, method) for method in BOTH),
+    (sprung, fg.GeneralizedAlpha),
+    *((four_bar, method) for method in BOTH),
+    *((net, method) for method in BOTH),
+]
+
+
+def fields(assembly):
+    names = ("position", "orientation", "velocity")
+    return [np.concatenate([along(getattr(b, n)) for b in assembly.beams]) for n in names]
+
+
+@pytest.mark.parametrize(("make", "method"), CASES, ids=lambda value: value.__name__)
+def test_same_steps(make, method):
+    found, iterations = [], []
+    for compiled in (True, False):
+        assembly = make()
+        stepper = method(assembly, DT, compiled=compiled)
+        for steps in (1, 30, STEPS - 31):
+            stepper.advance(steps)
+        assert stepper.is_compiled is compiled
+        assert assembly.gap() < 1e-12
+        found.append(fields(assembly))
+        iterations.append(stepper.solver_stats()["newton_iterations"])
+        forces = np.concatenate([np.hstack(f) for f in assembly.joint_forces()])
+        found[-1].append(forces)
+    (x, q, v, f), (y, p, w, g) = found
+    # Both solve to round-off; velocities are differences by a step, forces of stiff ones by two.
+    np.testing.assert_allclose(x, y, atol=1e-13 * np.abs(y).max())
+    np.testing.assert_allclose(q, p, atol=1e-13)
+    np.testing.assert_allclose(v, w, atol=1e-8 * np.abs(w).max())
+    np.testing.assert_allclose(f, g, atol=1e-6 * np.abs(g).max())
+    assert abs(iterations[0] - iterations[1]) <= 0.1 * iterations[1]
+
+
+def test_a_net_keeps_energy_and_momenta():
+    stepper = fg.EnergyMomentum(net(()), DT, compiled=True)
+    motion = stepper.system
+    start = motion.energy(), motion.linear_momentum(), motion.angular_momentum()
+    stepper.advance(2000)
+    assert stepper.is_compiled
+    assert motion.energy() == pytest.approx(start[0], rel=1e-12)
+    now = motion.linear_momentum(), motion.angular_momentum()
+    for value, before in zip(now, start[1:], strict=True):
+        assert np.abs(value - before).max() < 1e-12 * np.linalg.norm(before)
+
+
+def test_beams_that_nothing_joins():
+    """More beams than lanes, of different lengths: each is a chain by itself."""
+    beams = [bar((0, k, 0), (1, k, 0.1 * k), 1 + k) for k in range(11)]
+    for k, beam in enumerate(beams):
+        beam.velocity.dat.data_wo[0, 4] = 0.1 + 0.05 * k
+    found = []
+    for compiled in (True, False):
+        start = [
+            (b.position.copy(True), b.orientation.copy(True), b.velocity.copy(True)) for b in beams
+        ]
+        assembly = fg.Assembly(beams)
+        stepper = fg.EnergyMomentum(assembly, DT, compiled=compiled)
+        stepper.advance(20)
+        assert stepper.is_compiled is compiled
+        found.append(fields(assembly))
+        for beam, (x, q, v) in zip(beams, start, strict=True):
+            beam.position.assign(x)
+            beam.orientation.assign(q)
+            beam.velocity.assign(v)
+    np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-13 * 10)
