@@ -1,10 +1,11 @@
-"""Implicit steps of a beam, compiled and through PETSc, beside the explicit scheme in scalar C.
+"""Implicit steps of beams, compiled and through PETSc, beside the explicit scheme in scalar C.
 
     python tests/benchmarks/implicit.py [--quick] [--json]
 
 Ratios of one run, on one core: a step of each method at 100 cells over a step of the explicit scheme
 by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
-PETSc over a compiled one. Times are those of the process, the least of several samples.
+PETSc over a compiled one, for one beam, a double pendulum and eight welded bars. Times are those of
+the process, the least of several samples.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from c_beam import CBeam, compile_program  # noqa: E402
 from firedrake import IntervalMesh, PETSc, SpatialCoordinate, as_vector, pi, sin  # noqa: E402
 
 import fdgeom as fg  # noqa: E402
+from fdgeom.lie import arrays  # noqa: E402
 
 STIFFNESS = np.diag([100.0, 100.0, 100.0, 1e5, 1e5, 1e5])
 INERTIA = np.diag([1e-2, 1e-2, 1e-2, 1.0, 1.0, 1.0])
@@ -46,6 +48,42 @@ def flying(cells: int):
     return beam
 
 
+def bar(start, stop, cells: int):
+    """A straight, slender beam between two points."""
+    start, stop = np.array(start, dtype=float), np.array(stop, dtype=float)
+    length = np.linalg.norm(stop - start)
+    section = fg.Section(np.diag([1.0, 1.2, 0.8, 1e3, 1e3, 1e3]), np.diag([1e-3] * 3 + [1.0] * 3))
+    beam = fg.Beam(IntervalMesh(cells, length), section, strain_measure="directors")
+    first = (stop - start) / length
+    second = np.cross([0.1, 0.2, 1.0], first)
+    second /= np.linalg.norm(second)
+    frame = np.column_stack([first, second, np.cross(first, second)])
+    beam.reconstruct(position=start, orientation=arrays.quaternion.from_matrix(frame))
+    return beam
+
+
+def double_pendulum():
+    """Two beams on spherical joints, falling."""
+    upper, lower = bar((0, 0, 0), (1, 0, 0), 60), bar((1, 0, 0), (2.3, 0, 0), 100)
+    joints = [fg.Spherical(fg.ground, upper.left), fg.Spherical(upper.right, lower.left)]
+    return fg.Assembly([upper, lower], joints, loads=fg.Gravity((0, 0.3, -9.81)))
+
+
+def net():
+    """Eight welded bars of six cells, falling, one of them struck."""
+    corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0.4)]
+    ends = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)]
+    bars = [bar(corners[a], corners[b], 6) for a, b in ends]
+    places, joints = {}, []
+    for (a, b), beam in zip(ends, bars, strict=True):
+        for corner, place in ((a, beam.left), (b, beam.right)):
+            if corner in places:
+                joints.append(fg.Rigid(places[corner], place))
+            places.setdefault(corner, place)
+    bars[0].velocity.dat.data_wo[1:-1, 4] = 0.5 * np.sin(np.arange(1, 6) * np.pi / 6)
+    return fg.Assembly(bars, joints, loads=fg.Gravity((0, 0.3, -9.81)))
+
+
 def seconds(advance, steps: int) -> float:
     """Of a step: the least of some samples."""
     found = []
@@ -56,13 +94,16 @@ def seconds(advance, steps: int) -> float:
     return min(found)
 
 
-def implicit(method, cells: int, steps: int, compiled: bool = True) -> tuple[float, float]:
+def implicit(method, system, steps: int, compiled: bool = True) -> tuple[float, float]:
     """Seconds a step, and iterations a step."""
-    stepper = method(flying(cells), 1e-3, compiled=compiled)
+    stepper = method(system, 1e-3, compiled=compiled)
     stepper.advance(2)  # compiles
     before = stepper.solver_stats()["newton_iterations"]
     spent = seconds(stepper.advance, steps)
     return spent, (stepper.solver_stats()["newton_iterations"] - before) / (SAMPLES * steps)
+
+
+JOINED = (("double pendulum", double_pendulum, 160), ("welded bars", net, 48))
 
 
 def measure() -> list[tuple]:
@@ -74,10 +115,16 @@ def measure() -> list[tuple]:
         rows.append(("explicit, in C", 100, 1e6 * explicit, 0.0, 1.0))
         for name, method in METHODS.items():
             for cells in (100,) if args.quick else (100, 10_000):
-                spent, iterations = implicit(method, cells, 200 if cells == 100 else 5)
+                spent, iterations = implicit(method, flying(cells), 200 if cells == 100 else 5)
                 rows.append((name, cells, 1e6 * spent, iterations, spent / explicit))
-            spent, iterations = implicit(method, 100, 20, compiled=False)
+            spent, iterations = implicit(method, flying(100), 20, compiled=False)
             rows.append((f"{name}, PETSc", 100, 1e6 * spent, iterations, spent / explicit))
+            for what, make, cells in JOINED:
+                for way, steps in (("", 100), (", PETSc", 10)):
+                    spent, iterations = implicit(method, make(), steps, compiled=not way)
+                    rows.append(
+                        (f"{what}, {name}{way}", cells, 1e6 * spent, iterations, spent / explicit)
+                    )
     return rows
 
 
@@ -89,7 +136,7 @@ def main() -> None:
     found = {(name, cells): (spent, iterations) for name, cells, spent, iterations, _ in rows}
     for name, cells, spent, iterations, ratio in rows:
         PETSc.Sys.Print(
-            f"{name:24} {cells:6} cells: {spent:9.1f} µs a step, {iterations:4.2f} iterations, "
+            f"{name:40} {cells:6} cells: {spent:9.1f} µs a step, {iterations:4.2f} iterations, "
             f"{ratio:6.2f} steps of the program in C"
         )
     for name in METHODS:
@@ -97,6 +144,9 @@ def main() -> None:
         PETSc.Sys.Print(
             f"{name}: through PETSc {found[f'{name}, PETSc', 100][0] / spent:.1f} times as long"
         )
+        for what, _, cells in JOINED:
+            one, other = (found[f"{what}, {name}{way}", cells][0] for way in ("", ", PETSc"))
+            PETSc.Sys.Print(f"{what}, {name}: through PETSc {other / one:.1f} times as long")
         if (name, 10_000) in found:
             other, more = found[name, 10_000]
             ratio = other / more / 10_000 / (spent / iterations / 100)

@@ -8,43 +8,12 @@
 // with a Schur complement towards the left end of the piece (Polizzi & Sameh, SPIKE, Parallel
 // Computing 32, 2006): without pivoting, in the order of the chain. What is unknown at the ends of the
 // pieces, and in the links that join them, is then solved for by a banded LU with row exchanges.
-// Included after simd.hpp and the definition of N; the generated code follows with the classes Cell,
+// Included after blocks.hpp and between.hpp; the generated code follows with the classes Cell,
 // of a cell of the pieces, and Link, of a link between two nodes.
 
 namespace {
 
-constexpr int NN = N * N;
-constexpr int R3 = 2 * N + 1;           // columns on the right of a node: next node, left end, 1
-// Of the nodes between the pieces of one chain: how far they couple, in whole vectors to the right of
-// a pivot and below it.
-constexpr int CHAIN = 2 * N - 1;
-
-inline constexpr long window_of(long band) { return (2 * band + W - 1) / W; }
-inline constexpr long below_of(long band) { return (band + W - 1) / W; }
-
-#if FDGEOM_WIDTH > 1
-typedef int64_t lane_mask __attribute__((vector_size(8 * FDGEOM_WIDTH)));
-inline vec choose(lane_mask c, vec a, vec b) { return c ? a.v : b.v; }
-inline lane_mask less(vec a, vec b) { return a.v < b.v; }
-inline lane_mask less_equal(vec a, vec b) { return a.v <= b.v; }
-inline lane_mask equal(vec a, vec b) { return a.v == b.v; }
-inline lane_mask both(lane_mask a, lane_mask b) { return a & b; }
-inline lane_mask either(lane_mask a, lane_mask b) { return a | b; }
-inline lane_mask no(lane_mask a) { return ~a; }
-#endif
-
-// What is solved for between the pieces. See structs.py for these three.
-struct Reduced {
-  long n, band;                 // unknowns, and how far they couple
-  long length;                  // of a row, which begins at first(i)
-  double *M, *L, *r, *inverse;  // L: the factors below each pivot; r: a right-hand side, padded
-  double *square;               // [n]: the residual
-  int *pivot;
-  const unsigned char *held;    // [n]: whether it is given
-  long first(long i) const { return i > band ? (i - band) / W * W : 0; }
-  double *row(long i) const { return M + i * length - first(i); }
-};
-
+// See structs.py for these two.
 struct Chain {
   vec *const *F;            // functions
   double *const *C;         // constants
@@ -74,110 +43,10 @@ struct Net {
   double smallest;          // least pivot of the last elimination beside its diagonal entry
 };
 
-inline double sum_of(vec a) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
-  return _mm512_reduce_add_pd((__m512d)a.v);
-#else
-  double s = 0.0;
-  for (int l = 0; l < W; ++l) s += get(a, l);
-  return s;
-#endif
-}
-
 inline lane_mask has_cell(const Chain &X, long k) {
   lane_mask there;
   for (int l = 0; l < W; ++l) there[l] = k < X.count[l] ? -1 : 0;
   return there;
-}
-
-// out := base - A B for R rows and 4 or fewer columns; A has N columns, B and out rows of `stride`.
-template <int R, int K> FDGEOM_INLINE void product_block(const vec *A, const vec *B, const vec *base, int bstride, vec *out, int stride) {
-  vec sum[R][K];
-#pragma GCC unroll 8
-  for (int i = 0; i < R; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < K; ++j) sum[i][j] = base ? base[i * bstride + j] : vec(0.0);
-  for (int k = 0; k < N; ++k)
-#pragma GCC unroll 8
-    for (int i = 0; i < R; ++i)
-#pragma GCC unroll 4
-      for (int j = 0; j < K; ++j) sum[i][j] -= A[i * N + k] * B[k * R3 + j];
-#pragma GCC unroll 8
-  for (int i = 0; i < R; ++i)
-#pragma GCC unroll 4
-    for (int j = 0; j < K; ++j) out[i * stride + j] = sum[i][j];
-}
-
-// out := base - A B for N rows and `columns` columns of B = X + some column; base null: zero.
-template <int K> inline void product_rows(const vec *A, const vec *B, const vec *base, int bstride, vec *out, int stride) {
-  constexpr int R = N < 6 ? N : 6;
-  for (int i = 0; i + R <= N; i += R)
-    product_block<R, K>(A + i * N, B, base ? base + i * bstride : nullptr, bstride, out + i * stride, stride);
-  constexpr int left = N % R;
-  if constexpr (left > 0)
-    product_block<left, K>(A + (N - left) * N, B, base ? base + (N - left) * bstride : nullptr, bstride,
-                           out + (N - left) * stride, stride);
-}
-__attribute__((noinline)) void product(const vec *A, const vec *B, const vec *base, vec *out) {
-  int j = 0;
-  for (; j + 4 <= N; j += 4) product_rows<4>(A, B + j, base ? base + j : nullptr, N, out + j, N);
-  for (; j + 2 <= N; j += 2) product_rows<2>(A, B + j, base ? base + j : nullptr, N, out + j, N);
-  if (j < N) product_rows<1>(A, B + j, base ? base + j : nullptr, N, out + j, N);
-}
-FDGEOM_INLINE void product_vector(const vec *A, const vec *x, int xstride, const vec *base, vec *out) {
-  for (int i = 0; i < N; ++i) {
-    vec sum = base[i];
-#pragma GCC unroll 8
-    for (int k = 0; k < N; ++k) sum -= A[i * N + k] * x[k * xstride];
-    out[i] = sum;
-  }
-}
-
-// D := its LU without pivoting, the inverses of the pivots on the diagonal.
-__attribute__((noinline)) void factorise(vec *D, vec &smallest) {
-  vec diagonal[N];
-  for (int k = 0; k < N; ++k) diagonal[k] = fabs(D[k * N + k]);
-  for (int k = 0; k < N; ++k) {
-    const vec pivot = D[k * N + k];
-    const vec margin = fabs(pivot) - 1e-14 * diagonal[k];
-    smallest = choose(less_equal(smallest, margin), smallest, margin);
-    const vec inverse = 1.0 / pivot;
-    D[k * N + k] = inverse;
-    for (int i = k + 1; i < N; ++i) {
-      const vec factor = D[i * N + k] * inverse;
-      D[i * N + k] = factor;
-#pragma GCC unroll 8
-      for (int j = k + 1; j < N; ++j) D[i * N + j] -= factor * D[k * N + j];
-    }
-  }
-}
-
-// x := D⁻¹ x for K columns of rows of `stride`.
-template <int K> FDGEOM_INLINE void substitute(const vec *D, vec *x, int stride) {
-  vec y[N][K];
-#pragma GCC unroll 8
-  for (int i = 0; i < N; ++i) {
-#pragma GCC unroll 4
-    for (int j = 0; j < K; ++j) y[i][j] = x[i * stride + j];
-#pragma GCC unroll 8
-    for (int k = 0; k < i; ++k)
-#pragma GCC unroll 4
-      for (int j = 0; j < K; ++j) y[i][j] -= D[i * N + k] * y[k][j];
-  }
-#pragma GCC unroll 8
-  for (int i = N - 1; i >= 0; --i) {
-#pragma GCC unroll 8
-    for (int k = i + 1; k < N; ++k)
-#pragma GCC unroll 4
-      for (int j = 0; j < K; ++j) y[i][j] -= D[i * N + k] * y[k][j];
-#pragma GCC unroll 4
-    for (int j = 0; j < K; ++j) x[i * stride + j] = y[i][j] *= D[i * N + i];
-  }
-}
-__attribute__((noinline)) void substitute_all(const vec *D, vec *X) {
-  int j = 0;
-  for (; j + 4 <= R3; j += 4) substitute<4>(D, X + j, R3);
-  for (; j < R3; ++j) substitute<1>(D, X + j, R3);
 }
 
 // Rows of given unknowns: x = 0.
@@ -222,107 +91,6 @@ template <int n> __attribute__((noinline)) void add_blocks(const Chain &X, const
       }
     }
   }
-}
-
-inline void clear_between(const Reduced &q) {
-  for (long i = 0; i < q.n * q.length; ++i) q.M[i] = 0.0;
-  for (long i = 0; i < q.n; ++i) q.r[i] = q.square[i] = 0.0;
-}
-inline void clear_rows(const Reduced &q) {
-  for (long i = 0; i < q.n; ++i) {
-    if (!q.held[i]) continue;
-    double *const row = q.row(i);
-    for (long j = q.first(i); j < q.first(i) + q.length; ++j) row[j] = 0.0;
-    row[i] = 1.0;
-    q.r[i] = q.square[i] = 0.0;
-  }
-}
-inline double sum_of_squares(const Reduced &q) {
-  double sum = 0.0;
-  for (long i = 0; i < q.n; ++i) sum += q.square[i] * q.square[i];
-  return sum;
-}
-
-// LU of the unknowns between the pieces; false if it is singular or not finite. BAND: how far they
-// couple, if that is known here.
-template <long BAND> bool factorise_band(const Reduced &q) {
-  const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
-  vec pivot[BAND ? window_of(BAND) + 1 : 1];
-  for (long k = 0; k < q.n; ++k) {
-    const long last = k + band < q.n - 1 ? k + band : q.n - 1;
-    double *const mine = q.row(k), *const factors = q.L + k * below * W;
-    long p = k;
-    double largest = std::fabs(mine[k]);
-    for (long i = k + 1; i <= last; ++i) {
-      const double size = std::fabs(q.row(i)[k]);
-      const bool larger = size > largest;
-      largest = larger ? size : largest;
-      p = larger ? i : p;
-    }
-    if (!(largest > 0.0 && largest < 1e300)) return false;
-    q.pivot[k] = p;
-    // Whole lines of the cache: what stands in them on the left of the pivot is done with.
-    const long line = (k + 1) / W * W;
-    double *const other = q.row(p);
-    const double inverse = q.inverse[k] = 1.0 / other[k];
-    if (p != k) {
-      other[k] = mine[k];
-#pragma GCC unroll 16
-      for (long j = 0; j <= window; ++j) {
-        vec *const a = (vec *)(mine + line + j * W), *const b = (vec *)(other + line + j * W);
-        const vec x = *a;
-        *a = *b;
-        *b = x;
-      }
-    }
-    if (BAND)
-#pragma GCC unroll 16
-      for (long j = 0; j <= window; ++j) pivot[BAND ? j : 0] = *(const vec *)(mine + line + j * W);
-    for (long i = k + 1; i <= last; ++i) {
-      double *const row = q.row(i);
-      const double factor = factors[i - k - 1] = row[k] * inverse;
-      if (!BAND && factor == 0.0) continue;
-#pragma GCC unroll 16
-      for (long j = 0; j <= window; ++j)
-        *(vec *)(row + line + j * W) =
-            *(const vec *)(row + line + j * W) - factor * (BAND ? pivot[BAND ? j : 0] : *(const vec *)(mine + line + j * W));
-    }
-    for (long i = last - k; i < below * W; ++i) factors[i] = 0.0;
-  }
-  return true;
-}
-
-template <long BAND> void solve_band(const Reduced &q) {
-  const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
-  double *const r = q.r;
-  for (long j = q.n; j < q.n + (window + 2) * W; ++j) r[j] = 0.0;
-  for (long k = 0; k < q.n; ++k) {
-    const long p = q.pivot[k];
-    const double mine = r[p];
-    r[p] = r[k];
-    r[k] = mine;
-#pragma GCC unroll 16
-    for (long j = 0; j < below; ++j) {
-      double *const under = r + k + 1 + j * W;
-      store(under, load(under, (vec *)0) - mine * *(const vec *)(q.L + (k * below + j) * W));
-    }
-  }
-  for (long k = q.n - 1; k >= 0; --k) {
-    const double *const row = q.row(k);
-    vec sum = 0.0;
-#pragma GCC unroll 16
-    for (long j = 0; j < window; ++j)
-      sum += load(row + k + 1 + j * W, (vec *)0) * load(r + k + 1 + j * W, (vec *)0);
-    r[k] = (r[k] - sum_of(sum)) * q.inverse[k];
-  }
-}
-
-__attribute__((noinline)) bool factorise_between(const Reduced &q) {
-  return q.band == CHAIN ? factorise_band<CHAIN>(q) : factorise_band<0>(q);
-}
-__attribute__((noinline)) void solve_between(const Reduced &q) {
-  if (q.band == CHAIN) solve_band<CHAIN>(q);
-  else solve_band<0>(q);
 }
 
 // Values where `there`, others elsewhere.

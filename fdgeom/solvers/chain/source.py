@@ -14,6 +14,7 @@ from fdgeom.solvers.chain.jacobian import jacobian
 from fdgeom.solvers.compiled.tables import Tables
 
 _HERE = Path(__file__).parent
+_HEADERS = ("blocks", "between", "chain", "newton")
 _SIMD = _HERE.parent / "compiled" / "simd.hpp"
 
 
@@ -176,8 +177,7 @@ def program(size: int, cells: Sequence[str], rest: Sequence[str]) -> str:
     parts = [
         _SIMD.read_text(),
         f"#include <utility>\nnamespace {{ constexpr int N = {size}; }}\n",
-        (_HERE / "chain.hpp").read_text(),
-        (_HERE / "newton.hpp").read_text(),
+        *((_HERE / f"{name}.hpp").read_text() for name in _HEADERS),
         *cells,
         *rest,
         _ENTRIES,

@@ -86,7 +86,7 @@ class Topology:
         pieces = [
             piece
             for chain in self.chains
-            for piece in np.array_split(chain, -(-len(chain) // best))
+            for piece in np.split(chain, np.arange(best, len(chain), best))
         ]
         pieces.sort(key=len, reverse=True)
         return [pieces[k : k + lanes] for k in range(0, len(pieces), lanes)]
@@ -101,4 +101,5 @@ def narrow_order(pairs: np.ndarray) -> np.ndarray:
         Which nodes are coupled; they are 0 ... n - 1.
     """
     matrix = csr_matrix((np.ones(len(pairs)), pairs.T), shape=2 * (pairs.max() + 1,))
-    return reverse_cuthill_mckee((matrix + matrix.T).tocsr(), symmetric_mode=True)
+    order = reverse_cuthill_mckee((matrix + matrix.T).tocsr(), symmetric_mode=True)
+    return order if order[0] <= order[-1] else order[::-1]

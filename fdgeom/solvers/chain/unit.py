@@ -7,31 +7,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace
-from pyop2 import compilation
 from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import is_affine
-from fdgeom.solvers.chain.between import Between
 from fdgeom.solvers.chain.cells import CellEquations, Component, cell_equations, part_of
-from fdgeom.solvers.chain.layout import Copies, PieceLayout, address, aligned, topology_of
+from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
+from fdgeom.solvers.chain.library import load
+from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
-from fdgeom.solvers.chain.structs import Chain, Net, Test
+from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 from fdgeom.solvers.derived import derived_of, is_private
-from fdgeom.solvers.essential import GivenValues
 
-# A NaN must stay one in spite of the other liberties that fast arithmetic takes.
-# Copies of some vectors are no blocks of memory.
-_FLAGS = (
-    "-std=c++17",
-    "-fno-finite-math-only",
-    "-fno-math-errno",
-    "-fno-tree-loop-distribute-patterns",
-)
 #: More unknowns of a block make matrices that no cache holds.
 _LARGEST = 32
 
@@ -110,9 +101,11 @@ class ChainUnit:
         library = self._library = load(program(self.size, cells, texts), self.comm)
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)
-        self._essential = list(essential)
         self._components = [kinds[0].components, kinds[-1].components]
-        self._net = self._make_net(factors)
+        data = self._data = NetData(
+            self.layout, self._components, essential, unknown, self.tables, factors
+        )
+        self.rhs, self._net = data.rhs, data.net
         self._pointer = ctypes.byref(self._net)
         self._iterations = ctypes.c_long(0)
         self._derived = list({
@@ -163,86 +156,6 @@ class ChainUnit:
             raise CannotCompile("links between chains that have unknowns in their cells")
         return found
 
-    def _make_net(self, factors: bool) -> Net:
-        layout, lanes = self.layout, self.lanes
-        given: dict[Function, np.ndarray] = {}
-        split = pieces(self.unknown)
-        for e in self._essential:
-            function = split[e.part]
-            known = given.get(function, np.array([], dtype=int))
-            given[function] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
-        between = Between(layout, tuple(self._components), given, self._mesh.coordinates)
-        self._reduced, self._kept = between.struct(lanes)
-        constants = [c.dat._data.ctypes.data for c in self.tables.constants]
-        self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
-        self.masks: list[np.ndarray] = []
-        self.given: list[np.ndarray] = []
-        self.rhs: list[np.ndarray] = []
-        made: tuple[list, list] = ([], [])
-        for g in range(len(layout.groups)):
-            made[layout.groups[g].is_link].append(self._chain(g, between, given, factors))
-        self._groups = [(Chain * max(len(found), 1))(*found) for found in made]
-        rods, links = (ctypes.cast(found, ctypes.c_void_p) for found in self._groups)
-        return Net(rods, len(made[0]), links, len(made[1]), self._reduced)
-
-    def _chain(self, g: int, between: Between, given: dict, factors: bool) -> Chain:
-        """The data of a group."""
-        layout, lanes, group = self.layout, self.lanes, self.layout.groups[g]
-        components = self._components[group.is_link]
-        n, rows = len(components), group.m + 1
-        free, once = aligned((rows, n, lanes)), aligned((rows, n, lanes))
-        free[...] = 1.0
-        for i, c in enumerate(components):
-            places = layout.places(c.function, g)
-            shared = not group.is_link or c in self._components[0]
-            once[: len(places), i] = layout.own(c.function, g, of_links=not shared)
-            held = np.isin(places * c.block + c.component, given.get(c.function, []))
-            free[: len(places), i] = ~held
-        special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
-        nodes = aligned((rows, lanes))
-        nodes[...] = layout.own(self._mesh.coordinates, g)
-        there = group.there.astype(np.uint8)
-        values, rhs, saved = (aligned((rows, n, lanes)) for _ in range(3))
-        memory = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
-        kept = aligned((rows, 3 * n * n, lanes)) if factors and not group.is_link else None
-        arrays = layout.arrays[g]
-        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-        left, right = (np.ascontiguousarray(side[g]) for side in (between.left, between.right))
-        self.given.append(values)
-        self.rhs.append(rhs)
-        self._kept += [
-            free,
-            once,
-            special,
-            nodes,
-            there,
-            saved,
-            memory,
-            kept,
-            pointers,
-            left,
-            right,
-        ]
-        return Chain(
-            F=ctypes.cast(pointers, ctypes.c_void_p),
-            C=ctypes.cast(self._constants, ctypes.c_void_p),
-            m=group.m,
-            count=address(group.count),
-            whole=int(group.count.min()),
-            free=address(free),
-            special=address(special),
-            once=address(once),
-            nodes=address(nodes),
-            there=address(there),
-            left=address(left),
-            right=address(right),
-            X=address(memory),
-            factors=address(kept),
-            rhs=address(rhs),
-            given=address(values),
-            saved=address(saved),
-        )
-
     # --- data --------------------------------------------------------------------------------------
     def begin(self) -> None:
         """Make the functions' present values known here, those of the unknown excepted."""
@@ -269,22 +182,7 @@ class ChainUnit:
 
     def hold(self) -> bool:
         """Take up the given values of the unknown; whether they stay what they are in a step."""
-        constant, split = True, pieces(self.unknown)
-        given = {}
-        for e in self._essential:
-            function = split[e.part]
-            values = given.setdefault(function, np.zeros(function.dat.data_ro.size))
-            values[e.dofs] = e.values()
-            # A mean of old and new values moves with them.
-            constant = constant and (isinstance(e, GivenValues) or not values[e.dofs].any())
-        for g, group in enumerate(self.layout.groups):
-            for i, c in enumerate(self._components[group.is_link]):
-                if c.function in given:
-                    places = self.layout.places(c.function, g)
-                    self.given[g][: len(places), i] = given[c.function][
-                        places * c.block + c.component
-                    ]
-        return constant
+        return self._data.hold()
 
     def _measure(self) -> None:
         """The lengths of the cells."""
@@ -381,36 +279,3 @@ def check_chain(unknown: Function) -> None:
     for piece in pieces(unknown):
         tables.field(part_of(piece).function)
     topology_of(tables)
-
-
-def load(code: str, comm):
-    """Compile the text of a chain, or find it compiled on disk.
-
-    Raises
-    ------
-    NoCompiler
-        If there is no working C++ compiler.
-    """
-    try:
-        library = compilation.load(code, "cpp", cppargs=_FLAGS, comm=comm)
-    except (RuntimeError, OSError, compilation.CompilationError) as error:
-        raise NoCompiler(
-            "compiled chains need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "
-            "install one, or pass compiled=False to step through PETSc SNES instead"
-        ) from error
-    pointer, number = ctypes.c_void_p, ctypes.c_int
-    for name, result, arguments in (
-        ("in", None, [pointer, number]), ("out", None, [pointer, number]),
-        ("width", number, []), ("linearise", number, [pointer]),
-        ("evaluate", None, [pointer]), ("update", None, [pointer]),
-        ("apply", None, [pointer]), ("newton", number, [pointer, pointer, pointer]),
-    ):  # fmt: skip
-        function = getattr(library, f"fdgeom_chain_{name}")
-        function.restype, function.argtypes = result, arguments
-    if hasattr(library, "fdgeom_chain_advance"):
-        real = ctypes.c_double
-        library.fdgeom_chain_advance.restype = number
-        library.fdgeom_chain_advance.argtypes = [
-            pointer, pointer, ctypes.c_long, real, real, pointer, real, pointer, pointer,
-        ]  # fmt: skip
-    return library

@@ -1,0 +1,136 @@
+// What is solved for between the pieces of chains: a banded LU with row exchanges.
+// Included after blocks.hpp, before chain.hpp.
+
+namespace {
+
+// Of the nodes between the pieces of one chain: how far they couple, in whole vectors to the right of
+// a pivot and below it.
+constexpr int CHAIN = 2 * N - 1;
+
+inline constexpr long window_of(long band) { return (2 * band + W - 1) / W; }
+inline constexpr long below_of(long band) { return (band + W - 1) / W; }
+
+// What is solved for between the pieces. See structs.py.
+struct Reduced {
+  long n, band;                 // unknowns, and how far they couple
+  long length;                  // of a row, which begins at first(i)
+  double *M, *L, *r, *inverse;  // L: the factors below each pivot; r: a right-hand side, padded
+  double *square;               // [n]: the residual
+  int *pivot;
+  const unsigned char *held;    // [n]: whether it is given
+  long first(long i) const { return i > band ? (i - band) / W * W : 0; }
+  double *row(long i) const { return M + i * length - first(i); }
+};
+
+inline double sum_of(vec a) {
+#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
+  return _mm512_reduce_add_pd((__m512d)a.v);
+#else
+  double s = 0.0;
+  for (int l = 0; l < W; ++l) s += get(a, l);
+  return s;
+#endif
+}
+
+inline void clear_between(const Reduced &q) {
+  for (long i = 0; i < q.n * q.length; ++i) q.M[i] = 0.0;
+  for (long i = 0; i < q.n; ++i) q.r[i] = q.square[i] = 0.0;
+}
+inline void clear_rows(const Reduced &q) {
+  for (long i = 0; i < q.n; ++i) {
+    if (!q.held[i]) continue;
+    double *const row = q.row(i);
+    for (long j = q.first(i); j < q.first(i) + q.length; ++j) row[j] = 0.0;
+    row[i] = 1.0;
+    q.r[i] = q.square[i] = 0.0;
+  }
+}
+inline double sum_of_squares(const Reduced &q) {
+  double sum = 0.0;
+  for (long i = 0; i < q.n; ++i) sum += q.square[i] * q.square[i];
+  return sum;
+}
+
+// LU of the unknowns between the pieces; false if it is singular or not finite. BAND: how far they
+// couple, if that is known here.
+template <long BAND> bool factorise_band(const Reduced &q) {
+  const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
+  vec pivot[BAND ? window_of(BAND) + 1 : 1];
+  for (long k = 0; k < q.n; ++k) {
+    const long last = k + band < q.n - 1 ? k + band : q.n - 1;
+    double *const mine = q.row(k), *const factors = q.L + k * below * W;
+    long p = k;
+    double largest = std::fabs(mine[k]);
+    for (long i = k + 1; i <= last; ++i) {
+      const double size = std::fabs(q.row(i)[k]);
+      const bool larger = size > largest;
+      largest = larger ? size : largest;
+      p = larger ? i : p;
+    }
+    if (!(largest > 0.0 && largest < 1e300)) return false;
+    q.pivot[k] = p;
+    // Whole lines of the cache: what stands in them on the left of the pivot is done with.
+    const long line = (k + 1) / W * W;
+    double *const other = q.row(p);
+    const double inverse = q.inverse[k] = 1.0 / other[k];
+    if (p != k) {
+      other[k] = mine[k];
+#pragma GCC unroll 16
+      for (long j = 0; j <= window; ++j) {
+        vec *const a = (vec *)(mine + line + j * W), *const b = (vec *)(other + line + j * W);
+        const vec x = *a;
+        *a = *b;
+        *b = x;
+      }
+    }
+    if (BAND)
+#pragma GCC unroll 16
+      for (long j = 0; j <= window; ++j) pivot[BAND ? j : 0] = *(const vec *)(mine + line + j * W);
+    for (long i = k + 1; i <= last; ++i) {
+      double *const row = q.row(i);
+      const double factor = factors[i - k - 1] = row[k] * inverse;
+      if (!BAND && factor == 0.0) continue;
+#pragma GCC unroll 16
+      for (long j = 0; j <= window; ++j)
+        *(vec *)(row + line + j * W) =
+            *(const vec *)(row + line + j * W) - factor * (BAND ? pivot[BAND ? j : 0] : *(const vec *)(mine + line + j * W));
+    }
+    for (long i = last - k; i < below * W; ++i) factors[i] = 0.0;
+  }
+  return true;
+}
+
+template <long BAND> void solve_band(const Reduced &q) {
+  const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
+  double *const r = q.r;
+  for (long j = q.n; j < q.n + (window + 2) * W; ++j) r[j] = 0.0;
+  for (long k = 0; k < q.n; ++k) {
+    const long p = q.pivot[k];
+    const double mine = r[p];
+    r[p] = r[k];
+    r[k] = mine;
+#pragma GCC unroll 16
+    for (long j = 0; j < below; ++j) {
+      double *const under = r + k + 1 + j * W;
+      store(under, load(under, (vec *)0) - mine * *(const vec *)(q.L + (k * below + j) * W));
+    }
+  }
+  for (long k = q.n - 1; k >= 0; --k) {
+    const double *const row = q.row(k);
+    vec sum = 0.0;
+#pragma GCC unroll 16
+    for (long j = 0; j < window; ++j)
+      sum += load(row + k + 1 + j * W, (vec *)0) * load(r + k + 1 + j * W, (vec *)0);
+    r[k] = (r[k] - sum_of(sum)) * q.inverse[k];
+  }
+}
+
+__attribute__((noinline)) bool factorise_between(const Reduced &q) {
+  return q.band == CHAIN ? factorise_band<CHAIN>(q) : factorise_band<0>(q);
+}
+__attribute__((noinline)) void solve_between(const Reduced &q) {
+  if (q.band == CHAIN) solve_band<CHAIN>(q);
+  else solve_band<0>(q);
+}
+
+}  // namespace

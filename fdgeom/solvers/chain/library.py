@@ -1,0 +1,51 @@
+"""The compiled code of a chain, as functions."""
+
+from __future__ import annotations
+
+import ctypes
+
+from pyop2 import compilation
+
+from fdgeom.solvers.compiled.refused import NoCompiler
+
+# A NaN must stay one in spite of the other liberties that fast arithmetic takes.
+# Copies of some vectors are no blocks of memory.
+_FLAGS = (
+    "-std=c++17",
+    "-fno-finite-math-only",
+    "-fno-math-errno",
+    "-fno-tree-loop-distribute-patterns",
+)
+
+
+def load(code: str, comm):
+    """Compile the text of a chain, or find it compiled on disk.
+
+    Raises
+    ------
+    NoCompiler
+        If there is no working C++ compiler.
+    """
+    try:
+        library = compilation.load(code, "cpp", cppargs=_FLAGS, comm=comm)
+    except (RuntimeError, OSError, compilation.CompilationError) as error:
+        raise NoCompiler(
+            "compiled chains need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "
+            "install one, or pass compiled=False to step through PETSc SNES instead"
+        ) from error
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    for name, result, arguments in (
+        ("in", None, [pointer, number]), ("out", None, [pointer, number]),
+        ("width", number, []), ("linearise", number, [pointer]),
+        ("evaluate", None, [pointer]), ("update", None, [pointer]),
+        ("apply", None, [pointer]), ("newton", number, [pointer, pointer, pointer]),
+    ):  # fmt: skip
+        function = getattr(library, f"fdgeom_chain_{name}")
+        function.restype, function.argtypes = result, arguments
+    if hasattr(library, "fdgeom_chain_advance"):
+        real = ctypes.c_double
+        library.fdgeom_chain_advance.restype = number
+        library.fdgeom_chain_advance.argtypes = [
+            pointer, pointer, ctypes.c_long, real, real, pointer, real, pointer, pointer,
+        ]  # fmt: skip
+    return library

@@ -1,0 +1,148 @@
+"""The data of chains side by side and of the links between them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.solvers.chain.between import Between
+from fdgeom.solvers.chain.cells import Component
+from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
+from fdgeom.solvers.chain.structs import Chain, Net
+from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.tables import Tables
+from fdgeom.solvers.essential import GivenValues
+
+
+class NetData:
+    """The memory that compiled code works on, beside the values of functions.
+
+    Parameters
+    ----------
+    layout : PieceLayout
+        Where the values of functions lie.
+    components : sequence of two sequences of Component
+        What is unknown in a cell of the chains, and in a link.
+    essential : sequence
+        Given degrees of freedom: `EssentialValues` or the like.
+    unknown : Function
+        The unknown.
+    tables : Tables
+        The functions and constants.
+    factors : bool
+        Whether the factors are kept for other right-hand sides.
+
+    Attributes
+    ----------
+    net : Net
+        What the code is told.
+    rhs : list of numpy.ndarray
+        For each group a right-hand side, and a solution.
+    """
+
+    def __init__(
+        self,
+        layout: PieceLayout,
+        components: Sequence[Sequence[Component]],
+        essential: Sequence,
+        unknown: Function,
+        tables: Tables,
+        factors: bool,
+    ) -> None:
+        self._layout, self._components, self._essential = layout, components, list(essential)
+        self._split, self._nodes = pieces(unknown), tables.coordinates
+        given: dict[Function, np.ndarray] = {}
+        for e in self._essential:
+            function = self._split[e.part]
+            known = given.get(function, np.array([], dtype=int))
+            given[function] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
+        between = Between(layout, tuple(components), given, self._nodes)
+        reduced, self._kept = between.struct(layout.lanes)
+        constants = [c.dat._data.ctypes.data for c in tables.constants]
+        self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
+        self.rhs: list[np.ndarray] = []
+        self._values: list[np.ndarray] = []
+        made: tuple[list, list] = ([], [])
+        for g, group in enumerate(layout.groups):
+            made[group.is_link].append(self._chain(g, between, given, factors))
+        self._groups = [(Chain * max(len(found), 1))(*found) for found in made]
+        rods, links = (ctypes.cast(found, ctypes.c_void_p) for found in self._groups)
+        self.net = Net(rods, len(made[0]), links, len(made[1]), reduced)
+
+    def _chain(self, g: int, between: Between, given: dict, factors: bool) -> Chain:
+        """The data of a group."""
+        layout, lanes, group = self._layout, self._layout.lanes, self._layout.groups[g]
+        components = self._components[group.is_link]
+        n, rows = len(components), group.m + 1
+        free, once = aligned((rows, n, lanes)), aligned((rows, n, lanes))
+        free[...] = 1.0
+        for i, c in enumerate(components):
+            places = layout.places(c.function, g)
+            shared = not group.is_link or c in self._components[0]
+            once[: len(places), i] = layout.own(c.function, g, of_links=not shared)
+            held = np.isin(places * c.block + c.component, given.get(c.function, []))
+            free[: len(places), i] = ~held
+        special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
+        nodes = aligned((rows, lanes))
+        nodes[...] = layout.own(self._nodes, g)
+        there = group.there.astype(np.uint8)
+        values, rhs, saved = (aligned((rows, n, lanes)) for _ in range(3))
+        memory = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
+        kept = aligned((rows, 3 * n * n, lanes)) if factors and not group.is_link else None
+        arrays = layout.arrays[g]
+        pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
+        left, right = (np.ascontiguousarray(side[g]) for side in (between.left, between.right))
+        self._values.append(values)
+        self.rhs.append(rhs)
+        self._kept += [
+            free,
+            once,
+            special,
+            nodes,
+            there,
+            saved,
+            memory,
+            kept,
+            pointers,
+            left,
+            right,
+        ]
+        return Chain(
+            F=ctypes.cast(pointers, ctypes.c_void_p),
+            C=ctypes.cast(self._constants, ctypes.c_void_p),
+            m=group.m,
+            count=address(group.count),
+            whole=int(group.count.min()),
+            free=address(free),
+            special=address(special),
+            once=address(once),
+            nodes=address(nodes),
+            there=address(there),
+            left=address(left),
+            right=address(right),
+            X=address(memory),
+            factors=address(kept),
+            rhs=address(rhs),
+            given=address(values),
+            saved=address(saved),
+        )
+
+    def hold(self) -> bool:
+        """Take up the given values of the unknown; whether they stay what they are in a step."""
+        constant, given = True, {}
+        for e in self._essential:
+            function = self._split[e.part]
+            values = given.setdefault(function, np.zeros(function.dat.data_ro.size))
+            values[e.dofs] = e.values()
+            # A mean of old and new values moves with them.
+            constant = constant and (isinstance(e, GivenValues) or not values[e.dofs].any())
+        for g, group in enumerate(self._layout.groups):
+            for i, c in enumerate(self._components[group.is_link]):
+                if c.function in given:
+                    places = self._layout.places(c.function, g)
+                    values = given[c.function][places * c.block + c.component]
+                    self._values[g][: len(places), i] = values
+        return constant
