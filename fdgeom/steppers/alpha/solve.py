@@ -110,7 +110,7 @@ class AlphaSolve(Solve):
     def _following(self, symbols: _Kinematics, dt: Constant) -> Following | None:
         """What :meth:`_prepare` and :meth:`_follow` do, as expressions at the nodes."""
         motion, held = self._motion, self._motion.held
-        given = held.assignments(motion.time) if held is not None and held.moves else None
+        given = held.assignments(motion.time) if held is not None and held.varies else None
         if given is None:
             return None
         there = held.all_given()
