@@ -1,12 +1,14 @@
 """fdgeom: geometric mechanics for Firedrake.
 
 The table of contents, and nothing else. The rooms, from the ground up: `lie` (groups), `solvers`
-(PETSc and compiled code), `systems` (what is moved, in general), `sections` and `beams`, `steppers`
-(how time goes on), `statics`, `recording` (the run and what it writes). A room knows those named
-before it, and none named after; what stands beside the rooms is small and known to all.
+(PETSc and compiled code), `systems` (what is moved, in general), `sections` and `beams`, `adjoint`
+(derivatives of steps), `steppers` (how time goes on), `statics`, `recording` (the run and what it
+writes). A room knows those named before it, and none named after; what stands beside the rooms is
+small and known to all.
 """
 
 from fdgeom import analysis, lie, measures, sections
+from fdgeom.adjoint import gradient
 from fdgeom.beams import (
     Assembly,
     Beam,
@@ -173,6 +175,7 @@ __all__ = [
     "chung_hulbert",
     "copies",
     "general_alpha",
+    "gradient",
     "ground",
     "hamel_alpha",
     "hht_alpha",

@@ -7,7 +7,17 @@ import fdgeom
 
 ROOT = Path(fdgeom.__file__).parent
 #: From the ground up, as ``fdgeom/__init__.py`` says.
-ROOMS = ("lie", "solvers", "systems", "sections", "beams", "steppers", "statics", "recording")
+ROOMS = (
+    "lie",
+    "solvers",
+    "systems",
+    "sections",
+    "beams",
+    "adjoint",
+    "steppers",
+    "statics",
+    "recording",
+)
 
 
 def module(path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -10,6 +10,7 @@ from firedrake import Function, dot
 from mpi4py import MPI
 
 from fdgeom.beams.chain import Chain
+from fdgeom.beams.chain_slopes import FollowingShape
 from fdgeom.beams.fields import BeamFields
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.pointwise import PointwiseUpdate
@@ -42,24 +43,73 @@ class Agreement:
         # In the order in which `changed` is read.
         pose = beam.position, beam.orientation
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
-        self._noted = Snapshot(self._fields)
+        #: What they were when they last agreed.
+        self.noted = Snapshot(self._fields)
         #: Writes the velocity of the momentum.
-        self.to_velocity = PointwiseUpdate(
-            {beam.velocity: dot(beam.compliance_of_inertia, beam.momentum)}
-        )
+        self.to_velocity = PointwiseUpdate(self.velocity_of_momentum)
+
+    @cached_property
+    def velocity_of_momentum(self) -> dict:
+        """ζ = D₁⁻¹μ."""
+        beam = self._beam
+        return {beam.velocity: dot(beam.compliance_of_inertia, beam.momentum)}
+
+    @cached_property
+    def momentum_of_velocity(self) -> dict:
+        """μ = D₁ζ."""
+        return {self._beam.momentum: dot(self._beam.inertia, self._beam.velocity)}
 
     @cached_property
     def to_momentum(self) -> PointwiseUpdate:
         """Writes the momentum of the velocity."""
-        return PointwiseUpdate({self._beam.momentum: dot(self._beam.inertia, self._beam.velocity)})
+        return PointwiseUpdate(self.momentum_of_velocity)
 
     def holds(self) -> bool:
         """Whether nothing was set since the fields last agreed."""
-        return self._noted.holds()
+        return self.noted.holds()
 
     def note(self) -> None:
         """Note that all fields agree now."""
-        self._noted.take()
+        self.noted.take()
+
+    def openings(self, touched: Sequence[bool]) -> list:
+        """What :meth:`restore_for_bracket` is about to do, for derivatives.
+
+        Parameters
+        ----------
+        touched : sequence of bool
+            Whether strain, momentum, position, orientation and velocity are changed for derivatives,
+            though perhaps not now.
+
+        Raises
+        ------
+        NotImplementedError
+            If the strain is to follow the configuration.
+        """
+        set_now = self.noted.changed()
+        strain, momentum, position, orientation, velocity = (
+            a or b for a, b in zip(set_now, touched, strict=True)
+        )
+        pose = position or orientation
+        if not (strain or momentum or velocity or pose):
+            # A section may change, and the momentum is what stays.
+            varies = isinstance(self._beam.compliance_of_inertia, Function)
+            return [self.velocity_of_momentum] if varies else []
+        made = [self.momentum_of_velocity] if velocity and not momentum else []
+        made.append(self.velocity_of_momentum)
+        if strain is not pose and self._chain.is_open:
+            if pose:
+                raise NotImplementedError(
+                    "gradients where the strain of a beam follows its configuration are not there: "
+                    "set the strain, or call project() inside 'with "
+                    "firedrake.adjoint.stop_annotating():' (it then counts as given data)"
+                )
+            made.append(self._following_shape)
+        return made
+
+    @cached_property
+    def _following_shape(self) -> FollowingShape:
+        return FollowingShape(self._beam, self._chain, self._anchor)
 
     def restore_for_bracket(self) -> None:
         """Let the older description follow, for steps of strain and momentum.
@@ -74,7 +124,7 @@ class Agreement:
         """
         if not self._is_finite():
             return  # the step will say so
-        strain, momentum, position, orientation, velocity = self._noted.changed()
+        strain, momentum, position, orientation, velocity = self.noted.changed()
         self._restore_velocity(momentum, velocity)
         self.to_velocity.apply()
         chain, pose = self._chain, position or orientation
@@ -100,7 +150,7 @@ class Agreement:
         """
         if not self._is_finite():
             return
-        strain, momentum, position, orientation, velocity = self._noted.changed()
+        strain, momentum, position, orientation, velocity = self.noted.changed()
         self._restore_velocity(momentum, velocity)
         if not strain:
             if not (position or orientation):

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import Function
+from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
@@ -198,6 +199,21 @@ class Beam(BeamBracket):
             self.agreement.to_velocity.apply()
             self.settle()
         self._mobility_seen = version
+
+    def openings(self, touched=()):
+        for derived in self._derived:
+            derived.refresh()
+        names = {id(f) for f in touched}
+        return self.agreement.openings([id(f) in names for f in self.functions().values()])
+
+    def remembered(self):
+        return (self.agreement.noted,)
+
+    def underivable(self):
+        moved = [e for end in self.bracket_ends for e in end.given_motion()]
+        if any(extract_coefficients(e) for e in moved):
+            return "the motion of an end is made of Functions"
+        return None
 
     def _mobility_version(self) -> int:
         field = self.compliance_of_inertia

@@ -53,12 +53,27 @@ class Chain:
 
     def follow(self, anchor: int) -> None:
         """The same, with the first (0) or the last node (-1) where it is."""
+        self._put(self.followed(anchor))
+
+    def followed(self, anchor: int):
+        """The poses (n + 1, 3), (n + 1, 4) that :meth:`follow` fills in."""
         x, q = self._poses(self._beam.position, self._beam.orientation)
         there = x[anchor], q[anchor]
         origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
         shape = self._shape(origin)
         start = se3.pose_compose(there, se3.pose_inverse((shape[0][anchor], shape[1][anchor])))
-        self._put(se3.pose_compose((start[0][None], start[1][None]), shape))
+        return se3.pose_compose((start[0][None], start[1][None]), shape)
+
+    def numbering(self, name: str) -> Numbering:
+        """The nodes of the field of that name: of the strain, or of the others."""
+        points, nodes = self._lines()
+        return points if name == "strain" else nodes
+
+    def exponents(self) -> tuple[Numbering, np.ndarray, np.ndarray]:
+        """The nodes, the Δs (γ+e) of degree 1, and the Δs (n, 1)."""
+        points, nodes = self._lines()
+        strain = points.gather(self._beam.strain)
+        return nodes, self._lengths * (strain + self._tangent), self._lengths
 
     def project(self) -> None:
         """Fill the strain of the beam from its position and orientation."""

@@ -53,7 +53,7 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
         value,
         space,
         check=lambda values: check_positive_definite(name, values),
-        transform=np.linalg.inv if inverse else None,
+        inverse=inverse,
         private=True,
     )
 

@@ -104,6 +104,21 @@ class Snapshot:
             else [any(x) for x in zip(*self._comm.allgather(found), strict=True)]
         )
 
+    def values(self) -> list[np.ndarray]:
+        """Copies of what is remembered."""
+        return [np.array(copy) for copy, _ in self._pairs]
+
+    def remember(self, values: list[np.ndarray], of=None) -> None:
+        """Remember these instead, which :meth:`values` gave; if ``of`` is given, those of these parts."""
+        wanted = None if of is None else {id(f.dat) for f in of}
+        for field, (copy, _), given in zip(self._fields, self._pairs, values, strict=True):
+            if wanted is None or id(field.function.dat) in wanted:
+                copy[...] = given
+
+    def changed_parts(self) -> list[Function]:
+        """The functions, or parts of them, that :meth:`changed` says."""
+        return [f.function for f, now in zip(self._fields, self.changed(), strict=True) if now]
+
     def restore(self) -> None:
         """Put the remembered values back."""
         for field, (copy, array) in zip(self._fields, self._pairs, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from firedrake import Constant, Form, Function, get_interpolator, interpolate
@@ -32,7 +33,7 @@ class Sources:
 
     def __init__(self, *things: Form | Expr) -> None:
         self.functions, self.constants = _read_by(things)
-        real = [f for f in self.functions if _is_real(f)]
+        real = [f for f in self.functions if is_real(f)]
         self._numbers = [f.dat for f in (*self.constants, *real)]
         self._others = [f for f in self.functions if f not in real]
         self._snapshot: Snapshot | None = None
@@ -107,8 +108,24 @@ def _is_place(function: Function) -> bool:
     return len(space) == 1 and function is space.mesh().coordinates
 
 
-def _is_real(function: Function) -> bool:
+def is_real(function) -> bool:
     return any(V.ufl_element().family() == "Real" for V in function.function_space())
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How a field follows an expression, for those who differentiate it.
+
+    Attributes
+    ----------
+    expression : UFL expression
+        What it is the interpolant of.
+    inverse : bool
+        Whether it is the inverse of the matrices that are found at its nodes.
+    """
+
+    expression: Expr
+    inverse: bool
 
 
 class Derived:
@@ -128,7 +145,14 @@ class Derived:
         Fills the targets; raises, and leaves them, if that cannot be done. It is called at once.
     private : bool
         Whether nobody else writes to the targets.
+
+    Attributes
+    ----------
+    rule : Rule or None
+        How the one target follows its source, if that is known.
     """
+
+    rule: Rule | None = None
 
     def __init__(
         self,
@@ -164,6 +188,15 @@ class Derived:
         if self.sources.changed():
             self._make()
             self.sources.take()
+
+    def renew(self) -> None:
+        """Make the targets anew, whatever they hold; those that they are made from come first."""
+        self._make()
+        self.sources.take()
+
+    def accept(self) -> None:
+        """Take what the targets hold for what belongs to the present sources."""
+        self.sources.take()
 
     @property
     def follows_a_user(self) -> bool:
@@ -235,7 +268,7 @@ def sampled(
     expression: Expr,
     space,
     *,
-    transform: Callable[[np.ndarray], np.ndarray] | None = None,
+    inverse: bool = False,
     check: Callable[[np.ndarray], None] | None = None,
     private: bool = False,
 ) -> Function:
@@ -249,8 +282,8 @@ def sampled(
         What it is the interpolant of.
     space : FunctionSpace
         Its space.
-    transform : callable, optional
-        What to make of the values, node by node.
+    inverse : bool
+        Whether it is the inverse of the matrices that are found at its nodes.
     check : callable, optional
         Raises ``ValueError`` for values of this rank that are no good.
     private : bool
@@ -271,9 +304,10 @@ def sampled(
         values = found.apply().dat.data_ro
         if check is not None:
             collectively(space.comm, lambda: check(values))
-        field.dat.data_wo[...] = values if transform is None else transform(values)
+        field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
 
-    Derived([field], [expression], make, private=private)
+    made = Derived([field], [expression], make, private=private)
+    made.rule = Rule(expression, inverse)
     return field
 
 

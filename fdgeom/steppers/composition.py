@@ -137,6 +137,9 @@ class _Composed(Stepper):
     def uncompilable(self):
         return self._inner.uncompilable()
 
+    def underivable(self):
+        return self._inner.underivable()
+
     def parameters(self):
         return self._inner.parameters()
 

@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.derived import all_constants
+from fdgeom.solvers.derived import all_constants, is_real
 from fdgeom.steppers.solve import Solve
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
@@ -77,6 +77,8 @@ class FusedSteps:
         read = all_constants(solve.residual)
         if any(clock is constant for clock in self._clocks for constant in read):
             why = why or "a coefficient is a function of the time"
+        if any(is_real(c) for c in solve.residual.coefficients()):
+            why = why or "a coefficient is a number of a Real space"
         if why:
             raise CannotCompile(f"{solve.name}: {why}")
 

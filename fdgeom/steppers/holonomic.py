@@ -20,6 +20,9 @@ class HolonomicStepper(Stepper):
     #: What to call the solves.
     solves: ClassVar[tuple[str, ...]]
 
+    def underivable(self):
+        return None
+
     def _solve(
         self,
         name: str,

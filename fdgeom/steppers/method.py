@@ -86,6 +86,10 @@ class Method(ABC):
         """Why steps cannot be compiled, where that is known before forms are looked at."""
         return None
 
+    def underivable(self) -> str | None:
+        """Why derivatives of its steps are not there; None if a step is its solves and no more."""
+        return f"{type(self).__name__} does more in a step than its solves say"
+
     def chained(self) -> float | None:
         """For a method whose one solve couples the nodes of a chain: at what part of a step it is told
         the time. None for others."""

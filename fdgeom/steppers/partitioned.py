@@ -102,6 +102,9 @@ class Partitioned(Stepper):
             exact=system.is_separable,
         )
 
+    def underivable(self):
+        return None
+
     def parameters(self):
         return {"first": self.first}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -141,6 +142,8 @@ class Solve:
         self.uncompilable, self.following = uncompilable, following
         self.attempt, self.other = getattr(run, "attempt", None), getattr(run, "other", None)
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
+        #: A context that each :meth:`take` is done in, made of its ``dt``: what looks on.
+        self.around: Callable[[float], AbstractContextManager] | None = None
         self._solver: HeldSNES | None = None
         if options.told:
             _ = self.solver  # so that an unknown option is refused now
@@ -177,6 +180,13 @@ class Solve:
     # --- through PETSc SNES ----------------------------------------------------------------------
     def take(self, dt: float) -> None:
         """Move by ``dt``."""
+        if self.around is None:
+            self._take(dt)
+            return
+        with self.around(dt):
+            self._take(dt)
+
+    def _take(self, dt: float) -> None:
         solver = self.solver
         self._dt.set(dt)
         self._prepare()

@@ -163,6 +163,9 @@ class StagesStepper(Stepper):
             )
         system.check_start()
 
+    def underivable(self):
+        return None
+
     def _solve(
         self, unknown: Stages, dt: Constant, residual: Form, assignments: Sequence[Assignments]
     ) -> Solve:

@@ -7,7 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
 
+from pyadjoint.tape import annotate_tape
+
 from fdgeom import citations
+from fdgeom.adjoint.block import take_on_tape
+from fdgeom.adjoint.passage import Passage
 from fdgeom.call import CheckedCall
 from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
@@ -22,7 +26,6 @@ from fdgeom.steppers.fused import FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.solve import Solve, SolveOptions
-from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
 
@@ -92,6 +95,8 @@ class Stepper(Method, metaclass=CheckedCall):
             #: The solves of one step, in order, with their fractions of it.
             self.sequence = self.substeps()
             self._snapshot = Snapshot(self._moving())
+            #: Its steps as a function, for derivatives; made when they are first asked for.
+            self.passage: Passage | None = None
             self._fused: FusedSteps | ChainSteps | None = None
             self._why_not: str | None = self._chosen()
             self._required = bool(compiled)
@@ -150,9 +155,11 @@ class Stepper(Method, metaclass=CheckedCall):
     def _compiling(self):
         return compiling(type(self).__name__)
 
-    @not_taped
     def advance(self, steps: int = 1) -> None:
         """Take ``steps`` steps.
+
+        While pyadjoint records they are one block on its tape (see :func:`fdgeom.gradient` for
+        gradients without a tape).
 
         Ctrl-C is heard between two steps (compiled ones: after some of them), a second one at once;
         either way the state is that after a whole number of steps, ``self.steps``.
@@ -160,7 +167,7 @@ class Stepper(Method, metaclass=CheckedCall):
         Raises
         ------
         NotImplementedError
-            While pyadjoint records: steps are not on its tape.
+            While pyadjoint records, for methods and systems whose derivatives are not there.
         StepFailed
             If a step cannot be taken; the state is then the one before that step.
         """
@@ -170,6 +177,12 @@ class Stepper(Method, metaclass=CheckedCall):
             )
         if not steps:
             return
+        if annotate_tape():
+            take_on_tape(self, steps)
+        else:
+            self._advance(steps)
+
+    def _advance(self, steps: int) -> None:
         last = self.steps + steps
         # Solvers are made when they are first needed.
         saying = nullcontext() if self.steps else self._compiling()

@@ -102,6 +102,9 @@ class Sweep(Stepper):
     def _after_solves(self, t: float, dt: float) -> None:
         self.system.set_clock(t + dt)
 
+    def underivable(self):
+        return None
+
     def uncomposable(self):
         if self._companions() and self.configuration != "mean":
             return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from firedrake import Constant, Function
@@ -10,6 +11,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.solvers.assembly import FunctionalAssembly
+from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.systems.energies import Energies
 
@@ -148,8 +150,25 @@ class System(Energies, ABC):
     def prepare(self) -> None:
         """Bring what depends on the state up to date before a step."""
 
+    def openings(self, touched: Sequence[Function] = ()) -> list:
+        """What :meth:`prepare` is about to change, for derivatives: nothing in general.
+
+        ``touched`` are those of :meth:`functions` that are changed for derivatives, though perhaps
+        not now. Groups of functions with the expressions that they get, or what has ``targets``, ``apply()``
+        and derivatives ``pull(bars)`` and ``push(tangents)``.
+        """
+        return []
+
     def settle(self) -> None:
         """Make all fields belong together: after steps, or when a checkpoint has been read."""
+
+    def remembered(self) -> tuple[Snapshot, ...]:
+        """By what it sees what was set by hand; nothing in general."""
+        return ()
+
+    def underivable(self) -> str | None:
+        """Why derivatives of its motion are not there; None if they are."""
+        return None
 
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming (sub)step."""

@@ -205,6 +205,9 @@ class PoissonForms(System):
     def casimirs(self) -> dict[str, Form]:
         return {k: substitute(f, self._state_map(None)) for k, f in self._casimirs.items()}
 
+    def underivable(self):
+        return None if self.auxiliary is None else "auxiliary functions follow its state"
+
     # --- the state -------------------------------------------------------------------------------
     def check_state(self) -> None:
         """Raise ``ValueError`` if a part of the state is not finite."""

@@ -1,9 +1,21 @@
 """Steppers: what each of them needs of a system, and what it may be told."""
 
 import numpy as np
+from firedrake import Function, dx
 from robustness.calls import small
 
 import fdgeom as fg
+
+
+def half():
+    """A functional."""
+    return small.scalar() * dx
+
+
+def renamed():
+    """A Function that nothing reads."""
+    return Function(small.scalar().function_space(), name="other")
+
 
 REFUSALS = [
     (
@@ -660,5 +672,50 @@ REFUSALS = [
         lambda: small.stepper().advance(True),
         ValueError,
         "steps must be a whole number that is not negative, not True",
+    ),
+    (
+        "stepper",
+        lambda: fg.gradient(None, 2, half(), [small.scalar()]),
+        TypeError,
+        "stepper must be a stepper of fdgeom, not None",
+    ),
+    (
+        "steps",
+        lambda: fg.gradient(fg.StormerVerlet(small.oscillator(), 0.1), 0, half(), [small.scalar()]),
+        ValueError,
+        "steps must be a positive whole number, not 0",
+    ),
+    (
+        "objective",
+        lambda: fg.gradient(fg.StormerVerlet(small.oscillator(), 0.1), 2, 3.0, [small.scalar()]),
+        TypeError,
+        "objective must be a UFL functional such as 0.5*inner(u, u)*dx, not float",
+    ),
+    (
+        "wrt",
+        lambda: fg.gradient(fg.StormerVerlet(small.oscillator(), 0.1), 2, half(), small.scalar()),
+        TypeError,
+        "wrt must be a list of Functions, not …",
+    ),
+    (
+        "wrt",
+        lambda: fg.gradient(fg.StormerVerlet(small.oscillator(), 0.1), 2, half(), [1.0]),
+        TypeError,
+        "wrt must be Functions, not 1.0; a number is a Function of a Real space",
+    ),
+    (
+        "wrt",
+        lambda: fg.gradient(fg.StormerVerlet(small.oscillator(), 0.1), 2, half(), [renamed()]),
+        ValueError,
+        "wrt: neither the steps of StormerVerlet nor the objective read other",
+    ),
+    (
+        "EnergyMomentum",
+        lambda: fg.gradient(fg.EnergyMomentum(small.beam(), 0.1), 2, half(), [small.scalar()]),
+        NotImplementedError,
+        "gradients through EnergyMomentum.advance() of a BeamMotion are not there: EnergyMomentum does "
+        "more in a step than its solves say. Call it inside 'with "
+        "firedrake.adjoint.stop_annotating():' (its result then counts as given data), and take the "
+        "gradient of what it does by finite differences of whole runs",
     ),
 ]

@@ -1,0 +1,217 @@
+"""Steps on pyadjoint's tape."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+
+import numpy as np
+from firedrake import Cofunction, Function
+from firedrake.adjoint_utils.checkpointing import maybe_disk_checkpoint
+from pyadjoint import Block
+from pyadjoint.overloaded_type import FloatingType
+from pyadjoint.tape import get_working_tape, stop_annotating
+
+from fdgeom.adjoint.passage import Passage, whole_of
+from fdgeom.adjoint.values import Kept, Vectors, parts
+
+
+class AdvanceBlock(Block):
+    """Some steps of a stepper.
+
+    Depends on the state and on every Function that the steps read, and gives the state: replayed by
+    the same steps, to the last bit; its derivatives are those of the steps, solve by solve.
+
+    Parameters
+    ----------
+    passage : Passage
+        The steps as a function.
+    steps : int
+        How many.
+    """
+
+    def __init__(self, passage: Passage, steps: int) -> None:
+        super().__init__()
+        self._passage, self._steps = passage, steps
+        self._touched = _touched(passage)
+        for f in passage.fields:
+            _refuse_assigned(passage, f)
+        for f in passage.inputs:
+            _meet(passage, f)
+            self.add_dependency(f, no_duplicates=True)
+        self._inputs = tuple(passage.inputs)
+        self._timestep = get_working_tape().latest_timestep
+
+    def take(self) -> None:
+        """Take the steps, and add what they give to the tape."""
+        with stop_annotating():
+            self._origin = self._passage.origin(self._touched)
+            self._passage.run(self._steps)
+        get_working_tape().add_block(self)
+        for f in self._passage.outputs:
+            self.add_output(f.create_block_variable())
+        self._passage.seen = {
+            id(f): (weakref.ref(f.block_variable), Kept([f])) for f in self._passage.outputs
+        } | {
+            id(f): (weakref.ref(f._block_variable()), None)
+            for f in self._passage.views
+            if f._block_variable() is not None and whole_of(f) is not f
+        }
+
+    def __str__(self) -> str:
+        return f"{self._steps} steps of {self._passage.name}"
+
+    # --- again -----------------------------------------------------------------------------------
+    def prepare_recompute_component(self, inputs, relevant_outputs):
+        self._passage.shelf.put(self._timestep, self, inputs)
+        with self._passage.at(self._origin, inputs):
+            self._passage.run(self._steps)
+            return [f.copy(deepcopy=True) for f in self._passage.outputs]
+
+    def recompute_component(self, inputs, block_variable, idx, prepared):
+        return maybe_disk_checkpoint(prepared[idx])
+
+    def _at(self, inputs):
+        """What the steps began from: a schedule drops the inputs of steps that it takes again."""
+        kept = self._passage.shelf.of(self)
+        found = []
+        for k, (variable, value) in enumerate(zip(self.get_dependencies(), inputs, strict=True)):
+            if variable.checkpoint is None and kept is None:
+                raise RuntimeError(
+                    f"the schedule of checkpoints keeps nothing that {self} began from, and does not "
+                    "take them again before it asks for their derivative: choose another schedule"
+                )
+            found.append(value if variable.checkpoint is not None else kept[k])
+        return self._passage.at(self._origin, found)
+
+    # --- derivatives -----------------------------------------------------------------------------
+    def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
+        wanted = [self._inputs[k] for k, _ in relevant_dependencies]
+        bars = Vectors()
+        for f, value in zip(self._passage.outputs, adj_inputs, strict=True):
+            bars.add_all(f, value)
+        with self._at(inputs):
+            self._passage.pull(self._origin, self._steps, bars, self._passage.data(wanted))
+        return {
+            k: bars.read_all(self._inputs[k], Cofunction(self._inputs[k].function_space().dual()))
+            for k, _ in relevant_dependencies
+        }
+
+    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
+        tangents = Vectors()
+        given = [(f, v) for f, v in zip(self._inputs, tlm_inputs, strict=True) if v is not None]
+        for f, value in given:
+            tangents.add_all(f, value)
+        wanted = self._passage.data([f for f, _ in given])
+        with self._at(inputs):
+            self._passage.push(self._origin, self._steps, tangents, wanted)
+        return [tangents.read_all(f, Function(f.function_space())) for f in self._passage.outputs]
+
+    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def evaluate_hessian_component(
+        self,
+        inputs,
+        hessian_inputs,
+        adj_inputs,
+        block_variable,
+        idx,
+        relevant_dependencies,
+        prepared=None,
+    ):
+        raise NotImplementedError(
+            f"second derivatives of {self} are not there: take differences of gradients"
+        )
+
+
+def take_on_tape(stepper, steps: int) -> None:
+    """Take steps, and put them on the working tape."""
+    with stop_annotating():
+        passage = passage_of(stepper)
+        for view in passage.views:
+            _join(view)
+    AdvanceBlock(passage, steps).take()
+
+
+def passage_of(stepper) -> Passage:
+    """The steps of a stepper as a function; made once."""
+    if stepper.passage is None:
+        stepper.passage = Passage(stepper)
+    return stepper.passage
+
+
+def _touched(passage: Passage) -> list[Function]:
+    """The parts of the state that something on the tape, or a control, has set since the last steps."""
+
+    def is_set(f: Function) -> bool:
+        variable = f._block_variable()
+        if variable is None or variable is _last(passage, f)[0]:
+            return False
+        # A part that was only read has been made of the whole.
+        read = f.block.get_outputs() if f.block is not None else ()
+        return not any(variable is output for output in read)
+
+    found = [view for view in passage.views if is_set(view)]
+    wholes = {id(whole_of(view)) for view in found}
+    more = [f for f in passage.state if is_set(f) and id(f) not in wholes]
+    return list({id(f): f for f in (*found, *passage.touched_by(more))}.values())
+
+
+def _join(view: Function) -> None:
+    """Let the whole of a mixed Function follow a part of it that has been made a control.
+
+    Both have been there before anything was recorded, so pyadjoint does not know that they are one.
+    """
+    whole, own = whole_of(view), view._block_variable()
+    if whole is view or own is None or own.creation_timestep != -1:
+        return
+    above = whole._block_variable()
+    if above is None or above.creation_timestep == -1:
+        with FloatingType.stop_floating(view):
+            view._ad_annotate_output_block()
+
+
+def _last(passage: Passage, function: Function) -> tuple:
+    """What pyadjoint knew a function of the state by after the last steps, and its values then."""
+    variable, values = passage.seen.get(id(function), (lambda: None, None))
+    return variable(), values
+
+
+def _refuse_assigned(passage: Passage, field: Function) -> None:
+    """Raise ``NotImplementedError`` if a field that follows others was set on the tape."""
+    variable = field._block_variable()
+    if variable is None or variable.creation_timestep == -1:
+        return
+    if variable is not _last(passage, field)[0]:
+        raise NotImplementedError(
+            f"{field.name()} follows what it is made of, and was set where pyadjoint records: gradients "
+            "by its values are not there; set the Functions that it is made of"
+        )
+
+
+def _meet(passage: Passage, function: Function) -> None:
+    """Begin anew with a Function that was changed where nothing was recorded, and say so."""
+    variable = function._block_variable()
+    if variable is None:
+        return
+    last, left = _last(passage, function)
+    if variable is last:
+        same = not left.differing()
+    else:
+        with stop_annotating():
+            saved = variable.saved_output
+        same = all(
+            np.array_equal(a.dat.data_ro, b.dat.data_ro, equal_nan=True)
+            for a, b in zip(parts(saved), parts(function), strict=True)
+        )
+    if function.function_space().comm.allreduce(int(not same)):
+        warnings.warn(
+            f"{function.name()} was changed where pyadjoint did not record: what it holds now counts "
+            "as given data",
+            stacklevel=4,
+        )
+        function.create_block_variable()

@@ -1,0 +1,149 @@
+"""What steps read beside the state: whose derivatives can be taken, and what follows from what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import ufl
+from firedrake import Cofunction, Constant, Function, TestFunction, assemble, interpolate
+from ufl.algorithms import expand_derivatives
+
+from fdgeom.adjoint.values import Vectors, fill, key, keys, parts
+from fdgeom.solvers.derived import Derived, derived_of, read_in
+
+
+class Coefficients:
+    """The Functions and Constants that some solves read, and that no step changes.
+
+    Parameters
+    ----------
+    solves : sequence of Solve
+        The solves of a stepper.
+    moving : set of int
+        Keys of what they change.
+    clocks : sequence of Constant
+        What holds the time.
+
+    Attributes
+    ----------
+    functions : list of Function
+        Those that a user may change.
+    constants : list of Constant
+        Likewise.
+    fields : list of Function
+        What fdgeom makes of them, those first that others are made of.
+    """
+
+    def __init__(self, solves, moving: set[int], clocks: Iterable[Constant]) -> None:
+        things = [
+            thing
+            for solve in solves
+            for thing in (
+                solve.residual,
+                *(
+                    ufl.as_ufl(e)
+                    for group in (*solve.preparations, *solve.assignments)
+                    for e in group.values()
+                ),
+            )
+        ]
+        own = {id(solve.dt) for solve in solves} | {id(clock) for clock in clocks}
+        found = read_in(*things)
+        self.constants = [c for c in found if isinstance(c, Constant) and id(c) not in own]
+        self.fields: list[Function] = []
+        for thing in things:
+            for f in ufl.algorithms.extract_coefficients(thing):
+                self._add_field(f, moving)
+        others = moving | keys(self.fields)
+        self.functions = [f for f in found if isinstance(f, Function) and not keys([f]) & others]
+
+    def _add_field(self, field: Function, moving: set[int]) -> None:
+        derived = derived_of(field)
+        if derived is None or key(field) in moving or any(f is field for f in self.fields):
+            return
+        if not derived.follows_a_user:
+            return
+        for source in derived.sources.functions:
+            self._add_field(source, moving)
+        self.fields.append(field)
+
+    def renew(self) -> None:
+        """Make all fields anew from the present Functions, Constants and time."""
+        for field in self.fields:
+            derived_of(field).renew()
+
+    def refresh(self) -> None:
+        """Bring all fields up to date."""
+        for field in self.fields:
+            derived_of(field).refresh()
+
+    def accept(self) -> None:
+        """Take what all fields hold for what belongs to the present."""
+        for field in self.fields:
+            derived_of(field).accept()
+
+    def reached_by(self, wanted: Iterable[Function]) -> set[int]:
+        """The keys of these functions and of all fields that follow them.
+
+        Raises
+        ------
+        NotImplementedError
+            If a field follows one in a way that is not differentiated.
+        """
+        reached = keys(wanted)
+        for field in self.fields:
+            derived = derived_of(field)
+            if keys(derived.sources.functions) & reached:
+                if derived.rule is None:
+                    raise NotImplementedError(
+                        f"gradients by what {field.name()} is made of are not there: it follows by "
+                        "more than interpolation. Take them by finite differences of whole runs"
+                    )
+                reached.add(key(field))
+        return reached
+
+    def pull(self, bars: Vectors, reached: set[int]) -> None:
+        """Add the cotangents of fields to those of what they are made of."""
+        for field in reversed(self.fields):
+            bar = bars.of(field)
+            if bar is None or key(field) not in reached:
+                continue
+            derived = derived_of(field)
+            for source in derived.sources.functions:
+                if keys([source]) & reached:
+                    self._pull_one(field, derived, source, bar, bars)
+
+    def push(self, tangents: Vectors, reached: set[int]) -> None:
+        """Put the tangents of fields."""
+        for field in self.fields:
+            derived = derived_of(field)
+            if key(field) not in reached:
+                continue
+            change = Function(field.function_space())
+            for source in derived.sources.functions:
+                if any(part in tangents for part in parts(source)):
+                    along = tangents.read_all(source, Function(source.function_space()))
+                    slope = expand_derivatives(
+                        ufl.derivative(derived.rule.expression, source, along)
+                    )
+                    change += Function(field.function_space()).interpolate(slope)
+            values = np.array(change.dat.data_ro)
+            if derived.rule.inverse:
+                inverse = field.dat.data_ro
+                values = -inverse @ values @ inverse
+            tangents.add(field, values)
+
+    @staticmethod
+    def _pull_one(
+        field: Function, derived: Derived, source: Function, bar: np.ndarray, bars: Vectors
+    ) -> None:
+        if derived.rule.inverse:
+            turned = np.swapaxes(field.dat.data_ro, -1, -2)
+            bar = -turned @ bar @ turned
+        work = Cofunction(field.function_space().dual())
+        fill(work, bar)
+        test = TestFunction(source.function_space())
+        slope = expand_derivatives(ufl.derivative(derived.rule.expression, source, test))
+        if not isinstance(slope, ufl.classes.Zero):
+            bars.add_all(source, assemble(interpolate(slope, work)))

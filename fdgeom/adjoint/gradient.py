@@ -1,0 +1,137 @@
+"""Gradients of runs without a tape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firedrake import Cofunction, Form, Function, TestFunction, derivative
+from pyadjoint.tape import stop_annotating
+
+from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint.linear import Linear
+from fdgeom.adjoint.passage import Passage
+from fdgeom.adjoint.values import Vectors, keys, parts
+from fdgeom.forms import check_functional, is_zero, tidy
+from fdgeom.solvers.assembly import FunctionalAssembly
+from fdgeom.words import shown
+
+
+def gradient(
+    stepper,
+    steps: int,
+    objective: Form,
+    wrt: Sequence[Function],
+    *,
+    running: Form | None = None,
+) -> tuple[float, list[Cofunction]]:
+    """What some steps make of an objective, and its derivatives by all that they begin from.
+
+        J = objective(z_N) + Δt Σ_n running(z_n),     n = 1, ..., N,
+
+    with z_n the state after n steps. One sweep back over the steps gives the derivatives by any
+    number of Functions, at the price of a few runs; they are exact, those of the steps as they are
+    taken. pyadjoint's tape is neither needed nor written to.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        What takes the steps. It stands afterwards where it stood, and so does all that it moves.
+    steps : int
+        How many.
+    objective : UFL functional
+        Of the state after the last step.
+    wrt : sequence of Function
+        By what: Functions of the state, meaning what they hold now (a part of a mixed one too), and
+        Functions that the system is made of: loads, material data, those of Real spaces.
+    running : UFL functional, optional
+        Of the state after each step.
+
+    Returns
+    -------
+    float
+        J.
+    list of Cofunction
+        Its derivative by each Function of ``wrt``: what pyadjoint calls the gradient without a Riesz
+        map; ``.riesz_representation()`` makes a Function of it.
+
+    Raises
+    ------
+    NotImplementedError
+        Where derivatives are not there; says what is in the way.
+    TypeError, ValueError
+        If an argument is not as described.
+    StepFailed
+        If a step cannot be taken.
+    """
+    _check(stepper, steps, wrt)
+    objective = check_functional("objective", objective, 0)
+    if running is not None:
+        running = stepper.dt * check_functional("running", running, 0)
+    with stop_annotating():
+        passage = passage_of(stepper)
+        forms = [form for form in (objective, running) if form is not None]
+        _check_read(passage, wrt, forms)
+        origin, wanted = passage.origin(passage.touched_by(wrt)), passage.data(wrt)
+        active = keys(passage.state) | passage.reached_by(wanted)
+        at_end = _Slopes(objective, active)
+        on_the_way = None if running is None else _Slopes(running, active)
+        bars, present = Vectors(), list(passage.inputs)
+        with passage.at(origin, present):
+            value = 0.0
+            if on_the_way is None:
+                passage.run(steps)
+            else:
+                value = passage.run_each(steps, on_the_way.value)
+            value += at_end.value()
+            at_end.add_to(bars)
+        with passage.at(origin, present):
+            passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
+        return value, [bars.read_all(f, Cofunction(f.function_space().dual())) for f in wrt]
+
+
+class _Slopes:
+    """A functional and its derivatives by all that steps change or follow."""
+
+    def __init__(self, form: Form, active: set[int]) -> None:
+        self._form = FunctionalAssembly(form)
+        self._slopes = []
+        for f in form.coefficients():
+            if keys([f]) & active:
+                slope = tidy(derivative(form, f, TestFunction(f.function_space())))
+                if not is_zero(slope):
+                    self._slopes.append((f, Linear(slope)))
+
+    def value(self) -> float:
+        """The functional now."""
+        return self._form.assemble()
+
+    def add_to(self, bars: Vectors) -> None:
+        """Add its derivatives now."""
+        for f, slope in self._slopes:
+            for part, values in zip(parts(f), slope.assemble(), strict=True):
+                bars.add(part, values)
+
+
+def _check(stepper, steps: int, wrt) -> None:
+    if not (hasattr(stepper, "sequence") and hasattr(stepper, "advance")):
+        raise TypeError(f"stepper must be a stepper of fdgeom, not {shown(stepper)}")
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise ValueError(f"steps must be a positive whole number, not {shown(steps)}")
+    if not isinstance(wrt, list | tuple) or not wrt:
+        raise TypeError(f"wrt must be a list of Functions, not {shown(wrt)}")
+    for f in wrt:
+        if not isinstance(f, Function):
+            raise TypeError(
+                f"wrt must be Functions, not {shown(f)}; a number is a Function of a Real space"
+            )
+
+
+def _check_read(passage: Passage, wrt: Sequence[Function], forms: Sequence[Form]) -> None:
+    read = keys([*passage.inputs, *passage.fields]) | keys(
+        c for form in forms for c in form.coefficients()
+    )
+    for f in wrt:
+        if not all(keys([part]) <= read for part in parts(f)):
+            raise ValueError(
+                f"wrt: neither the steps of {passage.name} nor the objective read {f.name()}"
+            )

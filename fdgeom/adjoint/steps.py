@@ -1,0 +1,94 @@
+"""Derivatives of steps: what was taken, one solve after another, and back again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
+
+from firedrake import Function
+
+from fdgeom.adjoint.takes import Record, Taken, refuse_unseen
+from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
+
+
+class StepDerivative:
+    """The derivatives of one step of a stepper, by its `Solve` s.
+
+    A step is taken once more through PETSc SNES, each solve is recorded, and its derivative taken
+    there. What moves otherwise than by the solves is seen, and refused.
+
+    Parameters
+    ----------
+    stepper : Stepper
+        What takes the step.
+    moving : sequence of Function
+        All that its steps change and read again.
+    active : set of int
+        Keys of the other functions that derivatives are taken by.
+    """
+
+    def __init__(self, stepper, moving: Sequence[Function], active: Set[int]) -> None:
+        self._stepper, self._moving = stepper, tuple(moving)
+        solves = {id(solve): solve for solve, _ in stepper.sequence}
+        unknowns = [solve.unknown for solve in solves.values()]
+        written = [
+            target
+            for solve in solves.values()
+            for group in (*solve.preparations, *solve.assignments)
+            for target in group
+        ]
+        given = [
+            e.target for solve in solves.values() for e in solve.essential if e.target is not None
+        ]
+        #: All that the solves change, and what is given as a function of time.
+        self.places = _each([*self._moving, *unknowns, *written, *given])
+        self._data = keys(given)
+        everything = set(active) | keys([*self._moving, *unknowns, *written])
+        self._taken = {
+            k: Taken(solve, everything, self.places, stepper.system.clocks)
+            for k, solve in solves.items()
+        }
+
+    def record(self) -> list[Record]:
+        """Take the step from the present state, and leave the state after it."""
+        records: list[Record] = []
+        before = Kept(self.places)
+        with self._watched(records):
+            self._stepper._step(self._stepper.t, self._stepper.dt)
+        for record in records:
+            self._refuse(before.differing(record.before))
+            before = record.after
+        self._refuse(before.differing())
+        return records
+
+    def _refuse(self, changed: Sequence[Function]) -> None:
+        unseen = [f for f in changed if key(f) not in self._data]
+        refuse_unseen(unseen, type(self._stepper).__name__, self._stepper.system.mesh.comm)
+
+    @staticmethod
+    def pull(records: Sequence[Record], bars: Vectors) -> None:
+        """The cotangents before the step, from those after it."""
+        for record in reversed(records):
+            record.taken.pull(record, bars)
+
+    @staticmethod
+    def push(records: Sequence[Record], tangents: Vectors) -> None:
+        """The tangents after the step, from those before it."""
+        for record in records:
+            record.taken.push(record, tangents)
+
+    @contextmanager
+    def _watched(self, records: list[Record]) -> Iterator[None]:
+        solves = {id(solve): solve for solve, _ in self._stepper.sequence}
+        try:
+            for k, solve in solves.items():
+                solve.around = lambda dt, taken=self._taken[k]: taken.recorded(records, dt)
+            yield
+        finally:
+            for solve in solves.values():
+                solve.around = None
+
+
+def _each(functions: Sequence[Function]) -> list[Function]:
+    """Their parts, each once, whatever views of it there are."""
+    return list({key(part): part for f in functions for part in parts(f)}.values())

@@ -1,0 +1,110 @@
+"""Tangents and cotangents of Functions, part by part, as arrays of what a rank owns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from firedrake import Cofunction, Function
+
+from fdgeom.solvers.derived import is_real
+
+
+def parts(function: Function | Cofunction) -> tuple[Function | Cofunction, ...]:
+    """The parts of a Function of a mixed space; of another one itself."""
+    mixed = len(function.function_space()) > 1
+    return tuple(function.subfunctions) if mixed else (function,)
+
+
+def key(part: Function) -> int:
+    """What tells parts from one another: views of one part are that part."""
+    return id(part.dat)
+
+
+def keys(functions: Iterable[Function]) -> set[int]:
+    """The keys of all their parts."""
+    return {key(part) for f in functions for part in parts(f)}
+
+
+def fill(part: Function | Cofunction, values: np.ndarray | None) -> None:
+    """Set what this rank owns of a part; None is zero."""
+    part.dat.data_wo[...] = 0.0 if values is None else values
+
+
+class Vectors:
+    """One array for each part of some Functions, of what this rank owns; others are zero."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[int, np.ndarray] = {}
+
+    def of(self, part: Function) -> np.ndarray | None:
+        """The array of a part; None where it is zero."""
+        return self._arrays.get(key(part))
+
+    def take(self, part: Function) -> np.ndarray | None:
+        """The same, and it is zero from now on."""
+        return self._arrays.pop(key(part), None)
+
+    def put(self, part: Function, values: np.ndarray | None) -> None:
+        """Replace it."""
+        self._arrays.pop(key(part), None)
+        if values is not None:
+            self._arrays[key(part)] = np.array(values)
+
+    def add(self, part: Function, values: np.ndarray) -> None:
+        """Add to it."""
+        found = self._arrays.get(key(part))
+        if found is None:
+            self._arrays[key(part)] = np.array(values)
+        else:
+            found += values
+
+    def add_all(self, function: Function, value: Function | Cofunction | None) -> None:
+        """Add a (mixed) value of a function."""
+        if value is not None:
+            for part, more in zip(parts(function), parts(value), strict=True):
+                self.add(part, more.dat.data_ro)
+
+    def read_all(self, function: Function, result: Function | Cofunction):
+        """Fill a (mixed) result with that of a function, and return it."""
+        for part, target in zip(parts(function), parts(result), strict=True):
+            fill(target, self.of(part))
+        return result
+
+    def __contains__(self, part: Function) -> bool:
+        return key(part) in self._arrays
+
+
+class Kept:
+    """Copies of the values of some Functions, ghosts included, that can be put back."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        self._parts = [part for f in functions for part in parts(f)]
+        self._values = [np.array(values) for values in _all(self._parts)]
+
+    def restore(self) -> None:
+        """Put the values back."""
+        for part, values in zip(self._parts, self._values, strict=True):
+            if is_real(part):
+                part.dat.data_wo[...] = values
+            else:
+                part.dat.data_wo_with_halos[...] = values
+
+    def differing(self, other: Kept | None = None) -> list[Function]:
+        """The parts that hold other values now, or in another copy, to the last bit, on this rank."""
+        others = _all(self._parts) if other is None else other._values
+        return [
+            part
+            for part, values, now in zip(self._parts, self._values, others, strict=True)
+            if not np.array_equal(values, now, equal_nan=True)
+        ]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return sum(values.nbytes for values in self._values)
+
+
+def _all(wanted: Iterable[Function]) -> Iterator[np.ndarray]:
+    for part in wanted:
+        yield part.dat.data_ro if is_real(part) else part.dat.data_ro_with_halos

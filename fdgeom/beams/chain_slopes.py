@@ -1,0 +1,124 @@
+"""Derivatives of the configuration of a beam that follows its strain."""
+
+from __future__ import annotations
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.beams.chain import Chain
+from fdgeom.beams.fields import BeamFields
+from fdgeom.lie.arrays import se3
+
+
+class FollowingShape:
+    """The configuration that is made of the strain of a beam, from one node on.
+
+    In space, with δg_j g_j⁻¹ = η_j,
+
+        η_{j+1} = η_j + Ad(g_{j+1}) dcay(Δs (γ_j+e)) Δs δγ_j.
+
+    Parameters
+    ----------
+    beam : BeamFields
+        Of degree 1.
+    chain : Chain
+        Its nodes.
+    anchor : {0, -1}
+        Which node stays where it is: the first or the last one.
+
+    Raises
+    ------
+    NotImplementedError
+        If the beam is of a higher degree.
+    """
+
+    def __init__(self, beam: BeamFields, chain: Chain, anchor: int) -> None:
+        if beam.degree != 1:
+            raise NotImplementedError(
+                "gradients where the configuration of a beam of higher degree follows its strain are "
+                "not there: call reconstruct() inside 'with firedrake.adjoint.stop_annotating():' "
+                "(the configuration then counts as given data), or take degree=1"
+            )
+        self._beam, self._chain, self._anchor = beam, chain, anchor
+        #: What is written.
+        self.targets = beam.position, beam.orientation
+        self._strain, self._position, self._orientation = (
+            Function(f.function_space()) for f in (beam.strain, *self.targets)
+        )
+
+    def apply(self) -> None:
+        """Let it follow."""
+        self._chain.follow(self._anchor)
+
+    def push(self, tangents) -> None:
+        """Put the tangents of the configuration; before :meth:`apply`."""
+        nodes, x, q, slopes, (there, size) = self._linearised()
+        rates = np.einsum("nij,nj->ni", slopes, self._gathered(self._strain, tangents, "strain"))
+        dx, dq = (
+            self._gathered(place, tangents, name)[self._anchor]
+            for place, name in ((self._position, "position"), (self._orientation, "orientation"))
+        )
+        s, u = q[self._anchor][0], q[self._anchor][1:]
+        spin = 2 / size * (s * dq[1:] - dq[0] * u - np.cross(dq[1:], u))
+        start = np.concatenate([spin, dx - np.cross(spin, there)])
+        total = np.concatenate([np.zeros((1, 6)), np.cumsum(rates, axis=0)])
+        motion = start + total - total[self._anchor]
+        spin = motion[:, :3]
+        turn = np.concatenate(
+            [
+                -np.sum(spin * q[:, 1:], 1, keepdims=True),
+                q[:, :1] * spin + np.cross(spin, q[:, 1:]),
+            ],
+            axis=1,
+        )
+        for values, place, target in (
+            (motion[:, 3:] + np.cross(spin, x), self._position, self.targets[0]),
+            (0.5 * turn, self._orientation, self.targets[1]),
+        ):
+            nodes.scatter(values, place)
+            tangents.put(target, place.dat.data_ro)
+
+    def pull(self, bars) -> None:
+        """Replace the cotangents of the configuration by those of the strain and of the fixed node."""
+        if all(target not in bars for target in self.targets):
+            return
+        _, x, q, slopes, (there, size) = self._linearised()
+        bar_x = self._gathered(self._position, bars, "position")
+        bar_q = self._gathered(self._orientation, bars, "orientation")
+        s, u = q[:, :1], q[:, 1:]
+        turn = 0.5 * (s * bar_q[:, 1:] - bar_q[:, :1] * u + np.cross(u, bar_q[:, 1:]))
+        motion = np.concatenate([turn + np.cross(x, bar_x), bar_x], axis=1)
+        before = np.cumsum(motion, axis=0)[:-1]
+        whole = motion.sum(axis=0)
+        rates = whole - before if self._anchor == 0 else -before
+        self._put(bars, self._strain, "strain", np.einsum("nij,ni->nj", slopes, rates), add=True)
+
+        spin, pull = whole[:3] - np.cross(there, whole[3:]), whole[3:]
+        s, u = q[self._anchor][0], q[self._anchor][1:]
+        at_x, at_q = np.zeros_like(x), np.zeros_like(q)
+        at_x[self._anchor] = pull
+        at_q[self._anchor, 0] = -2 / size * np.dot(u, spin)
+        at_q[self._anchor, 1:] = 2 / size * (s * spin - np.cross(u, spin))
+        self._put(bars, self._position, "position", at_x)
+        self._put(bars, self._orientation, "orientation", at_q)
+
+    # --- pieces ----------------------------------------------------------------------------------
+    def _linearised(self):
+        """The poses that follow, the ∂η/∂γ of the cells, and where the fixed node is, with \\|q\\|."""
+        beam, chain = self._beam, self._chain
+        nodes, exponents, lengths = chain.exponents()
+        x, q = chain.followed(self._anchor)
+        slopes = se3.Ad(se3.pose_matrix((x[1:], q[1:]))) @ se3.dcay(exponents)
+        size = np.linalg.norm(nodes.gather(beam.orientation)[self._anchor])
+        there = nodes.gather(beam.position)[self._anchor]
+        return nodes, x, q, lengths[:, :, None] * slopes, (there, size)
+
+    def _gathered(self, place: Function, vectors, name: str) -> np.ndarray:
+        values = vectors.of(getattr(self._beam, name))
+        place.dat.data_wo[...] = 0.0 if values is None else values
+        return self._chain.numbering(name).gather(place)
+
+    def _put(self, bars, place: Function, name: str, values: np.ndarray, add: bool = False) -> None:
+        self._chain.numbering(name).scatter(values, place)
+        put = bars.add if add else bars.put
+        put(getattr(self._beam, name), place.dat.data_ro)

@@ -1,0 +1,168 @@
+"""Every stepper whose steps have derivatives, for a small system of each kind, and runs from any start."""
+
+from __future__ import annotations
+
+import numpy as np
+from firedrake import Function, assemble, dx, inner
+from verification import hamiltonian_systems, nonholonomic_systems, small_systems
+from verification.beams import SOFT, set_smooth, uneven_mesh
+from verification.constrained_systems import chain, lagrangian_pendulum, spherical_pendulum
+
+import fdgeom as fg
+
+CELLS = 4
+
+
+def beam(**options):
+    return set_smooth(fg.Beam(uneven_mesh(CELLS), SOFT, **options))
+
+
+def clamped():
+    made = beam(left="clamped")
+    made.momentum.dat.data_wo[made.velocity.function_space().boundary_nodes(1)] = 0.0
+    return made
+
+
+def split_body(dt):
+    system, pieces = small_systems.rigid_body()
+    return fg.Splitting(system, dt, energies=pieces)
+
+
+def of(stepper, build, **options):
+    return lambda dt: stepper(build(), dt, **options)
+
+
+#: dt, ``make(dt)``, and which functions of the state derivatives are taken by.
+CASES = {
+    "PoissonIntegrator": (0.01, of(fg.PoissonIntegrator, beam), ("strain", "momentum")),
+    "PoissonIntegrator, velocity": (0.01, of(fg.PoissonIntegrator, beam), ("velocity",)),
+    "PoissonIntegrator, clamped": (0.01, of(fg.PoissonIntegrator, clamped), ("momentum",)),
+    "SymmetricPoissonIntegrator": (
+        0.01,
+        of(fg.SymmetricPoissonIntegrator, beam),
+        ("strain", "momentum"),
+    ),
+    "Composition, beam": (
+        0.01,
+        of(fg.Composition(fg.SymmetricPoissonIntegrator), beam),
+        ("strain",),
+    ),
+    "HamelFieldIntegrator": (0.01, of(fg.HamelFieldIntegrator, beam), ("momentum",)),
+    "ImplicitMidpoint, beam": (0.01, of(fg.ImplicitMidpoint, beam), ("strain", "momentum")),
+    "ImplicitMidpoint": (0.1, of(fg.ImplicitMidpoint, hamiltonian_systems.pendulum), ("q", "p")),
+    "ImplicitMidpoint, waves": (
+        0.1,
+        of(fg.ImplicitMidpoint, small_systems.korteweg_de_vries),
+        ("state",),
+    ),
+    "DiscreteGradient, waves": (
+        0.1,
+        of(fg.DiscreteGradient, small_systems.korteweg_de_vries),
+        ("state",),
+    ),
+    "Splitting": (0.1, split_body, ("state",)),
+    "GaussLegendre": (0.1, of(fg.GaussLegendre(2), hamiltonian_systems.pendulum), ("q", "p")),
+    "RungeKutta4": (0.1, of(fg.RungeKutta4, hamiltonian_systems.pendulum), ("q", "p")),
+    "GeneratingFunction4": (
+        0.1,
+        of(fg.GeneratingFunction4, hamiltonian_systems.pendulum),
+        ("q", "p"),
+    ),
+    "SymplecticEuler": (0.1, of(fg.SymplecticEuler, hamiltonian_systems.mixed), ("q", "p")),
+    "StormerVerlet": (0.1, of(fg.StormerVerlet, hamiltonian_systems.pendulum), ("q", "p")),
+    "StormerVerlet, through SNES": (
+        0.1,
+        of(fg.StormerVerlet, hamiltonian_systems.pendulum, compiled=False),
+        ("p",),
+    ),
+    "StormerVerlet, composed": (
+        0.1,
+        of(fg.Composition(fg.StormerVerlet), hamiltonian_systems.pendulum),
+        ("q", "p"),
+    ),
+    "StormerVerlet, Blanes & Moan": (
+        0.1,
+        of(fg.Composition(fg.StormerVerlet, 4, "blanes-moan"), hamiltonian_systems.pendulum),
+        ("q",),
+    ),
+    "RATTLE": (0.05, of(fg.RATTLE, spherical_pendulum), ("q", "p")),
+    "RATTLE, chain": (0.01, of(fg.RATTLE, lambda: chain(CELLS)), ("p",)),
+    "SHAKE": (0.05, of(fg.SHAKE, spherical_pendulum), ("q", "p")),
+    "DiscreteLagrangian": (
+        0.05,
+        of(fg.DiscreteLagrangian, lagrangian_pendulum),
+        ("q", "velocity"),
+    ),
+    "NonholonomicMidpoint": (
+        0.05,
+        of(fg.NonholonomicMidpoint, nonholonomic_systems.particle),
+        ("q", "velocity"),
+    ),
+}
+
+
+class Run:
+    """A stepper that begins again and again, from a start that is its own or another one.
+
+    ``objective`` is a functional of all that its system moves.
+    """
+
+    def __init__(self, stepper, names=()) -> None:
+        self.stepper, self.functions = stepper, stepper.system.functions()
+        self._all = {**self.functions, **stepper.functions()}
+        self._start = [np.array(f.dat.data_ro) for f in self._all.values()]
+        self._t = stepper.t
+        #: What derivatives are taken by.
+        self.controls = [self.functions[name] for name in names]
+        self.objective = objective(self.functions.values())
+
+    def again(self) -> None:
+        """Stand at the start; nothing was set by hand."""
+        for f, values in zip(self._all.values(), self._start, strict=True):
+            f.dat.data_wo[...] = values
+        self.stepper.t = self._t
+        self.stepper.system.settle()
+
+    def value(self, values, pieces, also=None) -> float:
+        """The objective after steps in these pieces, the controls holding other values."""
+        self.again()
+        for f, new in zip(self.controls, values, strict=True):
+            f.dat.data_wo[...] = new
+        for steps in pieces:
+            self.stepper.advance(steps)
+        return assemble(self.objective if also is None else also)
+
+    def difference(self, directions, pieces, step, also=None) -> float:
+        """The derivative of that along directions, by differences of fourth order."""
+        here = [np.array(f.dat.data_ro) for f in self.controls]
+
+        def at(size):
+            moved = [x + size * d for x, d in zip(here, directions, strict=True)]
+            return self.value(moved, pieces, also)
+
+        found = (8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step)
+        for f, values in zip(self.controls, here, strict=True):
+            f.dat.data_wo[...] = values
+        self.again()
+        return found
+
+
+def objective(functions):
+    """Σ ∫ ½ |f|² + f₁, with one quadrature for all."""
+    terms = []
+    for f in functions:
+        first = f[(0,) * len(f.ufl_shape)] if f.ufl_shape else f
+        terms.append((0.5 * inner(f, f) + first) * dx(degree=2))
+    return sum(terms[1:], terms[0])
+
+
+def directions(functions, rng):
+    """Random ones, as arrays."""
+    return [rng.uniform(-1, 1, f.dat.data_ro.shape) for f in functions]
+
+
+def holding(function, values):
+    """A Function of its space."""
+    made = Function(function.function_space())
+    made.dat.data_wo[...] = values
+    return made

@@ -1,0 +1,109 @@
+"""Gradients by what beams are made of: material, loads, strain at rest; with running objectives."""
+
+import numpy as np
+import pytest
+from derivable import CELLS, Run
+from firedrake import (
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    as_vector,
+    assemble,
+    dx,
+    inner,
+)
+from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
+from verification.beams import set_smooth, uneven_mesh
+
+import fdgeom as fg
+
+STEPS = 4
+
+
+@pytest.fixture(scope="module")
+def made_of_functions():
+    """A run of a beam with a modulus, a density, a tip load and a curvature at rest that are Functions."""
+    mesh = uneven_mesh(CELLS)
+    (s,) = SpatialCoordinate(mesh)
+    numbers = FunctionSpace(mesh, "R", 0)
+    data = {
+        "modulus": Function(FunctionSpace(mesh, "CG", 1)).interpolate(10 + s),
+        "density": Function(numbers).assign(3.0),
+        "tip": Function(numbers).assign(0.3),
+        "curvature": Function(FunctionSpace(mesh, "DG", 0)).assign(0.2),
+    }
+    section = fg.Section.rectangle(
+        0.5, 0.6, density=data["density"], youngs_modulus=data["modulus"], poisson_ratio=0.3
+    )
+    beam = fg.Beam(
+        mesh,
+        section,
+        loads=fg.Load(force=as_vector([0, 0, data["tip"]]), at="right"),
+        reference_strain=as_vector([data["curvature"], 0, 0, 0, 0, 0]),
+    )
+    return Run(fg.PoissonIntegrator(set_smooth(beam), 1e-2)), data
+
+
+def differences(run, f, direction, value):
+    """The derivative of ``value()`` by a Function, by differences of fourth order."""
+    here, h = np.array(f.dat.data_ro), 1e-3 * np.abs(f.dat.data_ro).max()
+
+    def at(size):
+        run.again()
+        f.dat.data_wo[...] = here + size * direction
+        return value()
+
+    found = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    f.dat.data_wo[...] = here
+    run.again()
+    return found
+
+
+@pytest.mark.parametrize("name", ["modulus", "density", "tip", "curvature"])
+def test_by_data(made_of_functions, name, rng):
+    """Through interpolated, inverted and Real data; the energies read them too."""
+    run, data = made_of_functions
+    stepper, beam, f = run.stepper, run.stepper.system, data[name]
+    running = inner(beam.momentum, beam.momentum) * dx(degree=2)
+    last = beam.potential(beam.strain) + beam.kinetic(beam.momentum)
+    last += inner(beam.position, beam.position) * dx(degree=2)
+    direction = rng.uniform(0.5, 1.0, f.dat.data_ro.shape)
+
+    def value():
+        total = 0.0
+        for _ in range(STEPS):
+            stepper.advance(1)
+            total += stepper.dt * assemble(running)
+        return total + assemble(last)
+
+    expected = differences(run, f, direction, value)
+    run.again()
+    number, (found,) = fg.gradient(stepper, STEPS, last, [f], running=running)
+    run.again()
+    assert number == pytest.approx(value(), rel=1e-13)
+    along, size = (found.dat.data_ro * direction).sum(), np.abs(found.dat.data_ro).sum()
+    # The differences lose digits where the functional hardly depends on it.
+    assert along == pytest.approx(expected, abs=1e-7 * size + 1e-11 * abs(number))
+    run.again()
+
+
+def test_on_the_tape(made_of_functions):
+    """The stiffness follows the modulus on the tape, where the objective reads it too."""
+    run, data = made_of_functions
+    stepper, beam, modulus = run.stepper, run.stepper.system, data["modulus"]
+    run.again()
+    _, (expected,) = fg.gradient(stepper, STEPS, beam.potential(beam.strain), [modulus])
+    run.again()
+    continue_annotation()
+    stepper.advance(STEPS)
+    value = assemble(beam.potential(beam.strain))
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(modulus))
+    size = np.abs(expected.dat.data_ro).max()
+    assert np.abs(reduced.derivative().dat.data_ro - expected.dat.data_ro).max() <= 1e-13 * size
+    other = Function(modulus.function_space()).assign(2 * modulus)
+    found = reduced(other)
+    run.again()
+    modulus.assign(other)
+    stepper.advance(STEPS)
+    assert found == pytest.approx(assemble(beam.potential(beam.strain)), rel=1e-13)

@@ -1,0 +1,202 @@
+"""Steps on pyadjoint's tape: checkpoint schedules, controls made before, what was changed unseen."""
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+from checkpoint_schedules import Revolve, SingleMemoryStorageSchedule
+from derivable import Run, beam, holding, split_body
+from firedrake import Function, FunctionSpace, assemble, dx
+from firedrake.adjoint import (
+    Control,
+    ReducedFunctional,
+    continue_annotation,
+    pause_annotation,
+    stop_annotating,
+)
+from pyadjoint import Tape, get_working_tape, set_working_tape
+from verification import hamiltonian_systems
+from verification.hamiltonian_systems import canonical
+
+import fdgeom as fg
+from fdgeom.adjoint import passage
+
+
+def pendulum():
+    return Run(fg.StormerVerlet(hamiltonian_systems.pendulum(), 0.1), ("q", "p"))
+
+
+def annotated(run, blocks, steps, schedule=None):
+    """The reduced functional of the run from its first control."""
+    run.again()
+    set_working_tape(Tape())
+    tape = get_working_tape()
+    continue_annotation()
+    if schedule is not None:
+        tape.enable_checkpointing(schedule)
+    control = holding(run.controls[0], run.controls[0].dat.data_ro)
+    run.controls[0].assign(control)
+    numbers = range(blocks) if schedule is None else tape.timestepper(iter(range(blocks)))
+    for _ in numbers:
+        run.stepper.advance(steps)
+    value = assemble(run.objective)
+    pause_annotation()
+    return ReducedFunctional(value, Control(control)), control, value
+
+
+@pytest.mark.parametrize("schedule", [SingleMemoryStorageSchedule, lambda: Revolve(6, 2)])
+def test_schedules_change_nothing(schedule):
+    run = pendulum()
+    reduced, control, value = annotated(run, 6, 4)
+    expected = reduced.derivative().dat.data_ro.copy()
+    del reduced, control  # else pyadjoint goes on with what it knows of p
+    reduced, control, again = annotated(run, 6, 4, schedule())
+    assert again == value
+    assert np.array_equal(reduced.derivative().dat.data_ro, expected)
+    assert reduced(control) == pytest.approx(value, rel=1e-15)
+    assert np.array_equal(reduced.derivative().dat.data_ro, expected)
+
+
+def test_a_part_that_is_a_control_before_anything_is_recorded():
+    """The part of a mixed state and the whole are one."""
+    run = Run(fg.PoissonIntegrator(beam(), 0.01), ("momentum",))
+    system = run.stepper.system
+    control = Control(system.momentum)
+    start = holding(system.momentum, system.momentum.dat.data_ro)
+    continue_annotation()
+    run.stepper.advance(2)
+    value = assemble(run.objective)
+    pause_annotation()
+    found = ReducedFunctional(value, control).derivative()
+    run.again()
+    _, (expected,) = fg.gradient(run.stepper, 2, run.objective, [system.momentum])
+    size = np.abs(expected.dat.data_ro).max()
+    assert np.abs(found.dat.data_ro - expected.dat.data_ro).max() <= 1e-13 * size
+    assert np.array_equal(start.dat.data_ro, system.momentum.dat.data_ro)
+
+
+def test_what_was_changed_unseen_counts_as_given():
+    run = pendulum()
+    continue_annotation()
+    control = holding(run.controls[0], run.controls[0].dat.data_ro)
+    run.controls[0].assign(control)
+    run.stepper.advance(2)
+    with stop_annotating():
+        run.controls[0].assign(0.3)
+    with pytest.warns(UserWarning, match=r"^q was changed where pyadjoint did not record"):
+        run.stepper.advance(2)
+    value = assemble(run.controls[0] * dx)
+    pause_annotation()
+    found = ReducedFunctional(value, Control(control)).derivative().dat.data_ro
+
+    def at(start):
+        """q after the steps: the momentum alone knows of the start."""
+        run.again()
+        run.controls[0].dat.data_wo[...] = start
+        run.stepper.advance(2)
+        run.controls[0].dat.data_wo[...] = 0.3
+        run.stepper.advance(2)
+        return assemble(run.controls[0] * dx)
+
+    start, h = control.dat.data_ro[0], 1e-3
+    expected = (8 * (at(start + h) - at(start - h)) - (at(start + 2 * h) - at(start - 2 * h))) / (
+        12 * h
+    )
+    assert found[0] == pytest.approx(expected, rel=1e-7)
+
+
+def test_a_failed_step_leaves_no_block():
+    """A fall to the centre, in steps that Newton's iteration does not follow."""
+    system = canonical([[1e-3, 0.0]], lambda q, p: p**4 / 4 + abs(q) ** -3, )  # fmt: skip
+    stepper = fg.ImplicitMidpoint(system, 50.0, solver_parameters={"snes_max_it": 1})
+    continue_annotation()
+    with pytest.raises(fg.StepFailed):
+        stepper.advance(3)
+    assert not get_working_tape().get_blocks()
+
+
+def test_one_block_for_all_steps_and_nothing_when_paused():
+    stepper = split_body(0.1)
+    continue_annotation()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        stepper.advance(4)
+        stepper.advance(0)
+        stepper.advance(3)
+    pause_annotation()
+    stepper.advance(1)
+    assert [str(b) for b in get_working_tape().get_blocks()] == [
+        "4 steps of Splitting",
+        "3 steps of Splitting",
+    ]
+
+
+def test_hessians_are_refused():
+    run = pendulum()
+    reduced, control, _ = annotated(run, 1, 2)
+    direction = holding(control, 1.0)
+    reduced.derivative()
+    reduced.tlm(direction)
+    with pytest.raises(NotImplementedError, match="second derivatives of 2 steps of StormerVerlet"):
+        reduced.hessian(direction)
+
+
+def test_states_that_are_not_kept_are_made_again(monkeypatch):
+    """To the last bit."""
+    run = pendulum()
+    run.again()
+    expected = fg.gradient(run.stepper, 11, run.objective, run.controls)
+    monkeypatch.setattr(passage, "MEMORY", 0)
+    found = fg.gradient(run.stepper, 11, run.objective, run.controls)
+    assert found[0] == expected[0]
+    for one, other in zip(found[1], expected[1], strict=True):
+        assert np.array_equal(one.dat.data_ro, other.dat.data_ro)
+
+
+def test_memory_does_not_grow():
+    """Functions that are left after evaluations and gradients."""
+    run = pendulum()
+    reduced, control, _ = annotated(run, 3, 2)
+
+    def left():
+        for _ in range(5):
+            reduced(control)
+            reduced.derivative()
+        gc.collect()
+        return sum(isinstance(x, Function) for x in gc.get_objects())
+
+    left()
+    assert left() == left()
+
+
+def test_a_load_on_the_tape():
+    """A number that the energy reads, and one that is no number any more."""
+    mesh = fg.copies(2)
+    space, numbers = FunctionSpace(mesh, "DG", 0), FunctionSpace(mesh, "R", 0)
+    q, p = Function(space).assign(0.4), Function(space).assign(0.1)
+    stiffness = Function(numbers, name="stiffness").assign(1.5)
+    system = fg.HamiltonianSystem(q, p, (p**2 / 2 + stiffness * q**2 / 2) * dx)
+    stepper = fg.StormerVerlet(system, 0.1)
+    given = Function(numbers).assign(1.5)
+    continue_annotation()
+    stiffness.assign(given)
+    stepper.advance(3)
+    stepper.advance(2)
+    value = assemble(q * p * dx)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(given))
+
+    def verlet(k):
+        x, y, h = 0.4, 0.1, 0.1
+        for _ in range(5):
+            y -= h / 2 * k * x
+            x += h * y
+            y -= h / 2 * k * x
+        return 2 * x * y
+
+    assert value == pytest.approx(verlet(1.5), rel=1e-14)
+    assert reduced(Function(numbers).assign(1.7)) == pytest.approx(verlet(1.7), rel=1e-13)
+    reduced(given)
+    expected = (verlet(1.5 + 1e-20j)).imag / 1e-20
+    assert reduced.derivative().dat.data_ro[0] == pytest.approx(expected, rel=1e-13)

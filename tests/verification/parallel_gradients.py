@@ -1,0 +1,47 @@
+"""Gradients on any number of ranks: ``parallel_gradients.py FILE`` writes results (.npz)."""
+
+import sys
+
+import numpy as np
+from firedrake import COMM_WORLD, Function, dx, inner
+from verification.beams import SOFT, set_smooth, uneven_mesh
+from verification.constrained_systems import chain
+from verification.parallel_beam import gathered
+
+import fdgeom as fg
+
+
+def everything():
+    """Gradients of a run of a beam, local, and of a chain, coupled, by what they begin from."""
+    out = {}
+    beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
+    objective = (inner(beam.position, beam.position) + inner(beam.strain, beam.strain)) * dx(
+        degree=2
+    )
+    stepper = fg.PoissonIntegrator(beam, 0.01)
+    out["beam"], found = fg.gradient(stepper, 4, objective, [beam.strain, beam.momentum])
+    for f, bar in zip((beam.strain, beam.momentum), found, strict=True):
+        out[f"by {f.name()}"] = gathered(_function(f, bar))
+    system = chain(6)
+    stepper = fg.RATTLE(system, 0.01)
+    objective = inner(system.q, system.q) * dx(degree=2)
+    out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
+    out["by p"] = gathered(_function(system.p, bar))
+    return out
+
+
+def _function(f, bar):
+    """The values of a cotangent."""
+    made = Function(f.function_space())
+    made.dat.data_wo[...] = bar.dat.data_ro
+    return made
+
+
+def main(path):
+    out = everything()
+    if COMM_WORLD.rank == 0:
+        np.savez(path, **out)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
