@@ -161,3 +161,20 @@ def test_beams_that_nothing_joins():
             beam.orientation.assign(q)
             beam.velocity.assign(v)
     np.testing.assert_allclose(found[0][0], found[1][0], atol=1e-13 * 10)
+
+
+def test_types_of_snes_and_pc_on_joined_beams():
+    """fdgeom.ChainNewton, and fdgeom.ChainLU as an exact inverse under GMRES."""
+    newton = {"snes_type": "python", "snes_python_type": "fdgeom.ChainNewton"}
+    lu = {"ksp_type": "gmres", "ksp_rtol": 1e-13, "pc_type": "python",
+          "pc_python_type": "fdgeom.ChainLU"}  # fmt: skip
+    found = []
+    for parameters in (newton, lu, {}):
+        assembly = double_pendulum()
+        stepper = fg.EnergyMomentum(assembly, DT, solver_parameters=parameters, compiled=False)
+        stepper.advance(10)
+        found.append(fields(assembly)[0])
+        stats = stepper.solver_stats()
+        assert parameters is newton or stats["krylov_iterations"] == stats["newton_iterations"]
+    for positions in found[:2]:
+        np.testing.assert_allclose(positions, found[2], atol=1e-13 * np.abs(found[2]).max())

@@ -18,6 +18,8 @@ struct Reduced {
   double *square;               // [n]: the residual
   int *pivot;
   const unsigned char *held;    // [n]: whether it is given
+  const int *reach;             // [n]: the last entry of each row of the matrix
+  int *last;                    // [n]: the same while rows are eliminated
   long first(long i) const { return i > band ? (i - band) / W * W : 0; }
   double *row(long i) const { return M + i * length - first(i); }
 };
@@ -56,6 +58,7 @@ inline double sum_of_squares(const Reduced &q) {
 template <long BAND> bool factorise_band(const Reduced &q) {
   const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
   vec pivot[BAND ? window_of(BAND) + 1 : 1];
+  for (long i = 0; !BAND && i < q.n; ++i) q.last[i] = q.reach[i];
   for (long k = 0; k < q.n; ++k) {
     const long last = k + band < q.n - 1 ? k + band : q.n - 1;
     double *const mine = q.row(k), *const factors = q.L + k * below * W;
@@ -72,6 +75,9 @@ template <long BAND> bool factorise_band(const Reduced &q) {
     // Whole lines of the cache: what stands in them on the left of the pivot is done with.
     const long line = (k + 1) / W * W;
     double *const other = q.row(p);
+    // Rows end before the band does where chains are joined to nets.
+    if (!BAND && p != k) std::swap(q.last[k], q.last[p]);
+    const long width = BAND ? window : (q.last[k] - line) / W;
     const double inverse = q.inverse[k] = 1.0 / other[k];
     if (p != k) {
       other[k] = mine[k];
@@ -90,8 +96,9 @@ template <long BAND> bool factorise_band(const Reduced &q) {
       double *const row = q.row(i);
       const double factor = factors[i - k - 1] = row[k] * inverse;
       if (!BAND && factor == 0.0) continue;
+      if (!BAND && q.last[i] < q.last[k]) q.last[i] = q.last[k];
 #pragma GCC unroll 16
-      for (long j = 0; j <= window; ++j)
+      for (long j = 0; j <= width; ++j)
         *(vec *)(row + line + j * W) =
             *(const vec *)(row + line + j * W) - factor * (BAND ? pivot[BAND ? j : 0] : *(const vec *)(mine + line + j * W));
     }
@@ -117,9 +124,10 @@ template <long BAND> void solve_band(const Reduced &q) {
   }
   for (long k = q.n - 1; k >= 0; --k) {
     const double *const row = q.row(k);
+    const long width = BAND ? window : (q.last[k] - k + W - 1) / W;
     vec sum = 0.0;
 #pragma GCC unroll 16
-    for (long j = 0; j < window; ++j)
+    for (long j = 0; j < width; ++j)
       sum += load(row + k + 1 + j * W, (vec *)0) * load(r + k + 1 + j * W, (vec *)0);
     r[k] = (r[k] - sum_of(sum)) * q.inverse[k];
   }

@@ -107,6 +107,15 @@ class Between:
         least = np.where(both >= 0, both, largest).min(axis=0)
         return int((largest - least).max())
 
+    def _row_ends(self) -> np.ndarray:
+        """The last entry of each row of the matrix."""
+        found = np.arange(self.size, dtype=np.int32)
+        for left, right in zip(self.left, self.right, strict=True):
+            both = np.vstack([left, right])
+            last = np.broadcast_to(both.max(axis=0), both.shape)
+            np.maximum.at(found, both[both >= 0], last[both >= 0])
+        return found
+
     def struct(self, lanes: int) -> tuple[Reduced, list[np.ndarray]]:
         """Memory for the solve."""
         window, below = -(-2 * self.band // lanes), -(-self.band // lanes)
@@ -120,5 +129,7 @@ class Between:
             aligned((n,)),
             np.zeros(n, dtype=np.int32),
             self.held,
+            self._row_ends(),
+            np.zeros(n, dtype=np.int32),
         ]
         return Reduced(n, self.band, length, *map(address, memory)), memory

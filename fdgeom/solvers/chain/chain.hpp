@@ -336,6 +336,7 @@ template <class Link> void apply(Net &X) {
     constexpr int n = decltype(size)::value;
     for (int i = 0; i < n; ++i)
       for (int l = 0; l < W; ++l) {
+        if (!Y.there[l]) continue;
         const int a = Y.left[i * W + l], b = Y.right[i * W + l];
         if (a >= 0) q.square[a] = get(Y.rhs[i], l);
         if (b >= 0) q.square[b] = get(Y.rhs[Y.m * n + i], l);

@@ -17,6 +17,8 @@ class Reduced(Structure):
         ("square", c_void_p),
         ("pivot", c_void_p),
         ("held", c_void_p),
+        ("reach", c_void_p),
+        ("last", c_void_p),
     ]
 
 
