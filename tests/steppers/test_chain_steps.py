@@ -117,9 +117,16 @@ def test_energy_and_momenta_over_many_steps():
     stepper = fg.EnergyMomentum(beam, 2.1e-2, compiled=True)
     motion = stepper.system
     start = motion.energy(), motion.linear_momentum(), motion.angular_momentum()
-    stepper.advance(2000)
+    energies = [start[0]]
+    for _ in range(20):
+        stepper.advance(100)
+        energies.append(motion.energy())
     assert stepper.is_compiled
-    assert motion.energy() == pytest.approx(start[0], rel=1e-12)
+    # A step rounds by 2e-14 of the energy, as it does through PETSc, one way or the other: hundred of
+    # them walk 2e-13, two thousand 1e-12, and hardly ever four or five times as far.
+    change = np.array(energies) / start[0] - 1
+    assert np.abs(np.diff(change)).max() < 1e-12
+    assert abs(change[-1]) < 4e-12
     for now, before in zip(
         (motion.linear_momentum(), motion.angular_momentum()), start[1:], strict=True
     ):
