@@ -30,7 +30,7 @@ demo: setup
 
 test: setup
 	@bash .setup/browser.sh
-	@echo "Running the tests (on two cores up to an hour the first time, while forms are compiled; then some 20 minutes)"
+	@echo "Running the tests (on two cores more than an hour the first time on a machine, while forms are compiled; then about half an hour)"
 	@$(VPY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 docs: setup
