@@ -90,8 +90,7 @@ class Passage:
         #: As the system has them: perhaps parts of what ``state`` names.
         self.views = [f for f in moving if not keys([f]) <= unknowns]
         self.state = _wholes(self.views)
-        written = [t for solve in solves for g in solve.assignments for t in g]
-        written += [t for solve in solves for g in solve.preparations for t in g]
+        written = [f for solve in solves for f in solve.written]
         more = keys(written) | keys(e.target for s in solves for e in s.essential if e.target)
         self._coefficients = Coefficients(solves, keys(moving) | unknowns | more, system.clocks)
         self.inputs = _wholes([*self.state, *self._coefficients.functions])

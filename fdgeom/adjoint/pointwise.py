@@ -11,7 +11,7 @@ from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
-from fdgeom.adjoint.values import Vectors, fill, key, keys
+from fdgeom.adjoint.values import Vectors, fill, key
 from fdgeom.solvers.compiled.collocation import has_nodal_values
 from fdgeom.solvers.pointwise import PointwiseUpdate
 
@@ -101,10 +101,6 @@ class Assigned:
         results = {f: Function(f.function_space()) for f, e in slopes.items() if not _is_zero(e)}
         update = PointwiseUpdate({r: slopes[f] for f, r in results.items()}) if results else None
         return update, places, list(results.items())
-
-    def written(self) -> set[int]:
-        """The keys of the targets."""
-        return keys(self.targets)
 
 
 def _is_zero(expression: Expr) -> bool:

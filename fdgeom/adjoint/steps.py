@@ -31,12 +31,7 @@ class StepDerivative:
         self._stepper, self._moving = stepper, tuple(moving)
         solves = {id(solve): solve for solve, _ in stepper.sequence}
         unknowns = [solve.unknown for solve in solves.values()]
-        written = [
-            target
-            for solve in solves.values()
-            for group in (*solve.preparations, *solve.assignments)
-            for target in group
-        ]
+        written = [f for solve in solves.values() for f in solve.written]
         given = [
             e.target for solve in solves.values() for e in solve.essential if e.target is not None
         ]

@@ -177,6 +177,11 @@ class Solve:
         """The SNES if there is one: compiled steps need none."""
         return self._solver
 
+    @property
+    def written(self) -> list[Function]:
+        """What its preparations and assignments write."""
+        return [f for group in (*self.preparations, *self.assignments) for f in group]
+
     # --- through PETSc SNES ----------------------------------------------------------------------
     def take(self, dt: float) -> None:
         """Move by ``dt``."""

@@ -28,9 +28,9 @@ args, sys.argv[1:] = parser.parse_known_args()
 import numpy as np  # noqa: E402
 from c_beam import CBeam, compile_program  # noqa: E402
 from firedrake import IntervalMesh, PETSc, SpatialCoordinate, as_vector, pi, sin  # noqa: E402
+from verification.bars import double_pendulum, net  # noqa: E402
 
 import fdgeom as fg  # noqa: E402
-from fdgeom.lie import arrays  # noqa: E402
 
 STIFFNESS = np.diag([100.0, 100.0, 100.0, 1e5, 1e5, 1e5])
 INERTIA = np.diag([1e-2, 1e-2, 1e-2, 1.0, 1.0, 1.0])
@@ -46,42 +46,6 @@ def flying(cells: int):
     across = 2.0 * (s - 1) + 1 + 3 * sin(3 * pi * s / LENGTH)
     beam.velocity.interpolate(as_vector([0.3, 0.2 * s, 2.0, 0.5, across, sin(pi * s / LENGTH)]))
     return beam
-
-
-def bar(start, stop, cells: int):
-    """A straight, slender beam between two points."""
-    start, stop = np.array(start, dtype=float), np.array(stop, dtype=float)
-    length = np.linalg.norm(stop - start)
-    section = fg.Section(np.diag([1.0, 1.2, 0.8, 1e3, 1e3, 1e3]), np.diag([1e-3] * 3 + [1.0] * 3))
-    beam = fg.Beam(IntervalMesh(cells, length), section, strain_measure="directors")
-    first = (stop - start) / length
-    second = np.cross([0.1, 0.2, 1.0], first)
-    second /= np.linalg.norm(second)
-    frame = np.column_stack([first, second, np.cross(first, second)])
-    beam.reconstruct(position=start, orientation=arrays.quaternion.from_matrix(frame))
-    return beam
-
-
-def double_pendulum():
-    """Two beams on spherical joints, falling."""
-    upper, lower = bar((0, 0, 0), (1, 0, 0), 60), bar((1, 0, 0), (2.3, 0, 0), 100)
-    joints = [fg.Spherical(fg.ground, upper.left), fg.Spherical(upper.right, lower.left)]
-    return fg.Assembly([upper, lower], joints, loads=fg.Gravity((0, 0.3, -9.81)))
-
-
-def net():
-    """Eight welded bars of six cells, falling, one of them struck."""
-    corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0.4)]
-    ends = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)]
-    bars = [bar(corners[a], corners[b], 6) for a, b in ends]
-    places, joints = {}, []
-    for (a, b), beam in zip(ends, bars, strict=True):
-        for corner, place in ((a, beam.left), (b, beam.right)):
-            if corner in places:
-                joints.append(fg.Rigid(places[corner], place))
-            places.setdefault(corner, place)
-    bars[0].velocity.dat.data_wo[1:-1, 4] = 0.5 * np.sin(np.arange(1, 6) * np.pi / 6)
-    return fg.Assembly(bars, joints, loads=fg.Gravity((0, 0.3, -9.81)))
 
 
 def seconds(advance, steps: int) -> float:
@@ -103,7 +67,7 @@ def implicit(method, system, steps: int, compiled: bool = True) -> tuple[float, 
     return spent, (stepper.solver_stats()["newton_iterations"] - before) / (SAMPLES * steps)
 
 
-JOINED = (("double pendulum", double_pendulum, 160), ("welded bars", net, 48))
+JOINED = (("double pendulum", lambda: double_pendulum(60, 100), 160), ("welded bars", net, 48))
 
 
 def measure() -> list[tuple]:

@@ -3,41 +3,12 @@
 import numpy as np
 import pytest
 from firedrake import IntervalMesh, as_vector, cos, sin
+from verification.bars import GRAVITY, INERTIA, STIFFNESS, bar, double_pendulum, net
 from verification.beams import along
 
 import fdgeom as fg
-from fdgeom.lie import arrays
 
-STIFFNESS = np.diag([1.0, 1.2, 0.8, 1e3, 1e3, 1e3])
-INERTIA = np.diag([1e-3, 8e-4, 1.2e-3, 1.0, 1.0, 1.0])
 DT, STEPS = 2e-3, 50
-
-
-def bar(start, stop, cells, **options):
-    """A straight beam between two points."""
-    start, stop = np.array(start, dtype=float), np.array(stop, dtype=float)
-    length = np.linalg.norm(stop - start)
-    beam = fg.Beam(
-        IntervalMesh(cells, length),
-        fg.Section(STIFFNESS, INERTIA),
-        strain_measure="directors",
-        **options,
-    )
-    first = (stop - start) / length
-    second = np.cross([0.1, 0.2, 1.0], first)
-    second /= np.linalg.norm(second)
-    frame = np.column_stack([first, second, np.cross(first, second)])
-    beam.reconstruct(position=start, orientation=arrays.quaternion.from_matrix(frame))
-    return beam
-
-
-GRAVITY = fg.Gravity((0.0, 0.3, -9.81))
-
-
-def double_pendulum():
-    upper, lower = bar((0, 0, 0), (1, 0, 0), 3), bar((1, 0, 0), (2.3, 0, 0), 5)
-    joints = [fg.Spherical(fg.ground, upper.left), fg.Spherical(upper.right, lower.left)]
-    return fg.Assembly([upper, lower], joints, loads=GRAVITY)
 
 
 def sprung():
@@ -62,7 +33,6 @@ def four_bar():
         position=lambda t: as_vector([0 * t, 0, 0]),
         orientation=lambda t: as_vector([cos(2 * t**2), 0, 0, sin(2 * t**2)]),
     )
-    arm = bar((0, 0, 0), (1, 0, 0), 4)
     arm = fg.Beam(
         IntervalMesh(4, 1.0), fg.Section(STIFFNESS, INERTIA), strain_measure="directors", left=crank
     )
@@ -73,23 +43,6 @@ def four_bar():
         fg.Spherical(rocker.right, fg.ground),
     ]
     return fg.Assembly([arm, coupler, rocker], joints)
-
-
-CORNERS = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0.4)]
-BARS = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)]
-
-
-def net(loads=GRAVITY):
-    """Eight bars welded to a pyramid, with a blow to one of them."""
-    beams = [bar(CORNERS[a], CORNERS[b], 6) for a, b in BARS]
-    places, joints = {}, []
-    for (a, b), beam in zip(BARS, beams, strict=True):
-        for corner, place in ((a, beam.left), (b, beam.right)):
-            if corner in places:
-                joints.append(fg.Rigid(places[corner], place))
-            places.setdefault(corner, place)
-    beams[0].velocity.dat.data_wo[1:-1, 4] = 0.5 * np.sin(np.arange(1, 6) * np.pi / 6)
-    return fg.Assembly(beams, joints, loads=loads)
 
 
 BOTH = (fg.EnergyMomentum, fg.GeneralizedAlpha)

@@ -186,11 +186,6 @@ class PieceLayout:
             return numbers[0], np.full(self.lanes, -1)
         return numbers[0], numbers[-1]
 
-    def cells_where(self, links: bool) -> np.ndarray:
-        """The cells of chains, or the links."""
-        topology = self.topology
-        return topology.links if links else np.concatenate(topology.chains)
-
 
 def topology_of(tables: Tables) -> Topology:
     """The chains and links of the mesh."""

@@ -90,44 +90,35 @@ class NetData:
         nodes[...] = layout.own(self._nodes, g)
         there = group.there.astype(np.uint8)
         values, rhs, saved = (aligned((rows, n, lanes)) for _ in range(3))
-        memory = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
+        eliminated = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
         kept = aligned((rows, 3 * n * n, lanes)) if factors and not group.is_link else None
         arrays = layout.arrays[g]
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
-        left, right = (np.ascontiguousarray(side[g]) for side in (between.left, between.right))
         self._values.append(values)
         self.rhs.append(rhs)
-        self._kept += [
-            free,
-            once,
-            special,
-            nodes,
-            there,
-            saved,
-            memory,
-            kept,
-            pointers,
-            left,
-            right,
-        ]
+        # The code is told addresses only.
+        memory = {
+            "free": free,
+            "special": special,
+            "once": once,
+            "nodes": nodes,
+            "there": there,
+            "left": np.ascontiguousarray(between.left[g]),
+            "right": np.ascontiguousarray(between.right[g]),
+            "X": eliminated,
+            "factors": kept,
+            "rhs": rhs,
+            "given": values,
+            "saved": saved,
+        }
+        self._kept += [pointers, *memory.values()]
         return Chain(
             F=ctypes.cast(pointers, ctypes.c_void_p),
             C=ctypes.cast(self._constants, ctypes.c_void_p),
             m=group.m,
             count=address(group.count),
             whole=int(group.count.min()),
-            free=address(free),
-            special=address(special),
-            once=address(once),
-            nodes=address(nodes),
-            there=address(there),
-            left=address(left),
-            right=address(right),
-            X=address(memory),
-            factors=address(kept),
-            rhs=address(rhs),
-            given=address(values),
-            saved=address(saved),
+            **{name: address(array) for name, array in memory.items()},
         )
 
     def hold(self) -> bool:
