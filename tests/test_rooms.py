@@ -3,6 +3,8 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 import fdgeom
 
 ROOT = Path(fdgeom.__file__).parent
@@ -80,3 +82,21 @@ def test_every_room_says_what_it_is_for():
         if path.name == "__init__.py":
             text = ast.get_docstring(ast.parse(path.read_text())) or ""
             assert len(text.splitlines()) > 2, name
+
+
+#: Rooms that others enter by the names in their ``__init__.py`` alone.
+DOORS = ("fdgeom.adjoint", "fdgeom.solvers.chain", "fdgeom.solvers.compiled")
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_inside_is_reached_by_the_door(door):
+    """From outside nobody names a file behind it; the rooms of `solvers` are one another's inside."""
+    inside = "fdgeom.solvers." if door.startswith("fdgeom.solvers.") else f"{door}."
+    past = [
+        (name, node.module)
+        for name, path in FILES.items()
+        if not f"{name}.".startswith(inside)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{door}.")
+    ]
+    assert not past

@@ -12,7 +12,7 @@ from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, keys, parts
 from fdgeom.forms import check_functional, is_zero, tidy
-from fdgeom.solvers.assembly import FunctionalAssembly
+from fdgeom.solvers import FunctionalAssembly
 from fdgeom.words import shown
 
 

@@ -13,7 +13,7 @@ from ufl.algorithms import replace
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.values import Vectors, fill, key, keys, parts
 from fdgeom.forms import is_zero, tidy
-from fdgeom.solvers.assembly import MatrixAssembly
+from fdgeom.solvers import MatrixAssembly
 
 
 class Solved:

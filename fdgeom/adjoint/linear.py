@@ -7,7 +7,7 @@ from firedrake import Form
 from firedrake.assemble import get_assembler
 
 from fdgeom.adjoint.values import parts
-from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.compiling import paused_collection
 from fdgeom.solvers.derived import derived_in, is_real
 

@@ -12,8 +12,8 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.adjoint.values import Vectors, fill, key
-from fdgeom.solvers.compiled.collocation import has_nodal_values
-from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers import PointwiseUpdate
+from fdgeom.solvers.compiled import has_nodal_values
 
 
 class Assigned:

@@ -11,7 +11,7 @@ from firedrake import Constant, Function
 from fdgeom.adjoint.implicit import Solved
 from fdgeom.adjoint.pointwise import Assigned
 from fdgeom.adjoint.values import Kept, Vectors, key, keys
-from fdgeom.solvers.data import Number
+from fdgeom.solvers import Number
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from mpi4py import MPI
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import FollowingShape
 from fdgeom.beams.fields import BeamFields
-from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers import PointwiseUpdate, Snapshot
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
 _SAME = 1e-9

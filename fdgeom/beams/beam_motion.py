@@ -17,7 +17,7 @@ from fdgeom.forms import copy_into
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 from fdgeom.line import end_node
-from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers import PointwiseUpdate
 
 
 class BeamMotion(RodMotion):

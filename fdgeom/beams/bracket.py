@@ -14,7 +14,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import rod_of
 from fdgeom.lie import quaternion, se3
-from fdgeom.solvers.data import Number
+from fdgeom.solvers import Number
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
 

@@ -13,8 +13,7 @@ from ufl.algorithms import expand_derivatives
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields, End
 from fdgeom.line import end_node
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers import EssentialValues, PointwiseUpdate
 from fdgeom.words import brief, shown
 
 

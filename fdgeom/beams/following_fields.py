@@ -7,8 +7,7 @@ from firedrake import TestFunction, dot
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.solvers.assembly import VectorAssembly
-from fdgeom.solvers.data import fields
+from fdgeom.solvers import VectorAssembly, fields
 
 
 class FollowingFields:

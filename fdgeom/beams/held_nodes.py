@@ -15,8 +15,8 @@ from ufl.core.expr import Expr
 from fdgeom.beams.ends import GivenPose, Sliding, held_components
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
+from fdgeom.solvers import PointwiseUpdate
 from fdgeom.solvers.derived import private
-from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
 

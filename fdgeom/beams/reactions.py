@@ -9,7 +9,7 @@ from firedrake import Function, TensorFunctionSpace, TestFunction
 from fdgeom.beams.bracket import BeamBracket
 from fdgeom.forms import tidy
 from fdgeom.lie.arrays import quaternion
-from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers import VectorAssembly
 
 
 class BeamReactions:

@@ -8,8 +8,8 @@ from mpi4py import MPI
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.numbering import Numbering
+from fdgeom.solvers import PointwiseUpdate
 from fdgeom.solvers.derived import derived_in
-from fdgeom.solvers.pointwise import PointwiseUpdate
 
 
 class Resultants:

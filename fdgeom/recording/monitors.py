@@ -16,7 +16,7 @@ from firedrake.exceptions import VertexOnlyMeshMissingPointsError
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
-from fdgeom.solvers.assembly import FunctionalAssembly
+from fdgeom.solvers import FunctionalAssembly
 from fdgeom.words import brief, shown
 
 from .interpolated import common_element, following

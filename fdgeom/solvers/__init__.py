@@ -1,13 +1,55 @@
 """PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates.
 
 Forms in, values out, with options and failures told in words. Nothing here knows a system, a step or
-a time.
+a time. Other rooms come in by this door, and by those of `compiled` and `chain`.
+
+- `data`: values of Functions as arrays, kept and put back; `assembly`: forms assembled in place;
+- `essential`: given degrees of freedom; `pointwise`: assignments node by node;
+- `held_snes`, `kept_snes`, `saddle`: SNES that live as long as the stepper, for any equations, for
+  those whose matrix stays, and for those with multipliers;
+- `local_newton`, `compiled`: equations of single nodes; `chain`: equations of neighbours;
+- `numerics`, `settled`: how a problem wants to be solved, and when Newton's iteration is done;
+- `derived`: fields that follow others; `structure`: what couples what; `options`, `petsc_words`.
 """
 
-from fdgeom.solvers.chain.chain_lu import ChainLU
-from fdgeom.solvers.chain.chain_newton import ChainNewton
-from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
+from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
+from fdgeom.solvers.chain import ChainLU, ChainNewton
+from fdgeom.solvers.data import Field, Number, Snapshot, fields
+from fdgeom.solvers.essential import EssentialValues, GivenValues
+from fdgeom.solvers.held_snes import COUPLED, HeldSNES, SolveFailed, defaults
+from fdgeom.solvers.kept_snes import KeptSNES
 from fdgeom.solvers.local_newton import LocalNewton
+from fdgeom.solvers.numerics import Numerics, plain
 from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers.saddle import SaddleSNES, banded, deficiency, saddle_defaults
+from fdgeom.solvers.settled import Settled
+from fdgeom.solvers.structure import is_local
 
-__all__ = ["ChainLU", "ChainNewton", "HeldSNES", "LocalNewton", "PointwiseUpdate", "SolveFailed"]
+__all__ = [
+    "COUPLED",
+    "ChainLU",
+    "ChainNewton",
+    "EssentialValues",
+    "Field",
+    "FunctionalAssembly",
+    "GivenValues",
+    "HeldSNES",
+    "KeptSNES",
+    "LocalNewton",
+    "MatrixAssembly",
+    "Number",
+    "Numerics",
+    "PointwiseUpdate",
+    "SaddleSNES",
+    "Settled",
+    "Snapshot",
+    "SolveFailed",
+    "VectorAssembly",
+    "banded",
+    "defaults",
+    "deficiency",
+    "fields",
+    "is_local",
+    "plain",
+    "saddle_defaults",
+]

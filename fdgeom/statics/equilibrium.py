@@ -15,10 +15,8 @@ from fdgeom.beams.network.joint import Joint
 from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.support_forces import Forces, from_space
 from fdgeom.errors import LoadStepFailed
-from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers import Snapshot, SolveFailed, VectorAssembly
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held_snes import SolveFailed
 from fdgeom.solvers.options import check_parameters, merge
 from fdgeom.statics.freedom import free_motion, is_singular
 from fdgeom.statics.newton import DEFAULTS, GroupNewton

@@ -8,7 +8,7 @@ import numpy as np
 import petsctools
 from petsc4py import PETSc
 
-from fdgeom.solvers.held_snes import COUPLED, SolveFailed
+from fdgeom.solvers import COUPLED, SolveFailed
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_words import divergence, refusing
 from fdgeom.solvers.petsc_words import reason as petsc_reason

@@ -8,8 +8,7 @@ import numpy as np
 from firedrake import Function
 from scipy.optimize import brentq
 
-from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.statics.gathered import scattered
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem

@@ -29,10 +29,8 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
-from fdgeom.solvers.data import Field, Snapshot
+from fdgeom.solvers import Field, MatrixAssembly, PointwiseUpdate, Snapshot, VectorAssembly
 from fdgeom.solvers.derived import refresh
-from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.statics.gathered import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 

@@ -9,7 +9,7 @@ import scipy.sparse as sparse
 from petsc4py import PETSc
 from scipy.sparse.linalg import SuperLU, splu
 
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.solvers import SolveFailed
 from fdgeom.statics.conditions import Conditions
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy

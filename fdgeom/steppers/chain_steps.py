@@ -2,45 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from firedrake import Constant, Function
+from firedrake import Constant
 from ufl.classes import Expr
 
-from fdgeom.solvers.chain.cells import part_of
-from fdgeom.solvers.chain.steps import Step
-from fdgeom.solvers.chain.structs import Test
-from fdgeom.solvers.chain.unit import ChainUnit, check_chain
+from fdgeom.solvers import Number, Settled
+from fdgeom.solvers.chain import ChainUnit, Step, Test, check_chain, part_of
 from fdgeom.solvers.compiled import CannotCompile, pieces
-from fdgeom.solvers.data import Number
 from fdgeom.solvers.derived import all_constants, constants_behind
-from fdgeom.solvers.settled import Settled
+from fdgeom.steppers.fused import CompiledSteps
 from fdgeom.steppers.solve import Solve
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 64
 
 
-class ChainSteps:
+class ChainSteps(CompiledSteps):
     """The steps of a method of one solve, as a compiled chain.
 
-    A step whose Newton iteration fails there is taken by ``otherwise``, which says whether it can be
-    taken at all, and why not.
+    A step whose Newton iteration fails there is taken through PETSc SNES, which says whether it can
+    be taken at all, and why not.
 
     Parameters
     ----------
-    sequence : sequence of (Solve, float)
-        The solve of a step.
-    live : sequence of Function
-        What makes the state.
-    clocks : sequence of Constant
-        What holds the time.
-    now, tell : callable
-        ``now()`` gives the time, ``tell(t)`` sets it in the system.
+    stepper : Stepper
+        Whose steps.
     share : float
         At what part of a step the solve is told the time.
-    otherwise : callable
-        ``otherwise(t, dt)`` takes a step in another way.
 
     Raises
     ------
@@ -48,22 +37,12 @@ class ChainSteps:
         If the solve is not that of a chain; says why.
     """
 
-    def __init__(
-        self,
-        sequence: Sequence[tuple[Solve, float]],
-        live: Sequence[Function],
-        clocks: Sequence[Constant],
-        now: Callable[[], float],
-        tell: Callable[[float], None],
-        share: float,
-        otherwise: Callable[[float, float], None],
-    ) -> None:
-        if len(sequence) != 1:
+    def __init__(self, stepper, share: float) -> None:
+        if len(stepper.sequence) != 1:
             raise CannotCompile("the step is made of several solves")
-        ((self._solve, self._fraction),) = sequence
-        self._live, self._share, self._otherwise = live, share, otherwise
-        self._now, self._tell = now, tell
-        self._check(clocks)
+        self._stepper, self._share = stepper, share
+        ((self._solve, self._fraction),) = stepper.sequence
+        self._check(stepper.system.clocks)
         self._maps, self._step = _step(self._solve)
         self._dt: Number = Number(self._solve.dt)
         self._unit: ChainUnit | None = None
@@ -88,13 +67,11 @@ class ChainSteps:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the code has been compiled."""
         return self._unit is not None
 
     def make_ready(self) -> None:
-        """Compile the code; raises whatever stops that."""
         solve = self._solve
-        live = {p for f in self._live for p in pieces(f)}
+        live = {p for f in self._stepper._moving() for p in pieces(f)}
         made = {f for group in solve.preparations for f in group}
         following = solve.following
         self._unit = ChainUnit(
@@ -133,34 +110,26 @@ class ChainSteps:
         return test
 
     def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
-        """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
-
-        Returns
-        -------
-        int, None
-            Steps taken.
-        """
         unit, test, steps = self._unit, self._test, min(steps, _CHUNK)
         self._dt.set(self._fraction * dt)
         if self._singly:
             steps = 1
-            self._tell(self._now() + self._share * dt)
+            self._stepper.system.set_time(self._stepper.t + self._share * dt)
         unit.begin()
         unit.take_unknown()
         done = 0
         if unit.hold():
-            now = self._now()
+            now = self._stepper.t
             _, done, iterations = unit.advance(test, steps, now, dt, self._clock, self._share)
             self._solves += done
             self._iterations += iterations
             unit.end()
         if not done:
-            self._otherwise(self._now(), dt)
+            self._stepper._step(self._stepper.t, dt)
             done = 1
         return done, None
 
     def stats(self) -> dict[str, int]:
-        """Solves and Newton iterations so far."""
         return {"solves": self._solves, "newton_iterations": self._iterations}
 
 

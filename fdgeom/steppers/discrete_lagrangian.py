@@ -6,8 +6,9 @@ from firedrake import Constant, Function, TestFunction, TestFunctions, split
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
+from fdgeom.solvers import plain
 from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.numerics import plain, saddle
+from fdgeom.solvers.numerics import saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem

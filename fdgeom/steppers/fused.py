@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from mpi4py import MPI
 
+from fdgeom.solvers import Snapshot
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
-from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.derived import all_constants, is_real
 from fdgeom.steppers.solve import Solve
 
@@ -16,7 +17,35 @@ from fdgeom.steppers.solve import Solve
 _CHUNK = 256
 
 
-class FusedSteps:
+class CompiledSteps(ABC):
+    """Whole steps of a method in compiled code."""
+
+    @property
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether the code has been compiled."""
+
+    @abstractmethod
+    def make_ready(self) -> None:
+        """Compile the code; raises whatever stops that."""
+
+    @abstractmethod
+    def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
+        """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
+
+        Returns
+        -------
+        int, str or None
+            Steps taken, and why no more of them can be: then the state is that after the last good
+            step.
+        """
+
+    @abstractmethod
+    def stats(self) -> dict[str, int]:
+        """Solves and Newton iterations (of the node that took most) so far."""
+
+
+class FusedSteps(CompiledSteps):
     """The steps of a method compiled to one unit: solves, updates, and the exchange of ghosts.
 
     Parameters
@@ -91,22 +120,12 @@ class FusedSteps:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the code has been compiled."""
         return bool(self._units)
 
     def make_ready(self) -> None:
-        """Compile the code; raises whatever stops that."""
         self._unit()
 
     def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
-        """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
-
-        Returns
-        -------
-        int, str or None
-            Steps taken, and why no more of them can be: then the state is that after the last good
-            step.
-        """
         unit, plan = self._unit()
         steps = min(steps, _CHUNK)
         unit.begin()
@@ -139,7 +158,6 @@ class FusedSteps:
         return f"{name} stopped with {words}" + (f" at {found[0]}" if found else "")
 
     def stats(self) -> dict[str, int]:
-        """Solves and Newton iterations (of the node that took most) so far."""
         reports = [
             report
             for unit, _ in self._units.values()

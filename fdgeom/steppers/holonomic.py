@@ -9,7 +9,8 @@ from firedrake import Constant, Form, Function
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
-from fdgeom.solvers.numerics import Numerics, saddle
+from fdgeom.solvers import Numerics
+from fdgeom.solvers.numerics import saddle
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
 

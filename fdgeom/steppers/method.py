@@ -90,11 +90,6 @@ class Method(ABC):
         """Why derivatives of its steps are not there; None if a step is its solves and no more."""
         return f"{type(self).__name__} does more in a step than its solves say"
 
-    def chained(self) -> float | None:
-        """For a method whose one solve couples the nodes of a chain: at what part of a step it is told
-        the time. None for others."""
-        return None
-
     # --- a step through PETSc SNES ---------------------------------------------------------------
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` (which compositions make negative)."""

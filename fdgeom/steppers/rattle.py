@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firedrake import Constant, Function, TestFunction, TestFunctions, split
 
-from fdgeom.solvers.numerics import plain
+from fdgeom.solvers import plain
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.constrained import ConstrainedSystem

@@ -10,12 +10,16 @@ from functools import cached_property
 from firedrake import Constant, Form, Function
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.data import Field, Number
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.held_snes import HeldSNES
-from fdgeom.solvers.numerics import Numerics, plain
+from fdgeom.solvers import (
+    EssentialValues,
+    Field,
+    HeldSNES,
+    Number,
+    Numerics,
+    PointwiseUpdate,
+    plain,
+)
 from fdgeom.solvers.options import merge
-from fdgeom.solvers.pointwise import PointwiseUpdate
 
 Assignments = Mapping[Function, Expr]
 

@@ -10,19 +10,16 @@ from functools import cached_property
 from pyadjoint.tape import annotate_tape
 
 from fdgeom import citations
-from fdgeom.adjoint.block import take_on_tape
-from fdgeom.adjoint.passage import Passage
+from fdgeom.adjoint import Passage, take_on_tape
 from fdgeom.call import CheckedCall
 from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.solvers import HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling, paused_collection
-from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
 from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
-from fdgeom.steppers.chain_steps import ChainSteps
-from fdgeom.steppers.fused import FusedSteps, tolerances_of
+from fdgeom.steppers.fused import CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.solve import Solve, SolveOptions
@@ -97,7 +94,7 @@ class Stepper(Method, metaclass=CheckedCall):
             self._snapshot = Snapshot(self._moving())
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.passage: Passage | None = None
-            self._fused: FusedSteps | ChainSteps | None = None
+            self._fused: CompiledSteps | None = None
             self._why_not: str | None = self._chosen()
             self._required = bool(compiled)
             if wanted:
@@ -298,21 +295,13 @@ class Stepper(Method, metaclass=CheckedCall):
         with self._falling_back():
             if why := self.uncompilable():
                 raise CannotCompile(why)
-            share = self.chained()
-            if share is not None:
-                self._fused = ChainSteps(
-                    self.sequence,
-                    self._moving(),
-                    self.system.clocks,
-                    lambda: self.t,
-                    self.system.set_time,
-                    share,
-                    self._step,
-                )
-                return
-            self._fused = FusedSteps(
-                self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
-            )
+            self._fused = self._compiled_steps()
+
+    def _compiled_steps(self) -> CompiledSteps:
+        """What takes whole steps in compiled code: here, solves that are all local."""
+        return FusedSteps(
+            self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
+        )
 
     def _chosen(self) -> str:
         """Who asked for PETSc SNES."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ufl.classes import Form
 
 from fdgeom.forms import is_zero, tidy
-from fdgeom.solvers.assembly import FunctionalAssembly
+from fdgeom.solvers import FunctionalAssembly
 
 #: The parts of an energy, in the order in which they are recorded.
 PARTS = ("kinetic_energy", "potential_energy", "load_potential")

@@ -10,8 +10,7 @@ from firedrake import Constant, Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.assembly import FunctionalAssembly
-from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers import FunctionalAssembly, Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.systems.energies import Energies
 

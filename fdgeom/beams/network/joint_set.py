@@ -27,8 +27,7 @@ from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.lie import quaternion
-from fdgeom.solvers.assembly import VectorAssembly
-from fdgeom.solvers.saddle import deficiency
+from fdgeom.solvers import VectorAssembly, deficiency
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 

@@ -23,7 +23,7 @@ from fdgeom.beams.rod.rod import Rod, everywhere
 from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.beams.sampled_law import law_data
 from fdgeom.numbering import Numbering
-from fdgeom.solvers.chain.topology import mark_links
+from fdgeom.solvers.chain import mark_links
 from fdgeom.solvers.derived import derived_of, sampled
 
 

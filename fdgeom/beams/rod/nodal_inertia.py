@@ -13,7 +13,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.measures import vertex
-from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, Interpolation, derived_in
 
 

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from fdgeom.solvers.held_snes import HeldSNES, SolveFailed
-from fdgeom.solvers.settled import Settled
+from fdgeom.solvers import HeldSNES, Settled, SolveFailed
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from firedrake import Function
 
-from fdgeom.solvers.numerics import Numerics
-from fdgeom.solvers.saddle import banded
-from fdgeom.solvers.settled import Settled
+from fdgeom.solvers import Numerics, Settled, banded
 from fdgeom.systems.motion.motion import Motion
 
 # Of the increment's norm: the next update would be below round-off.

@@ -13,7 +13,7 @@ from ufl.core.expr import Expr
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
-from fdgeom.solvers.assembly import VectorAssembly
+from fdgeom.solvers import VectorAssembly
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion
 

@@ -17,3 +17,22 @@ The road of a solve, a file each:
 
 They know forms and unknowns, nothing of beams or steppers.
 """
+
+from fdgeom.solvers.chain.cells import part_of
+from fdgeom.solvers.chain.chain_lu import ChainLU
+from fdgeom.solvers.chain.chain_newton import ChainNewton
+from fdgeom.solvers.chain.steps import Step
+from fdgeom.solvers.chain.structs import Test
+from fdgeom.solvers.chain.topology import mark_links
+from fdgeom.solvers.chain.unit import ChainUnit, check_chain
+
+__all__ = [
+    "ChainLU",
+    "ChainNewton",
+    "ChainUnit",
+    "Step",
+    "Test",
+    "check_chain",
+    "mark_links",
+    "part_of",
+]

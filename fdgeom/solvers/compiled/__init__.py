@@ -4,7 +4,7 @@ A `Program` says what is to be done in which order, a `Unit` is that program com
 What is not local is refused with a reason (`refused`); methods that need it solve it by PETSc.
 """
 
-from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
 from fdgeom.solvers.compiled.layout import describe
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.program import Program
@@ -18,6 +18,7 @@ __all__ = [
     "Program",
     "Unit",
     "describe",
+    "has_nodal_values",
     "pieces",
     "scalar_space",
 ]

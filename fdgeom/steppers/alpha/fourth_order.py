@@ -11,9 +11,7 @@ import numpy as np
 from firedrake import Constant, Function, FunctionSpace, TestFunction, derivative
 
 from fdgeom.forms import is_affine, is_zero, tidy
-from fdgeom.solvers.essential import GivenValues
-from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.kept_snes import KeptSNES
+from fdgeom.solvers import GivenValues, KeptSNES, defaults
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
 _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any system"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from firedrake import Function
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers.data import Snapshot, fields
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.solvers import Snapshot, SolveFailed, fields
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.alpha.solve import AlphaSolve
+from fdgeom.steppers.chain_steps import ChainSteps
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.words import shown
 
@@ -119,8 +119,8 @@ class GeneralizedAlpha(MotionStepper):
     def uncompilable(self):
         return "a step that fails is to be cut in halves" if self._halvings else None
 
-    def chained(self):
-        return 1.0 if self.system.is_chain else None
+    def _compiled_steps(self):
+        return ChainSteps(self, 1.0) if self.system.is_chain else super()._compiled_steps()
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fdgeom.solvers.data import fields
+from fdgeom.solvers import fields
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 

@@ -9,11 +9,8 @@ from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, tidy
+from fdgeom.solvers import GivenValues, Numerics, Settled, defaults
 from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.essential import GivenValues
-from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.numerics import Numerics
-from fdgeom.solvers.settled import Settled
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.motion.second_order import SecondOrderSystem

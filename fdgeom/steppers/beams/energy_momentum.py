@@ -11,8 +11,9 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.rod_newton import RodNewton
 from fdgeom.beams.rod.rod_numerics import exact_numerics
 from fdgeom.forms import tidy
-from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.beams.mean_forces import MeanForces
+from fdgeom.steppers.chain_steps import ChainSteps
 from fdgeom.steppers.solve import Following, Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -130,8 +131,8 @@ class EnergyMomentum(Stepper):
         given = held.assignments(self.system.time + 0.5 * dt) if self._moves else None
         return None if given is None else Following(held.increment, given)
 
-    def chained(self):
-        return 0.5
+    def _compiled_steps(self):
+        return ChainSteps(self, 0.5)
 
     def _residual(self, step: MeanStep) -> Form:
         system, unknown, test = self.system, self._unknown, self._unknown.test

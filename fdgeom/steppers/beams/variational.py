@@ -14,11 +14,7 @@ from fdgeom.forms import tidy
 from fdgeom.lie import quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.lie.operands import halves, join
-from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.numerics import Numerics
-from fdgeom.solvers.pointwise import PointwiseUpdate
+from fdgeom.solvers import EssentialValues, Numerics, PointwiseUpdate, Snapshot, defaults
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown

@@ -30,8 +30,7 @@ from fdgeom.forms import (
     tidy,
     with_fixed_quadrature,
 )
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
+from fdgeom.solvers import EssentialValues, SaddleSNES, saddle_defaults
 from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values

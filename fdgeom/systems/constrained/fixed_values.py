@@ -8,7 +8,7 @@ import numpy as np
 import ufl
 from firedrake import DirichletBC, Function
 
-from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers import EssentialValues
 
 
 def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:

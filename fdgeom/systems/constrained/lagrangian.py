@@ -9,7 +9,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, tidy
-from fdgeom.solvers.saddle import deficiency
+from fdgeom.solvers import deficiency
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
 from fdgeom.systems.constrained.mechanical import MechanicalSystem

@@ -24,8 +24,7 @@ from fdgeom.forms import (
     substitute,
     tidy,
 )
-from fdgeom.solvers.held_snes import SolveFailed
-from fdgeom.solvers.saddle import SaddleSNES, deficiency, saddle_defaults
+from fdgeom.solvers import SaddleSNES, SolveFailed, deficiency, saddle_defaults
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.constrained.velocity_constraint import VelocityConstraint

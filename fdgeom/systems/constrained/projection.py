@@ -8,9 +8,7 @@ import numpy as np
 from firedrake import Constant, Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, tidy
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.held_snes import SolveFailed
-from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
+from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed, saddle_defaults
 from fdgeom.systems.constrained.constraint import Constraint
 
 

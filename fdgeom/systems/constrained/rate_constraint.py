@@ -11,9 +11,7 @@ from mpi4py import MPI
 from ufl.core.expr import Expr
 
 from fdgeom.forms import substitute
-from fdgeom.solvers.assembly import VectorAssembly
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.saddle import deficiency
+from fdgeom.solvers import EssentialValues, VectorAssembly, deficiency
 
 # Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
 _CONSISTENT = 1e-11

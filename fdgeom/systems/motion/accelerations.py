@@ -12,9 +12,7 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, is_affine, tidy
-from fdgeom.solvers.data import fields
-from fdgeom.solvers.held_snes import SolveFailed, defaults
-from fdgeom.solvers.saddle import SaddleSNES, banded, saddle_defaults
+from fdgeom.solvers import SaddleSNES, SolveFailed, banded, defaults, fields, saddle_defaults
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 

@@ -9,7 +9,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.data import fields
+from fdgeom.solvers import fields
 from fdgeom.solvers.derived import Sources
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion

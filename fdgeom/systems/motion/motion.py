@@ -11,13 +11,8 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
+from fdgeom.solvers import Numerics, PointwiseUpdate, Settled, defaults, is_local, saddle_defaults
 from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.numerics import Numerics
-from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.solvers.saddle import saddle_defaults
-from fdgeom.solvers.settled import Settled
-from fdgeom.solvers.structure import is_local
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System

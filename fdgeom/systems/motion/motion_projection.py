@@ -5,8 +5,7 @@ from __future__ import annotations
 from firedrake import Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, tidy
-from fdgeom.solvers.held_snes import SolveFailed
-from fdgeom.solvers.saddle import SaddleSNES, saddle_defaults
+from fdgeom.solvers import SaddleSNES, SolveFailed, saddle_defaults
 from fdgeom.systems.motion.motion import Motion
 
 

@@ -10,9 +10,8 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, flatten
+from fdgeom.solvers import Field, GivenValues, fields
 from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.data import Field, fields
-from fdgeom.solvers.essential import GivenValues
 from fdgeom.systems.motion.motion import Motion
 
 

@@ -10,7 +10,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import depends_on, tidy
-from fdgeom.systems.constrained.constraint import Constraint
+from fdgeom.systems.constrained import Constraint
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 

@@ -26,8 +26,7 @@ from fdgeom.forms import (
     tidy,
     with_fixed_quadrature,
 )
-from fdgeom.solvers.essential import GivenValues
-from fdgeom.solvers.held_snes import HeldSNES, SolveFailed, defaults
+from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.

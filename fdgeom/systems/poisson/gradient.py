@@ -12,7 +12,7 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Zero
 
 from fdgeom.forms import MATRIX_COMPILER, parts_of
-from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers import Snapshot
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape
 

@@ -8,7 +8,7 @@ from firedrake import Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers import EssentialValues
 
 
 @dataclass(frozen=True)
