@@ -1,0 +1,136 @@
+"""Schedules of checkpoints, in memory and on disk, and the memory that many evaluations take."""
+
+import gc
+import resource
+import sys
+
+import numpy as np
+import pytest
+from checkpoint_schedules import (
+    HRevolve,
+    MixedCheckpointSchedule,
+    MultistageCheckpointSchedule,
+    Revolve,
+    SingleDiskStorageSchedule,
+    SingleMemoryStorageSchedule,
+    StorageType,
+)
+from derivable import holding
+from firedrake import Function, FunctionSpace, IntervalMesh, assemble, cos, dx, inner
+from firedrake.adjoint import (
+    Control,
+    ReducedFunctional,
+    checkpointable_mesh,
+    continue_annotation,
+    enable_disk_checkpointing,
+    pause_annotation,
+)
+from pyadjoint import Tape, get_working_tape, set_working_tape
+from verification.beams import SOFT, set_smooth
+
+import fdgeom as fg
+
+#: Blocks on the tape.
+BLOCKS = 7
+
+
+def pendulums(mesh):
+    space = FunctionSpace(mesh, "DG", 0)
+    q, p = Function(space).assign(1.0), Function(space).assign(0.3)
+    stepper = fg.StormerVerlet(fg.HamiltonianSystem(q, p, (p**2 / 2 - cos(q)) * dx), 0.1)
+    return stepper, p, (q**2 + p) * dx
+
+
+def beam(mesh):
+    made = set_smooth(fg.Beam(mesh, SOFT), 3.0)
+    distance = inner(made.position, made.position) + inner(made.strain, made.strain)
+    return fg.PoissonIntegrator(made, 0.01), made.momentum, distance * dx(degree=2)
+
+
+def evaluated(make, schedule=None, folder=None):
+    """Values and gradients: as recorded, taken again, and elsewhere."""
+    tape = get_working_tape()
+    mesh = IntervalMesh(3, 3.0)
+    if folder is not None:
+        continue_annotation()
+        enable_disk_checkpointing(str(folder))
+        mesh = checkpointable_mesh(mesh)
+        pause_annotation()
+    stepper, start, objective = make(mesh)
+    control = holding(start, start.dat.data_ro)
+    continue_annotation()
+    if schedule is not None:
+        tape.enable_checkpointing(schedule)
+    start.assign(control)
+    numbers = iter(range(BLOCKS))
+    for _ in numbers if schedule is None else tape.timestepper(numbers):
+        stepper.advance(3)
+    value = assemble(objective)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(control))
+    found = [float(value), np.array(reduced.derivative().dat.data_ro)]
+    for values in (control.dat.data_ro, 1.1 * control.dat.data_ro):
+        found += [reduced(holding(start, values)), np.array(reduced.derivative().dat.data_ro)]
+    return found
+
+
+#: With room for two states: on disk where there is "disk" in its name.
+SCHEDULES = {
+    "all kept": SingleMemoryStorageSchedule,
+    "Revolve": lambda: Revolve(BLOCKS, 2),
+    "mixed": lambda: MixedCheckpointSchedule(BLOCKS, 2, storage=StorageType.RAM),
+    "multistage": lambda: MultistageCheckpointSchedule(BLOCKS, 2, 0),
+    "all on disk": SingleDiskStorageSchedule,
+    "mixed, disk": lambda: MixedCheckpointSchedule(BLOCKS, 2, storage=StorageType.DISK),
+    "multistage, memory and disk": lambda: MultistageCheckpointSchedule(BLOCKS, 1, 1),
+    "H-Revolve, memory and disk": lambda: HRevolve(BLOCKS, 1, 1),
+}
+
+
+@pytest.mark.parametrize("make", [pendulums, beam])
+@pytest.mark.filterwarnings("ignore:Numba not available")
+def test_schedules_change_nothing(make, tmp_path):
+    """Not a bit: what is taken again is what was, and derivatives are of the same steps."""
+    expected = evaluated(make)
+    # The compiled steps of a beam are the same, so some schedules are enough.
+    chosen = SCHEDULES if make is pendulums else ("Revolve", "mixed, disk")
+    for name in chosen:
+        set_working_tape(Tape())
+        folder = tmp_path / name.replace(" ", "_") if "disk" in name else None
+        if folder is not None:
+            folder.mkdir()
+        found = evaluated(make, SCHEDULES[name](), folder)
+        assert folder is None or list(folder.rglob("*.h5"))
+        for k, (one, other) in enumerate(zip(found, expected, strict=True)):
+            assert np.array_equal(one, other), (name, k)
+
+
+def test_memory_of_many_evaluations():
+    """A hundred, on a tape and without one, leave less than one state each."""
+    space = FunctionSpace(fg.copies(4000), "DG", 0)
+    q, p = Function(space).assign(1.0), Function(space)
+    stepper = fg.StormerVerlet(fg.HamiltonianSystem(q, p, (p**2 / 2 - cos(q)) * dx), 0.1)
+    objective = (q**2 + p) * dx
+    control = Function(space).assign(0.3)
+    continue_annotation()
+    p.assign(control)
+    for _ in range(2):
+        stepper.advance(1)
+    value = assemble(objective)
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(control))
+
+    def peak(rounds):
+        """What the process ever held, PETSc's part too, in bytes."""
+        for _ in range(rounds):
+            for _ in range(10):
+                reduced(control)
+                reduced.derivative()
+                fg.gradient(stepper, 2, objective, [p])
+            gc.collect()
+        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return used * (1 if sys.platform == "darwin" else 1024)
+
+    before = peak(3)
+    # One state, or a part of a matrix, left by each of them would be more.
+    assert peak(10) - before < 100 * p.dat.nbytes
