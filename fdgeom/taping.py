@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 
 from pyadjoint.tape import annotate_tape, stop_annotating
 
 
-def refuse_annotation(what: str) -> None:
+def refuse_annotation(what: str, instead: str = "") -> None:
     """Raise ``NotImplementedError`` while pyadjoint records.
 
     Parameters
     ----------
     what : str
         What would change a Function unseen.
+    instead : str, optional
+        What would do.
     """
+    instead = instead or ("take the gradient of what it does by finite differences of whole runs")
     if annotate_tape():
         raise NotImplementedError(
             f"{what} is not recorded by pyadjoint: it would leave no trace on the tape, and gradients "
             "would be wrong without a word. Call it inside 'with firedrake.adjoint.stop_annotating():' "
-            "(its result then counts as given data), and take the gradient of what it does by finite "
-            "differences of whole runs"
+            f"(its result then counts as given data), and {instead}"
         )
 
 
-def not_taped(method: Callable) -> Callable:
+def not_taped(method: Callable | None = None, *, instead: str = "") -> Callable:
     """A method that changes Functions, refused while pyadjoint records.
 
-    Everything of fdgeom that changes a Function is, in all its ways of doing so; under
-    ``stop_annotating()`` all works.
+    Everything of fdgeom that changes a Function is, in all its ways of doing so, unless it is on the
+    tape; under ``stop_annotating()`` all works. ``instead`` is as of :func:`refuse_annotation`.
     """
+    if method is None:
+        return partial(not_taped, instead=instead)
 
     @wraps(method)
     def guarded(*args, **kwargs):
         if annotate_tape():
-            refuse_annotation(_name(method, args))
+            refuse_annotation(_name(method, args), instead)
         return method(*args, **kwargs)
 
     return guarded

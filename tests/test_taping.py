@@ -95,7 +95,6 @@ CASES = {
     "Beam.project": called(free_beam, "project"),
     "ConstrainedSystem.project": called(pendulum, "project"),
     "gather_state": gathering,
-    "solve": statics("solve"),
     "follow": statics("follow", 0.1),
 }
 

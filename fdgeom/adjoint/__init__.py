@@ -4,8 +4,27 @@ A step is a list of solves between assignments (`fdgeom.steppers`): the derivati
 solve with the matrix of the solve, transposed for gradients, and no method states anything for it.
 """
 
-from fdgeom.adjoint.block import take_on_tape
+from fdgeom.adjoint.block import put_on_tape, take_on_tape
+from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
+from fdgeom.adjoint.implicit import Solved
 from fdgeom.adjoint.passage import Passage
+from fdgeom.adjoint.pointwise import Assigned
+from fdgeom.adjoint.shelf import Shelf
+from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
 
-__all__ = ["Passage", "gradient", "take_on_tape"]
+__all__ = [
+    "Assigned",
+    "Coefficients",
+    "Kept",
+    "Passage",
+    "Shelf",
+    "Solved",
+    "Vectors",
+    "gradient",
+    "key",
+    "keys",
+    "parts",
+    "put_on_tape",
+    "take_on_tape",
+]

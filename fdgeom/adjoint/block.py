@@ -1,4 +1,4 @@
-"""Steps on pyadjoint's tape."""
+"""Steps, and what else finds a state, on pyadjoint's tape."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from pyadjoint.tape import get_working_tape, stop_annotating
 from fdgeom.adjoint.passage import Passage, whole_of
 from fdgeom.adjoint.values import Kept, Vectors, parts
 
+#: What pyadjoint knows the fields by that blocks have made anew.
+_FOLLOWING: weakref.WeakSet = weakref.WeakSet()
+
 
 class AdvanceBlock(Block):
     """Some steps of a stepper.
@@ -27,7 +30,7 @@ class AdvanceBlock(Block):
     passage : Passage
         The steps as a function.
     steps : int
-        How many.
+        How many; of other passages what their ``run`` takes.
     """
 
     def __init__(self, passage: Passage, steps: int) -> None:
@@ -35,7 +38,7 @@ class AdvanceBlock(Block):
         self._passage, self._steps = passage, steps
         self._touched = _touched(passage)
         for f in passage.fields:
-            _refuse_assigned(passage, f)
+            _refuse_assigned(f)
         for f in passage.inputs:
             _meet(passage, f)
             self.add_dependency(f, no_duplicates=True)
@@ -50,6 +53,7 @@ class AdvanceBlock(Block):
         get_working_tape().add_block(self)
         for f in self._passage.outputs:
             self.add_output(f.create_block_variable())
+        _FOLLOWING.update(f.block_variable for f in self._passage.fields)
         self._passage.seen = {
             id(f): (weakref.ref(f.block_variable), Kept([f])) for f in self._passage.outputs
         } | {
@@ -59,7 +63,7 @@ class AdvanceBlock(Block):
         }
 
     def __str__(self) -> str:
-        return f"{self._steps} steps of {self._passage.name}"
+        return self._passage.title(self._steps)
 
     # --- again -----------------------------------------------------------------------------------
     def prepare_recompute_component(self, inputs, relevant_outputs):
@@ -132,6 +136,12 @@ def take_on_tape(stepper, steps: int) -> None:
     """Take steps, and put them on the working tape."""
     with stop_annotating():
         passage = passage_of(stepper)
+    put_on_tape(passage, steps)
+
+
+def put_on_tape(passage, steps) -> None:
+    """Do what a passage does, and put it on the working tape."""
+    with stop_annotating():
         for view in passage.views:
             _join(view)
     AdvanceBlock(passage, steps).take()
@@ -181,12 +191,12 @@ def _last(passage: Passage, function: Function) -> tuple:
     return variable(), values
 
 
-def _refuse_assigned(passage: Passage, field: Function) -> None:
+def _refuse_assigned(field: Function) -> None:
     """Raise ``NotImplementedError`` if a field that follows others was set on the tape."""
     variable = field._block_variable()
     if variable is None or variable.creation_timestep == -1:
         return
-    if variable is not _last(passage, field)[0]:
+    if variable not in _FOLLOWING:
         raise NotImplementedError(
             f"{field.name()} follows what it is made of, and was set where pyadjoint records: gradients "
             "by its values are not there; set the Functions that it is made of"

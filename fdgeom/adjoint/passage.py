@@ -300,6 +300,10 @@ class Passage:
         """What takes the steps."""
         return type(self._stepper).__name__
 
+    def title(self, steps: int) -> str:
+        """What is done, in words."""
+        return f"{steps} steps of {self.name}"
+
 
 def _wholes(functions: Sequence[Function]) -> list[Function]:
     """Each once; in place of a view of a part of a mixed Function the whole."""

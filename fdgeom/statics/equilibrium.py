@@ -7,8 +7,10 @@ from numbers import Integral
 
 import numpy as np
 from firedrake import Function, TestFunction, dot
+from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
+from fdgeom.adjoint import put_on_tape
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
@@ -20,9 +22,15 @@ from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import check_parameters, merge
 from fdgeom.statics.freedom import free_motion, is_singular
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
+from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of
 from fdgeom.taping import not_taped, off_the_tape
+
+_AT_ITS_LOAD = (
+    "put the point that it finds onto the tape by solve(statics.load): its derivatives are then those "
+    "of the equilibrium at that load"
+)
 
 
 class StaticEquilibrium:
@@ -144,7 +152,6 @@ class StaticEquilibrium:
         )
 
     # --- solving -------------------------------------------------------------------------------------
-    @not_taped
     @compiling("StaticEquilibrium")
     def solve(
         self,
@@ -155,6 +162,9 @@ class StaticEquilibrium:
         halvings: int = 4,
     ) -> None:
         """Go to the equilibrium at a load factor.
+
+        While pyadjoint records it is a block on its tape: the derivatives are those of the
+        equilibrium, by all that it is made of and by where held ends are.
 
         Parameters
         ----------
@@ -175,19 +185,31 @@ class StaticEquilibrium:
         finite_number("load", load)
         _count("steps", steps)
         _count("halvings", halvings, least=0)
-        start, begin = self.load, float(self._motion.time)
-        end = begin if time is None else finite_number("time", time)
+        end = float(self._motion.time) if time is None else finite_number("time", time)
+        course = Course(float(load), int(steps), end, int(halvings))
+        if annotate_tape():
+            put_on_tape(self._passage, course)
+        else:
+            self._go(course)
+        if "_path" in self.__dict__:
+            self._path.direction = None
+
+    @cached_property
+    def _passage(self) -> EquilibriumPassage:
+        with stop_annotating():
+            return EquilibriumPassage(self._problem, self._go)
+
+    def _go(self, course: Course) -> None:
+        start, begin, steps = self.load, float(self._motion.time), course.steps
         for k in range(1, steps + 1):
             self._take(
                 lambda k=k: self._load_step(
-                    start + (load - start) * k / steps,
-                    begin + (end - begin) * k / steps,
-                    halvings,
+                    start + (course.load - start) * k / steps,
+                    begin + (course.time - begin) * k / steps,
+                    course.halvings,
                 ),
                 k,
             )
-        if "_path" in self.__dict__:
-            self._path.direction = None
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, float(self._motion.time)
@@ -206,7 +228,7 @@ class StaticEquilibrium:
             self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
             self._load_step(load, time, halvings - 1)
 
-    @not_taped
+    @not_taped(instead=_AT_ITS_LOAD)
     @compiling("StaticEquilibrium")
     def follow(self, step: float, *, steps: int = 1, load_step: float | None = None) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
@@ -261,7 +283,7 @@ class StaticEquilibrium:
             self._take(lambda: self._path.step(step, load_step), k)
         return self.load
 
-    @not_taped
+    @not_taped(instead=_AT_ITS_LOAD)
     @compiling("StaticEquilibrium")
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
         """Leave the path at a bifurcation for the branch along a mode; `follow` then goes on there.

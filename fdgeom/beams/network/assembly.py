@@ -17,6 +17,7 @@ from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.identity import beam_parameters, with_kind
 from fdgeom.beams.network.bodies import PointBody
+from fdgeom.beams.network.copying import Pieces
 from fdgeom.beams.network.joint import Joint, Prismatic
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joint_springs import JointSprings
@@ -261,6 +262,12 @@ class Assembly(RodMotion):
     def write_poses(self) -> None:
         for name in ("position", "orientation"):
             self._to_beams(name, self.network.numbering.gather(getattr(self, name)))
+
+    def pieces(self, names):
+        return [
+            Pieces(self.network, getattr(self, name), [getattr(beam, name) for beam in self.beams])
+            for name in names
+        ]
 
     def member_of_nodes(self) -> np.ndarray:
         starts, count = self.network.starts, self.space.dof_dset.size

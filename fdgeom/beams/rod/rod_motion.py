@@ -228,6 +228,13 @@ class RodMotion(Motion):
     def write_poses(self) -> None:
         """Give the configuration to the beams, and leave their velocities, strains and momenta."""
 
+    def pieces(self, names: Sequence[str]) -> list:
+        """Of the fields of these names those that are made of others of the beams, for derivatives.
+
+        A :class:`fdgeom.beams.network.copying.Pieces` for each.
+        """
+        return []
+
     @abstractmethod
     def member_of_nodes(self) -> np.ndarray:
         """Which of the members each node that this rank owns belongs to; -1 for one of the ground."""

@@ -1,0 +1,112 @@
+"""Values of the nodes of several beams, one after another in a network, and back: with derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.beams.network.network import Network
+
+
+class Pieces:
+    """The fields of some beams that are pieces of one field of their network.
+
+    Parameters
+    ----------
+    network : Network
+        It.
+    whole : Function
+        The field of the network.
+    fields : sequence of Function
+        Those of the beams.
+    """
+
+    def __init__(self, network: Network, whole: Function, fields: Sequence[Function]) -> None:
+        self._network, self.whole, self.fields = network, whole, tuple(fields)
+        self._whole, self._fields = (
+            Function(whole.function_space()),
+            [Function(f.function_space()) for f in fields],
+        )
+
+    def gathered(self, vectors) -> np.ndarray | None:
+        """Of vectors of the beams' fields that of the network; zero at other nodes."""
+        if all(f not in vectors for f in self.fields):
+            return None
+        self._whole.dat.data_wo[...] = 0.0
+        numbering = self._network.numbering
+        values = numbering.gather(self._whole)
+        parts = zip(
+            self._network.beams, self._network.starts, self._fields, self.fields, strict=False
+        )
+        for own, start, place, f in parts:
+            found = vectors.of(f)
+            place.dat.data_wo[...] = 0.0 if found is None else found
+            values[start : start + len(own.coordinates)] = own.gather(place)
+        numbering.scatter(values, self._whole)
+        return np.array(self._whole.dat.data_ro)
+
+    def scattered(self, vector: np.ndarray) -> list[np.ndarray]:
+        """Of a vector of the network's field those of the beams."""
+        self._whole.dat.data_wo[...] = vector
+        values, found = self._network.numbering.gather(self._whole), []
+        parts = zip(self._network.beams, self._network.starts, self._fields, strict=False)
+        for own, start, place in parts:
+            own.scatter(values[start : start + len(own.coordinates)], place)
+            found.append(np.array(place.dat.data_ro))
+        return found
+
+
+class Gathered:
+    """The field of the network becomes that of the beams; its derivatives.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        The fields.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def pull(self, bars) -> None:
+        """Replace the cotangent of the network's field by those of the beams'."""
+        bar = bars.take(self._pieces.whole)
+        if bar is not None:
+            for f, values in zip(self._pieces.fields, self._pieces.scattered(bar), strict=True):
+                bars.add(f, values)
+
+    def push(self, tangents) -> None:
+        """Put the tangent of the network's field."""
+        tangents.put(self._pieces.whole, self._pieces.gathered(tangents))
+
+
+class Scattered:
+    """The fields of the beams become those of the network; derivatives.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        The fields.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def pull(self, bars) -> None:
+        """Replace the cotangents of the beams' fields by that of the network's."""
+        found = self._pieces.gathered(bars)
+        for f in self._pieces.fields:
+            bars.take(f)
+        if found is not None:
+            bars.add(self._pieces.whole, found)
+
+    def push(self, tangents) -> None:
+        """Put the tangents of the beams' fields."""
+        tangent = tangents.of(self._pieces.whole)
+        found = [None] * len(self._pieces.fields)
+        if tangent is not None:
+            found = self._pieces.scattered(tangent)
+        for f, values in zip(self._pieces.fields, found, strict=True):
+            tangents.put(f, values)

@@ -1,0 +1,294 @@
+"""Equilibria as functions of what beams are made of: taken again, and their derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import ufl
+from firedrake import Function
+from ufl.algorithms import extract_coefficients
+from ufl.classes import Form
+
+from fdgeom.adjoint import Assigned, Coefficients, Kept, Shelf, Solved, Vectors, key, keys, parts
+from fdgeom.beams.network.copying import Gathered, Scattered
+from fdgeom.beams.rod.variation import displaced
+from fdgeom.forms import tidy
+from fdgeom.interrupt import shielded
+from fdgeom.lie import quaternion
+from fdgeom.lie.operands import join
+from fdgeom.solvers import EssentialValues, Number
+from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+
+
+@dataclass(frozen=True)
+class Course:
+    """Which equilibrium is gone to, and in which steps.
+
+    Attributes
+    ----------
+    load : float
+        The load factor.
+    steps : int
+        In how many steps.
+    time : float
+        The time.
+    halvings : int
+        How often a step may be halved.
+    """
+
+    load: float
+    steps: int
+    time: float
+    halvings: int
+
+
+@dataclass
+class Departure:
+    """Where the way to an equilibrium begins, beside the values of Functions, and what it has found.
+
+    Attributes
+    ----------
+    load, time : float
+        Load factor and time.
+    constants : list of numpy.ndarray
+        Values of the Constants.
+    carried : Kept
+        What the iteration begins with.
+    found : Kept or None
+        The equilibrium.
+    """
+
+    load: float
+    time: float
+    constants: list[np.ndarray]
+    carried: Kept
+    found: Kept | None = None
+
+
+class EquilibriumPassage:
+    """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c.
+
+    With the small displacement w from it, F(g ∘ w, c) = 0 at w = 0: so
+
+        ∂F/∂w δw = -∂F/∂c δc,     δg = g δw,
+
+    where δw of what is held is that of the start, from which it comes.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        F.
+    go : callable
+        ``go(course)`` goes to an equilibrium.
+    tell : callable
+        ``tell(t)`` sets the time.
+
+    Raises
+    ------
+    NotImplementedError
+        If a given pose is made of Functions.
+    """
+
+    name = "StaticEquilibrium"
+
+    def __init__(self, problem: EquilibriumProblem, go: Callable[[Course], None]) -> None:
+        self._problem, self._go = problem, go
+        motion = self._motion = problem.motion
+        _refuse_moved(motion)
+        self._unknown = unknown = NodalUnknown(motion, "variation")
+        self._factor = Number(problem.factor)
+        self._carried = () if problem.multiplier is None else (problem.multiplier,)
+        #: The poses of the beams: as a tape knows them.
+        self.state = self.views = [
+            f for beam in motion.members for f in (beam.position, beam.orientation)
+        ]
+        self._residual = tidy(self._form())
+        reads = SimpleNamespace(
+            residual=self._residual, preparations=(), assignments=(), dt=problem.factor
+        )
+        moving = keys([*self.state, *motion.configuration, *self._carried, unknown.function])
+        self._coefficients = Coefficients([reads], moving, motion.clocks)
+        self.inputs = [*self.state, *self._coefficients.functions]
+        self.fields = [f for f in self._coefficients.fields if not keys([f]) & keys(self.inputs)]
+        self.seen: dict[int, tuple] = {}
+        self.shelf = Shelf()
+        self._solved: dict[frozenset[int], Solved] = {}
+        self._set_given()
+        moved = displaced(motion.configuration, unknown.vector)
+        self._moved = Assigned(
+            dict(zip(motion.configuration, moved, strict=True)), keys([unknown.function])
+        )
+        pieces = motion.pieces(("position", "orientation"))
+        self._reading = [Gathered(p) for p in pieces]
+        self._writing = [Scattered(p) for p in pieces]
+
+    def _form(self) -> Form:
+        """F at a small displacement from the present configuration, with the conditions of joints."""
+        problem, motion, unknown = self._problem, self._motion, self._unknown
+        g = displaced(motion.configuration, unknown.vector)
+        form = problem.rod.internal_work(g, unknown.test)
+        loads = problem.rod.external_work(g, unknown.test)
+        if not loads.empty():
+            form -= problem.factor * loads
+        if motion.joints is not None:
+            forces = problem.multiplier + unknown.multiplier
+            form += motion.joints.slope(forces, unknown.test, g)
+            form += motion.spring_work(g, ufl.zero(6), unknown.test)
+            form += motion.joints.value(unknown.nu, g)
+        return form
+
+    def _set_given(self) -> None:
+        """Held nodes stay where the start has them, but for those whose pose is given."""
+        motion, unknown = self._motion, self._unknown
+        space = unknown.function.function_space()
+        self._given, zero = Function(space, name="given"), Function(space, name="zero")
+        self._there = tuple(Function(f.function_space()) for f in motion.configuration)
+        (x, q), (x0, q0) = motion.configuration, self._there
+        turn = quaternion.product(quaternion.conjugate(q0), q)
+        relative = join(2 * ufl.as_vector([turn[k] for k in (1, 2, 3)]), x - x0)
+        none = None if unknown.multiplier is None else 0 * unknown.multiplier
+        (group,) = unknown.assignments(self._given, [relative], none)
+        self._start = Assigned(group, keys(motion.configuration))
+        self._essential = []
+        if motion.held is not None:
+            (held,) = motion.held.dofs
+            ours, *others = unknown.essential
+            moves = motion.held.moved.dat.data_ro_with_halos.reshape(-1)[held] > 0.5
+            for target, which in ((self._given, ~moves), (None, moves)):
+                self._essential.append(
+                    EssentialValues(0, ours.dofs[which], old=zero, target=target)
+                )
+            self._essential += others
+        else:
+            self._essential += unknown.essential
+
+    def title(self, course: Course) -> str:
+        """What is done, in words."""
+        return f"the equilibrium of StaticEquilibrium at load {course.load:g}"
+
+    # --- where it begins -------------------------------------------------------------------------
+    def origin(self, touched: Sequence[Function]) -> Departure:
+        """The present one."""
+        self._standing = Departure(
+            float(self._problem.factor),
+            float(self._motion.time),
+            [np.array(c.dat.data_ro) for c in self._coefficients.constants],
+            Kept(self._carried),
+        )
+        return self._standing
+
+    @contextmanager
+    def at(self, origin: Departure, inputs: Sequence[Function]) -> Iterator[None]:
+        """Context in which all stands there; afterwards it is again where it was."""
+        self._coefficients.refresh()
+        here = self.origin(())
+        whole = [*self.inputs, *self.fields, *self._motion.configuration]
+        live = Kept(list({key(part): part for f in whole for part in parts(f)}.values()))
+        try:
+            for f, value in zip(self.inputs, inputs, strict=True):
+                if value is not f:
+                    for part, new in zip(parts(f), parts(value), strict=True):
+                        part.dat.data_wo[...] = new.dat.data_ro
+            self._set(origin)
+            if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
+                self._coefficients.renew()
+            self._standing = origin
+            yield
+        finally:
+            with shielded():
+                live.restore()
+                self._set(here)
+                self._coefficients.accept()
+
+    def _set(self, origin: Departure) -> None:
+        for constant, values in zip(self._coefficients.constants, origin.constants, strict=True):
+            constant.dat.data[...] = values
+        origin.carried.restore()
+        self._factor.set(origin.load)
+        self._motion.set_time(origin.time)
+
+    # --- taken again, and derivatives ------------------------------------------------------------
+    def run(self, course: Course) -> None:
+        """Go to an equilibrium from where all stands."""
+        self._go(course)
+        self._coefficients.refresh()
+        self._standing.found = Kept(self._problem.functions)
+
+    def pull(self, origin: Departure, course: Course, bars: Vectors, wanted) -> None:
+        """The cotangents of all inputs from those of the equilibrium, inside :meth:`at`."""
+        reached = self._coefficients.reached_by(wanted)
+        self._stand(origin, course)
+        for copied in self._writing:
+            copied.pull(bars)
+        self._moved.pull(bars)
+        self._derivative(reached).pull(bars)
+        self._start.pull(bars)
+        for copied in self._reading:
+            copied.pull(bars)
+        self._coefficients.pull(bars, reached)
+
+    def push(self, origin: Departure, course: Course, tangents: Vectors, wanted) -> None:
+        """The tangents of the equilibrium from those of all inputs, inside :meth:`at`."""
+        reached = self._coefficients.reached_by(wanted)
+        self._stand(origin, course)
+        self._coefficients.push(tangents, reached)
+        for copied in self._reading:
+            copied.push(tangents)
+        self._start.push(tangents)
+        self._derivative(reached).push(tangents)
+        self._moved.push(tangents)
+        for copied in self._writing:
+            copied.push(tangents)
+
+    def _stand(self, origin: Departure, course: Course) -> None:
+        """Be in the equilibrium that was found."""
+        if origin.found is None:
+            self.run(course)
+        origin.found.restore()
+        self._factor.set(course.load)
+        self._motion.set_time(course.time)
+        for copy, f in zip(self._there, self._motion.configuration, strict=True):
+            copy.assign(f)
+
+    def _derivative(self, reached: set[int]) -> Solved:
+        name = frozenset(reached)
+        if name not in self._solved:
+            self._solved[name] = Solved(
+                self._residual,
+                self._unknown.function,
+                self._essential,
+                reached | keys([self._given]),
+            )
+        return self._solved[name]
+
+    # --- what a block asks -----------------------------------------------------------------------
+    def touched_by(self, functions: Sequence[Function]) -> list[Function]:
+        """Which poses are these."""
+        touched = keys(functions)
+        return [view for view in self.views if keys([view]) & touched]
+
+    def data(self, functions: Sequence[Function]) -> list[Function]:
+        """Those that are no poses."""
+        own = keys(self.state)
+        return [f for f in functions if not keys([f]) & own]
+
+    @property
+    def outputs(self) -> list[Function]:
+        """The poses, and the fields that follow others, made anew."""
+        return [*self.state, *self.fields]
+
+
+def _refuse_moved(motion) -> None:
+    held = () if motion.held is None else motion.held.expressions()
+    if any(extract_coefficients(e) for e in held):
+        raise NotImplementedError(
+            "gradients through StaticEquilibrium.solve() by a GivenPose that is made of Functions are "
+            "not there: clamp the end, and set its position and orientation before solve(), which "
+            "keeps them; or call it inside 'with firedrake.adjoint.stop_annotating():' (its result "
+            "then counts as given data)"
+        )

@@ -1,0 +1,177 @@
+"""Equilibria on pyadjoint's tape, against differences of equilibria without one."""
+
+import numpy as np
+import pytest
+from derivable import directions, holding, objective
+from firedrake import Function, FunctionSpace, IntervalMesh, SpatialCoordinate, as_vector, assemble
+from firedrake.adjoint import (
+    Control,
+    ReducedFunctional,
+    continue_annotation,
+    pause_annotation,
+    stop_annotating,
+    taylor_test,
+)
+from verification.joined import straight
+
+import fdgeom as fg
+from fdgeom.lie.arrays import quaternion
+
+
+def cantilever():
+    """Of a modulus, a tip load and a curvature at rest that are Functions; two loads beside."""
+    mesh = IntervalMesh(4, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    modulus = Function(FunctionSpace(mesh, "CG", 1)).interpolate(100 + 30 * s)
+    tip = Function(FunctionSpace(mesh, "R", 0)).assign(0.8)
+    curvature = Function(FunctionSpace(mesh, "DG", 0)).assign(0.2)
+    section = fg.Section.rectangle(0.5, 0.6, density=1.0, youngs_modulus=modulus, poisson_ratio=0.3)
+    beam = fg.Beam(
+        mesh,
+        section,
+        left="clamped",
+        loads=[fg.Load(force=as_vector([0.5, 0, tip]), at="right"), fg.Gravity((0, 0, -0.3))],
+        reference_strain=as_vector([curvature, 0, 0, 0, 0, 0]),
+    )
+    return beam, [beam], [modulus, tip, curvature]
+
+
+def corner():
+    """Two beams with a hinge between, both clamped, one of them loaded."""
+    section = fg.Section(np.diag([1.0, 2.0, 1.5, 90.0, 80.0, 70.0]), np.eye(6))
+    first = straight((0, 0, 0), (1.0, 0, 0), 2, section, left="clamped")
+    load = fg.Load(force=(0.3, 0.2, -0.8), at=0.5)
+    second = straight((1.0, 0, 0), (1.0, 0, 1.0), 2, section, right="clamped", loads=load)
+    hinge = fg.Revolute(first.right, second.left, axis=(0, 1, 0))
+    return fg.Assembly([first, second], [hinge]), [first, second], []
+
+
+class Held:
+    """An equilibrium by all that it is made of and by the poses that it begins with."""
+
+    def __init__(self, make) -> None:
+        system, beams, self.data = make()
+        self.statics = fg.StaticEquilibrium(system)
+        self.statics.solve(0.5)
+        self.poses = [f for beam in beams for f in (beam.position, beam.orientation)]
+        self.start = [np.array(f.dat.data_ro) for f in self.poses]
+        self.objective = objective(self.poses)
+
+    def again(self):
+        """Stand at the start."""
+        for f, values in zip(self.poses, self.start, strict=True):
+            f.dat.data_wo[...] = values
+        self.statics.solve(0.5)
+        for f, values in zip(self.poses, self.start, strict=True):
+            f.dat.data_wo[...] = values
+
+    def value(self, poses, data):
+        """The objective in the equilibrium at load 1."""
+        self.again()
+        for f, values in zip(self.poses + self.data, [*poses, *data], strict=True):
+            f.dat.data_wo[...] = values
+        self.statics.solve(1.0)
+        return assemble(self.objective)
+
+
+@pytest.mark.parametrize("make", [cantilever, corner])
+def test_equilibrium(make, rng):
+    held = Held(make)
+    data = [np.array(f.dat.data_ro) for f in held.data]
+    moved = directions(held.poses + held.data, rng)
+    for k in range(1, len(held.poses), 2):
+        # Turned, not stretched.
+        q = held.start[k]
+        moved[k] = 0.3 * quaternion.product(q, np.insert(moved[k][:, 1:], 0, 0.0, axis=1))
+
+    def at(size):
+        new = [x + size * d for x, d in zip([*held.start, *data], moved, strict=True)]
+        poses, others = new[: len(held.poses)], new[len(held.poses) :]
+        for k in range(1, len(poses), 2):
+            poses[k] = quaternion.normalize(poses[k])
+        return held.value(poses, others)
+
+    h = 1e-3
+    expected = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    plain, elsewhere = held.value(held.start, data), at(0.01)
+    held.again()
+    for f, values in zip(held.data, data, strict=True):
+        f.dat.data_wo[...] = values
+
+    continue_annotation()
+    given = [holding(f, f.dat.data_ro) for f in held.poses + held.data]
+    for f, x in zip(held.poses + held.data, given, strict=True):
+        f.assign(x)
+    held.statics.solve(1.0)
+    value = assemble(held.objective)
+    pause_annotation()
+    reduced = ReducedFunctional(value, [Control(x) for x in given])
+    assert value == pytest.approx(plain, rel=1e-12)
+    here = [np.array(f.dat.data_ro) for f in held.poses]
+    there = [x + 0.01 * d for x, d in zip([*held.start, *data], moved, strict=True)]
+    for k in range(1, len(held.poses), 2):
+        there[k] = quaternion.normalize(there[k])
+    replayed = reduced([holding(x, y) for x, y in zip(given, there, strict=True)])
+    assert replayed == pytest.approx(elsewhere, rel=1e-12)
+    # Of the same start, so to the last bit; what is there stays.
+    assert reduced(given) == pytest.approx(value, rel=1e-15)
+    for f, values in zip(held.poses, here, strict=True):
+        assert np.array_equal(f.dat.data_ro, values)
+    assert held.statics.load == 1.0
+
+    gradient = reduced.derivative()
+    terms = [g.dat.data_ro * d for g, d in zip(gradient, moved, strict=True)]
+    along, scale = sum(t.sum() for t in terms), sum(abs(t).sum() for t in terms)
+    assert along == pytest.approx(expected, abs=1e-8 * scale)
+    # Of the start only what is held matters.
+    free = np.abs(gradient[0].dat.data_ro).max(axis=1) > 0
+    assert free.sum() == 1
+    directed = [holding(x, d) for x, d in zip(given, moved, strict=True)]
+    assert reduced.tlm(directed) == pytest.approx(along, abs=1e-12 * scale)
+    if held.data:
+        small = [holding(x, 0 * d) for x, d in zip(given, moved, strict=True)]
+        for x, d in zip(small[len(held.poses) :], moved[len(held.poses) :], strict=True):
+            x.dat.data_wo[...] = 0.1 * d
+        assert taylor_test(reduced, given, small) > 1.95
+
+
+def test_a_point_of_a_path_at_its_load():
+    """`follow` is refused; the point that it has found goes onto the tape by `solve`."""
+    _, (beam,), (_, tip, _) = found = cantilever()
+    statics = fg.StaticEquilibrium(found[0])
+    statics.solve(0.1)
+    continue_annotation()
+    with pytest.raises(NotImplementedError, match=r"solve\(statics\.load\)"):
+        statics.follow(0.1)
+    with stop_annotating():
+        load = statics.follow(0.1, steps=2)
+    tip.assign(control := holding(tip, tip.dat.data_ro))
+    before = np.array(beam.position.dat.data_ro)
+    statics.solve(load)
+    value = assemble(objective([beam.position]))
+    pause_annotation()
+    assert np.abs(beam.position.dat.data_ro - before).max() < 1e-12
+    slope = ReducedFunctional(value, Control(control)).derivative().dat.data_ro[0]
+
+    def at(force):
+        tip.assign(force)
+        statics.solve(load)
+        return assemble(objective([beam.position]))
+
+    expected = (8 * (at(0.81) - at(0.79)) - (at(0.82) - at(0.78))) / 0.12
+    assert slope == pytest.approx(expected, rel=1e-7)
+
+
+def test_given_poses_made_of_functions_are_refused():
+    mesh = IntervalMesh(2, 1.0)
+    where = Function(FunctionSpace(mesh, "CG", 1)).assign(1.0)
+    beam = fg.Beam(
+        mesh,
+        fg.Section(np.eye(6), np.eye(6)),
+        left="clamped",
+        right=fg.GivenPose(position=lambda t: as_vector([0, 0, where])),
+    )
+    statics = fg.StaticEquilibrium(beam)
+    continue_annotation()
+    with pytest.raises(NotImplementedError, match="by a GivenPose that is made of Functions"):
+        statics.solve()
