@@ -4,8 +4,8 @@
 
 Ratios of one run, on one core: a step of each method at 100 cells over a step of the explicit scheme
 by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
-PETSc over a compiled one, for one beam, a double pendulum and eight welded bars. Times are those of
-the process, the least of several samples.
+PETSc over a compiled one, for one beam, a double pendulum, eight welded bars and a four-bar linkage.
+Times are those of the process, the least of several samples.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ args, sys.argv[1:] = parser.parse_known_args()
 import numpy as np  # noqa: E402
 from c_beam import CBeam, compile_program  # noqa: E402
 from firedrake import IntervalMesh, PETSc, SpatialCoordinate, as_vector, pi, sin  # noqa: E402
-from verification.bars import double_pendulum, net  # noqa: E402
+from verification.bars import double_pendulum, four_bar, net  # noqa: E402
 
 import fdgeom as fg  # noqa: E402
 
@@ -67,7 +67,11 @@ def implicit(method, system, steps: int, compiled: bool = True) -> tuple[float, 
     return spent, (stepper.solver_stats()["newton_iterations"] - before) / (SAMPLES * steps)
 
 
-JOINED = (("double pendulum", lambda: double_pendulum(60, 100), 160), ("welded bars", net, 48))
+JOINED = (
+    ("double pendulum", lambda: double_pendulum(60, 100), 160),
+    ("welded bars", net, 48),
+    ("four-bar", lambda: four_bar((20, 30, 30)), 80),
+)
 
 
 def measure() -> list[tuple]:

@@ -35,8 +35,8 @@ SHORT = {
         ["pendulum.gif", "pendulum.html", "pendulum.npz", "shapes.png", "trajectories.png"],
     ),
     "four_bar": (
-        ["--until", "0.5", "--cells", "4"],
-        ["forces.png", "linkage.gif", "linkage.html", "linkage.npz", "linkage.png"],
+        ["--until", "0.5", "--cells", "4", "--live", "0.2"],
+        ["forces.png", "linkage.gif", "linkage.html", "linkage.npz", "linkage.png", "live.gif"],
     ),
     "roll_up": (["--steps", "60"], ["helix.html", "helix.npz", "helix.png", "roll_up.png"]),
     "frame": (["--cells", "10"], ["frame.html", "frame.npz", "frame.png"]),

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh, as_vector, cos, sin
-from verification.bars import GRAVITY, INERTIA, STIFFNESS, bar, double_pendulum, net
+from verification.bars import GRAVITY, bar, double_pendulum, four_bar, net
 from verification.beams import along
 
 import fdgeom as fg
@@ -25,24 +24,6 @@ def sprung():
     ]
     body = fg.PointBody(lower.right, mass=0.3, inertia=(0.01, 0.02, 0.03), offset=(0, 0.05, 0))
     return fg.Assembly([upper, lower, arm], joints, bodies=[body], loads=GRAVITY)
-
-
-def four_bar():
-    """A closed loop whose crank is turned."""
-    crank = fg.GivenPose(
-        position=lambda t: as_vector([0 * t, 0, 0]),
-        orientation=lambda t: as_vector([cos(2 * t**2), 0, 0, sin(2 * t**2)]),
-    )
-    arm = fg.Beam(
-        IntervalMesh(4, 1.0), fg.Section(STIFFNESS, INERTIA), strain_measure="directors", left=crank
-    )
-    coupler, rocker = bar((1, 0, 0), (1, 2, 0), 7), bar((1, 2, 0), (-0.5, 1.5, 0), 6)
-    joints = [
-        fg.Spherical(arm.right, coupler.left),
-        fg.Revolute(coupler.right, rocker.left, axis=(0, 0, 1)),
-        fg.Spherical(rocker.right, fg.ground),
-    ]
-    return fg.Assembly([arm, coupler, rocker], joints)
 
 
 BOTH = (fg.EnergyMomentum, fg.GeneralizedAlpha)

@@ -1,7 +1,7 @@
 """Slender bars put together: the tests and the benchmark of compiled joined beams share them."""
 
 import numpy as np
-from firedrake import IntervalMesh
+from firedrake import IntervalMesh, as_vector, cos, sin
 
 import fdgeom as fg
 from fdgeom.lie import arrays
@@ -36,6 +36,23 @@ def double_pendulum(upper_cells=3, lower_cells=5):
     upper, lower = bar((0, 0, 0), (1, 0, 0), upper_cells), bar((1, 0, 0), (2.3, 0, 0), lower_cells)
     joints = [fg.Spherical(fg.ground, upper.left), fg.Spherical(upper.right, lower.left)]
     return fg.Assembly([upper, lower], joints, loads=GRAVITY)
+
+
+def four_bar(cells=(4, 7, 6)):
+    """A closed loop whose crank is turned."""
+    crank = fg.GivenPose(
+        position=lambda t: as_vector([0 * t, 0, 0]),
+        orientation=lambda t: as_vector([cos(2 * t**2), 0, 0, sin(2 * t**2)]),
+    )
+    section = fg.Section(STIFFNESS, INERTIA)
+    arm = fg.Beam(IntervalMesh(cells[0], 1.0), section, strain_measure="directors", left=crank)
+    coupler, rocker = bar((1, 0, 0), (1, 2, 0), cells[1]), bar((1, 2, 0), (-0.5, 1.5, 0), cells[2])
+    joints = [
+        fg.Spherical(arm.right, coupler.left),
+        fg.Revolute(coupler.right, rocker.left, axis=(0, 0, 1)),
+        fg.Spherical(rocker.right, fg.ground),
+    ]
+    return fg.Assembly([arm, coupler, rocker], joints)
 
 
 CORNERS = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0.4)]
