@@ -15,6 +15,9 @@ from fdgeom.forms import check_functional, is_zero, tidy
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.words import shown
 
+# Of so many functionals the derivatives are kept.
+_MANY = 4
+
 
 def gradient(
     stepper,
@@ -66,27 +69,43 @@ def gradient(
     _check(stepper, steps, wrt)
     objective = check_functional("objective", objective, 0)
     if running is not None:
-        running = stepper.dt * check_functional("running", running, 0)
+        running = check_functional("running", running, 0)
     with stop_annotating():
         passage = passage_of(stepper)
         forms = [form for form in (objective, running) if form is not None]
         _check_read(passage, wrt, forms)
         origin, wanted = passage.origin(passage.touched_by(wrt)), passage.data(wrt)
         active = keys(passage.state) | passage.reached_by(wanted)
-        at_end = _Slopes(objective, active)
-        on_the_way = None if running is None else _Slopes(running, active)
+        at_end = _slopes(passage, objective, active)
+        on_the_way = None if running is None else _slopes(passage, running, active, stepper.dt)
         bars, present = Vectors(), list(passage.inputs)
         with passage.at(origin, present):
-            value = 0.0
+            value, way = 0.0, None
             if on_the_way is None:
-                passage.run(steps)
+                way = passage.way_back(steps, at_end.by, wanted)
+                passage.run(steps, way)
             else:
                 value = passage.run_each(steps, on_the_way.value)
             value += at_end.value()
             at_end.add_to(bars)
-        with passage.at(origin, present):
-            passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
+            if way is not None:
+                passage.follow(way, origin, bars, wanted)
+        if way is None:
+            with passage.at(origin, present):
+                passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
         return value, [bars.read_all(f, Cofunction(f.function_space().dual())) for f in wrt]
+
+
+def _slopes(passage: Passage, form: Form, active: set[int], factor: float = 1.0) -> _Slopes:
+    """Those of a form that was asked for before are there still."""
+    name = id(form), frozenset(active), factor
+    kept: dict[tuple, tuple[Form, _Slopes]] = passage.kept
+    if name not in kept:
+        while len(kept) >= _MANY:
+            del kept[next(iter(kept))]
+        # With the form, so that no other one gets its number.
+        kept[name] = form, _Slopes(form if factor == 1.0 else factor * form, active)
+    return kept[name][1]
 
 
 class _Slopes:
@@ -100,6 +119,11 @@ class _Slopes:
                 slope = tidy(derivative(form, f, TestFunction(f.function_space())))
                 if not is_zero(slope):
                     self._slopes.append((f, Linear(slope)))
+
+    @property
+    def by(self) -> set[int]:
+        """Keys of what it has derivatives by."""
+        return keys(f for f, _ in self._slopes)
 
     def value(self) -> float:
         """The functional now."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +15,10 @@ from fdgeom.adjoint.pointwise import Assigned
 from fdgeom.adjoint.shelf import Shelf
 from fdgeom.adjoint.steps import StepDerivative
 from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
+from fdgeom.adjoint.way_back import WayBack
 from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
+from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 
 #: So many bytes of states are kept; of more, some are taken again.
 MEMORY = 2**29
@@ -99,6 +101,10 @@ class Passage:
         self.seen: dict[int, tuple] = {}
         #: What they last began from when a tape took them again.
         self.shelf = Shelf()
+        #: What was made of functionals of the steps' result.
+        self.kept: dict[tuple, tuple] = {}
+        #: Why derivatives are taken solve by solve, and not in compiled code; None if they are not.
+        self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], StepDerivative] = {}
         self._assigned: dict[tuple, tuple] = {}
 
@@ -155,9 +161,10 @@ class Passage:
         self._stepper.system.set_time(clock.t)
 
     # --- taken again -----------------------------------------------------------------------------
-    def run(self, steps: int) -> None:
-        """Take steps from where the stepper stands."""
-        self._stepper._advance(steps)
+    def run(self, steps: int, way: WayBack | None = None) -> None:
+        """Take steps from where the stepper stands; ``way`` can follow them back."""
+        with nullcontext() if way is None else way.taken:
+            self._stepper._advance(steps)
         self._coefficients.refresh()
 
     def run_each(self, steps: int, each: Callable[[], float]) -> float:
@@ -206,6 +213,11 @@ class Passage:
             Adds to the cotangents after each step, called with the state there.
         """
         reached = self._coefficients.reached_by(wanted)
+        way = self.way_back(steps, bars.keys(), wanted) if after_each is None else None
+        if way is not None:
+            self.run(steps, way)
+            self.follow(way, origin, bars, wanted)
+            return
         step = self._step(reached)
         before = Kept(step.places)
         self._stepper.system.prepare()
@@ -215,12 +227,46 @@ class Passage:
             if after_each is not None:
                 after_each(bars)
             step.pull(records, bars)
+        self._pull_openings(origin, before, bars, reached)
+
+    def way_back(self, steps: int, seeded: set[int], wanted: Sequence[Function]) -> WayBack | None:
+        """The compiled way back through steps from here; None if there is none.
+
+        ``seeded`` are the keys of what will have cotangents after them. :attr:`why_not_compiled`
+        says why there is none.
+        """
+        stepper = self._stepper
+        if stepper._fused is not None and not stepper._fused.is_ready:
+            with stepper._falling_back():
+                stepper._fused.make_ready()
+        self.why_not_compiled = stepper.why_not_compiled
+        if stepper._fused is None:
+            return None
+        reached = self._coefficients.reached_by(wanted)
+        moving = [*self.state, *self._carried]
+        try:
+            return WayBack(stepper._fused, steps, seeded, reached, moving, MEMORY)
+        except (CannotCompile, NoCompiler) as error:
+            self.why_not_compiled = str(error)
+            return None
+
+    def follow(
+        self, way: WayBack, origin: Origin, bars: Vectors, wanted: Sequence[Function]
+    ) -> None:
+        """As :meth:`pull`, after steps that were taken with this way back."""
+        way.pull(bars)
+        self._pull_openings(origin, way.before, bars, self._coefficients.reached_by(wanted))
+
+    def _pull_openings(
+        self, origin: Origin, before: Kept, bars: Vectors, reached: set[int]
+    ) -> None:
         opened = self._opened(origin, reached | keys([*self.state]))
         undone = []
         before.restore()
-        for opening in opened:
+        for number, opening in enumerate(opened, 1):
             undone.append(Kept(opening.targets))
-            opening.apply()
+            if number < len(opened):
+                opening.apply()
         for opening, kept in zip(reversed(opened), reversed(undone), strict=True):
             kept.restore()
             opening.pull(bars)

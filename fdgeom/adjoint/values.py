@@ -59,6 +59,10 @@ class Vectors:
         else:
             found += values
 
+    def keys(self) -> set[int]:
+        """The keys of all parts that have one."""
+        return set(self._arrays)
+
     def add_all(self, function: Function, value: Function | Cofunction | None) -> None:
         """Add a (mixed) value of a function."""
         if value is not None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 
 from mpi4py import MPI
 
 from fdgeom.solvers import Snapshot
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
 from fdgeom.solvers.derived import all_constants, is_real
+from fdgeom.solvers.reverse import Memory, Sweep, Trail
 from fdgeom.steppers.solve import Solve
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
@@ -39,6 +41,28 @@ class CompiledSteps(ABC):
             Steps taken, and why no more of them can be: then the state is that after the last good
             step.
         """
+
+    def sweep(self, seeded: Set[int], wanted: Set[int]) -> Sweep:
+        """What takes cotangents back through these steps, in compiled code.
+
+        Parameters
+        ----------
+        seeded : set of int
+            Keys (``id(f.dat)``) of the functions that have a cotangent after steps.
+        wanted : set of int
+            Keys of the coefficients whose cotangents are wanted too.
+
+        Raises
+        ------
+        CannotCompile
+            If that is not there; says why.
+        """
+        raise CannotCompile("the way back through steps of this kind is not compiled")
+
+    @contextmanager
+    def leaving(self, trail: Trail) -> Iterator[None]:
+        """Context in which steps leave a trail, which a :meth:`sweep` follows back."""
+        raise NotImplementedError
 
     @abstractmethod
     def stats(self) -> dict[str, int]:
@@ -83,6 +107,9 @@ class FusedSteps(CompiledSteps):
                 self._sequence.append((phase, constant, fraction))
                 self._names.append(solve.name)
         self._units: dict[bool, tuple[Unit, object]] = {}
+        self._sweeps: dict[tuple, Sweep] = {}
+        self._trail: Trail | None = None
+        self._memory = Memory()
 
     def _add(self, solve: Solve, tolerances) -> list[tuple]:
         self._check(solve)
@@ -129,7 +156,8 @@ class FusedSteps(CompiledSteps):
         unit, plan = self._unit()
         steps = min(steps, _CHUNK)
         unit.begin()
-        reason, done, move = unit.advance(steps, plan, dt)
+        take = unit.advance if self._trail is None else self._trail.advance
+        reason, done, move = take(steps, plan, dt)
         if not reason:
             unit.end()
             return steps, None
@@ -146,6 +174,22 @@ class FusedSteps(CompiledSteps):
             unit.advance(done, plan, dt)
             unit.end()
         return done, why
+
+    def sweep(self, seeded, wanted):
+        known = {id(f.dat) for f in self._program.tables.functions}
+        name = frozenset(known & seeded), frozenset(known & wanted)
+        if name not in self._sweeps:
+            unit, _ = self._unit()
+            self._sweeps[name] = Sweep(unit, self._sequence, *name, self._memory)
+        return self._sweeps[name]
+
+    @contextmanager
+    def leaving(self, trail):
+        self._trail = trail
+        try:
+            yield
+        finally:
+            self._trail = None
 
     def _reason(self, unit: Unit, reason: int, move: int) -> str:
         # Ranks on which all went well name no move.

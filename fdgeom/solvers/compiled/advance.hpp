@@ -1,7 +1,15 @@
 // Steps: phases one after another, each with its own fraction of the step.
 #include <vector>
 
-struct Move { int phase; double *dt; double value; int exchange, exchanges; };
+struct Move {
+  int phase;
+  double *dt, value;
+  int exchange, exchanges;
+  int keeps;           // what it keeps in the slot of its step, of what it has written
+  const Kept *kept;
+  int reads;           // what it reads from there and not from where functions are
+  const Kept *read;
+};
 
 namespace {
 
@@ -13,24 +21,54 @@ struct Run {
   std::vector<Frozen> frozen;
   std::vector<int> most;  // iterations of a move
   int bad;
+  double *slot;           // of the first of the steps that are being taken
+  std::vector<Context> own;    // of moves that read from slots
+  std::vector<Field> tables;   // their functions
 
   Run(const Context &context, int n, const Move *m, double step)
-      : X(context), count(n), moves(m), dt(step), frozen(n), most(n), bad(0) {
+      : X(context), count(n), moves(m), dt(step), frozen(n), most(n), bad(0), slot(nullptr) {
     for (int k = 0; k < count; ++k) {
       set(k);
       frozen[k].ready = freeze(moves[k].phase, X, frozen[k]);
     }
   }
+  // The coming moves are those of the `step`-th step and of some after it.
+  void stand(long step, int many) {
+    if (!X.slots) return;
+    slot = X.slots + step * X.slot;
+    bool reads = false;
+    for (int k = 0; k < count; ++k) reads = reads || moves[k].reads;
+    if (!reads) return;
+    while ((int)own.size() < many) {
+      own.push_back(X);
+      tables.insert(tables.end(), X.F, X.F + X.functions);
+    }
+    for (int k = 0; k < many; ++k) {
+      Field *F = tables.data() + k * X.functions;
+      own[k].F = F;
+      const Move &m = moves[k % count];
+      for (int e = 0; e < m.reads; ++e)
+        F[m.read[e].field].p = slot + k / count * X.slot + m.read[e].offset + m.read[e].lead;
+    }
+  }
+  const Context &at(int k) const { return own.empty() ? X : own[k]; }
   void set(int k) const { if (moves[k].dt) *moves[k].dt = moves[k].value * dt; }
   // Part of a move, the k-th from the beginning; nothing after a failure.
   int take(int k, Span span) {
     if (bad) return 0;
     set(k % count);
-    return bad = phase(moves[k % count].phase, X, span, frozen[k % count], most[k]);
+    return bad = phase(moves[k % count].phase, at(k), span, frozen[k % count], most[k]);
   }
   void exchange(int k) const {
     const Move &m = moves[k % count];
     for (int e = 0; e < m.exchanges; ++e) fdgeom_exchange(X.exchange, m.exchange + e);
+  }
+  // After a part of a move and the exchange of its ghosts.
+  void keep(int k, Span span) const {
+    if (!slot || bad) return;
+    const Move &m = moves[k % count];
+    for (int e = 0; e < m.keeps; ++e)
+      keep_values(X.F[m.kept[e].field], m.kept[e], slot + k / count * X.slot, span);
   }
   void count_iterations(int k) {
     Report &report = X.report[moves[k % count].phase];
@@ -57,13 +95,15 @@ inline void blocked_steps(Run &run, int moves) {
     if (left) run.take(k, {0, l - k * lag});
     if (right) run.take(k, {r + k * lag, end});
     run.exchange(k);
+    if (left) run.keep(k, {0, l - k * lag});
+    if (right) run.keep(k, {r + k * lag, end});
   }
+  const auto take = [&run](int k, Span span) { run.take(k, span); run.keep(k, span); };
   for (; left && l + block <= middle; l += block)
-    for (int k = 0; k < moves; ++k) run.take(k, {l - k * lag, l + block - k * lag});
+    for (int k = 0; k < moves; ++k) take(k, {l - k * lag, l + block - k * lag});
   for (; right && r - block >= middle; r -= block)
-    for (int k = 0; k < moves; ++k) run.take(k, {r - block + k * lag, r + k * lag});
-  for (int k = 0; k < moves; ++k)
-    run.take(k, {left ? l - k * lag : 0, right ? r + k * lag : end});
+    for (int k = 0; k < moves; ++k) take(k, {r - block + k * lag, r + k * lag});
+  for (int k = 0; k < moves; ++k) take(k, {left ? l - k * lag : 0, right ? r + k * lag : end});
 }
 #endif
 
@@ -87,6 +127,13 @@ int fdgeom_phase(const Context *X, int k) {
 // Square of the norm of a solve's residual over this rank's nodes.
 double fdgeom_norm(const Context *X, int k) { return norm(k, *X); }
 
+// All that the moves of a step keep, as it is now, in the slot before that of the first step.
+void fdgeom_keep(const Context *X, int count, const Move *moves) {
+  for (int k = 0; k < count; ++k)
+    for (int e = 0; e < moves[k].keeps; ++e)
+      keep_values(X->F[moves[k].kept[e].field], moves[k].kept[e], X->slots - X->slot, everything);
+}
+
 // `steps` steps of `count` moves each, in blocks if `blocked`. Returns 0, or the reason why a phase
 // failed; `done` tells how many steps were taken, `failed_move` which move failed. Blocked, only the
 // return value is told then.
@@ -98,6 +145,7 @@ int fdgeom_advance(const Context *X, long steps, int count, const Move *moves, c
     run.most.assign(most_moves, 0);
     while (*done < steps) {
       const long left = steps - *done, many = most_moves / count < left ? most_moves / count : left;
+      run.stand(*done, many * count);
       blocked_steps(run, many * count);
       if (run.agree()) return run.bad;
       for (int k = 0; k < many * count; ++k) run.count_iterations(k);
@@ -109,11 +157,13 @@ int fdgeom_advance(const Context *X, long steps, int count, const Move *moves, c
   (void)blocked;
 #endif
   while (*done < steps) {
+    run.stand(*done, count);
     for (int k = 0; k < count; ++k) {
       if (run.take(k, everything)) *failed_move = k;
       if (run.bad && !X->exchange) return run.bad;
       run.count_iterations(k);
       run.exchange(k);
+      run.keep(k, everything);
     }
     if (run.agree()) return run.bad;
     ++*done;

@@ -36,6 +36,14 @@ class DirectLayout:
         """Address, stride and number of nodes of function ``k``."""
         return self.fields[k].array.ctypes.data, 0, len(self.fields[k].array)
 
+    def values(self, k: int) -> np.ndarray:
+        """All that there is of function ``k``."""
+        return self.fields[k].array
+
+    def shape(self, k: int) -> tuple[int, int, int]:
+        """How that lies: rows, numbers in a row, and how many of them come before the first node."""
+        return 1, self.fields[k].array.size, 0
+
     def workspace(self, space: int, block: int) -> np.ndarray | None:
         """Memory for right-hand sides on a node set, if the layout needs it."""
         return np.zeros((self.ranges[space][2], block))
@@ -89,6 +97,13 @@ class ChainLayout:
         array = self._arrays[k]
         start = array.ctypes.data + _PADDING * array.itemsize
         return start, array.strides[0] // array.itemsize, array.shape[1] - 2 * _PADDING
+
+    def values(self, k: int) -> np.ndarray:
+        return self._arrays[k]
+
+    def shape(self, k: int) -> tuple[int, int, int]:
+        rows, stride = self._arrays[k].shape[0], self._arrays[k].strides[0]
+        return rows, stride // self._arrays[k].itemsize, _PADDING
 
     def workspace(self, space: int, block: int) -> None:
         return None

@@ -36,6 +36,9 @@ struct Context {
   const Essential *essential;
   const Exchange *exchange;
   long ghosts;                // chain: 1 if there are some before the first own node, 2 after the last
+  long functions;             // how many
+  double *slots;              // of the first step, where its moves keep or find values; null: nowhere
+  long slot;                  // from there to that of the next step
 };
 
 #ifdef FDGEOM_CHAIN

@@ -19,6 +19,7 @@ from firedrake import (
 from firedrake.assemble import get_assembler
 from ufl.algorithms import extract_coefficients
 from ufl.algorithms import replace as put
+from ufl.core.expr import Expr
 
 from fdgeom.forms import is_affine, is_zero, tidy
 from fdgeom.solvers.compiled.collocation import is_collocated, scalar_space
@@ -31,9 +32,13 @@ from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 @dataclass(frozen=True)
 class Weighted:
-    """A part of a nodal residual: weight at the node times a function of the nodal values."""
+    """A part of a nodal residual: weight at the node times a function of the nodal values.
+
+    ``expression`` is that function, times the residual's argument.
+    """
 
     weight: Function
+    expression: Expr
     residual: Kernel
     jacobian: Kernel | None
 
@@ -52,12 +57,15 @@ class NodeProblem:
         The W_k and f_k.
     explicit : Kernel or None
         The cell kernel of b, which does not contain u.
+    form : Form
+        What b is assembled from.
     """
 
     unknown: Function
     affine: bool
     parts: tuple[Weighted, ...]
     explicit: Kernel | None
+    form: Form
 
     @property
     def size(self) -> int:
@@ -87,12 +95,15 @@ class CellProblem:
         Whether R is of first degree in u.
     residual, jacobian : Kernel
         R and its derivative.
+    form : Form
+        What R is assembled from.
     """
 
     unknown: Function
     affine: bool
     residual: Kernel
     jacobian: Kernel
+    form: Form
 
     @property
     def size(self) -> int:
@@ -149,6 +160,7 @@ def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem |
         affine=is_affine(residual, unknown),
         residual=cell_kernel(residual, f"{name}r"),
         jacobian=cell_kernel(derivative(residual, unknown), f"{name}j"),
+        form=residual,
     )
 
 
@@ -173,9 +185,8 @@ def _is_nodal(term: Term, unknown: Function) -> bool:
 
 
 def _node_problem(residual, unknown, nodal, others, name) -> NodeProblem:
-    explicit = None
+    explicit, form = None, sum((t.form() for t in others), Form([]))
     if others:
-        form = sum((t.form() for t in others), Form([]))
         for term in others:
             if term.integral.integral_type() != "cell":
                 raise CannotCompile(f"this term is neither nodal nor inside the cells: {term}")
@@ -185,6 +196,7 @@ def _node_problem(residual, unknown, nodal, others, name) -> NodeProblem:
         affine=is_affine(residual, unknown),
         parts=tuple(_weighted(unknown, nodal, name)),
         explicit=explicit,
+        form=form,
     )
     return problem
 
@@ -201,16 +213,18 @@ def _weighted(unknown: Function, terms: Sequence[Term], name: str):
             term.geometry,
         )
         groups.setdefault(key, []).append(term)
-    functions: dict[str, tuple[Form, dict, list[Term]]] = {}
+    functions: dict[str, tuple[Form, Expr, list[Term]]] = {}
     here = _Substitution(unknown)
     for group in groups.values():
         # Scaled to its first term, so that equal functions under other measures look alike.
-        form = here.form(total([(t.number / group[0].number) * t.rest for t in group]))
-        functions.setdefault(form.signature(), (form, []))[1].append(group[0])
-    for number, (form, measured) in enumerate(functions.values()):
+        expression = total([(t.number / group[0].number) * t.rest for t in group])
+        form = here.form(expression)
+        functions.setdefault(form.signature(), (form, expression, []))[2].append(group[0])
+    for number, (form, expression, measured) in enumerate(functions.values()):
         jacobian = tidy(derivative(form, here.unknown))
         yield Weighted(
             weight=_weight(unknown, measured),
+            expression=here.of_functions(expression),
             residual=here.kernel(form, f"{name}f{number}"),
             jacobian=None if is_zero(jacobian) else here.kernel(jacobian, f"{name}g{number}"),
         )
@@ -241,6 +255,12 @@ class _Substitution:
         if x in set(ufl.corealg.traversal.unique_pre_traversal(rest)):
             mapping[x] = self._stand_in(self._coordinates())
         return tidy(put(rest, mapping) * dx(degree=0, domain=one_node_mesh()))
+
+    def of_functions(self, expression: Expr) -> Expr:
+        """The same with a function in place of the coordinate."""
+        x = SpatialCoordinate(self._space.mesh())
+        found = x in set(ufl.corealg.traversal.unique_pre_traversal(expression))
+        return put(expression, {x: self._coordinates()}) if found else expression
 
     def kernel(self, form: Form, name: str) -> Kernel:
         kernel = cell_kernel(form, name)

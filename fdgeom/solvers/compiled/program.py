@@ -28,6 +28,9 @@ class Phase:
     explicit: bool = False
     tolerances: tuple[float, ...] = (1e-13, 1e-50, 1e-14, 25)
     essential: tuple[EssentialValues, ...] = ()
+    #: What it says, for those who differentiate it: a local problem, or assignments.
+    problem: NodeProblem | CellProblem | None = None
+    assignments: Mapping[Function, Expr] = field(default_factory=dict)
 
 
 @dataclass
@@ -75,6 +78,7 @@ class Program:
                 explicit=getattr(problem, "explicit", None) is not None,
                 tolerances=tolerances,
                 essential=tuple(essential),
+                problem=problem,
             )
         )
         return number
@@ -86,7 +90,7 @@ class Program:
         self.kernels.append(kernel)
         targets = list(assignments)
         text = source.update(number, targets, kernel, self.tables)
-        self.phases.append(Phase(text=text, written=tuple(targets)))
+        self.phases.append(Phase(text=text, written=tuple(targets), assignments=dict(assignments)))
         return number
 
     def code(self) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 
 from fdgeom.solvers.compiled.kernel import Kernel
 from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, pieces
 from fdgeom.solvers.compiled.tables import Tables
 
-_NODE_COORDINATES = "const T xy[2] = {0.0, 1.0};"
+NODE_COORDINATES = "const T xy[2] = {0.0, 1.0};"
 
 
 def header(name: str) -> str:
@@ -22,22 +23,22 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
     n, unknown = problem.size, problem.unknown
     solved = pieces(unknown)
     nodal = [k for part in problem.parts for k in (part.residual, part.jacobian) if k]
-    fields = _unique(f for k in nodal for f in k.coefficients if f is not unknown)
+    fields = each_once(f for k in nodal for f in k.coefficients if f is not unknown)
     weights = [part.weight for part in problem.parts]
     members = [f"T b[{n}];"] if problem.explicit else []
-    members += [f"T f{tables.field(f)}[{_block(f)}];" for f in (*fields, *weights)]
-    loads = [_node_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, *weights)]
+    members += [f"T f{tables.field(f)}[{block_of(f)}];" for f in (*fields, *weights)]
+    loads = [node_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, *weights)]
     guesses, stores, start = [], [], 0
     for first, piece in zip(guess, solved, strict=True):
-        guesses.append(_node_load(f"u + {start}", first, tables))
+        guesses.append(node_load(f"u + {start}", first, tables))
         stores.append(
-            f"node_store<{_block(piece)}>(X.F[{tables.field(piece)}], i, last, u + {start});"
+            f"node_store<{block_of(piece)}>(X.F[{tables.field(piece)}], i, last, u + {start});"
         )
-        start += _block(piece)
+        start += block_of(piece)
 
     start = "d.b[k]" if problem.explicit else "T(0.0)"
-    residual = [f"for (int k = 0; k < {n}; ++k) R[k] = {start};", _NODE_COORDINATES]
-    jacobian = [f"for (int k = 0; k < {n * n}; ++k) J[k] = 0.0;", _NODE_COORDINATES]
+    residual = [f"for (int k = 0; k < {n}; ++k) R[k] = {start};", NODE_COORDINATES]
+    jacobian = [f"for (int k = 0; k < {n * n}; ++k) J[k] = 0.0;", NODE_COORDINATES]
     for part in problem.parts:
         w = f"d.f{tables.field(part.weight)}[0]"
         for out, kernel, size, lines in (
@@ -45,7 +46,7 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
             ("J", part.jacobian, n * n, jacobian),
         ):
             if kernel is not None:
-                call = _call("r", kernel, tables, lambda f: _member(f, unknown, tables))
+                call = kernel_call("r", kernel, tables, lambda f: member_name(f, unknown, tables))
                 lines.append(
                     f"{{ T r[{size}]; for (int k = 0; k < {size}; ++k) r[k] = 0.0; {call}"
                     f" for (int k = 0; k < {size}; ++k) {out}[k] += {w} * r[k]; }}"
@@ -61,35 +62,35 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
             f"const Field b = X.B[{number}];",
             f"std::memset(b.p, 0, b.count * {n} * sizeof(double));",
             f"for (long c = 0; c < X.cells; c += lanes<P{number}::Explicit>::count) {{",
-            f"  P{number}::Explicit A[{_width(unknown, tables)}];",
+            f"  P{number}::Explicit A[{width_of(unknown, tables)}];",
             f"  P{number}::explicit_terms(X, c, A);",
-            f"  cell_add<{tables.arity(unknown)}, {_block(unknown)}>(b, X.M[{space}], c, X.cells, A);",
+            f"  cell_add<{tables.arity(unknown)}, {block_of(unknown)}>(b, X.M[{space}], c, X.cells, A);",
             "}",
             "#endif",
         ]
     text = _struct(number, problem, members, loads, guesses, stores, residual, jacobian, more)
-    text += _function(f"void explicit_terms{number}", [*body, "(void)X;"])
+    text += function_text(f"void explicit_terms{number}", [*body, "(void)X;"])
     solve = [
         f"explicit_terms{number}(X);",
         f"return solve_nodes<P{number}>(X, span, X.nodes[{space}], frozen, most);",
     ]
     reach = f"X.nodes[{space}].first, X.nodes[{space}].last, X.nodes[{space}].total"
     norm = f"return residual_square<P{number}>(X, {reach}, X.essential + {number});"
-    return text + _phase(number, solve, [f"explicit_terms{number}(X);", norm])
+    return text + phase_text(number, solve, [f"explicit_terms{number}(X);", norm])
 
 
 def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
     """The problem's struct and the phase that solves it in all cells."""
     unknown = problem.unknown
-    fields = _unique(f for k in problem.kernels for f in k.coefficients if f is not unknown)
+    fields = each_once(f for k in problem.kernels for f in k.coefficients if f is not unknown)
     x = tables.coordinates
-    members = [f"T f{tables.field(f)}[{_width(f, tables)}];" for f in (*fields, x)]
-    loads = [_cell_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, x)]
-    guesses = [_cell_load("u", guess[0], tables)]
+    members = [f"T f{tables.field(f)}[{width_of(f, tables)}];" for f in (*fields, x)]
+    loads = [cell_load(f"d.f{tables.field(f)}", f, tables) for f in (*fields, x)]
+    guesses = [cell_load("u", guess[0], tables)]
 
     def call(out, kernel):
-        return _call(
-            out, kernel, tables, lambda f: _member(f, unknown, tables), f"d.f{tables.field(x)}"
+        return kernel_call(
+            out, kernel, tables, lambda f: member_name(f, unknown, tables), f"d.f{tables.field(x)}"
         )
 
     n = problem.size
@@ -97,29 +98,29 @@ def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
     jacobian = [f"for (int k = 0; k < {n * n}; ++k) J[k] = 0.0;", call("J", problem.jacobian)]
     space = tables.space(unknown)
     store = (
-        f"cell_store<{tables.arity(unknown)}, {_block(unknown)}>"
+        f"cell_store<{tables.arity(unknown)}, {block_of(unknown)}>"
         f"(X.F[{tables.field(unknown)}], X.M[{space}], i, last, u);"
     )
     text = _struct(number, problem, members, loads, guesses, [store], residual, jacobian)
     norm = f"return residual_square<P{number}>(X, 0, X.cells, X.cells, nullptr);"
-    return text + _phase(number, [f"return solve_cells<P{number}>(X, span, most);"], [norm])
+    return text + phase_text(number, [f"return solve_cells<P{number}>(X, span, most);"], [norm])
 
 
 def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
     """The phase that assigns expressions to functions, node by node, ghosts included."""
     loads = [
-        f"T f{tables.field(f)}[{_block(f)}]; " + _node_load(f"f{tables.field(f)}", f, tables)
-        for f in _unique(kernel.coefficients)
+        f"T f{tables.field(f)}[{block_of(f)}]; " + node_load(f"f{tables.field(f)}", f, tables)
+        for f in each_once(kernel.coefficients)
     ]
-    size = sum(_block(t) for t in targets)
-    call = _call("A", kernel, tables, lambda f: f"f{tables.field(f)}")
+    size = sum(block_of(t) for t in targets)
+    call = kernel_call("A", kernel, tables, lambda f: f"f{tables.field(f)}")
     stores, start = [], 0
     for t in targets:
-        stores.append(f"node_store<{_block(t)}>(X.F[{tables.field(t)}], i, n, A + {start});")
-        start += _block(t)
+        stores.append(f"node_store<{block_of(t)}>(X.F[{tables.field(t)}], i, n, A + {start});")
+        start += block_of(t)
     number_type = "vec" if kernel.vectorises else "double"
     lines = "\n      ".join(
-        [*loads, f"T A[{size}]; for (int k = 0; k < {size}; ++k) A[k] = 0.0;", _NODE_COORDINATES]
+        [*loads, f"T A[{size}]; for (int k = 0; k < {size}; ++k) A[k] = 0.0;", NODE_COORDINATES]
         + [call, *stores]
     )
     body = [
@@ -130,13 +131,13 @@ def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
         "return 0;",
     ]
     return (
-        _phase(number, body, ["return 0.0;"])
+        phase_text(number, body, ["return 0.0;"])
         + f"static bool freeze{number}(const Context &, Frozen &) {{ return false; }}\n"
     )
 
 
-def program(kernels, phases: list[str]) -> str:
-    """The whole unit: kernels, phases, and the loop over steps."""
+def program(kernels, phases: list[str], more: Sequence[str] = ()) -> str:
+    """The whole unit: ``more`` headers, kernels, phases, and the loop over steps."""
     numbers = range(len(phases))
     seen = {k.name: k.code for k in kernels}
     frozen = [int(n) for text in phases for n in re.findall(r"// frozen: (\d+)", text)]
@@ -147,6 +148,8 @@ def program(kernels, phases: list[str]) -> str:
             header("loops.hpp"),
             header("copy.hpp"),
             header("exchange.hpp"),
+            header("slots.hpp"),
+            *(header(name) for name in more),
             "namespace {",
             *seen.values(),
             *phases,
@@ -166,32 +169,32 @@ def program(kernels, phases: list[str]) -> str:
 
 
 # --- pieces ----------------------------------------------------------------------------------------
-def _unique(functions):
+def each_once(functions):
     return list(dict.fromkeys(functions))
 
 
-def _block(f) -> int:
+def block_of(f) -> int:
     return f.function_space().block_size
 
 
-def _width(f, tables: Tables) -> int:
-    return _block(f) * tables.arity(f)
+def width_of(f, tables: Tables) -> int:
+    return block_of(f) * tables.arity(f)
 
 
-def _member(f, unknown, tables: Tables) -> str:
+def member_name(f, unknown, tables: Tables) -> str:
     return "u" if f is unknown else f"d.f{tables.field(f)}"
 
 
-def _node_load(name: str, f, tables: Tables) -> str:
-    return f"node_load<{_block(f)}>({name}, X.F[{tables.field(f)}], i, n);"
+def node_load(name: str, f, tables: Tables) -> str:
+    return f"node_load<{block_of(f)}>({name}, X.F[{tables.field(f)}], i, n);"
 
 
-def _cell_load(name: str, f, tables: Tables, index: str = "i") -> str:
+def cell_load(name: str, f, tables: Tables, index: str = "i") -> str:
     where = f"X.F[{tables.field(f)}], X.M[{tables.space(f)}]"
-    return f"cell_load<{tables.arity(f)}, {_block(f)}>({name}, {where}, {index}, n);"
+    return f"cell_load<{tables.arity(f)}, {block_of(f)}>({name}, {where}, {index}, n);"
 
 
-def _call(out: str, kernel: Kernel, tables: Tables, name, coordinates: str = "xy") -> str:
+def kernel_call(out: str, kernel: Kernel, tables: Tables, name, coordinates: str = "xy") -> str:
     arguments = [out, coordinates, *(name(f) for f in kernel.coefficients)]
     arguments += [f"X.C[{tables.constant(c)}]" for c in kernel.constants]
     return f"{kernel.name}<T>({', '.join(arguments)});"
@@ -200,7 +203,7 @@ def _call(out: str, kernel: Kernel, tables: Tables, name, coordinates: str = "xy
 def _struct(
     number: int, problem, members, loads, guesses, stores, residual, jacobian, more: str = ""
 ) -> str:
-    number_type = _type(all(k.vectorises for k in problem.kernels))
+    number_type = lanes_type(all(k.vectorises for k in problem.kernels))
     explicit, frozen = getattr(problem, "explicit", None), getattr(problem, "frozen", False)
     arity = problem.unknown.function_space().cell_node_map().arity if explicit else 0
     join = "\n      ".join
@@ -237,16 +240,16 @@ def _explicit(problem: NodeProblem, tables: Tables) -> str:
     """What cells add to b."""
     kernel, unknown = problem.explicit, problem.unknown
     x = tables.coordinates
-    size = _width(unknown, tables)
+    size = width_of(unknown, tables)
     declare = [
-        f"T f{tables.field(f)}[{_width(f, tables)}]; "
-        + _cell_load(f"f{tables.field(f)}", f, tables, "c")
-        for f in _unique((*kernel.coefficients, x))
+        f"T f{tables.field(f)}[{width_of(f, tables)}]; "
+        + cell_load(f"f{tables.field(f)}", f, tables, "c")
+        for f in each_once((*kernel.coefficients, x))
     ]
-    call = _call("A", kernel, tables, lambda f: f"f{tables.field(f)}", f"f{tables.field(x)}")
+    call = kernel_call("A", kernel, tables, lambda f: f"f{tables.field(f)}", f"f{tables.field(x)}")
     lines = "\n      ".join([*declare, f"for (int k = 0; k < {size}; ++k) A[k] = 0.0;", call])
     return f"""
-  typedef {_type(kernel.vectorises)} Explicit;
+  typedef {lanes_type(kernel.vectorises)} Explicit;
   template <class T> static inline void explicit_terms(const Context &X, long c, T *A) {{
       const long n = X.cells;
       (void)n;
@@ -258,13 +261,13 @@ def _at_zero(problem: NodeProblem, tables: Tables) -> str:
     """What the frozen iteration needs."""
     (part,) = (p for p in problem.parts if p.jacobian is not None)
     n, weight = problem.size, tables.field(part.weight)
-    call = _call("J", part.jacobian, tables, lambda f: "u")
+    call = kernel_call("J", part.jacobian, tables, lambda f: "u")
     lines = "\n      ".join(
         [
             "typedef double T;",
             f"T u[{n}]; for (int k = 0; k < {n}; ++k) u[k] = 0.0;",
             f"for (int k = 0; k < {n * n}; ++k) J[k] = 0.0;",
-            _NODE_COORDINATES,
+            NODE_COORDINATES,
             call,
         ]
     )
@@ -276,7 +279,7 @@ def _at_zero(problem: NodeProblem, tables: Tables) -> str:
   }}"""
 
 
-def _type(vectorises: bool) -> str:
+def lanes_type(vectorises: bool) -> str:
     return "vec" if vectorises else "double"
 
 
@@ -289,14 +292,14 @@ def _cases(head: str, calls) -> str:
     return f"{head} {{\n  switch (k) {{\n{cases}  }}\n  return {{}};\n}}"
 
 
-def _phase(number: int, body: list[str], norm: list[str]) -> str:
+def phase_text(number: int, body: list[str], norm: list[str]) -> str:
     arguments = "const Context &X, Span span, const Frozen &frozen, int &most"
     used = "(void)frozen; (void)most; (void)span;"
-    return _function(f"double norm{number}", ["(void)X;", *norm]) + _function(
+    return function_text(f"double norm{number}", ["(void)X;", *norm]) + function_text(
         f"int phase{number}", [used, *body], arguments
     )
 
 
-def _function(name: str, body: list[str], arguments: str = "const Context &X") -> str:
+def function_text(name: str, body: list[str], arguments: str = "const Context &X") -> str:
     lines = "\n    ".join(body)
     return f"\n{name}({arguments}) {{\n    {lines}\n}}\n"

@@ -70,6 +70,21 @@ class Context(Structure):
         ("essential", c_void_p),
         ("exchange", c_void_p),
         ("ghosts", c_long),
+        ("functions", c_long),
+        ("slots", c_void_p),
+        ("slot", c_long),
+    ]
+
+
+class Kept(Structure):
+    _fields_ = [
+        ("field", c_int),
+        ("offset", c_long),
+        ("rows", c_long),
+        ("length", c_long),
+        ("lead", c_long),
+        ("first", c_long),
+        ("last", c_long),
     ]
 
 
@@ -80,6 +95,10 @@ class Move(Structure):
         ("value", c_double),
         ("exchange", c_int),
         ("exchanges", c_int),
+        ("keeps", c_int),
+        ("kept", c_void_p),
+        ("reads", c_int),
+        ("read", c_void_p),
     ]
 
 

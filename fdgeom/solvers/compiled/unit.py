@@ -147,6 +147,7 @@ class Unit:
             exchange=ctypes.cast(ctypes.pointer(self._exchange), ctypes.c_void_p)
             if self._exchange is not None
             else None,
+            functions=len(tables.functions),
         )
         return context
 
@@ -264,6 +265,22 @@ class Unit:
         )  # fmt: skip
         return reason, done.value, failed.value
 
+    def stand(self, slots: int | None, slot: int = 0) -> None:
+        """Where the moves of the coming steps keep and find values.
+
+        ``slots`` is the address for the first step (None: nowhere), ``slot`` how many numbers further
+        that for the next one is.
+        """
+        self._context.slots, self._context.slot = slots, slot
+
+    def written_values(self) -> list[np.ndarray]:
+        """All that the unit changes, as it lies there: to be kept, and put back."""
+        return [self.layout.values(k) for k in self._written]
+
+    def keep(self, plan) -> None:
+        """Keep all that the moves of a plan do in the slot before that of the first step."""
+        self._library.fdgeom_keep(self._address, len(plan), plan)
+
     def solve(self, phase: int) -> int:
         """Run one phase; returns the code of the reason, 0 if it went well."""
         return self._library.fdgeom_phase(self._address, phase)
@@ -310,6 +327,8 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
     ]  # fmt: skip
     for copy in (library.fdgeom_copy_in, library.fdgeom_copy_out):
         copy.restype, copy.argtypes = None, [ctypes.c_void_p, ctypes.c_int]
+    library.fdgeom_keep.restype = None
+    library.fdgeom_keep.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
     library.fdgeom_phase.restype = ctypes.c_int
     library.fdgeom_phase.argtypes = [ctypes.c_void_p, ctypes.c_int]
     library.fdgeom_norm.restype = ctypes.c_double

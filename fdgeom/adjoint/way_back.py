@@ -1,0 +1,58 @@
+"""Steps that leave a trail, and their cotangents taken back along it, in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+from firedrake import Function
+
+from fdgeom.adjoint.values import Kept, Vectors, fill, key
+
+
+class WayBack:
+    """The way back through steps that are coming, from where the stepper stands now.
+
+    Parameters
+    ----------
+    compiled : CompiledSteps
+        What takes the steps.
+    steps : int
+        How many.
+    seeded : set of int
+        Keys of the functions that have a cotangent after them.
+    reached : set of int
+        Keys of the coefficients whose cotangents are wanted.
+    moving : sequence of Function
+        All that steps change and read again.
+    memory : int
+        So many bytes may be kept.
+
+    Raises
+    ------
+    CannotCompile
+        If it is not there.
+    """
+
+    def __init__(
+        self,
+        compiled,
+        steps: int,
+        seeded: Set[int],
+        reached: Set[int],
+        moving: Sequence[Function],
+        memory: int,
+    ) -> None:
+        self._sweep, self._reached = compiled.sweep(seeded, reached), set(reached)
+        self._trail = self._sweep.trail(steps, memory)
+        #: Where the steps begin.
+        self.before = Kept(moving)
+        #: Context that the steps are to be taken in.
+        self.taken = compiled.leaving(self._trail)
+
+    def pull(self, bars: Vectors) -> None:
+        """The cotangents before the steps, from those after them."""
+        for f, bar in self._sweep.given:
+            fill(bar, None if key(f) in self._reached else bars.take(f))
+        self._trail.pull()
+        for f, bar in self._sweep.found:
+            bars.add(f, bar.dat.data_ro)

@@ -1,0 +1,29 @@
+// Values that steps leave for the way back. Every step has a slot of memory, and there every value that
+// is wanted has its place, in rows as it lies where functions are.
+#include <cstring>
+
+namespace {
+
+struct Kept {
+  int field;           // which function
+  long offset;         // where in the slot
+  long rows, length;   // how many rows, and how far it is from one to the next
+  long lead;           // from the beginning of a row to the first node
+  long first, last;    // nodes that the spans of the move count from, and where they end
+};
+
+inline void keep_values(Field f, const Kept &k, double *slot, Span span) {
+  double *to = slot + k.offset;
+  const double *from = f.p - k.lead;
+  const long begin = span.begin <= 0 ? 0 : k.lead + k.first + span.begin;
+  const long end = span.end >= k.last - k.first ? k.length : k.lead + k.first + span.end;
+  if (begin >= end) return;
+  if (begin == 0 && end == k.length) {
+    std::memcpy(to, from, k.rows * k.length * sizeof(double));
+    return;
+  }
+  for (long r = 0; r < k.rows; ++r)
+    std::memcpy(to + r * k.length + begin, from + r * k.length + begin, (end - begin) * sizeof(double));
+}
+
+}  // namespace

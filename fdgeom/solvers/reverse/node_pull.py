@@ -1,0 +1,154 @@
+"""Gradients of numbers at one node, as kernels: reverse differentiation of scalar operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+from firedrake import Constant, Function
+from ufl.algorithms import expand_derivatives
+from ufl.algorithms.remove_complex_nodes import remove_complex_nodes
+from ufl.core.expr import Expr
+
+from fdgeom.solvers.chain.graph import COMPARISONS, FUNCTIONS, Graph
+from fdgeom.solvers.chain.scalars import Scalars
+from fdgeom.solvers.compiled.collocation import has_nodal_values
+from fdgeom.solvers.compiled.kernel import Kernel
+from fdgeom.solvers.compiled.refused import CannotCompile
+
+
+class NodePull:
+    """The gradient of a scalar expression of nodal values.
+
+    Parameters
+    ----------
+    work : UFL expression
+        The scalar, of Functions with the same nodes and Constants.
+    is_active : callable
+        ``is_active(f)``: whether derivatives are taken by a Function.
+
+    Attributes
+    ----------
+    functions : list of Function
+        Those by which its derivative is not zero.
+
+    Raises
+    ------
+    CannotCompile
+        If the expression holds something else.
+    """
+
+    def __init__(self, work: Expr, is_active: Callable[[Function], bool]) -> None:
+        self._graph, self._inputs = Graph(), {}
+        graph = self._graph
+        root = Scalars(graph, self._terminal).scalar(remove_complex_nodes(expand_derivatives(work)))
+
+        def is_input(e) -> bool:
+            return isinstance(e, Function) and is_active(e)
+
+        own = [nodes for f, nodes in self._inputs.items() if is_input(f)]
+        moving = graph.depending(node for nodes in own for node in nodes)
+        bars = {root: graph.one}
+        for node in reversed(graph.needed([root])):
+            if node not in bars or node not in moving:
+                continue
+            for operand, slope in graph.partials(node):
+                if operand in moving:
+                    more = graph.mul(bars[node], slope)
+                    bars[operand] = graph.add(bars[operand], more) if operand in bars else more
+        slopes = {
+            f: [bars.get(node, graph.zero) for node in nodes]
+            for f, nodes in self._inputs.items()
+            if is_input(f)
+        }
+        self._slopes = {
+            f: nodes for f, nodes in slopes.items() if any(n != graph.zero for n in nodes)
+        }
+        self.functions = list(self._slopes)
+
+    def _terminal(self, e, derivatives: int) -> np.ndarray:
+        if derivatives or not isinstance(e, Function | Constant):
+            raise CannotCompile(f"{type(e).__name__} at a node")
+        if isinstance(e, Function) and not has_nodal_values(e.function_space()):
+            raise CannotCompile(f"the degrees of freedom of {e.name()} are no values at nodes")
+        if e not in self._inputs:
+            size = int(np.prod(e.ufl_shape, dtype=int))
+            self._inputs[e] = [self._graph.input((e, k)) for k in range(size)]
+        found = np.empty(len(self._inputs[e]), dtype=object)
+        found[:] = self._inputs[e]
+        return found.reshape(e.ufl_shape)
+
+    def kernel(self, name: str, bars: Sequence[tuple[Function, Function, bool]]) -> Kernel:
+        """What gives the derivatives by some functions, one after another.
+
+        ``bars`` are the function, its cotangent, and whether that is added.
+        """
+        graph, outputs = self._graph, []
+        for f, bar, adds in bars:
+            old = self._terminal(bar, 0).reshape(-1)
+            slopes = self._slopes[f]
+            outputs += (
+                [graph.add(a, b) for a, b in zip(old, slopes, strict=True)] if adds else slopes
+            )
+        used = {graph.ops[n][1][0] for n in graph.needed(outputs) if graph.ops[n][0] == "in"}
+        functions = [e for e in self._inputs if isinstance(e, Function) and e in used]
+        constants = [e for e in self._inputs if isinstance(e, Constant) and e in used]
+        places = {f: f"w_{k}" for k, f in enumerate(functions)}
+        places |= {c: f"c_{k}" for k, c in enumerate(constants)}
+        lines = _statements(graph, outputs, lambda key: f"{places[key[0]]}[{key[1]}]")
+        arguments = ["T *__restrict__ A", "T const *__restrict__ coords"]
+        arguments += [f"T const *__restrict__ {places[f]}" for f in functions]
+        arguments += [f"double const *__restrict__ {places[c]}" for c in constants]
+        text = "\n  ".join(lines)
+        return Kernel(
+            name=name,
+            code=f"template <class T> static FDGEOM_INLINE void {name}({', '.join(arguments)})\n"
+            f"{{\n  {text}\n}}\n",
+            coefficients=tuple(functions),
+            constants=tuple(constants),
+            vectorises=not any(graph.ops[n][0] in COMPARISONS for n in graph.needed(outputs)),
+        )
+
+
+def _statements(graph: Graph, outputs: Sequence[int], load) -> list[str]:
+    """Values are computed where they are first needed, so that few live at a time."""
+    names: dict[int, str] = {}
+    lines: list[str] = []
+    for k, node in enumerate(outputs):
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top in names:
+                stack.pop()
+                continue
+            missing = [a for a in graph.operands(top) if a not in names]
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            op = graph.ops[top]
+            if op[0] == "const":
+                names[top] = f"({op[1]!r})"
+            elif op[0] == "in":
+                names[top] = load(op[1])
+            else:
+                names[top] = f"t{top}"
+                kind = "bool" if op[0] in COMPARISONS else "T"
+                lines.append(f"const {kind} t{top} = {_text(op, [names[a] for a in op[1:]])};")
+        lines.append(f"A[{k}] = {names[node]};")
+    return lines
+
+
+def _text(op: tuple, operands: Collection[str]) -> str:
+    kind, one, *others = op[0], *operands
+    if kind == "neg":
+        return f"-{one}"
+    if kind == "inv":
+        return f"1.0 / {one}"
+    if kind == "!":
+        return f"!{one}"
+    if kind == "select":
+        return f"{one} ? T({others[0]}) : T({others[1]})"
+    if kind in ("pow", "atan2") or kind in FUNCTIONS:
+        return f"{kind}({', '.join(f'T({x})' for x in operands)})"
+    return f"{one} {kind} {others[0]}"

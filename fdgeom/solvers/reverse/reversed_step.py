@@ -1,0 +1,245 @@
+"""One step backwards: the transposes of its phases, the last one first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+import ufl
+from firedrake import Constant, Form, Function, TestFunction, derivative
+from ufl.algorithms import replace
+from ufl.core.expr import Expr
+
+from fdgeom.forms import flatten, is_zero, tidy
+from fdgeom.solvers.compiled.problem import NodeProblem, pieces
+from fdgeom.solvers.compiled.program import Phase, Program
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.reverse.adjoint_program import AdjointProgram
+from fdgeom.solvers.reverse.node_pull import NodePull
+
+
+def key(function: Function) -> int:
+    """What tells functions from one another: views of one are that one."""
+    return id(function.dat)
+
+
+@dataclass(frozen=True)
+class Back:
+    """One phase on the way back.
+
+    Attributes
+    ----------
+    phase : int
+        Its number in the program.
+    dt : Constant or None
+        What holds how far the solve moves.
+    fraction : float
+        That, as part of the step.
+    move : int
+        The move of the step that it takes back.
+    """
+
+    phase: int
+    dt: Constant | None
+    fraction: float
+    move: int
+
+
+class ReversedStep:
+    """The cotangents before a step from those after it.
+
+    Parameters
+    ----------
+    program : Program
+        The phases of the step.
+    moves : sequence of (int, Constant or None, float)
+        Phases in order, with the Constant for how far each moves, and the fraction of the step.
+    seeded : set of int
+        Keys of the functions that have a cotangent after a step.
+    wanted : set of int
+        Keys of the coefficients whose cotangents are wanted too.
+
+    Attributes
+    ----------
+    program : AdjointProgram
+        What it is made of.
+    backs : list of Back
+        In order.
+    bars : dict of int to Function
+        Cotangents, as vectors of the degrees of freedom, by the keys of the functions.
+    functions : dict of int to Function
+        These functions.
+    alive : set of int
+        Keys of those that may be something else than zero before a step.
+
+    Raises
+    ------
+    CannotCompile
+        If a phase is not of the kind that is taken back here; says which.
+    """
+
+    def __init__(
+        self, program: Program, moves: Sequence[tuple], seeded: Set[int], wanted: Set[int]
+    ) -> None:
+        self._forward, self._moves = program.phases, list(moves)
+        self._wanted = set(wanted)
+        self._moving = {key(f) for phase in program.phases for f in phase.written}
+        self._made: dict = {}
+        self._multipliers: dict[int, Function] = {}
+        self.bars: dict[int, Function] = {}
+        self.functions: dict[int, Function] = {}
+        #: Keys of those that may be something else than zero after a step.
+        self.after = (set(seeded) & self._moving) | self._wanted
+        while True:
+            reached = self.after | self._walk(None)
+            if reached == self.after:
+                break
+            self.after = reached
+        self.program = AdjointProgram(program.mesh)
+        self.backs: list[Back] = []
+        self._known: dict[tuple, list[int]] = {}
+        self.alive = self._walk(self.program)
+
+    # --- one step, from its end --------------------------------------------------------------------
+    def _walk(self, program: AdjointProgram | None) -> set[int]:
+        """What is alive before the step; adds the phases to a program."""
+        alive = set(self.after)
+        for move in reversed(range(len(self._moves))):
+            number, dt, fraction = self._moves[move]
+            take = self._solve if self._forward[number].solved else self._update
+            before = set(alive)
+            name = number, frozenset(before)
+            if program is None:
+                take(number, alive, None)
+                continue
+            if name not in self._known:
+                first = len(program.phases)
+                take(number, alive, program)
+                self._known[name] = list(range(first, len(program.phases)))
+            else:
+                take(number, alive, None)
+            self.backs += [Back(k, dt, fraction, move) for k in self._known[name]]
+        if program is not None:
+            for k in sorted(self.after - alive):
+                if k in self.bars:
+                    self.backs.append(Back(program.add_zero(self.bars[k]), None, 0.0, 0))
+        return alive
+
+    def _update(self, number: int, alive: set[int], program) -> None:
+        """v̄ of what is read, from those of the targets, which are overwritten."""
+        assignments = self._forward[number].assignments
+        targets = [t for t in assignments if key(t) in alive]
+        if not targets:
+            return
+        pull = self._pull_of(number, tuple(key(t) for t in targets))
+        for t in targets:
+            alive.discard(key(t))
+        self._add_pull(pull, alive, program)
+
+    def _pull_of(self, number: int, targets: tuple[int, ...]) -> NodePull:
+        """The derivatives of Σ t̄·e by what the expressions e read."""
+        name = number, targets
+        if name not in self._made:
+            work = [
+                ufl.inner(ufl.as_ufl(e), self._bar(key(t), t))
+                for t, e in self._forward[number].assignments.items()
+                if key(t) in targets
+            ]
+            self._made[name] = NodePull(sum(work[1:], work[0]), self._is_active)
+        return self._made[name]
+
+    def _add_pull(self, pull: NodePull, alive: set[int], program) -> None:
+        if program is not None and pull.functions:
+            program.add_pull(
+                pull, [(f, self._bar(key(f), f), key(f) in alive) for f in pull.functions]
+            )
+        alive |= {key(f) for f in pull.functions}
+
+    def _solve(self, number: int, alive: set[int], program) -> None:
+        """c̄ -= (∂R/∂c)ᵀ λ of all that is read, with (∂R/∂u)ᵀ λ = ū."""
+        phase = self._forward[number]
+        solved = phase.solved
+        if not any(key(f) in alive for f in solved):
+            return
+        if phase.essential and phase.guess == phase.solved:
+            raise CannotCompile("degrees of freedom are given from outside")
+        pull, gathered = self._slopes_of_solve(number)
+        old = self._old(phase)
+        if program is not None:
+            bars = [self._bar(key(f), f) if key(f) in alive else None for f in solved]
+            if old is not None and key(old) not in alive:
+                program.add_zero(self._bar(key(old), old))
+            program.add_adjoint(
+                phase, bars, self._multiplier(phase), old and self._bar(key(old), old)
+            )
+        alive -= {key(f) for f in solved}
+        if old is not None:
+            alive.add(key(old))
+        if pull is not None:
+            self._add_pull(pull, alive, program)
+        for f, form in gathered:
+            if program is not None:
+                program.add_gather(form, self._bar(key(f), f), key(f) in alive)
+            alive.add(key(f))
+
+    def _old(self, phase: Phase) -> Function | None:
+        """What the given degrees of freedom of a solve follow."""
+        return phase.essential[0].old if phase.essential else None
+
+    def _slopes_of_solve(self, number: int) -> tuple[NodePull | None, list]:
+        """The derivatives of -λ·R by what it reads: at the nodes of the unknown, and by forms."""
+        if number not in self._made:
+            phase = self._forward[number]
+            problem, unknown = phase.problem, phase.problem.unknown
+            multipliers = self._multiplier(phase)
+            is_mixed = len(unknown.function_space()) > 1
+            flat = flatten(multipliers) if is_mixed else multipliers[0]
+            plain = {unknown: flatten(pieces(unknown))} if is_mixed else {}
+            pull, form = None, problem.form
+            if isinstance(problem, NodeProblem) and problem.parts:
+                work = [
+                    part.weight * replace(part.expression, _with(part.expression, flat) | plain)
+                    for part in problem.parts
+                ]
+                pull = NodePull(
+                    -sum(work[1:], work[0]),
+                    lambda f: self._is_active(f) and f not in phase.solved,
+                )
+            self._made[number] = pull, self._forms(form, flat, phase.solved)
+        return self._made[number]
+
+    def _forms(self, form: Form, multiplier: Expr, solved) -> list[tuple[Function, Form]]:
+        if is_zero(form):
+            return []
+        (test,) = form.arguments()
+        work, made = replace(form, {test: multiplier}), []
+        for f in form.coefficients():
+            if self._is_active(f) and f not in solved:
+                slope = tidy(derivative(-work, f, TestFunction(f.function_space())))
+                if not is_zero(slope):
+                    made.append((f, slope))
+        return made
+
+    def _is_active(self, f: Function) -> bool:
+        return key(f) in self._moving or key(f) in self._wanted
+
+    # --- what it works on --------------------------------------------------------------------------
+    def _bar(self, k: int, function: Function | None = None) -> Function:
+        if k not in self.bars:
+            self.bars[k] = Function(
+                function.function_space(), name=f"cotangent of {function.name()}"
+            )
+            self.functions[k] = function
+        return self.bars[k]
+
+    def _multiplier(self, phase: Phase) -> tuple[Function, ...]:
+        found = []
+        for f in phase.solved:
+            if key(f) not in self._multipliers:
+                self._multipliers[key(f)] = Function(f.function_space(), name="multiplier")
+            found.append(self._multipliers[key(f)])
+        return tuple(found)
+
+
+def _with(expression: Expr, flat: Expr) -> dict:
+    return dict.fromkeys(ufl.algorithms.extract_arguments(expression), flat)

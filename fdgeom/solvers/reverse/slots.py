@@ -1,0 +1,127 @@
+"""Where steps keep the values that the way back reads: a slot of memory for each of them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+import numpy as np
+
+from fdgeom.solvers.compiled.structs import Kept
+from fdgeom.solvers.compiled.unit import Unit
+from fdgeom.solvers.reverse.reversed_step import Back, key
+
+# A line of the cache, in numbers.
+_LINE = 8
+
+
+class Slots:
+    """What the moves of a step keep, and what those of the way back find.
+
+    Parameters
+    ----------
+    unit : Unit
+        What takes the steps.
+    moves : sequence of (int, Constant or None, float)
+        The moves of one of them.
+    back : Unit
+        What takes cotangents back, with the values in the same layout.
+    backs : sequence of Back
+        The moves of one step back.
+    reads : sequence of tuple of Function
+        What each phase of ``back`` reads.
+
+    Attributes
+    ----------
+    size : int
+        Numbers in the slot of one step.
+    kept, read : list
+        For each move, forwards and back, what a `Move` says of that.
+    """
+
+    def __init__(
+        self, unit: Unit, moves: Sequence[tuple], back: Unit, backs: Sequence[Back], reads
+    ) -> None:
+        phases = unit.program.phases
+        written = [{key(f): f for f in phases[number].written} for number, _, _ in moves]
+        self._unit, self.size = unit, 0
+        places: dict[tuple[int, int], int] = {}
+        kept: list[list[Kept]] = [[] for _ in moves]
+        found = []
+        for b in backs:
+            solved = {key(f) for f in phases[moves[b.move][0]].solved}
+            for f in dict.fromkeys(reads[b.phase]):
+                # What a solve has found; of the rest what was there before the move.
+                end = b.move + 1 if key(f) in solved else b.move
+                before = [m for m in range(len(moves)) if key(f) in written[m]]
+                if not before:
+                    continue
+                here = [m for m in before if m < end]
+                last = here[-1] if here else before[-1]
+                if (last, key(f)) not in places:
+                    places[last, key(f)] = self.size
+                    kept[last].append(self._place(moves[last][0], written[last][key(f)]))
+                found.append((b, f, places[last, key(f)], not here))
+        self.kept = [_array(entries) for entries in kept]
+        read: dict[int, list[Kept]] = {id(b): [] for b in backs}
+        for b, f, offset, is_earlier in found:
+            entry = Kept(
+                field=back.program.tables.field(f),
+                offset=offset - self.size if is_earlier else offset,
+                lead=unit.layout.shape(0)[2],
+            )
+            read[id(b)].append(entry)
+        self.read = [_array(read[id(b)]) for b in backs]
+
+    def _place(self, phase: int, function) -> Kept:
+        """A place in the slot for what a phase writes."""
+        tables, layout = self._unit.program.tables, self._unit.layout
+        field, space = tables.field(function), tables.space(function)
+        rows, length, lead = layout.shape(field)
+        first, last, total = layout.ranges[space]
+        if not self._unit.program.phases[phase].nodal:
+            first, last = 0, total
+        made = Kept(
+            field=field,
+            offset=self.size,
+            rows=rows,
+            length=length,
+            lead=lead,
+            first=first,
+            last=last,
+        )
+        self.size += rows * length
+        return made
+
+
+class Memory:
+    """Memory for slots, which stays for the next time: the system is slow to give new one."""
+
+    def __init__(self) -> None:
+        self._spare = np.empty(0)
+
+    def take(self, size: int) -> np.ndarray:
+        """So many numbers, from the beginning of a line of the cache."""
+        size += _LINE
+        if self._spare.size < size:
+            self._spare = np.empty(0)
+            self._spare = np.empty(size)
+        found, self._spare = self._spare, np.empty(0)
+        first = -(found.ctypes.data // found.itemsize) % _LINE
+        return found[first:]
+
+    def give(self, memory: np.ndarray) -> None:
+        """Take it back."""
+        self._spare = memory.base
+
+
+def tell(plan, kept: Sequence = (), read: Sequence = ()) -> None:
+    """Let the moves of a plan know what they keep, or read."""
+    for move, entries in zip(plan, kept, strict=False):
+        move.keeps, move.kept = len(entries), ctypes.addressof(entries)
+    for move, entries in zip(plan, read, strict=False):
+        move.reads, move.read = len(entries), ctypes.addressof(entries)
+
+
+def _array(entries: Sequence[Kept]):
+    return (Kept * len(entries))(*entries)

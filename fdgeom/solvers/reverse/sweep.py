@@ -1,0 +1,176 @@
+"""Steps in compiled code, and the cotangents before them from those after them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence, Set
+
+import numpy as np
+from mpi4py import MPI
+
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.unit import REASONS, Unit
+from fdgeom.solvers.reverse.reversed_step import ReversedStep
+from fdgeom.solvers.reverse.slots import Memory, Slots, tell
+
+# So many steps at the most go by before Ctrl-C is heard.
+_CHUNK = 256
+
+
+class Sweep:
+    """The way back through the steps of a unit, compiled.
+
+    Parameters
+    ----------
+    unit : Unit
+        What takes the steps.
+    moves : sequence of (int, Constant or None, float)
+        The moves of one of them, as :meth:`Unit.plan` takes them.
+    seeded : set of int
+        Keys (``id(f.dat)``) of the functions that have a cotangent after steps.
+    wanted : set of int
+        Keys of the coefficients whose cotangents are wanted too.
+    memory : Memory
+        Where to keep what the way back reads.
+
+    Attributes
+    ----------
+    given : list of (Function, Function)
+        What has a cotangent after steps, and where it is to be put, before :meth:`Trail.pull`.
+    found : list of (Function, Function)
+        Functions and their cotangents before the steps; those that are not here have none.
+
+    Raises
+    ------
+    CannotCompile
+        If a phase is not of the kind that is taken back here.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        moves: Sequence[tuple],
+        seeded: Set[int],
+        wanted: Set[int],
+        memory: Memory,
+    ) -> None:
+        self.unit = unit
+        step = ReversedStep(unit.program, moves, seeded, wanted)
+        self.back: Unit | None = None
+        self.plan, self.size = unit.plan(moves), 0
+        if step.backs:
+            self.back = Unit(step.program, chain=unit.is_chain)
+            if self.back.is_chain != unit.is_chain:
+                raise CannotCompile("the way back finds the values in another order")
+            self._slots = Slots(unit, moves, self.back, step.backs, step.program.reads)
+            self.size = self._slots.size
+            self.plan_back = self.back.plan([(b.phase, b.dt, b.fraction) for b in step.backs])
+            tell(self.plan_back, read=self._slots.read)
+            tell(self.plan, kept=self._slots.kept)
+        self.given = [(step.functions[k], step.bars[k]) for k in step.after if k in step.bars]
+        self.found = [(step.functions[k], step.bars[k]) for k in step.alive if k in step.bars]
+        self.memory = memory
+
+    def trail(self, steps: int, memory: int) -> Trail:
+        """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
+        return Trail(self, steps, memory)
+
+
+class Trail:
+    """Some steps whose way back is wanted.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        The way back.
+    steps : int
+        How many.
+    memory : int
+        If all that they keep is more than so many bytes, they are kept every k-th only, k² being
+        their number, and the k steps after each of them are taken again, to the last bit.
+    """
+
+    def __init__(self, sweep: Sweep, steps: int, memory: int) -> None:
+        self._sweep, self._steps, self._taken, self._dt = sweep, steps, 0, 0.0
+        size = 8 * sweep.size * steps
+        fits = sweep.unit.comm.allreduce(int(size <= memory), op=MPI.MIN)
+        self._stride = steps if fits else math.isqrt(steps) + 1
+        self._memory = sweep.memory.take((min(self._stride, steps) + 1) * sweep.size)
+        self._states: list[list[np.ndarray]] = []
+
+    def advance(self, steps: int, plan, dt: float) -> tuple[int, int, int]:
+        """Take some of the steps, in place of :meth:`Unit.advance`."""
+        unit, done, self._dt = self._sweep.unit, 0, dt
+        while done < steps:
+            inside = self._taken % self._stride
+            left = self._steps - (self._taken - inside)
+            if inside == 0 and left > self._stride:
+                self._states.append([np.array(values) for values in unit.written_values()])
+            elif inside == 0:
+                self._begin()
+            piece = min(steps - done, self._stride - inside)
+            if left > self._stride:
+                reason, more, move = unit.advance(piece, plan, dt)
+            else:
+                reason, more, move = self._keep(inside, piece)
+            done, self._taken = done + more, self._taken + more
+            if reason:
+                return reason, done, move
+        return 0, done, -1
+
+    def _begin(self) -> None:
+        """Keep what there is before the first of some steps that keep all."""
+        unit = self._sweep.unit
+        unit.stand(self._address(1), self._sweep.size)
+        unit.keep(self._sweep.plan)
+        unit.stand(None)
+
+    def _keep(self, first: int, steps: int) -> tuple[int, int, int]:
+        """Take steps that keep all, from the ``first``."""
+        unit = self._sweep.unit
+        unit.stand(self._address(first + 1), self._sweep.size)
+        try:
+            return unit.advance(steps, self._sweep.plan, self._dt)
+        finally:
+            unit.stand(None)
+
+    def _address(self, slot: int) -> int:
+        return self._memory.ctypes.data + 8 * self._sweep.size * slot
+
+    def pull(self) -> None:
+        """The cotangents before the steps from those after them.
+
+        The unit's functions hold afterwards what they held some time before.
+        """
+        sweep = self._sweep
+        if sweep.back is None:
+            return
+        sweep.back.begin()
+        last = self._steps - self._stride * len(self._states)
+        self._back(last)
+        for values in reversed(self._states):
+            for target, found in zip(sweep.unit.written_values(), values, strict=True):
+                target[...] = found
+            self._begin()
+            for first in range(0, self._stride, _CHUNK):
+                self._keep(first, min(_CHUNK, self._stride - first))
+            self._back(self._stride)
+        sweep.back.end()
+        if self._states:
+            sweep.unit.end()
+        sweep.memory.give(self._memory)
+
+    def _back(self, steps: int) -> None:
+        """Through the steps that have kept all."""
+        back, plan = self._sweep.back, self._sweep.plan_back
+        while steps:
+            some = min(_CHUNK, steps)
+            back.stand(self._address(steps), -self._sweep.size)
+            reason, _, _ = back.advance(some, plan, self._dt)
+            back.stand(None)
+            if reason:
+                raise ValueError(
+                    "the derivative of a step could not be solved for: its matrix is singular "
+                    f"({REASONS.get(reason, reason)})"
+                )
+            steps -= some
