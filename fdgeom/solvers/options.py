@@ -73,6 +73,13 @@ def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
     return [k for k in keys if not k.endswith((*_SAME, _COMPILED))]
 
 
+def who_asked_for_snes(user: Mapping, prefix: str) -> str:
+    """The option or argument by which :func:`wants_compiled` was False, in a sentence."""
+    options = asking_for_snes(user, prefix)
+    name = f"the option {options[0]!r}" if options else "compiled=False"
+    return f"{name} asks for PETSc SNES"
+
+
 def merge(
     defaults: Mapping, user: Mapping, prefix: str, name: str, others: Iterable[str]
 ) -> tuple[dict, str, dict]:

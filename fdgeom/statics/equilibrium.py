@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from numbers import Integral
 
@@ -18,13 +21,21 @@ from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.support_forces import Forces, from_space
 from fdgeom.errors import LoadStepFailed
 from fdgeom.solvers import Snapshot, SolveFailed, VectorAssembly
+from fdgeom.solvers.chain import check_chain
+from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.options import check_parameters, merge
+from fdgeom.solvers.options import (
+    check_parameters,
+    merge,
+    wants_compiled,
+    who_asked_for_snes,
+)
+from fdgeom.statics.chain_solve import ChainSolve
 from fdgeom.statics.freedom import free_motion, is_singular
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
-from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of
+from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of, number_of
 from fdgeom.taping import not_taped, off_the_tape
 
 _AT_ITS_LOAD = (
@@ -47,6 +58,11 @@ class StaticEquilibrium:
         PETSc options of the SNES (default: Newton with whole steps and a sparse LU).
     options_prefix : str, optional
         Prefix under which the command line is read; it wins over ``solver_parameters``.
+    compiled : bool, optional
+        Whether :meth:`solve` runs in compiled code: the default on one rank where ends and joints
+        hold the beams, if no option asks for more than other tolerances. False, like the option
+        ``fdgeom_compiled 0``, goes through PETSc SNES, and so does by itself whatever cannot be
+        compiled, :meth:`follow`, and a load step that fails in compiled code.
 
     Attributes
     ----------
@@ -91,10 +107,12 @@ class StaticEquilibrium:
         *,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
+        compiled: bool | None = None,
     ) -> None:
         self.beam, self._motion = beam, motion_of(beam)
         citations.cite(type(self))
         self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
+        wanted, self._required = wants_compiled(self._given, self._prefix, compiled), bool(compiled)
         self._motion.read_poses()
         check_poses(*self._motion.configuration, self._motion.in_rods())
         if self._motion.constraint is not None:
@@ -103,6 +121,11 @@ class StaticEquilibrium:
         self._problem = EquilibriumProblem(self._motion)
         self._stresses: dict[int, VectorAssembly] = {}
         self._checked = False
+        self._chain: ChainSolve | None = None
+        self._why_not = None if wanted else who_asked_for_snes(self._given, self._prefix)
+        if wanted:
+            with self._falling_back():
+                check_chain(self._problem.unknown.function)
         if merge({}, self._given, self._prefix, "", ())[2]:
             _ = self._newton  # so that an unknown option is refused now
 
@@ -122,7 +145,7 @@ class StaticEquilibrium:
 
     @property
     def load(self) -> float:
-        return float(self._problem.factor)
+        return self._problem.load
 
     @cached_property
     def _newton(self) -> GroupNewton:
@@ -137,6 +160,12 @@ class StaticEquilibrium:
         return EquilibriumPath(self._problem, self._bordered)
 
     def _make(self, bordered: bool) -> GroupNewton:
+        options, prefix, given = self._options()
+        return GroupNewton(
+            self._problem, bordered=bordered, options=options, prefix=prefix, given=given
+        )
+
+    def _options(self) -> tuple[dict, str, dict]:
         defaults = dict(DEFAULTS)
         if self._motion.joints is not None:
             # Multipliers need pivoting, and room for it.
@@ -146,13 +175,62 @@ class StaticEquilibrium:
         else:
             # The nodes are numbered along the beam: a band of 11 beside the diagonal.
             defaults["pc_factor_mat_ordering_type"] = "natural"
-        options, prefix, given = merge(defaults, self._given, self._prefix, "", ())
-        return GroupNewton(
-            self._problem, bordered=bordered, options=options, prefix=prefix, given=given
-        )
+        return merge(defaults, self._given, self._prefix, "", ())
+
+    # --- in compiled code ------------------------------------------------------------------------
+    @property
+    def is_compiled(self) -> bool:
+        """Whether :meth:`solve` runs in compiled code."""
+        return self._why_not is None
+
+    @property
+    def why_not_compiled(self) -> str | None:
+        """Why :meth:`solve` goes through PETSc SNES, in a sentence; None if it is compiled."""
+        return self._why_not
+
+    def _equilibrate(self, *, may_fail: bool) -> None:
+        """Newton's iteration at the present load; ``may_fail``: smaller load steps come after it."""
+        if self.is_compiled and self._chain is None:
+            with self._falling_back():
+                self._chain = self._compile()
+        if self._chain is None:
+            self._newton.solve()
+            return
+        why = self._chain.solve()
+        if why is None:
+            return
+        # PETSc would do the same but for pivots, and has the last word.
+        if may_fail and not self._chain.was_singular:
+            raise SolveFailed(why)
+        self._newton.solve()
+
+    def _compile(self) -> ChainSolve:
+        # Of a beam by itself nothing else finds that out.
+        if self._motion.joints is None and (free := free_motion(self._motion)):
+            raise CannotCompile(f"{free}, so that the stiffness may be singular")
+        return ChainSolve(self._problem, self._options()[0])
+
+    @contextmanager
+    def _falling_back(self) -> Iterator[None]:
+        """Whatever stops the compilation: keep the reason, and go through PETSc SNES."""
+        try:
+            yield
+        except MemoryError:
+            raise
+        except Exception as error:
+            known = isinstance(error, CannotCompile | NoCompiler)
+            self._why_not = str(error) if known else f"{type(error).__name__}: {error}"
+            if self._required:
+                raise ValueError(
+                    f"compiled: this equilibrium cannot be compiled: {self._why_not}; leave compiled "
+                    "out, and it is found through PETSc SNES"
+                ) from error
+            if not isinstance(error, CannotCompile):
+                warnings.warn(
+                    f"equilibria through PETSc SNES, and slower: {self._why_not}", stacklevel=6
+                )
 
     # --- solving -------------------------------------------------------------------------------------
-    @compiling("StaticEquilibrium")
     def solve(
         self,
         load: float = 1.0,
@@ -185,7 +263,7 @@ class StaticEquilibrium:
         finite_number("load", load)
         _count("steps", steps)
         _count("halvings", halvings, least=0)
-        end = float(self._motion.time) if time is None else finite_number("time", time)
+        end = number_of(self._motion.time) if time is None else finite_number("time", time)
         course = Course(float(load), int(steps), end, int(halvings))
         if annotate_tape():
             put_on_tape(self._passage, course)
@@ -200,25 +278,27 @@ class StaticEquilibrium:
             return EquilibriumPassage(self._problem, self._go)
 
     def _go(self, course: Course) -> None:
-        start, begin, steps = self.load, float(self._motion.time), course.steps
-        for k in range(1, steps + 1):
-            self._take(
-                lambda k=k: self._load_step(
-                    start + (course.load - start) * k / steps,
-                    begin + (course.time - begin) * k / steps,
-                    course.halvings,
-                ),
-                k,
-            )
+        start, begin, steps = self.load, number_of(self._motion.time), course.steps
+        # Forms are compiled for the first one.
+        with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
+            for k in range(1, steps + 1):
+                self._take(
+                    lambda k=k: self._load_step(
+                        start + (course.load - start) * k / steps,
+                        begin + (course.time - begin) * k / steps,
+                        course.halvings,
+                    ),
+                    k,
+                )
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
-        start, begin = self.load, float(self._motion.time)
+        start, begin = self.load, number_of(self._motion.time)
         before = Snapshot(self._problem.functions)
         before.take()
         self._problem.factor.assign(load)
         self._motion.set_time(time)
         try:
-            self._newton.solve()
+            self._equilibrate(may_fail=bool(halvings))
         except SolveFailed:
             if not halvings:
                 raise
@@ -334,7 +414,7 @@ class StaticEquilibrium:
         return tuple(self._path.points) if "_path" in self.__dict__ else ()
 
     def _take(self, action, k: int) -> None:
-        load, time = self.load, float(self._motion.time)
+        load, time = self.load, number_of(self._motion.time)
         self._motion.read_poses()
         path = self.__dict__.get("_path")
         before = None if path is None else (path.direction, list(path.points))
@@ -358,7 +438,7 @@ class StaticEquilibrium:
         if self._motion.joints is None or self._checked:
             return
         problem = self._problem
-        if is_singular(self._motion, problem.stiffness(problem.tangent(problem.start()))):
+        if is_singular(self._motion, lambda: problem.stiffness(problem.tangent(problem.start()))):
             raise SolveFailed("the tangent stiffness is singular")
         self._checked = True
 
@@ -366,6 +446,7 @@ class StaticEquilibrium:
         """Solves, Newton and Krylov iterations since this was made."""
         made = ("_newton", "_bordered")
         used = [self.__dict__[name] for name in made if name in self.__dict__]
+        used += [] if self._chain is None else [self._chain]
         names = ("solves", "newton_iterations", "krylov_iterations")
         return {name: sum(getattr(s, name) for s in used) for name in names}
 

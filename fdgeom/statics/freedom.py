@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sparse
@@ -39,14 +39,16 @@ def free_motion(motion: RodMotion) -> str:
     return f"{who} can still {_described(together[:, 0], size, _pins(motion))}"
 
 
-def is_singular(motion: RodMotion, stiffness: sparse.csr_matrix) -> bool:
+def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
     """Whether there are free motions that a tangent stiffness of all nodes does not resist either.
 
-    The stress may: a chain of hinged bars that hangs is held by its tension.
+    The stress may: a chain of hinged bars that hangs is held by its tension. The stiffness is asked
+    for where it has a word in it.
     """
     rigid, free, size = _free(motion)
     if not len(free):
         return False
+    stiffness = stiffness()
     moved = sparse.diags(np.tile([1.0] * 3 + [size] * 3, rigid.shape[0] // 6)) @ rigid @ free.T
     resisted = np.linalg.eigvals(moved.T @ (stiffness @ moved))
     sizes = np.abs(moved).T @ (abs(stiffness) @ np.abs(moved))

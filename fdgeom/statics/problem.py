@@ -18,6 +18,7 @@ from firedrake import (
     assemble,
     dot,
 )
+from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -50,6 +51,11 @@ def finite_number(name: str, value) -> float:
     if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {value!r}")
     return float(value)
+
+
+def number_of(constant: Constant) -> float:
+    """The value of a scalar Constant: ``float`` would ask UFL for it, in a quarter of a millisecond."""
+    return float(constant.dat.data_ro[0])
 
 
 class EquilibriumProblem:
@@ -86,7 +92,7 @@ class EquilibriumProblem:
         self.motion, self.rod, self.comm = motion, motion.rod, motion.comm
         self.pose, self.space = motion.configuration, motion.space
         self.factor = Constant(0.0, name="load factor")
-        unknown = self._unknown = NodalUnknown(motion)
+        unknown = self.unknown = NodalUnknown(motion)
         self.unknown_space = unknown.function.function_space()
         self.multiplier, self.functions = None, self.pose
         if motion.joints is not None:
@@ -94,21 +100,13 @@ class EquilibriumProblem:
             self.functions = (*self.pose, self.multiplier)
         self.snapshot = Snapshot(self.functions)
 
-        self._increment = Function(self.space, name="increment")
-        reference = tuple(Function(f.function_space()) for f in self.pose)
-        self._reference = [Field(f) for f in reference]
+        self.increment = Function(self.space, name="increment")
+        self.reference = tuple(Function(f.function_space()) for f in self.pose)
+        self._to_reference = [Field(f) for f in self.reference]
         self._present = [Field(f) for f in self.pose]
-        moved = R3xSO3.retract(reference, self._increment)
-        self._move = PointwiseUpdate(dict(zip(self.pose, moved, strict=True)))
 
         self._set_rows()
-        self._set_forms(reference)
-        #: What multipliers and conditions are multiplied by.
-        self._stiffness = 1.0
-        if self.multiplier is not None:
-            diagonal = self._matrix.assemble().getDiagonal()
-            self._stiffness = diagonal.norm(PETSc.NormType.NORM_INFINITY)
-            self._scale.assign(self._stiffness)
+        self._set_forms()
         self._x = np.zeros(self._size)
 
     def _set_rows(self) -> None:
@@ -133,9 +131,12 @@ class EquilibriumProblem:
         idle = idle[idle < self._size]
         self._held_rows, self.rows = held, np.concatenate([held, idle])
 
-    def _set_forms(self, reference: tuple[Function, ...]) -> None:
-        motion, rod, pose, unknown = self.motion, self.rod, self.pose, self._unknown
-        self._scale, joints = Constant(1.0), motion.joints
+    def _set_forms(self) -> None:
+        motion, rod, pose, unknown = self.motion, self.rod, self.pose, self.unknown
+        joints = motion.joints
+        self._stiffness = 1.0 if joints is None else self._size_of_stiffness()
+        #: What multipliers and conditions are multiplied by.
+        self.scale = Constant(self._stiffness, name="size of the stiffness")
         test, nu = unknown.test, unknown.nu
         trial, dual = TrialFunction(self.unknown_space), None
         if joints is not None:
@@ -143,33 +144,28 @@ class EquilibriumProblem:
 
         loads = rod.external_work(pose, test)
         self.is_loaded = not loads.empty()
-        self._loads = VectorAssembly(tidy(loads)) if self.is_loaded else None
+        self._loads_form = tidy(loads)
         residual = self.balance(test)
         if joints is not None:
-            residual += self._scale * joints.value(nu, pose)
-        self._residual = VectorAssembly(tidy(residual))
+            residual += self.scale * joints.value(nu, pose)
+        self.residual_form = tidy(residual)
 
         strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
-        self._stress = Function(strains, name="stress")
+        self.stress = Function(strains, name="stress")
         #: The elastic strain that was extrapolated.
-        self._strain = Function(strains, name="strain")
-        tangent = rod.material_stiffness(pose, trial, test, self._strain)
-        tangent += rod.geometric_stiffness(self._stress, pose, trial, test)
+        self.strain = Function(strains, name="strain")
+        tangent = rod.material_stiffness(pose, trial, test, self.strain)
+        tangent += rod.geometric_stiffness(self.stress, pose, trial, test)
         change = rod.load_stiffness(pose, trial, test)
         if not change.empty():
             tangent -= self.factor * change
         if joints is not None:
             tangent += motion.rate(lambda g: self.joint_work(test, g), trial)
-            tangent += self._scale * joints.slope(dual, test, pose)
-            tangent += self._scale * joints.slope(nu, trial, pose)
-        self._tangent_form = tidy(tangent)
+            tangent += self.scale * joints.slope(dual, test, pose)
+            tangent += self.scale * joints.slope(nu, trial, pose)
+        self.tangent_form = tidy(tangent)
         self._change_form = None if change.empty() else self.factor * change
-        # ε(g_r) - ε₀ + B Δu, constant in each cell: tested there with 1 / its length.
-        probe = TestFunction(strains)
-        strain = rod.elastic_strain(reference) + rod.strain_rate(reference, self._increment)
-        self._extrapolated = VectorAssembly(rod.cells.sum(dot(strain, probe) / rod.cells.length))
-        self._law_stress = rod.law.stress(self._strain, rod.stiffness)
-        self._stress_of_strain = PointwiseUpdate({self._stress: self._law_stress})
+        self._law_stress = rod.law.stress(self.strain, rod.stiffness)
 
     def balance(self, test: Expr) -> Form:
         """Work of strains, loads, springs and joints: zero in equilibrium but for what is held."""
@@ -185,9 +181,52 @@ class EquilibriumProblem:
         form = self.motion.joints.slope(self.multiplier, test, g)
         return form + self.motion.spring_work(g, ufl.zero(6), test)
 
+    def _size_of_stiffness(self) -> float:
+        """About the largest entry on the diagonal of the tangent."""
+        rod, strains = self.rod, VectorFunctionSpace(self.motion.mesh, "DG", 0, dim=6)
+        tangent, h = rod.law.tangent(ufl.zero(6), rod.stiffness), rod.cells.length
+        section = [tangent[k, k] for k in range(6)]
+        # A node turns the halves of its two cells.
+        turning = [k / h + h / 4 * sum(section[3:]) for k in section[:3]]
+        entries = 2 * ufl.as_vector([*turning, *(k / h for k in section[3:])])
+        if rod.cells.inside is not None:
+            entries = rod.cells.inside * entries
+        largest = np.abs(Function(strains).interpolate(entries).dat.data_ro).max(initial=0.0)
+        return self.comm.allreduce(float(largest), op=MPI.MAX)
+
+    # --- what is assembled, made when it is first needed ------------------------------------------
+    @cached_property
+    def _move(self) -> PointwiseUpdate:
+        moved = R3xSO3.retract(self.reference, self.increment)
+        return PointwiseUpdate(dict(zip(self.pose, moved, strict=True)))
+
+    @cached_property
+    def _residual(self) -> VectorAssembly:
+        return VectorAssembly(self.residual_form)
+
+    @cached_property
+    def _loads(self) -> VectorAssembly:
+        return VectorAssembly(self._loads_form)
+
+    @cached_property
+    def _extrapolated(self) -> VectorAssembly:
+        # Constant in each cell: tested there with 1 / its length.
+        cells, probe = self.rod.cells, TestFunction(self.strain.function_space())
+        strain = self.new_strain(self.increment)
+        return VectorAssembly(cells.sum(dot(strain, probe) / cells.length))
+
+    def new_strain(self, increment: Expr) -> Expr:
+        """ε(g_r) - ε₀ + B Δu."""
+        rod, reference = self.rod, self.reference
+        return rod.elastic_strain(reference) + rod.strain_rate(reference, increment)
+
+    @cached_property
+    def _stress_of_strain(self) -> PointwiseUpdate:
+        return PointwiseUpdate({self.stress: self._law_stress})
+
     @cached_property
     def _matrix(self) -> MatrixAssembly:
-        return MatrixAssembly(self._tangent_form, "aij")
+        return MatrixAssembly(self.tangent_form, "aij")
 
     @cached_property
     def _change(self) -> MatrixAssembly:
@@ -219,6 +258,11 @@ class EquilibriumProblem:
         values[:, :6] = lumped / length * np.array([1.0] * 3 + [1 / length**2] * 3)
         return values.ravel()
 
+    @property
+    def load(self) -> float:
+        """The load factor."""
+        return number_of(self.factor)
+
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:
         """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ).
@@ -231,15 +275,15 @@ class EquilibriumProblem:
             values[:, 6:] = self.multiplier.dat.data_ro / self._stiffness
         self._x = values.ravel()
         self._set_reference()
-        self._increment.dat.data_wo_with_halos[...] = 0.0
+        self.increment.dat.data_wo_with_halos[...] = 0.0
         self._extrapolate()
         return self._x.copy()
 
     def move(self, x: np.ndarray) -> None:
         """Go to the configuration and the multipliers of x."""
-        self._increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
+        self.increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
         # The update acts on ghosts too.
-        _ = self._increment.dat.data_ro_with_halos
+        _ = self.increment.dat.data_ro_with_halos
         self._move.apply()
         if self.multiplier is not None:
             self.multiplier.dat.data_wo[...] = self._stiffness * self.by_node(x)[:, 6:]
@@ -269,16 +313,16 @@ class EquilibriumProblem:
         return None if self._change_form is None else self._change.assemble()
 
     def _set_reference(self) -> None:
-        for reference, present in zip(self._reference, self._present, strict=True):
+        for reference, present in zip(self._to_reference, self._present, strict=True):
             present.update_ghosts()
             reference.array[...] = present.array
             reference.written(ghosts_too=True)
 
     def _extrapolate(self) -> None:
         values = self._extrapolated.assemble().dat.data_ro
-        self._strain.dat.data_wo[...] = values
+        self.strain.dat.data_wo[...] = values
         # The update acts on ghosts too.
-        _ = self._strain.dat.data_ro_with_halos
+        _ = self.strain.dat.data_ro_with_halos
         refresh(self._law_stress)
         self._stress_of_strain.apply()
 

@@ -18,7 +18,7 @@ from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers import HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.solvers.compiling import compiling, paused_collection
-from fdgeom.solvers.options import asking_for_snes, check_parameters, wants_compiled
+from fdgeom.solvers.options import check_parameters, wants_compiled, who_asked_for_snes
 from fdgeom.steppers.fused import CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
@@ -82,7 +82,7 @@ class Stepper(Method, metaclass=CheckedCall):
         citations.cite(type(self))
         self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
-        wanted = wants_compiled(self._user, self._prefix, compiled)
+        self._wanted = wants_compiled(self._user, self._prefix, compiled)
         with paused_collection(), self._compiling():
             self.system = self._form_of(system)
             if not isinstance(self.system, self.moves):
@@ -95,9 +95,9 @@ class Stepper(Method, metaclass=CheckedCall):
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.passage: Passage | None = None
             self._fused: CompiledSteps | None = None
-            self._why_not: str | None = self._chosen()
+            self._why_not: str | None = who_asked_for_snes(self._user, self._prefix)
             self._required = bool(compiled)
-            if wanted:
+            if self._wanted:
                 self._fuse()
 
     # --- the clock -----------------------------------------------------------------------------
@@ -302,12 +302,6 @@ class Stepper(Method, metaclass=CheckedCall):
         return FusedSteps(
             self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
         )
-
-    def _chosen(self) -> str:
-        """Who asked for PETSc SNES."""
-        options = asking_for_snes(self._user, self._prefix)
-        name = f"the option {options[0]!r}" if options else "compiled=False"
-        return f"{name} asks for PETSc SNES"
 
     @contextmanager
     def _falling_back(self) -> Iterator[None]:

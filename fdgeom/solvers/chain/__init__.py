@@ -13,7 +13,7 @@ The road of a solve, a file each:
 - `chain.hpp` with `blocks.hpp`: block elimination inside the pieces while a cell's matrix is in the
   cache; `between.hpp`: a banded LU with row exchanges of the rest; `newton.hpp`: the iteration, steps;
 - `structs`, `net`, `library`, `unit`: the data and the compiled code;
-- `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.
+- `linear`: one linear solve; `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.
 
 They know forms and unknowns, nothing of beams or steppers.
 """
@@ -21,13 +21,17 @@ They know forms and unknowns, nothing of beams or steppers.
 from fdgeom.solvers.chain.cells import part_of
 from fdgeom.solvers.chain.chain_lu import ChainLU
 from fdgeom.solvers.chain.chain_newton import ChainNewton
+from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.chain.steps import Step
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.topology import mark_links
-from fdgeom.solvers.chain.unit import ChainUnit, check_chain
+from fdgeom.solvers.chain.unit import REASONS, SINGULAR, ChainUnit, check_chain
 
 __all__ = [
+    "REASONS",
+    "SINGULAR",
     "ChainLU",
+    "ChainLinear",
     "ChainNewton",
     "ChainUnit",
     "Step",

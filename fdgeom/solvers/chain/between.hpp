@@ -64,7 +64,8 @@ template <long BAND> bool factorise_band(const Reduced &q) {
     double *const mine = q.row(k), *const factors = q.L + k * below * W;
     long p = k;
     double largest = std::fabs(mine[k]);
-    for (long i = k + 1; i <= last; ++i) {
+    // The row of a given unknown stays its own pivot: it is what it is to the last digit.
+    for (long i = k + 1; i <= last && !q.held[k]; ++i) {
       const double size = std::fabs(q.row(i)[k]);
       const bool larger = size > largest;
       largest = larger ? size : largest;

@@ -104,6 +104,8 @@ class CellEquations:
         The graph's inputs for the first block, then for the second one.
     residual : list of int
         The equations of the first block, then of the second one.
+    slopes : list of int
+        That whose derivatives by the unknowns are the tangent: the equations themselves, or others.
     """
 
     graph: Graph
@@ -111,6 +113,7 @@ class CellEquations:
     components: list[Component]
     unknowns: list[int]
     residual: list[int]
+    slopes: list[int]
 
     @property
     def size(self) -> int:
@@ -190,6 +193,7 @@ def cell_equations(
     unknown: Function,
     fixed: Fixed | None = None,
     also: Sequence[Component] = (),
+    tangent: Form | None = None,
 ) -> CellEquations:
     """The equations of a cell of a residual F(u; w).
 
@@ -202,24 +206,28 @@ def cell_equations(
         are of several kinds.
     also : sequence of Component
         What is unknown in a block even if these equations do not know it.
+    tangent : Form, optional
+        Linear in u: what Newton's method takes for the derivative of F, if not that itself.
 
     Raises
     ------
     CannotCompile
         If a term is not of the kind that a chain has; says which.
     """
-    residual = tidy(residual)
     mesh = unknown.subfunctions[0].function_space().mesh()
     parts = [part_of(piece) for piece in pieces(unknown)]
     stand_in = Function(unknown.function_space(), name="test function")
-    graph, total = Graph(), 0
-    for integral in residual.integrals():
-        graph, total = _add(graph, total, integral, mesh, stand_in, fixed or {})
+    graph, totals = Graph(), []
+    for form in [residual] if tangent is None else [residual, tangent]:
+        total = 0
+        for integral in tidy(form).integrals():
+            total = _add(graph, total, integral, mesh, stand_in, fixed or {})
+        totals.append(total)
     tests = [part_of(piece) for piece in pieces(stand_in)]
-    return _sorted(graph, total, parts, tests, fixed is None, {c.number for c in also})
+    return _sorted(graph, totals, parts, tests, fixed is None, {c.number for c in also})
 
 
-def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> tuple[Graph, int]:
+def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> int:
     kind = integral.integral_type()
     if kind == "cell":
         if integral.subdomain_id() not in ("everywhere", "otherwise"):
@@ -229,14 +237,14 @@ def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> tuple[
             at = Point(graph, mesh, x, test, None, fixed)
             scale = graph.mul(graph.const(weight), at.length)
             total = graph.add(total, _scaled(graph, at, integral, scale))
-        return graph, total
+        return total
     if kind == "exterior_facet":
         ends = _end_weights(mesh, integral.subdomain_id())
         for facet, side in enumerate(_SIDES):
             at = Point(graph, mesh, float(facet), test, facet, fixed)
             scale = graph.input(("value", ends, side, 0))
             total = graph.add(total, _scaled(graph, at, integral, scale))
-        return graph, total
+        return total
     raise CannotCompile(f"an integral over {kind.replace('_', ' ')}s on a chain")
 
 
@@ -274,7 +282,12 @@ def _end_weights(mesh, subdomain) -> Function:
 
 
 def _sorted(
-    graph: Graph, total: int, parts: list[Part], tests: list[Part], keep_all: bool, also: set[int]
+    graph: Graph,
+    totals: list[int],
+    parts: list[Part],
+    tests: list[Part],
+    keep_all: bool,
+    also: set[int],
 ) -> CellEquations:
     nodal = [k for k, p in enumerate(parts) if p.nodal]
     cellwise = [k for k, p in enumerate(parts) if not p.nodal]
@@ -293,17 +306,21 @@ def _sorted(
                     made.append(graph.input(key) if there else None)
         return made
 
-    slopes = linear_coefficients(graph, total, [x for x in inputs("test", tests) if x is not None])
-    residual = [graph.zero if x is None else slopes[x] for x in inputs("test", tests)]
+    found = []
+    for total in totals:
+        virtual = inputs("test", tests)
+        works = linear_coefficients(graph, total, [x for x in virtual if x is not None])
+        found.append([graph.zero if x is None else works[x] for x in virtual])
+    residual, slopes = found[0], found[-1]
     unknowns = [graph.zero if x is None else x for x in inputs("value", parts)]
     pairs = [(parts[k], c) for k in order for c in range(parts[k].size)]
     components = [Component(part, c, n) for n, (part, c) in enumerate(pairs)]
-    n, known = len(components), set(graph.needed(residual))
+    n, known = len(components), set(graph.needed([*residual, *slopes]))
 
     # Links know some of the numbers of a node, chains beside them others.
     def is_used(k: int) -> bool:
         rows = k, k + n
-        there = any(residual[x] != graph.zero for x in rows)
+        there = any(outputs[x] != graph.zero for outputs in (residual, slopes) for x in rows)
         return there or any(unknowns[x] in known and unknowns[x] != graph.zero for x in rows)
 
     used = [k for k in range(n) if keep_all or k in also or is_used(k)]
@@ -314,6 +331,7 @@ def _sorted(
         components=[components[k] for k in used],
         unknowns=[unknowns[k] for k in both],
         residual=[residual[k] for k in both],
+        slopes=[slopes[k] for k in both],
     )
 
 

@@ -29,7 +29,7 @@ struct Chain {
   vec *X;                   // [m + 1][N][2 N + 1]
   vec *factors;             // [m + 1][3 N N] for other right-hand sides; null if there are none
   vec *rhs;                 // [m + 1][unknowns]: a right-hand side, and a solution
-  vec *given;               // [m + 1][unknowns]: values where an unknown is given
+  vec *given;               // [m + 1][unknowns]: where an unknown is given its value, or what it moves by
   vec *saved;               // [m + 1][unknowns]: the unknown before a step
 };
 
@@ -49,12 +49,16 @@ inline lane_mask has_cell(const Chain &X, long k) {
   return there;
 }
 
-// Rows of given unknowns: x = 0.
-inline void hold_rows(const vec *free_, vec *D, vec *X) {
+// What the equation of a given unknown leaves: nothing where it has been put, else what it is to move by.
+inline vec left_over(const vec &given) { return RELATIVE ? -given : vec(0.0); }
+
+// Rows of given unknowns.
+inline void hold_rows(const vec *free_, const vec *given, vec *D, vec *X) {
   for (int i = 0; i < N; ++i) {
     const lane_mask keep = less(vec(0.5), free_[i]);
     for (int j = 0; j < N; ++j) D[i * N + j] = choose(keep, D[i * N + j], vec(i == j ? 1.0 : 0.0));
-    for (int j = 0; j < R3; ++j) X[i * R3 + j] = choose(keep, X[i * R3 + j], vec(0.0));
+    for (int j = 0; j < 2 * N; ++j) X[i * R3 + j] = choose(keep, X[i * R3 + j], vec(0.0));
+    X[i * R3 + 2 * N] = choose(keep, X[i * R3 + 2 * N], left_over(given[i]));
   }
 }
 
@@ -93,6 +97,24 @@ template <int n> __attribute__((noinline)) void add_blocks(const Chain &X, const
   }
 }
 
+// What given unknowns between the pieces are to move by.
+template <class Cell, class Link> void put_given(const Net &X) {
+  const Reduced &q = X.between;
+  const auto put = [&](const Chain &Y, auto size) {
+    constexpr int n = decltype(size)::value;
+    for (int i = 0; i < n; ++i)
+      for (int l = 0; l < W; ++l) {
+        if (!Y.there[l]) continue;
+        const int a = Y.left[i * W + l], b = Y.right[i * W + l];
+        if (a >= 0 && q.held[a]) q.r[a] = q.square[a] = -get(Y.given[i], l);
+        if (b >= 0 && q.held[b]) q.r[b] = q.square[b] = -get(Y.given[Y.m * n + i], l);
+      }
+  };
+  for (long g = 0; g < X.n_rods; ++g) put(X.rods[g], std::integral_constant<int, N>());
+  if constexpr (Link::there)
+    for (long g = 0; g < X.n_links; ++g) put(X.links[g], std::integral_constant<int, Link::n>());
+}
+
 // Values where `there`, others elsewhere.
 inline void blend(lane_mask there, vec *values, const vec *others, int number) {
   for (int i = 0; i < number; ++i) values[i] = choose(there, values[i], others[i]);
@@ -122,7 +144,7 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
     }
     for (int i = 0; i < N; ++i) {
       vec norm = e.first_right[i] + ra[i];
-      if (X.special[k]) norm = choose(less(vec(0.5), X.free_[k * N + i]), norm, vec(0.0));
+      if (X.special[k]) norm = choose(less(vec(0.5), X.free_[k * N + i]), norm, left_over(X.given[k * N + i]));
       if (ragged) norm = choose(there, norm, vec(0.0));
       square += choose(less(vec(0.5), X.nodes[k]), norm * norm, vec(0.0));
       for (int j = 0; j < N; ++j) {
@@ -133,7 +155,7 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
       x[i * R3 + 2 * N] = r[i] + ra[i];
       e.first_right[i] = rb[i];
     }
-    if (X.special[k]) hold_rows(X.free_ + k * N, D, x);
+    if (X.special[k]) hold_rows(X.free_ + k * N, X.given + k * N, D, x);
     if (ragged)
       for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) D[i * N + j] = choose(there, D[i * N + j], vec(i == j ? 1.0 : 0.0));
@@ -193,6 +215,7 @@ template <class Cell, class Link> bool linearise(Net &X) {
     }
   }
   clear_rows(q);
+  if (RELATIVE) put_given<Cell, Link>(X);
   X.residual = std::sqrt(sum_of(square) + sum_of_squares(q));
   X.smallest = 1e300;
   for (int l = 0; l < W; ++l) if (!(get(smallest, l) > X.smallest)) X.smallest = get(smallest, l);
@@ -213,7 +236,7 @@ template <class Cell, class Link> void evaluate(Net &X) {
       for (int i = 0; i < N; ++i) {
         if (k == 0) { left[i] = ra[i]; r[i] = rb[i]; continue; }
         vec norm = r[i] + ra[i];
-        if (Y.special[k]) norm = choose(less(vec(0.5), Y.free_[k * N + i]), norm, vec(0.0));
+        if (Y.special[k]) norm = choose(less(vec(0.5), Y.free_[k * N + i]), norm, left_over(Y.given[k * N + i]));
         if (k >= Y.whole) norm = choose(there, norm, vec(0.0));
         square += choose(less(vec(0.5), Y.nodes[k]), norm * norm, vec(0.0));
         r[i] = k >= Y.whole ? choose(there, rb[i], r[i]) : rb[i];
@@ -228,6 +251,7 @@ template <class Cell, class Link> void evaluate(Net &X) {
       add_entries<Link::n>(X.links[g], ra, rb, q.square);
     }
   for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
+  if (RELATIVE) put_given<Cell, Link>(X);
   X.residual = std::sqrt(sum_of(square) + sum_of_squares(q));
 }
 

@@ -9,6 +9,7 @@ struct Test {
   double rtol, atol, stol, unnoticed, last, small, left;
   int positions;    // the function of nodes whose norm `unnoticed` is a part of; -1: none
   int contracting;  // whether an update that is not smaller than the last one is a failure
+  double grown;     // of the first residual, for kind 0: where it has diverged; 0: nowhere
 };
 
 enum { iterating = 0, converged = 1, too_many = -1, singular = -2, not_finite = -3, diverged = -4 };
@@ -26,7 +27,8 @@ struct Watch {
     if (it == 0) return iterating;
     if (t.kind == 1 && f > 1e15 * first) return diverged;
     if (f <= t.rtol * first) return converged;
-    if (t.kind == 0) return step < t.stol * x ? converged : iterating;
+    if (t.kind == 0 && step < t.stol * x) return converged;
+    if (t.kind == 0) return t.grown > 0.0 && f > t.grown * first ? diverged : iterating;
     bool small = step <= (t.stol > 0.0 ? t.stol : t.last > 0.0 ? t.last : 0.0) * x;
     if (f >= 0.5 * f0) small = small || step <= t.small * x || f <= t.left * first;
     if (t.last >= 0.0) small = small && f <= first;
@@ -52,8 +54,11 @@ double norm_of(const Net &X, int function, int size) {
   return std::sqrt(sum_of(sum));
 }
 
+// What follows the unknown after each update: nothing.
+struct Still { static void moved(Net &) {} };
+
 // Solves for the unknown from what it is; returns why it ended.
-template <class Cell, class Link> int newton(Net &X, const Test &t, long &iterations) {
+template <class Cell, class Link, class Follows = Still> int newton(Net &X, const Test &t, long &iterations) {
   Watch watch;
   if (t.positions >= 0) watch.positions = norm_of(X, t.positions, 3);
   if (t.contracting) watch.last = norm_of_unknown<Cell, Link>(X);
@@ -64,6 +69,7 @@ template <class Cell, class Link> int newton(Net &X, const Test &t, long &iterat
     if (it > t.max_it) return too_many;
     if (!solvable) return singular;
     update<Cell, Link>(X);
+    Follows::moved(X);
     ++iterations;
     // After an update that may be the last one the residual by itself is a fraction of the work.
     if (t.kind == 2 || X.update <= 1e-7 * X.size || X.update <= 1e-12 * watch.positions) {

@@ -43,16 +43,21 @@ class Loads:
 
 
 def cell_class(
-    equations: CellEquations, loads: Loads, name: str = "Cell", following: Function | None = None
+    equations: CellEquations,
+    loads: Loads,
+    name: str = "Cell",
+    following: Function | None = None,
+    change: Function | None = None,
 ) -> str:
     """The class of a cell: residual and tangent, and how the unknown is moved.
 
     ``following``: the values of given numbers, where those are the first of the unknown.
+    ``change``: of the unknown's space; gets what each update changes.
     """
     n = equations.size
     graph = equations.graph
     ends = [of_one_node(graph, side) for side in "AB"]
-    entries = jacobian(graph, equations.residual, equations.unknowns, ends)
+    entries = jacobian(graph, equations.slopes, equations.unknowns, ends)
     sides = ("ra", "rb")
     residual = [(f"{sides[i // n]}[{i % n}]", r) for i, r in enumerate(equations.residual)]
     blocks = {(0, 0): "A", (0, 1): "B", (1, 0): "C", (1, 1): "E"}
@@ -91,7 +96,7 @@ struct {name} {{
   static __attribute__((noinline)) void residual(const Chain &X, long k, vec *ra, vec *rb) {{
     {join(alone)}
   }}
-{_moves(equations.components, loads)}
+{_moves(equations.components, loads, change)}
   static void follow(const Chain &X) {{
     {_follow(equations.components, loads, following)}
   }}
@@ -99,15 +104,18 @@ struct {name} {{
 """
 
 
-def _moves(components: Sequence[Component], loads: Loads) -> str:
+def _moves(components: Sequence[Component], loads: Loads, change: Function | None) -> str:
     """How the unknown is moved, kept, put back, held and read."""
     n, lines = len(components), {name: [] for name in ("add", "save", "restore", "hold", "values")}
     for at, c in enumerate(components):
         value = f"X.F[{loads.number(c.function)}][k * {c.block} + {c.component}]"
         place = f"k * {n} + {at}"
         free = f"less(vec(0.5), X.free_[{place}])"
+        noted = ""
+        if change is not None:
+            noted = f" X.F[{loads.number(change)}][k * {c.block} + {c.component}] = -x[{at}];"
         for name, line in (
-            ("add", f"{value} -= x[{at}]; u[{at}] = {value};"),
+            ("add", f"{value} -= x[{at}]; u[{at}] = {value};{noted}"),
             ("save", f"X.saved[{place}] = {value};"),
             ("restore", f"{value} = X.saved[{place}];"),
             ("hold", f"{value} = choose({free}, {value}, X.given[{place}]);"),
@@ -172,11 +180,12 @@ struct Link {
 """
 
 
-def program(size: int, cells: Sequence[str], rest: Sequence[str]) -> str:
-    """The whole unit."""
+def program(size: int, cells: Sequence[str], rest: Sequence[str], *, relative: bool = False) -> str:
+    """The whole unit; ``relative``: given numbers are what given unknowns move by."""
     parts = [
         _SIMD.read_text(),
         f"#include <utility>\nnamespace {{ constexpr int N = {size}; }}\n",
+        f"namespace {{ constexpr bool RELATIVE = {str(relative).lower()}; }}\n",
         *((_HERE / f"{name}.hpp").read_text() for name in _HEADERS),
         *cells,
         *rest,

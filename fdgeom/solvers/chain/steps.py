@@ -11,7 +11,7 @@ from firedrake import Constant, Function
 from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.chain.cells import part_of
+from fdgeom.solvers.chain.cells import Point, part_of
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.scalars import Scalars
@@ -22,7 +22,7 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 
 @dataclass(frozen=True)
 class Map:
-    """Pointwise assignments: functions of nodes, or of cells, from others of the same kind."""
+    """Pointwise assignments: functions of nodes from others of nodes, or values in the middle of cells."""
 
     assignments: Mapping[Function, Expr]
 
@@ -42,7 +42,7 @@ class Map:
                 keys = [("constant", e, k) for k in range(int(np.prod(e.ufl_shape, dtype=int)))]
             elif isinstance(e, Function):
                 parts = [part_of(p) for p in pieces(e)]
-                if any(p.nodal != nodal for p in parts):
+                if not all(p.nodal for p in parts):
                     raise CannotCompile(
                         f"{e.name()} has other nodes than {targets[0].function.name()}"
                     )
@@ -53,6 +53,9 @@ class Map:
             made[:] = [graph.input(key) for key in keys]
             return made.reshape(e.ufl_shape)
 
+        if not nodal:
+            mesh = targets[0].function.function_space().mesh()
+            terminal = Point(graph, mesh, 0.5, None, None, {})
         scalars, outputs = Scalars(graph, terminal), []
         for part, expression in zip(targets, self.assignments.values(), strict=True):
             lowered = expand_derivatives(ufl.as_ufl(expression))
@@ -87,6 +90,11 @@ class Step:
         How two guesses are tried, as `Solve` says.
     other : int or None
         A map that makes the other guess.
+    moved : sequence of int
+        Maps after each update of the unknown, for what follows it.
+    relative : bool
+        Whether the given degrees of freedom are what those of the unknown move by, evaluated anew
+        after each update; else they are what the unknown is.
     """
 
     given: Sequence[int]
@@ -94,18 +102,23 @@ class Step:
     after: Sequence[int]
     attempt: str = ""
     other: int | None = None
+    moved: Sequence[int] = ()
+    relative: bool = False
 
     def text(self) -> str:
         """The C++ class."""
-        given, before, after = (
+        given, before, after, moved = (
             " ".join(f"each(X, map{k});" for k in group)
-            for group in (self.given, self.before, self.after)
+            for group in (self.given, self.before, self.after, self.moved)
         )
-        follow = "each(X, Cell::follow, Link::follow);" if self.given else ""
+        given += " each(X, Cell::follow, Link::follow);" if self.given else ""
+        hold = "" if self.relative else "each(X, Cell::hold, Link::hold);"
+        moved += f" {given}" if self.relative else ""
         other = "" if self.other is None else f"restore(X); each(X, map{self.other}); hold(X);"
         return f"""
 struct Step {{
-  static void hold(Net &X) {{ each(X, Cell::hold, Link::hold); }}
+  static void hold(Net &X) {{ {hold} }}
+  static void moved(Net &X) {{ {moved} }}
   static void save(Net &X) {{ each(X, Cell::save, Link::save); }}
   static void restore(Net &X) {{ each(X, Cell::restore, Link::restore); }}
   static void other(Net &X) {{ {other} }}
@@ -113,7 +126,7 @@ struct Step {{
     {_ATTEMPTS[self.attempt]}
   }}
   static int take(Net &X, const Test &t, long &iterations) {{
-    {given} {follow}
+    {given}
     {before} hold(X);
     save(X);
     const int reason = solve(X, t, iterations);
@@ -131,7 +144,7 @@ extern "C" int fdgeom_chain_advance(Net *X, const Test *t, long steps, double be
 
 # Which guesses are tried, until one leads to a solution.
 _ATTEMPTS = {
-    "": "return newton<Cell, Link>(X, t, iterations);",
+    "": "return newton<Cell, Link, Step>(X, t, iterations);",
     "smaller": """
     evaluate<Cell, Link>(X);
     const double first = X.residual;
@@ -139,17 +152,17 @@ _ATTEMPTS = {
     evaluate<Cell, Link>(X);
     const bool is_smaller = X.residual <= first;
     if (!is_smaller) restore(X);
-    const int reason = newton<Cell, Link>(X, t, iterations);
+    const int reason = newton<Cell, Link, Step>(X, t, iterations);
     if (reason == converged) return reason;
     if (is_smaller) restore(X); else other(X);
-    return newton<Cell, Link>(X, t, iterations) == converged ? converged : reason;""",
+    return newton<Cell, Link, Step>(X, t, iterations) == converged ? converged : reason;""",
     "contracting": """
     Test whole = t, guarded = t;
     whole.contracting = 0; guarded.contracting = 1;
-    const int reason = newton<Cell, Link>(X, guarded, iterations);
+    const int reason = newton<Cell, Link, Step>(X, guarded, iterations);
     if (reason == converged) return reason;
     other(X);
-    if (newton<Cell, Link>(X, whole, iterations) == converged) return converged;
+    if (newton<Cell, Link, Step>(X, whole, iterations) == converged) return converged;
     restore(X);
-    return newton<Cell, Link>(X, whole, iterations) == converged ? converged : reason;""",
+    return newton<Cell, Link, Step>(X, whole, iterations) == converged ? converged : reason;""",
 }

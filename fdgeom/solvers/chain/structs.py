@@ -75,6 +75,7 @@ class Test(Structure):
         ("left", c_double),
         ("positions", c_int),
         ("contracting", c_int),
+        ("grown", c_double),
     ]
 
 

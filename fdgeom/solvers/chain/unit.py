@@ -26,12 +26,13 @@ from fdgeom.solvers.derived import derived_of, is_private
 #: More unknowns of a block make matrices that no cache holds.
 _LARGEST = 32
 
+SINGULAR = -2
 #: Why Newton's iteration failed, by the unit's code.
 REASONS = {
     -1: "too many iterations",
-    -2: "a singular matrix",
+    SINGULAR: "a singular matrix",
     -3: "values that are not finite",
-    -4: "updates that do not get smaller",
+    -4: "divergence",
 }
 
 
@@ -42,6 +43,8 @@ class ChainUnit:
     ----------
     residual : Form
         F(u; w), with one argument.
+    tangent : Form, optional
+        T(u; w), with one argument and linear in u, in the place of the derivative of F.
     unknown : Function
         u.
     essential : sequence
@@ -57,6 +60,8 @@ class ChainUnit:
     following : Function, optional
         The values of given degrees of freedom, where those are the first components of the unknown;
         a step sets them.
+    change : Function, optional
+        Like the unknown, of one space: gets by how much each update of Newton's changes it.
 
     Raises
     ------
@@ -69,12 +74,14 @@ class ChainUnit:
         residual: Form,
         unknown: Function,
         *,
+        tangent: Form | None = None,
         essential: Sequence = (),
         factors: bool = False,
         maps: Sequence[Mapping] = (),
         step: Step | None = None,
         private: Sequence[Function] = (),
         following: Function | None = None,
+        change: Function | None = None,
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         self.comm = mesh.comm
@@ -83,7 +90,7 @@ class ChainUnit:
         self.tables = Tables(mesh)
         self.length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
         self.affine = is_affine(residual, unknown)
-        kinds = self._equations(residual)
+        kinds = self._equations(residual, tangent)
         self.parts, self.size = kinds[0].parts, kinds[0].size
         if max(kind.size for kind in kinds) > _LARGEST:
             raise CannotCompile(f"{self.size} unknowns at a node, more than {_LARGEST}")
@@ -93,12 +100,16 @@ class ChainUnit:
         for part in self.parts:
             self.tables.field(part.function)
         names = ("Cell", "Link")
-        cells = [cell_class(k, loads, n, following) for k, n in zip(kinds, names, strict=False)]
+        cells = [
+            cell_class(k, loads, n, following, change) for k, n in zip(kinds, names, strict=False)
+        ]
         cells += [NO_LINK] * (2 - len(kinds))
         texts = [Map(assignments).text(f"map{k}", loads) for k, assignments in enumerate(maps)]
         texts += [step.text()] if step else []
         written = [f for assignments in maps for f in assignments]
-        library = self._library = load(program(self.size, cells, texts), self.comm)
+        library = self._library = load(
+            program(self.size, cells, texts, relative=bool(step and step.relative)), self.comm
+        )
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)
         self._components = [kinds[0].components, kinds[-1].components]
@@ -130,13 +141,14 @@ class ChainUnit:
         self._unknown_fields = [self.layout.fields[self.tables.field(f)] for f in own]
         self._versions: list[int] | None = None
 
-    def _equations(self, residual: Form) -> list[CellEquations]:
+    def _equations(self, residual: Form, tangent: Form | None) -> list[CellEquations]:
         """Those of a cell of the chains, and of a link where there are links."""
         topology = topology_of(self.tables)
         if not len(topology.links):
-            return [cell_equations(residual, self.unknown)]
+            return [cell_equations(residual, self.unknown, tangent=tangent)]
+        forms = [residual] if tangent is None else [residual, tangent]
         fields = [
-            f for f in extract_coefficients(residual)
+            f for f in {f: None for form in forms for f in extract_coefficients(form)}
             if is_private(f) and derived_of(f) is None and len(f.function_space()) == 1
             and self.tables.arity(f) == 1
         ]  # fmt: skip
@@ -151,7 +163,7 @@ class ChainUnit:
                         fixed[f, k] = float(values[0, k])
             # Links know the pose of a node as the chains do, for the updates.
             also = found[0].components if found else ()
-            found.append(cell_equations(residual, self.unknown, fixed, also))
+            found.append(cell_equations(residual, self.unknown, fixed, also, tangent))
         if any(not part.nodal for part in found[0].parts):
             raise CannotCompile("links between chains that have unknowns in their cells")
         return found

@@ -23,7 +23,7 @@ class MotionStepper(Stepper):
         """Check that the motion can start, and find its accelerations."""
         system = self.system
         system.check_start()
-        self._start = Accelerations(system)
+        self._start = Accelerations(system, compiled=self._wanted)
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._begin()

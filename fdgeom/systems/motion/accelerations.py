@@ -13,6 +13,8 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, is_affine, tidy
 from fdgeom.solvers import SaddleSNES, SolveFailed, banded, defaults, fields, saddle_defaults
+from fdgeom.solvers.chain import ChainLinear
+from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -30,6 +32,8 @@ class Accelerations:
         What moves.
     acceleration, multiplier : Function, optional
         Where v̇ and λ go, if not to those of the motion.
+    compiled : bool
+        Whether equations of chains are solved in compiled code, as far as that can be.
 
     Attributes
     ----------
@@ -42,10 +46,13 @@ class Accelerations:
         motion: Motion,
         acceleration: Function | None = None,
         multiplier: Function | None = None,
+        *,
+        compiled: bool = True,
     ) -> None:
-        self._motion = motion
+        self._motion, self._on_chain = motion, compiled and motion.is_chain
         self._acceleration = motion.acceleration if acceleration is None else acceleration
         self._multiplier = motion.multiplier if multiplier is None else multiplier
+        self._chain: tuple[NodalUnknown, ChainLinear] | None = None
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
         self._twice = _Twice()
         self.jerk = Function(motion.space, name="jerk")
@@ -62,11 +69,13 @@ class Accelerations:
         held = self._motion.held
         if held is not None:
             held.update()
-        unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
-        # At rest there is nothing to solve, or round-off alone.
-        if not solver.snes.getIterationNumber() or not self._twice.reduced:
-            with _explained():
-                _check_regular(solver)
+        unknown = self._compiled(held and held.a)
+        if unknown is None:
+            unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
+            # At rest there is nothing to solve, or round-off alone.
+            if not solver.snes.getIterationNumber() or not self._twice.reduced:
+                with _explained():
+                    _check_regular(solver)
         unknown.copy_into(self._acceleration, self._multiplier)
 
     def solve_jerk(self) -> None:
@@ -95,6 +104,28 @@ class Accelerations:
         unknown, _ = self._solved("the velocity at the start", self._normal, refined=False)
         unknown.copy_into(change)
 
+    def _compiled(self, held: Function | None) -> NodalUnknown | None:
+        """The accelerations as a compiled chain finds them; None if it does not."""
+        if not self._on_chain:
+            return None
+        if self._chain is None:
+            unknown = NodalUnknown(self._motion, "the acceleration")
+            residual = self._residual(unknown, self._balance)
+            try:
+                chain = ChainLinear(residual, unknown.function, unknown.essential)
+            except (CannotCompile, NoCompiler):
+                self._on_chain = False
+                return None
+            self._chain = unknown, chain
+        unknown, chain = self._chain
+        unknown.hold(held)
+        # What fails there fails in words through PETSc.
+        return unknown if chain.solve() else None
+
+    @staticmethod
+    def _residual(unknown: NodalUnknown, equations: Callable) -> Form:
+        return tidy(equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu))
+
     def _solved(
         self, name: str, equations: Callable, held: Function | None = None, refined: bool = True
     ) -> tuple[NodalUnknown, SaddleSNES]:
@@ -113,8 +144,7 @@ class Accelerations:
     def _make(self, name: str, equations: Callable, refined: bool):
         unknown = NodalUnknown(self._motion, name)
         function = unknown.function
-        residual = equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu)
-        residual = tidy(residual)
+        residual = self._residual(unknown, equations)
         if unknown.multiplier is None or unknown.is_joined:
             options = defaults(residual, function, local=False)
             # In the order of the nodes no multiplier comes before what it acts on.

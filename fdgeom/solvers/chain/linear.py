@@ -1,0 +1,76 @@
+"""Linear equations on a chain, solved in compiled code without any test but that of their matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Form, Function
+
+from fdgeom.solvers.chain.unit import ChainUnit
+from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.data import Field
+
+# Of the first residual, after two updates; and of what is put in, if the matrix gives it back.
+_REDUCED, _REGULAR = 1e-6, 1e-3
+
+
+class ChainLinear:
+    """Linear equations F(u) = 0, solved by an update and one more that refines it.
+
+    Parameters
+    ----------
+    residual, unknown, essential
+        As for :class:`ChainUnit`.
+
+    Raises
+    ------
+    CannotCompile
+        If the equations are not linear, or not those of a chain; says why.
+    """
+
+    def __init__(self, residual: Form, unknown: Function, essential: Sequence = ()) -> None:
+        self._unit = ChainUnit(residual, unknown, essential=essential)
+        if not self._unit.affine:
+            raise CannotCompile("the equations are not linear")
+        self._fields, self._essential = [Field(f) for f in pieces(unknown)], list(essential)
+
+    def solve(self) -> bool:
+        """Solve from zero; False, and the unknown holds anything, if the matrix is no good for it."""
+        self._put([np.zeros_like(f.array) for f in self._fields])
+        first = self._unit.residual_norm if self._unit.linearise() else np.nan
+        last = first
+        for _ in range(2 if first else 0):
+            last = self._refined()
+        if not np.isfinite(last):
+            return False
+        self._unit.give_unknown()
+        # At rest there is nothing to solve, or round-off alone.
+        return (first > 0.0 and last <= _REDUCED * first) or self._is_regular()
+
+    def _refined(self) -> float:
+        """An update; the norm of the residual after it."""
+        self._unit.update()
+        return self._unit.residual_norm if self._unit.linearise() else np.nan
+
+    def _put(self, values: Sequence[np.ndarray]) -> None:
+        """Set the unknown, what is given excepted."""
+        for field, new in zip(self._fields, values, strict=True):
+            field.array[...] = new
+            field.written()
+        for e in self._essential:
+            self._fields[e.part].array.reshape(-1)[e.dofs] = e.values()
+        self._unit.begin()
+        self._unit.take_unknown()
+
+    def _is_regular(self) -> bool:
+        """Whether an update leads back to the solution from where all unknowns are more by 1."""
+        found = [np.array(f.array) for f in self._fields]
+        self._put([values + 1.0 for values in found])
+        if not np.isfinite(self._refined() if self._unit.linearise() else np.nan):
+            return False
+        self._unit.give_unknown()
+        off = sum(np.sum((f.array - u) ** 2) for f, u in zip(self._fields, found, strict=True))
+        self._put(found)
+        return bool(off < _REGULAR**2 * sum(u.size for u in found))
