@@ -13,11 +13,10 @@ from fdgeom.beams.identity import beam_parameters
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
-from fdgeom.forms import copy_into
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 from fdgeom.line import end_node
-from fdgeom.solvers import PointwiseUpdate
+from fdgeom.solvers import Field, PointwiseUpdate
 
 
 class BeamMotion(RodMotion):
@@ -109,24 +108,29 @@ class BodyVelocity:
     """
 
     def __init__(self, v: Function, orientation: Function, body: Function) -> None:
-        self._body, self._scratch = body, Function(body.function_space())
+        scratch = Function(body.function_space())
+        self._body, self._scratch = Field(body), Field(scratch)
+        self._comm = body.function_space().comm
         spin, drift = halves(v, "velocity")
         turned = join(spin, quaternion.rotate_inverse(orientation, drift))
-        self._to_body = PointwiseUpdate({self._scratch: turned})
+        self._to_body = PointwiseUpdate({scratch: turned})
         spin, drift = halves(body, "velocity")
         self._to_space = PointwiseUpdate({v: join(spin, quaternion.rotate(orientation, drift))})
 
     def read(self) -> None:
         """Make the first from the second, unless they agree to the last bit."""
-        self._to_body.apply()
-        same = np.array_equal(
-            self._scratch.dat.data_ro_with_halos, self._body.dat.data_ro_with_halos
-        )
-        comm = self._body.function_space().comm
-        if comm.allreduce(int(same)) < comm.size:
+        self._turn()
+        self._body.update_ghosts()
+        same = np.array_equal(self._scratch.array, self._body.array)
+        if self._comm.allreduce(int(same)) < self._comm.size:
             self._to_space.apply()
 
     def write(self) -> None:
         """Make the second from the first."""
+        self._turn()
+        self._body.array[...] = self._scratch.array
+        self._body.written(ghosts_too=True)
+
+    def _turn(self) -> None:
         self._to_body.apply()
-        copy_into(self._body, self._scratch)
+        self._scratch.update_ghosts()

@@ -7,7 +7,7 @@ from firedrake import TestFunction, dot
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.solvers import VectorAssembly, fields
+from fdgeom.solvers import Field, VectorAssembly
 
 
 class FollowingFields:
@@ -31,13 +31,14 @@ class FollowingFields:
     def __init__(
         self, beam: BeamFields, rod: Rod, agreement: Agreement, *, alone: bool = True
     ) -> None:
-        self._beam, self._agreement, self._alone = beam, agreement, alone
+        self._agreement, self._alone = agreement, alone
         strain = rod.elastic_strain((beam.position, beam.orientation))
         if beam.reference_strain is not None:
             strain += beam.reference_strain
         test = TestFunction(beam.strain.function_space())
         # Over the length of the cell: then it is the value there.
         self._strain = VectorAssembly(rod.cells.sum(dot(strain, test) / rod.cells.length))
+        self._target, self._source = Field(beam.strain), Field(self._strain.tensor)
 
     def prepare(self) -> None:
         """Let the description that was not set since the last step follow the one that was.
@@ -51,7 +52,7 @@ class FollowingFields:
     def settle(self) -> None:
         """Make strain and momentum those of the configuration and the velocity."""
         self._agreement.to_momentum.apply()
-        (target,), (source,) = fields(self._beam.strain), fields(self._strain.assemble())
-        target.owned[...] = source.owned
-        target.written()
+        self._strain.assemble()
+        self._target.owned[...] = self._source.owned
+        self._target.written()
         self._agreement.note()

@@ -84,11 +84,11 @@ class ChainSolve:
         unit.hold()
         reason, done, iterations = unit.advance(self._test, 1, 0.0, 0.0, None, 0.0)
         self.was_singular = reason == SINGULAR
+        self.solves += 1
+        self.newton_iterations += iterations
         if not done:
             return REASONS[reason]
         unit.end()
-        self.solves += 1
-        self.newton_iterations += iterations
         return None
 
 

@@ -4,8 +4,9 @@
 
 Ratios of one run, on one core: a step of each method at 100 cells over a step of the explicit scheme
 by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
-PETSc over a compiled one, for one beam, a double pendulum, eight welded bars and a four-bar linkage.
-Times are those of the process, the least of several samples.
+PETSc over a compiled one, for one beam, a double pendulum, eight welded bars and a four-bar linkage;
+equilibria of a bent cantilever and of the welded bars, from one load to another. Times are those of
+the process, the least of several samples.
 """
 
 from __future__ import annotations
@@ -74,6 +75,30 @@ JOINED = (
 )
 
 
+def cantilever():
+    """A clamped beam of 100 cells, bent by a force at its tip."""
+    load = fg.Load(force=(0.0, 5.0, 10.0), at="right")
+    section = fg.Section(STIFFNESS, INERTIA)
+    return fg.Beam(IntervalMesh(100, LENGTH), section, left="clamped", loads=load)
+
+
+def equilibrium(system, compiled: bool) -> tuple[float, float]:
+    """Seconds and iterations of a solve, warm, from nine tenths of the loads to all and back."""
+    statics = fg.StaticEquilibrium(system, compiled=compiled)
+    statics.solve(steps=4)
+    before = statics.solver_stats()["newton_iterations"]
+
+    def solve(times: int) -> None:
+        for k in range(times):
+            statics.solve(1.0 - 0.1 * ((k + 1) % 2))
+
+    spent = seconds(solve, 10)
+    return spent, (statics.solver_stats()["newton_iterations"] - before) / (10 * SAMPLES)
+
+
+STILL = (("cantilever", cantilever, 100), ("welded bars", lambda: net(held=True), 48))
+
+
 def measure() -> list[tuple]:
     """(what, cells, microseconds a step, iterations a step, over a step of the program in C)."""
     rows = []
@@ -93,6 +118,12 @@ def measure() -> list[tuple]:
                     rows.append(
                         (f"{what}, {name}{way}", cells, 1e6 * spent, iterations, spent / explicit)
                     )
+        for what, make, cells in STILL:
+            for way in ("", ", PETSc"):
+                spent, iterations = equilibrium(make(), compiled=not way)
+                rows.append(
+                    (f"{what} at rest{way}", cells, 1e6 * spent, iterations, spent / explicit)
+                )
     return rows
 
 
@@ -104,7 +135,7 @@ def main() -> None:
     found = {(name, cells): (spent, iterations) for name, cells, spent, iterations, _ in rows}
     for name, cells, spent, iterations, ratio in rows:
         PETSc.Sys.Print(
-            f"{name:40} {cells:6} cells: {spent:9.1f} µs a step, {iterations:4.2f} iterations, "
+            f"{name:40} {cells:6} cells: {spent:9.1f} µs, {iterations:5.2f} iterations, "
             f"{ratio:6.2f} steps of the program in C"
         )
     for name in METHODS:
@@ -119,6 +150,9 @@ def main() -> None:
             other, more = found[name, 10_000]
             ratio = other / more / 10_000 / (spent / iterations / 100)
             PETSc.Sys.Print(f"{name}: a cell and iteration at 10000 cells over 100: {ratio:.2f}")
+    for what, _, cells in STILL:
+        one, other = (found[f"{what} at rest{way}", cells][0] for way in ("", ", PETSc"))
+        PETSc.Sys.Print(f"{what} at rest: through PETSc {other / one:.1f} times as long")
 
 
 if __name__ == "__main__":

@@ -59,9 +59,12 @@ CORNERS = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 0.4)]
 BARS = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4), (2, 4), (3, 4)]
 
 
-def net(loads=GRAVITY):
-    """Eight bars welded to a pyramid, with a blow to one of them."""
-    beams = [bar(CORNERS[a], CORNERS[b], 6) for a, b in BARS]
+def net(loads=GRAVITY, *, held=False):
+    """Eight bars welded to a pyramid, with a blow to one of them; ``held``: clamped at a corner."""
+    beams = [
+        bar(CORNERS[a], CORNERS[b], 6, left="clamped" if held and not k else "free")
+        for k, (a, b) in enumerate(BARS)
+    ]
     places, joints = {}, []
     for (a, b), beam in zip(BARS, beams, strict=True):
         for corner, place in ((a, beam.left), (b, beam.right)):

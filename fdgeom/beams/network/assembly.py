@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction
@@ -30,6 +30,7 @@ from fdgeom.beams.rod.loads import Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import arrays
+from fdgeom.solvers import Field, Number
 from fdgeom.solvers.compiling import compiling
 from fdgeom.taping import off_the_tape
 from fdgeom.words import shown
@@ -200,24 +201,42 @@ class Assembly(RodMotion):
 
     def set_time(self, t: float) -> None:
         super().set_time(t)
-        for beam in self.beams:
-            beam.time.assign(t)
+        for time in self._times:
+            time.set(t)
+
+    @cached_property
+    def _times(self) -> list[Number]:
+        return [Number(beam.time) for beam in self.beams]
 
     @property
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
 
+    @cached_property
+    def _parts(self) -> dict[str, list[tuple[Field, np.ndarray]]]:
+        """Fields of the beams with the numbers of their local nodes in the network."""
+        beams = list(zip(self.beams, self.network.beams, self.network.starts, strict=False))
+        return {
+            name: [(Field(getattr(beam, name)), start + own.nodes) for beam, own, start in beams]
+            for name in FIELDS
+        }
+
     def _of_beams(self, name: str) -> np.ndarray:
         """A field of the beams at all their nodes."""
+        if self.comm.size == 1:
+            parts = self._parts[name]
+            found = np.empty((self.network.starts[-1], parts[0][0].block))
+            for field, numbers in parts:
+                found[numbers] = field.array
+            return found
         parts = zip(self.beams, self.network.beams, strict=True)
         return np.concatenate([own.gather(getattr(beam, name)) for beam, own in parts])
 
     def _to_beams(self, name: str, values: np.ndarray) -> None:
         """Put the values of all nodes into a field of the beams."""
-        parts = zip(self.beams, self.network.beams, self.network.starts, strict=False)
-        for beam, own, start in parts:
-            piece = slice(start, start + len(own.coordinates))
-            own.scatter(values[piece], getattr(beam, name))
+        for field, numbers in self._parts[name]:
+            field.array[...] = values[numbers]
+            field.written(ghosts_too=True)
 
     def prepare(self) -> None:
         """Read the beams' configurations and velocities, if they are not those of the last step."""

@@ -18,8 +18,12 @@ _FLAGS = (
 )
 
 
-def load(code: str, comm):
-    """Compile the text of a chain, or find it compiled on disk.
+# For what runs once or twice the compiler takes half as long.
+_SELDOM = "-O1"
+
+
+def load(code: str, comm, *, seldom: bool = False):
+    """Compile the text of a chain, or find it compiled on disk; ``seldom``: it does not run often.
 
     Raises
     ------
@@ -27,7 +31,9 @@ def load(code: str, comm):
         If there is no working C++ compiler.
     """
     try:
-        library = compilation.load(code, "cpp", cppargs=_FLAGS, comm=comm)
+        library = compilation.load(
+            code, "cpp", cppargs=(*_FLAGS, _SELDOM) if seldom else _FLAGS, comm=comm
+        )
     except (RuntimeError, OSError, compilation.CompilationError) as error:
         raise NoCompiler(
             "compiled chains need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "

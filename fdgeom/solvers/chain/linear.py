@@ -31,7 +31,7 @@ class ChainLinear:
     """
 
     def __init__(self, residual: Form, unknown: Function, essential: Sequence = ()) -> None:
-        self._unit = ChainUnit(residual, unknown, essential=essential)
+        self._unit = ChainUnit(residual, unknown, essential=essential, seldom=True)
         if not self._unit.affine:
             raise CannotCompile("the equations are not linear")
         self._fields, self._essential = [Field(f) for f in pieces(unknown)], list(essential)

@@ -54,6 +54,7 @@ class NetData:
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
         self._split, self._nodes = pieces(unknown), tables.coordinates
+        self._held: list[_HeldValues] = []
         given: dict[Function, np.ndarray] = {}
         for e in self._essential:
             function = self._split[e.part]
@@ -69,6 +70,7 @@ class NetData:
         for g, group in enumerate(layout.groups):
             made[group.is_link].append(self._chain(g, between, given, factors))
         self._groups = [(Chain * max(len(found), 1))(*found) for found in made]
+        self._held = [self._places_of(e) for e in self._essential]
         rods, links = (ctypes.cast(found, ctypes.c_void_p) for found in self._groups)
         self.net = Net(rods, len(made[0]), links, len(made[1]), reduced)
 
@@ -123,17 +125,42 @@ class NetData:
 
     def hold(self) -> bool:
         """Take up the given values of the unknown; whether they stay what they are in a step."""
-        constant, given = True, {}
-        for e in self._essential:
-            function = self._split[e.part]
-            values = given.setdefault(function, np.zeros(function.dat.data_ro.size))
-            values[e.dofs] = e.values()
+        constant = True
+        for e, held in zip(self._essential, self._held, strict=True):
+            values = e.values()
+            held.put(values)
             # A mean of old and new values moves with them.
-            constant = constant and (isinstance(e, GivenValues) or not values[e.dofs].any())
-        for g, group in enumerate(self._layout.groups):
-            for i, c in enumerate(self._components[group.is_link]):
-                if c.function in given:
-                    places = self._layout.places(c.function, g)
-                    values = given[c.function][places * c.block + c.component]
-                    self._values[g][: len(places), i] = values
+            constant = constant and (isinstance(e, GivenValues) or not np.any(values))
         return constant
+
+    def _places_of(self, e) -> _HeldValues:
+        """Where the values of given degrees of freedom stand here."""
+        dofs, layout = np.asarray(e.dofs, dtype=int), self._layout
+        order = np.argsort(dofs)
+        found = []
+        for g, group in enumerate(layout.groups):
+            for i, c in enumerate(self._components[group.is_link]):
+                if c.function is not self._split[e.part] or not len(dofs):
+                    continue
+                wanted = layout.places(c.function, g) * c.block + c.component
+                at = np.minimum(np.searchsorted(dofs[order], wanted), len(dofs) - 1)
+                rows, lanes = np.nonzero(dofs[order][at] == wanted)
+                if len(rows):
+                    which = order[at[rows, lanes]]
+                    found.append((self._values[g][:, i], rows, lanes, which))
+        return _HeldValues(found)
+
+
+class _HeldValues:
+    """Values of given degrees of freedom, put where they belong if they have changed."""
+
+    def __init__(self, places: list[tuple]) -> None:
+        self._places, self._last = places, np.array(0.0)
+
+    def put(self, values) -> None:
+        values = np.asarray(values, dtype=float)
+        if np.array_equal(values, self._last):
+            return
+        self._last = values.copy()
+        for array, rows, lanes, which in self._places:
+            array[rows, lanes] = values if values.ndim == 0 else values[which]

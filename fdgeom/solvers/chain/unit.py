@@ -62,6 +62,8 @@ class ChainUnit:
         a step sets them.
     change : Function, optional
         Like the unknown, of one space: gets by how much each update of Newton's changes it.
+    seldom : bool
+        Whether it is not used often, so that compiling it counts more.
 
     Raises
     ------
@@ -82,6 +84,7 @@ class ChainUnit:
         private: Sequence[Function] = (),
         following: Function | None = None,
         change: Function | None = None,
+        seldom: bool = False,
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         self.comm = mesh.comm
@@ -107,9 +110,8 @@ class ChainUnit:
         texts = [Map(assignments).text(f"map{k}", loads) for k, assignments in enumerate(maps)]
         texts += [step.text()] if step else []
         written = [f for assignments in maps for f in assignments]
-        library = self._library = load(
-            program(self.size, cells, texts, relative=bool(step and step.relative)), self.comm
-        )
+        text = program(self.size, cells, texts, relative=bool(step and step.relative))
+        library = self._library = load(text, self.comm, seldom=seldom)
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)
         self._components = [kinds[0].components, kinds[-1].components]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
@@ -11,7 +12,15 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
-from fdgeom.solvers import Numerics, PointwiseUpdate, Settled, defaults, is_local, saddle_defaults
+from fdgeom.solvers import (
+    Number,
+    Numerics,
+    PointwiseUpdate,
+    Settled,
+    defaults,
+    is_local,
+    saddle_defaults,
+)
 from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
@@ -176,7 +185,11 @@ class Motion(System):
 
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming step."""
-        self.time.assign(t)
+        self._now.set(t)
+
+    @cached_property
+    def _now(self) -> Number:
+        return Number(self.time)
 
     @property
     def is_in_cells(self) -> bool:

@@ -1,0 +1,123 @@
+"""Equilibria in compiled code are those through PETSc SNES."""
+
+import numpy as np
+import pytest
+from firedrake import Constant, SpatialCoordinate, as_vector, bessel_J, cos, dot, pi, sin
+from statics.rod_cases import cantilever, section
+from verification.bars import GRAVITY, bar
+from verification.beams import along, uneven_mesh
+
+import fdgeom as fg
+
+
+class Stiffening(fg.SectionLaw):
+    """½ ε·Kε + (ε·ε)²/4."""
+
+    def energy(self, strain, stiffness):
+        return 0.5 * dot(strain, stiffness * strain) + 0.25 * dot(strain, strain) ** 2
+
+
+def loaded():
+    """A law of its own, a section that varies, strain at rest, loads that turn with the beam."""
+    mesh = uneven_mesh(9)
+    (s,) = SpatialCoordinate(mesh)
+    stiffness = (1 + 0.5 * s) * Constant(np.diag([1.0, 1.2, 0.8, 1e3, 1e3, 1e3]))
+    loads = [
+        fg.Load(force=lambda s, t: as_vector([0, s, 0.1]), frame="body"),
+        fg.Load(moment=(0.1, 0.0, 0.2), at="right"),
+    ]
+    return fg.Beam(
+        mesh,
+        fg.Section(stiffness, np.eye(6)),
+        left="clamped",
+        law=Stiffening(),
+        reference_strain=as_vector([0, 0.2 * s, 0, 0.1, 0, 0]),
+        loads=loads,
+    )
+
+
+def turned():
+    """Both ends are moved: one to the side, the other round."""
+    end = uneven_mesh(9).coordinates.dat.data_ro.max()
+    left = fg.GivenPose(
+        position=lambda t: as_vector([0.1 * t * end, 0, 0]),
+        orientation=lambda t: as_vector([cos(pi * t / 4), 0, 0, sin(pi * t / 4)]),
+    )
+    right = fg.GivenPose(position=lambda t: as_vector([(1 - 0.3 * t) * end, 0, 0.1 * t]))
+    return fg.Beam(uneven_mesh(9), section(1e4, 1e4, 1.0, 2.0), left=left, right=right)
+
+
+def joined():
+    """A loop with a joint in the middle of a beam, and a hinge with a spring."""
+    upper, lower = bar((0, 0, 0), (1, 0, 0), 4, left="clamped"), bar((1, 0, 0), (2, 0, 0), 9)
+    arm = bar((0.5, 0, 0), (0.5, 1, 0.2), 2)
+    tie = bar((0.5, 1, 0.2), (2, 0, 0), 3)
+    joints = [
+        fg.Revolute(upper.right, lower.left, axis=(0, 1, 0), stiffness=0.3, rest=0.2),
+        fg.Rigid(arm.left, upper.at(0.5)),
+        fg.Rigid(arm.right, tie.left),
+        fg.Rigid(tie.right, lower.right),
+    ]
+    return fg.Assembly([upper, lower, arm, tie], joints, loads=fg.Gravity((0, 0.01, -0.1)))
+
+
+CASES = {"loaded": loaded, "turned": turned, "joined": joined}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_same_equilibria(kind):
+    found, iterations = [], []
+    for compiled in (True, False):
+        beam = CASES[kind]()
+        statics = fg.StaticEquilibrium(beam, compiled=compiled)
+        statics.solve(0.5, time=0.5)
+        statics.solve(time=1.0, steps=2)
+        assert statics.is_compiled is compiled
+        beams = getattr(beam, "beams", [beam])
+        poses = [
+            np.concatenate([along(getattr(b, n)) for b in beams])
+            for n in ("position", "orientation")
+        ]
+        forces = statics.reactions()
+        forces = forces[0] if beams[0] is not beam else forces
+        stress = statics.stress() if beams[0] is beam else statics.stress()[0]
+        found.append([*poses, np.hstack(forces["left"]), along(stress)])
+        iterations.append(statics.solver_stats()["newton_iterations"])
+    (x, q, f, stress), (y, p, g, other) = found
+    # Newton's method ends at 1e-12 of the residual; the stiffest direction is ten thousand times as
+    # stiff as the softest.
+    np.testing.assert_allclose(x, y, atol=1e-12 * np.abs(y).max())
+    np.testing.assert_allclose(q, p, atol=1e-12)
+    np.testing.assert_allclose(f, g, atol=1e-9)
+    np.testing.assert_allclose(stress, other, atol=1e-9)
+    assert abs(iterations[0] - iterations[1]) <= 0.1 * iterations[1]
+
+
+def test_what_goes_through_petsc_says_why():
+    pinned = fg.Beam(uneven_mesh(9), section(1e4, 1e4, 1.0, 2.0), left="pinned", loads=GRAVITY)
+    statics = fg.StaticEquilibrium(pinned)
+    with pytest.raises(fg.LoadStepFailed, match="can still turn about its left end"):
+        statics.solve(halvings=0)
+    assert "can still turn about its left end" in statics.why_not_compiled
+    wavy = fg.Load(force=lambda s, t: as_vector([0, 0, bessel_J(0, s)]))
+    beam = fg.Beam(uneven_mesh(9), section(1e4, 1e4, 1.0, 2.0), left="clamped", loads=wavy)
+    with pytest.raises(ValueError, match=r"compiled: this equilibrium cannot be compiled: .*chain"):
+        fg.StaticEquilibrium(beam, compiled=True).solve()
+    option = fg.StaticEquilibrium(cantilever(10, 1.0), solver_parameters={"fdgeom_compiled": 0})
+    assert option.why_not_compiled == "compiled=False asks for PETSc SNES"
+
+
+def test_a_step_that_fails_is_halved():
+    """And a load that is no number leaves the beam as it was, as it is told through PETSc."""
+    force = Constant((0.0, 0.0, -5.0))
+    beam = cantilever(10, 5.0)
+    beam = fg.Beam(beam.mesh, section(1e9, 1e9, 1.0, 1.0), left="clamped",
+                   loads=fg.Load(force=force, at="right"))  # fmt: skip
+    statics = fg.StaticEquilibrium(beam, compiled=True)
+    statics.solve()
+    before = along(beam.position)
+    force.assign((0.0, np.nan, 0.0))
+    with pytest.raises(fg.LoadStepFailed, match="DIVERGED_FUNCTION_NANORINF"):
+        statics.solve(0.5)
+    np.testing.assert_array_equal(along(beam.position), before)
+    assert statics.load == 1.0
