@@ -18,6 +18,7 @@ from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.derived import is_real
 
 #: More points would make more code than a cache holds.
 _POINTS = 4
@@ -46,6 +47,8 @@ class Part:
 def part_of(function: Function) -> Part:
     """What a function is on a chain; CannotCompile if it is of degree 2 or the like."""
     space = function.function_space()
+    if is_real(function):
+        raise CannotCompile(f"{function.name()} is a number of a Real space")
     element = space.finat_element
     dofs = element.entity_dofs()
     at = [len(v) for v in dofs[0].values()], [len(v) for v in dofs[1].values()]
