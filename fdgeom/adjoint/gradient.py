@@ -80,9 +80,9 @@ def gradient(
         on_the_way = None if running is None else _slopes(passage, running, active, stepper.dt)
         bars, present = Vectors(), list(passage.inputs)
         with passage.at(origin, present):
-            value, way = 0.0, None
-            if on_the_way is None:
-                way = passage.way_back(steps, at_end.by, wanted)
+            way = passage.way_back(steps, at_end.by, wanted, on_the_way and on_the_way.form)
+            if way is not None or on_the_way is None:
+                value = 0.0
                 passage.run(steps, way)
             else:
                 value = passage.run_each(steps, on_the_way.value)
@@ -90,6 +90,7 @@ def gradient(
             at_end.add_to(bars)
             if way is not None:
                 passage.follow(way, origin, bars, wanted)
+                value += way.total
         if way is None:
             with passage.at(origin, present):
                 passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
@@ -112,7 +113,7 @@ class _Slopes:
     """A functional and its derivatives by all that steps change or follow."""
 
     def __init__(self, form: Form, active: set[int]) -> None:
-        self._form = FunctionalAssembly(form)
+        self.form, self._value = form, FunctionalAssembly(form)
         self._slopes = []
         for f in form.coefficients():
             if keys([f]) & active:
@@ -127,7 +128,7 @@ class _Slopes:
 
     def value(self) -> float:
         """The functional now."""
-        return self._form.assemble()
+        return self._value.assemble()
 
     def add_to(self, bars: Vectors) -> None:
         """Add its derivatives now."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
-from firedrake import Function
+from firedrake import Form, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.pointwise import Assigned
@@ -229,11 +229,17 @@ class Passage:
             step.pull(records, bars)
         self._pull_openings(origin, before, bars, reached)
 
-    def way_back(self, steps: int, seeded: set[int], wanted: Sequence[Function]) -> WayBack | None:
+    def way_back(
+        self,
+        steps: int,
+        seeded: set[int],
+        wanted: Sequence[Function],
+        running: Form | None = None,
+    ) -> WayBack | None:
         """The compiled way back through steps from here; None if there is none.
 
-        ``seeded`` are the keys of what will have cotangents after them. :attr:`why_not_compiled`
-        says why there is none.
+        ``seeded`` are the keys of what will have cotangents after them, ``running`` is a functional
+        that is taken after each. :attr:`why_not_compiled` says why there is none.
         """
         stepper = self._stepper
         if stepper._fused is not None and not stepper._fused.is_ready:
@@ -245,7 +251,7 @@ class Passage:
         reached = self._coefficients.reached_by(wanted)
         moving = [*self.state, *self._carried]
         try:
-            return WayBack(stepper._fused, steps, seeded, reached, moving, MEMORY)
+            return WayBack(stepper._fused, steps, seeded, reached, moving, MEMORY, running)
         except (CannotCompile, NoCompiler) as error:
             self.why_not_compiled = str(error)
             return None

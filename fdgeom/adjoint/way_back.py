@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from firedrake import Function
+from firedrake import Form, Function
 
 from fdgeom.adjoint.values import Kept, Vectors, fill, key
 
@@ -26,6 +26,13 @@ class WayBack:
         All that steps change and read again.
     memory : int
         So many bytes may be kept.
+    running : Form, optional
+        A functional that is taken after each step, of whose sum derivatives are taken.
+
+    Attributes
+    ----------
+    total : float
+        That sum, after :meth:`pull`.
 
     Raises
     ------
@@ -41,9 +48,11 @@ class WayBack:
         reached: Set[int],
         moving: Sequence[Function],
         memory: int,
+        running: Form | None = None,
     ) -> None:
-        self._sweep, self._reached = compiled.sweep(seeded, reached), set(reached)
+        self._sweep, self._reached = compiled.sweep(seeded, reached, running), set(reached)
         self._trail = self._sweep.trail(steps, memory)
+        self.total = 0.0
         #: Where the steps begin.
         self.before = Kept(moving)
         #: Context that the steps are to be taken in.
@@ -53,6 +62,6 @@ class WayBack:
         """The cotangents before the steps, from those after them."""
         for f, bar in self._sweep.given:
             fill(bar, None if key(f) in self._reached else bars.take(f))
-        self._trail.pull()
+        self.total = self._trail.pull()
         for f, bar in self._sweep.found:
             bars.add(f, bar.dat.data_ro)

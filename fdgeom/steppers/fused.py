@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 
+from firedrake import Form
 from mpi4py import MPI
 
 from fdgeom.solvers import Snapshot
@@ -17,6 +18,8 @@ from fdgeom.steppers.solve import Solve
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
 # good state after a failure.
 _CHUNK = 256
+# So many ways back are kept.
+_MANY = 8
 
 
 class CompiledSteps(ABC):
@@ -42,7 +45,7 @@ class CompiledSteps(ABC):
             step.
         """
 
-    def sweep(self, seeded: Set[int], wanted: Set[int]) -> Sweep:
+    def sweep(self, seeded: Set[int], wanted: Set[int], running: Form | None = None) -> Sweep:
         """What takes cotangents back through these steps, in compiled code.
 
         Parameters
@@ -51,6 +54,8 @@ class CompiledSteps(ABC):
             Keys (``id(f.dat)``) of the functions that have a cotangent after steps.
         wanted : set of int
             Keys of the coefficients whose cotangents are wanted too.
+        running : Form, optional
+            A functional that is taken after each step.
 
         Raises
         ------
@@ -175,12 +180,15 @@ class FusedSteps(CompiledSteps):
             unit.end()
         return done, why
 
-    def sweep(self, seeded, wanted):
-        known = {id(f.dat) for f in self._program.tables.functions}
-        name = frozenset(known & seeded), frozenset(known & wanted)
+    def sweep(self, seeded, wanted, running=None):
+        read = () if running is None else running.coefficients()
+        known = {id(f.dat) for f in (*self._program.tables.functions, *read)}
+        name = frozenset(known & seeded), frozenset(known & wanted), id(running)
         if name not in self._sweeps:
+            while len(self._sweeps) >= _MANY:
+                del self._sweeps[next(iter(self._sweeps))]
             unit, _ = self._unit()
-            self._sweeps[name] = Sweep(unit, self._sequence, *name, self._memory)
+            self._sweeps[name] = Sweep(unit, self._sequence, *name[:2], self._memory, running)
         return self._sweeps[name]
 
     @contextmanager

@@ -19,7 +19,10 @@ def everything():
         degree=2
     )
     stepper = fg.PoissonIntegrator(beam, 0.01)
-    out["beam"], found = fg.gradient(stepper, 4, objective, [beam.strain, beam.momentum])
+    running = inner(beam.momentum, beam.momentum) * dx(degree=2)
+    controls = [beam.strain, beam.momentum]
+    out["beam"], found = fg.gradient(stepper, 4, objective, controls, running=running)
+    assert stepper.passage.why_not_compiled is None
     for f, bar in zip((beam.strain, beam.momentum), found, strict=True):
         out[f"by {f.name()}"] = gathered(_function(f, bar))
     system = chain(6)

@@ -124,4 +124,18 @@ template <class P> int gather_nodes(const Context &X, Span span, const Range &no
   return 0;
 }
 
+// A phase that adds up what the cells have of a number.
+template <class P> int sum_cells(const Context &X, Span span) {
+  typedef typename P::Number T;
+  const long first = begin_of(span, 0), last = end_of(span, 0, X.cells);
+  double sum = 0.0;
+  for (long i = first; i < last; i += lanes<T>::count) {
+    T A[1];
+    P::terms(X, i, A);
+    for (long l = 0; l < lanes<T>::count && i + l < last; ++l) sum += get(A[0], l);
+  }
+  X.report[P::number].sum += sum;
+  return 0;
+}
+
 }  // namespace

@@ -172,7 +172,7 @@ constexpr double round_off = 4e-30;
 // The same where updates shrink at a steady rate, and what is left is of one sign in every step.
 constexpr double frozen_round_off = 1e-31;
 
-struct Report { long solves, iterations, most, worst, failed; double norm; int reason; };
+struct Report { long solves, iterations, most, worst, failed; double norm; int reason; double sum; };
 
 // Newton for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
 // of iterations, or -1 if some block has not converged: then it is to be done again, pivoting.

@@ -12,6 +12,18 @@ struct Kept {
   long first, last;    // nodes that the spans of the move count from, and where they end
 };
 
+// Copy what is not read for long: past the caches, where the processor can do so.
+inline void put_away(double *to, const double *from, long many) {
+#if defined(__AVX512F__)
+  if (reinterpret_cast<std::uintptr_t>(to) % 64 == 0) {
+    const long whole = many / 8 * 8;
+    for (long i = 0; i < whole; i += 8) _mm512_stream_pd(to + i, _mm512_loadu_pd(from + i));
+    to += whole; from += whole; many -= whole;
+  }
+#endif
+  std::memcpy(to, from, many * sizeof(double));
+}
+
 inline void keep_values(Field f, const Kept &k, double *slot, Span span) {
   double *to = slot + k.offset;
   const double *from = f.p - k.lead;
@@ -23,7 +35,7 @@ inline void keep_values(Field f, const Kept &k, double *slot, Span span) {
     return;
   }
   for (long r = 0; r < k.rows; ++r)
-    std::memcpy(to + r * k.length + begin, from + r * k.length + begin, (end - begin) * sizeof(double));
+    put_away(to + r * k.length + begin, from + r * k.length + begin, end - begin);
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ class Report(Structure):
         ("failed", c_long),
         ("norm", c_double),
         ("reason", c_int),
+        ("sum", c_double),
     ]
 
 

@@ -93,6 +93,15 @@ class AdjointProgram(Program):
         self._add(Phase(text=text, written=tuple(targets)), kernel.coefficients)
         return number
 
+    def add_total(self, functional: Form) -> int:
+        """Add a phase that adds a functional to the ``sum`` of its report."""
+        number = len(self.phases)
+        kernel = cell_kernel(functional, f"k{number}t")
+        self.kernels.append(kernel)
+        text = adjoint_source.total(number, kernel, self.tables)
+        self._add(Phase(text=text, written=()), kernel.coefficients)
+        return number
+
     def add_zero(self, bar: Function) -> int:
         """Add a phase that makes a cotangent zero."""
         number = len(self.phases)

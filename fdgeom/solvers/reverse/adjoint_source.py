@@ -86,15 +86,9 @@ def cell_adjoint(
 
 def gather(number: int, kernel: Kernel, bar: Function, adds: bool, tables: Tables) -> str:
     """What a kernel says in the cells round a node, as its new cotangent or added to it."""
-    x, block, space = tables.coordinates, block_of(bar), tables.space(bar)
+    block, space = block_of(bar), tables.space(bar)
     arity, width = tables.arity(bar), width_of(bar, tables)
-    loads = [
-        f"T f{tables.field(f)}[{width_of(f, tables)}]; "
-        + cell_load(f"f{tables.field(f)}", f, tables, "c")
-        for f in each_once((*kernel.coefficients, x))
-    ]
-    call = kernel_call("A", kernel, tables, lambda f: f"f{tables.field(f)}", f"f{tables.field(x)}")
-    lines = "\n      ".join([*loads, f"for (int k = 0; k < {width}; ++k) A[k] = 0.0;", call])
+    lines = _cell_terms(kernel, width, tables)
     text = f"""
 struct P{number} {{
   typedef {lanes_type(kernel.vectorises)} Number;
@@ -127,6 +121,34 @@ struct P{number} {{
         f"return gather_nodes<P{number}>(X, span, X.nodes[{space}]);",
     ]
     return text + _phase(number, *body)
+
+
+def total(number: int, kernel: Kernel, tables: Tables) -> str:
+    """A kernel's number is added up over all cells."""
+    text = f"""
+struct P{number} {{
+  typedef {lanes_type(kernel.vectorises)} Number;
+  static constexpr int number = {number};
+  template <class T> static inline void terms(const Context &X, long c, T *A) {{
+      const long n = X.cells;
+      (void)n;
+      {_cell_terms(kernel, 1, tables)}
+  }}
+}};
+"""
+    return text + _phase(number, f"return sum_cells<P{number}>(X, span);")
+
+
+def _cell_terms(kernel: Kernel, width: int, tables: Tables) -> str:
+    """What a kernel says in the cell c."""
+    x = tables.coordinates
+    loads = [
+        f"T f{tables.field(f)}[{width_of(f, tables)}]; "
+        + cell_load(f"f{tables.field(f)}", f, tables, "c")
+        for f in each_once((*kernel.coefficients, x))
+    ]
+    call = kernel_call("A", kernel, tables, lambda f: f"f{tables.field(f)}", f"f{tables.field(x)}")
+    return "\n      ".join([*loads, f"for (int k = 0; k < {width}; ++k) A[k] = 0.0;", call])
 
 
 def zero(number: int, bar: Function, tables: Tables) -> str:

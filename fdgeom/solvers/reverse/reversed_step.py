@@ -6,7 +6,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import ufl
-from firedrake import Constant, Form, Function, TestFunction, derivative
+from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
+from pyop2 import op2
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
@@ -58,6 +59,8 @@ class ReversedStep:
         Keys of the functions that have a cotangent after a step.
     wanted : set of int
         Keys of the coefficients whose cotangents are wanted too.
+    running : Form, optional
+        A functional that is taken after each step.
 
     Attributes
     ----------
@@ -71,6 +74,8 @@ class ReversedStep:
         These functions.
     alive : set of int
         Keys of those that may be something else than zero before a step.
+    total : int or None
+        The phase whose report has the sum of the running functional.
 
     Raises
     ------
@@ -79,13 +84,19 @@ class ReversedStep:
     """
 
     def __init__(
-        self, program: Program, moves: Sequence[tuple], seeded: Set[int], wanted: Set[int]
+        self,
+        program: Program,
+        moves: Sequence[tuple],
+        seeded: Set[int],
+        wanted: Set[int],
+        running: Form | None = None,
     ) -> None:
         self._forward, self._moves = program.phases, list(moves)
         self._wanted = set(wanted)
         self._moving = {key(f) for phase in program.phases for f in phase.written}
         self._made: dict = {}
         self._multipliers: dict[int, Function] = {}
+        self._running = running
         self.bars: dict[int, Function] = {}
         self.functions: dict[int, Function] = {}
         #: Keys of those that may be something else than zero after a step.
@@ -98,12 +109,15 @@ class ReversedStep:
         self.program = AdjointProgram(program.mesh)
         self.backs: list[Back] = []
         self._known: dict[tuple, list[int]] = {}
+        self.total: int | None = None
         self.alive = self._walk(self.program)
 
     # --- one step, from its end --------------------------------------------------------------------
     def _walk(self, program: AdjointProgram | None) -> set[int]:
         """What is alive before the step; adds the phases to a program."""
         alive = set(self.after)
+        if self._running is not None:
+            self._add_running(alive, program)
         for move in reversed(range(len(self._moves))):
             number, dt, fraction = self._moves[move]
             take = self._solve if self._forward[number].solved else self._update
@@ -124,6 +138,19 @@ class ReversedStep:
                 if k in self.bars:
                     self.backs.append(Back(program.add_zero(self.bars[k]), None, 0.0, 0))
         return alive
+
+    def _add_running(self, alive: set[int], program) -> None:
+        """f̄ += ∂/∂f of the running functional, of the state after the step."""
+        end, first = len(self._moves), 0 if program is None else len(program.phases)
+        for f in self._running.coefficients():
+            slope = self._slope(self._running, f) if self._is_active(f) else None
+            if slope is not None:
+                if program is not None:
+                    program.add_gather(slope, self._bar(key(f), f), key(f) in alive)
+                alive.add(key(f))
+        if program is not None:
+            self.total = program.add_total(_shared(self._running))
+            self.backs += [Back(k, None, 0.0, end) for k in range(first, len(program.phases))]
 
     def _update(self, number: int, alive: set[int], program) -> None:
         """v̄ of what is read, from those of the targets, which are overwritten."""
@@ -212,13 +239,19 @@ class ReversedStep:
         if is_zero(form):
             return []
         (test,) = form.arguments()
-        work, made = replace(form, {test: multiplier}), []
+        work, made = -replace(form, {test: multiplier}), []
         for f in form.coefficients():
             if self._is_active(f) and f not in solved:
-                slope = tidy(derivative(-work, f, TestFunction(f.function_space())))
-                if not is_zero(slope):
+                slope = self._slope(work, f)
+                if slope is not None:
                     made.append((f, slope))
         return made
+
+    @staticmethod
+    def _slope(work: Form, f: Function) -> Form | None:
+        """The derivative of a functional; None if that is zero."""
+        slope = tidy(derivative(work, f, TestFunction(f.function_space())))
+        return None if is_zero(slope) else slope
 
     def _is_active(self, f: Function) -> bool:
         return key(f) in self._moving or key(f) in self._wanted
@@ -239,6 +272,19 @@ class ReversedStep:
                 self._multipliers[key(f)] = Function(f.function_space(), name="multiplier")
             found.append(self._multipliers[key(f)])
         return tuple(found)
+
+
+def _shared(functional: Form) -> Form:
+    """A functional of which every rank that sees a cell has an equal share."""
+    mesh = functional.ufl_domain()
+    if mesh.comm.size == 1:
+        return functional
+    share = Function(FunctionSpace(mesh, "DG", 0), name="share")
+    share.dat.data_wo_with_halos[...] = 1.0
+    share.dat.local_to_global_begin(op2.INC)
+    share.dat.local_to_global_end(op2.INC)
+    share.dat.data[...] = 1.0 / share.dat.data_ro
+    return Form([i.reconstruct(integrand=share * i.integrand()) for i in functional.integrals()])
 
 
 def _with(expression: Expr, flat: Expr) -> dict:

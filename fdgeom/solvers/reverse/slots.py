@@ -49,7 +49,9 @@ class Slots:
         kept: list[list[Kept]] = [[] for _ in moves]
         found = []
         for b in backs:
-            solved = {key(f) for f in phases[moves[b.move][0]].solved}
+            solved = (
+                {key(f) for f in phases[moves[b.move][0]].solved} if b.move < len(moves) else set()
+            )
             for f in dict.fromkeys(reads[b.phase]):
                 # What a solve has found; of the rest what was there before the move.
                 end = b.move + 1 if key(f) in solved else b.move

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence, Set
 
 import numpy as np
+from firedrake import Form
 from mpi4py import MPI
 
 from fdgeom.solvers.compiled.refused import CannotCompile
@@ -32,6 +33,8 @@ class Sweep:
         Keys of the coefficients whose cotangents are wanted too.
     memory : Memory
         Where to keep what the way back reads.
+    running : Form, optional
+        A functional that is taken after each step.
 
     Attributes
     ----------
@@ -53,9 +56,10 @@ class Sweep:
         seeded: Set[int],
         wanted: Set[int],
         memory: Memory,
+        running: Form | None = None,
     ) -> None:
         self.unit = unit
-        step = ReversedStep(unit.program, moves, seeded, wanted)
+        step = ReversedStep(unit.program, moves, seeded, wanted, running)
         self.back: Unit | None = None
         self.plan, self.size = unit.plan(moves), 0
         if step.backs:
@@ -69,7 +73,17 @@ class Sweep:
             tell(self.plan, kept=self._slots.kept)
         self.given = [(step.functions[k], step.bars[k]) for k in step.after if k in step.bars]
         self.found = [(step.functions[k], step.bars[k]) for k in step.alive if k in step.bars]
-        self.memory = memory
+        self.memory, self._total = memory, step.total
+        #: Its number is that of the form as long as this is there.
+        self.running = running
+
+    def take_total(self) -> float:
+        """The sum of the running functional over the steps since the last call."""
+        if self._total is None:
+            return 0.0
+        report = self.back.reports[self._total]
+        found, report.sum = report.sum, 0.0
+        return self.unit.comm.allreduce(found)
 
     def trail(self, steps: int, memory: int) -> Trail:
         """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
@@ -95,8 +109,12 @@ class Trail:
         size = 8 * sweep.size * steps
         fits = sweep.unit.comm.allreduce(int(size <= memory), op=MPI.MIN)
         self._stride = steps if fits else math.isqrt(steps) + 1
-        self._memory = sweep.memory.take((min(self._stride, steps) + 1) * sweep.size)
-        self._states: list[list[np.ndarray]] = []
+        states = -(-steps // self._stride) - 1
+        slots = (min(self._stride, steps) + 1) * sweep.size
+        self._size = sum(values.size for values in sweep.unit.written_values()) if states else 0
+        self._memory = sweep.memory.take(slots + states * self._size)
+        #: The states before all of them but the last.
+        self._states = self._memory[slots : slots + states * self._size].reshape(states, self._size)
 
     def advance(self, steps: int, plan, dt: float) -> tuple[int, int, int]:
         """Take some of the steps, in place of :meth:`Unit.advance`."""
@@ -105,7 +123,7 @@ class Trail:
             inside = self._taken % self._stride
             left = self._steps - (self._taken - inside)
             if inside == 0 and left > self._stride:
-                self._states.append([np.array(values) for values in unit.written_values()])
+                self._copy(self._states[self._taken // self._stride], put=False)
             elif inside == 0:
                 self._begin()
             piece = min(steps - done, self._stride - inside)
@@ -117,6 +135,17 @@ class Trail:
             if reason:
                 return reason, done, move
         return 0, done, -1
+
+    def _copy(self, state: np.ndarray, *, put: bool) -> None:
+        """Between a state and what the unit changes."""
+        start = 0
+        for values in self._sweep.unit.written_values():
+            found = state[start : start + values.size].reshape(values.shape)
+            start += values.size
+            if put:
+                values[...] = found
+            else:
+                found[...] = values
 
     def _begin(self) -> None:
         """Keep what there is before the first of some steps that keep all."""
@@ -137,28 +166,28 @@ class Trail:
     def _address(self, slot: int) -> int:
         return self._memory.ctypes.data + 8 * self._sweep.size * slot
 
-    def pull(self) -> None:
-        """The cotangents before the steps from those after them.
+    def pull(self) -> float:
+        """The cotangents before the steps from those after them; the sum of the running functional.
 
         The unit's functions hold afterwards what they held some time before.
         """
         sweep = self._sweep
         if sweep.back is None:
-            return
+            return 0.0
         sweep.back.begin()
         last = self._steps - self._stride * len(self._states)
         self._back(last)
-        for values in reversed(self._states):
-            for target, found in zip(sweep.unit.written_values(), values, strict=True):
-                target[...] = found
+        for state in reversed(self._states):
+            self._copy(state, put=True)
             self._begin()
             for first in range(0, self._stride, _CHUNK):
                 self._keep(first, min(_CHUNK, self._stride - first))
             self._back(self._stride)
         sweep.back.end()
-        if self._states:
+        if len(self._states):
             sweep.unit.end()
         sweep.memory.give(self._memory)
+        return sweep.take_total()
 
     def _back(self, steps: int) -> None:
         """Through the steps that have kept all."""

@@ -1,0 +1,152 @@
+"""Steps taken back in compiled code: the same as solve by solve, whatever is kept on the way."""
+
+import numpy as np
+import pytest
+from derivable import CASES, CELLS, Run, beam
+from firedrake import Function, TensorFunctionSpace, ds, dx, inner
+from test_step_derivatives import product, random
+from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
+from verification.hamiltonian_systems import pendulum
+
+import fdgeom as fg
+from fdgeom.adjoint import passage
+from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint.steps import StepDerivative
+from fdgeom.adjoint.values import Vectors
+
+#: Local solves of nodes and of cells, given values, fractions of steps, several parts, a multiplier.
+NAMES = (
+    "PoissonIntegrator, clamped",
+    "Composition, beam",
+    "Splitting",
+    "GaussLegendre",
+    "StormerVerlet, composed",
+    "RATTLE",
+    "NonholonomicMidpoint",
+)
+STEPS = 7
+
+
+def copied(functions, vectors):
+    made = Vectors()
+    for f in functions:
+        made.put(f, vectors.of(f))
+    return made
+
+
+def swept(run, bars, functions):
+    """The cotangents before the steps, in compiled code."""
+    run.again()
+    found, way = copied(functions, bars), passage_of(run.stepper)
+    origin = way.origin(())
+    with way.at(origin, way.inputs):
+        way.pull(origin, STEPS, found, ())
+    assert way.why_not_compiled is None
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
+    """And ⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩; to the last bit the same with few states kept."""
+    dt, make, _ = CASES[name]
+    run = Run(make(dt))
+    moving = list(run.functions.values())
+    run.stepper.advance(1)
+    run.again()
+    bars, tangents = random(moving, rng), random(moving, rng)
+    start = copied(moving, tangents)
+    step, records = StepDerivative(run.stepper, moving, set()), []
+    for _ in range(STEPS):
+        records.append(step.record())
+        step.push(records[-1], tangents)
+        run.stepper.t += dt
+    found = swept(run, bars, moving)
+    expected, size = product(moving, bars, tangents)
+    assert product(moving, found, start)[0] == pytest.approx(expected, abs=1e-12 * size)
+    one_by_one = copied(moving, bars)
+    for record in reversed(records):
+        step.pull(record, one_by_one)
+    for f in moving:
+        value, other = found.of(f), one_by_one.of(f)
+        value = 0.0 if value is None else value
+        other = 0.0 if other is None else other
+        # Round-off of some steps.
+        assert np.abs(value - other).max() <= 1e-13 * max(1.0, np.abs(other).max()), f.name()
+    monkeypatch.setattr(passage, "MEMORY", 0)
+    again = swept(run, bars, moving)
+    for f in moving:
+        assert np.array_equal(again.of(f), found.of(f))
+
+
+def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):
+    """Compiled, and solve by solve."""
+    mesh = uneven_mesh(CELLS)
+    stiffness = Function(TensorFunctionSpace(mesh, "DG", 0, shape=(6, 6)), name="stiffness")
+    stiffness.dat.data_wo[...] = STIFFNESS
+    made = set_smooth(fg.Beam(mesh, fg.Section(stiffness, INERTIA, axis=0)))
+    running = inner(made.momentum, made.momentum) * dx(degree=2)
+    running += inner(stiffness * made.strain, made.strain) * dx(degree=2)
+    last = inner(made.position, made.position) * dx(degree=2)
+    controls = [made.strain, stiffness]
+
+    def gradient(**options):
+        stepper = fg.PoissonIntegrator(made, 0.01, **options)
+        value, found = fg.gradient(stepper, STEPS, last, controls, running=running)
+        return value, [g.dat.data_ro.copy() for g in found], stepper.passage.why_not_compiled
+
+    value, found, why = gradient()
+    assert why is None
+    monkeypatch.setattr(passage, "MEMORY", 0)
+    again, kept_less, _ = gradient()
+    assert again == value
+    for one, other in zip(found, kept_less, strict=True):
+        assert np.array_equal(one, other)
+    number, expected, why = gradient(compiled=False)
+    assert why == "compiled=False asks for PETSc SNES"
+    assert number == pytest.approx(value, rel=1e-13)
+    for one, other in zip(found, expected, strict=True):
+        assert np.abs(one - other).max() <= 1e-13 * np.abs(other).max()
+
+
+def test_blocks_change_nothing():
+    """Long chains are taken in blocks of nodes, there and back; what comes out is the same."""
+    made = set_smooth(fg.Beam(uneven_mesh(4200), fg.Section(STIFFNESS, INERTIA, axis=0)))
+    stepper = fg.PoissonIntegrator(made, 1e-5)
+    objective = inner(made.momentum, made.momentum) * dx(degree=2)
+    start = [np.array(f.dat.data_ro) for f in made.functions().values()]
+
+    def gradient():
+        for f, values in zip(made.functions().values(), start, strict=True):
+            f.dat.data_wo[...] = values
+        made.settle()
+        value, (found,) = fg.gradient(stepper, STEPS, objective, [made.momentum])
+        return value, found.dat.data_ro.copy()
+
+    value, found = gradient()
+    (sweep,) = stepper._fused._sweeps.values()
+    assert sweep.unit.blocks
+    assert sweep.back.blocks
+    sweep.unit.blocks = sweep.back.blocks = False
+    again, one_by_one = gradient()
+    assert again == value
+    assert np.array_equal(found, one_by_one)
+
+
+def test_what_is_not_local_says_why():
+    stepper = fg.ImplicitMidpoint(beam(), 0.01)
+    fg.gradient(
+        stepper,
+        1,
+        inner(stepper.system.strain, stepper.system.strain) * dx,
+        [stepper.system.strain],
+    )
+    assert "couples more than one node" in stepper.passage.why_not_compiled
+
+
+def test_a_running_objective_of_the_boundary_says_why():
+    """A functional of the boundary after each step: that goes solve by solve, and says why."""
+    system = pendulum()
+    stepper = fg.StormerVerlet(system, 0.1)
+    running = system.q * system.p * ds
+    fg.gradient(stepper, 2, system.q * dx, [system.p], running=running)
+    assert "exterior_facet" in stepper.passage.why_not_compiled
