@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from headers import precompiled
+from ranks import launched
 from verification import recorded as records
 
 precompiled()
@@ -66,9 +67,8 @@ def on_ranks(tmp_path, request):
         file = tmp_path / f"on_{ranks}.npz"
         root = str(request.config.rootpath)
         path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
-        command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
         done = subprocess.run(
-            [*command, sys.executable, str(getattr(script, "__file__", script)), str(file)],
+            [*launched(ranks), sys.executable, str(getattr(script, "__file__", script)), str(file)],
             capture_output=True,
             text=True,
             timeout=900,

@@ -21,6 +21,7 @@ from firedrake import (
     sin,
     sqrt,
 )
+from ranks import launched
 
 from fdgeom.errors import StepFailed
 from fdgeom.systems.system import System
@@ -168,10 +169,9 @@ def mpiexec(ranks, case, folder):
     """Run a function of parallel_cases.py on so many ranks; fail with what it printed."""
     # This process is itself an MPI process; its variables would confuse the launcher.
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
-    command = ["mpiexec", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
     script = Path(__file__).with_name("parallel_cases.py")
     done = subprocess.run(
-        [*command, sys.executable, script, case, folder],
+        [*launched(ranks), sys.executable, script, case, folder],
         env=inherited | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
