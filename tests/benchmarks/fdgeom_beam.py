@@ -55,6 +55,8 @@ class Values:
         return np.rint(np.floor(x.dat.data_ro * cells / LENGTH + 0.25)).astype(int)
 
     def put(self, state: State) -> None:
+        # Compiled calls have left the fields as they are without telling the beam.
+        self._beam.settle()
         for name, place in self._places.items():
             getattr(self._beam, name).dat.data_wo[...] = getattr(state, name)[place]
         self._beam.prepare()
