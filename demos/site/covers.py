@@ -14,6 +14,7 @@ PARTS = {
     "blade_root": ("blade.png", (0, 0.09, 0.87, 0.85)),
     "chaplygin_ball": ("centre.png", (0, 0.06, 0.5, 1)),
     "elastodynamics": ("shaken.png", (0.082, 0.085, 0.413, 0.86)),
+    "exploding_gradients": ("sensitivity.png", (0.06, 0.05, 0.46, 0.9)),
     "generalized_alpha": ("spectrum.png", (0, 0, 0.33, 1)),
     "heavy_top": ("position.png", (0.62, 0.1, 1, 1)),
     "henon_heiles": ("henon_heiles.png", (0, 0.05, 0.493, 1)),

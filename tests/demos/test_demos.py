@@ -47,6 +47,10 @@ SHORT = {
         ["blade.png", "coupling.png", "section.png"],
     ),
     "henon_heiles": (["--steps", "20", "--copies", "5"], ["henon_heiles.png"]),
+    "exploding_gradients": (
+        ["--until", "40", "--grid", "20", "--long", "400"],
+        ["landscapes.png", "sensitivity.png"],
+    ),
     "chaplygin_ball": (
         ["--until", "2", "--long", "10", "--balls", "2"],
         ["centre.png", "convergence.png", "invariants.png"],
