@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 from firedrake import (
     Function,
@@ -21,7 +16,6 @@ from firedrake import (
     sin,
     sqrt,
 )
-from ranks import launched
 
 from fdgeom.errors import StepFailed
 from fdgeom.systems.system import System
@@ -163,22 +157,6 @@ class RodStepper(FakeStepper):
 def state_of(system):
     """Copies of the values of all functions."""
     return {name: f.dat.data_ro.copy() for name, f in system.functions().items()}
-
-
-def mpiexec(ranks, case, folder):
-    """Run a function of parallel_cases.py on so many ranks; fail with what it printed."""
-    # This process is itself an MPI process; its variables would confuse the launcher.
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
-    script = Path(__file__).with_name("parallel_cases.py")
-    done = subprocess.run(
-        [*launched(ranks), sys.executable, script, case, folder],
-        env=inherited | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    if done.returncode:
-        raise AssertionError(f"{case} on {ranks} ranks failed:\n{done.stdout}\n{done.stderr}")
 
 
 def read_grid(path):
