@@ -278,6 +278,11 @@ class HeldSNES:
         """Where the residual is largest, in words."""
         parts = self.unknown.subfunctions
         values = np.abs(self.snes.getFunction()[0].getArray(readonly=True))
+        # What is not finite nearly everywhere, as by a load of that kind, is at no place.
+        finite = int(np.isfinite(values).sum())
+        comm = self.unknown.function_space().comm
+        if 2 * comm.allreduce(finite) < comm.allreduce(len(values)):
+            return ""
         values = np.where(np.isfinite(values), values, np.inf)
         ends = np.cumsum([part.dat.data_ro.size for part in parts])
         own = int(np.argmax(values)) if len(values) else -1
@@ -286,7 +291,7 @@ class HeldSNES:
         index = own - (ends[part - 1] if part else 0)
         block = parts[part].function_space().block_size
         found = (values[own], words[part](index // block)) if own >= 0 else (-1.0, "")
-        worst = max(self.unknown.function_space().comm.allgather(found), key=lambda x: x[0])
+        worst = max(comm.allgather(found), key=lambda x: x[0])
         return f", largest at {worst[1]}" if worst[0] > 0 else ""
 
     def _python_context(self):

@@ -59,10 +59,11 @@ class ChainSteps(CompiledSteps):
             *_expressions(solve.assignments),
             *_expressions(_following(solve)),
         ]
-        read = [c for c in clocks if any(c is other for other in all_constants(*things))]
-        behind = constants_behind(*things)
+        known = {id(c) for c in all_constants(*things)}
+        read = [c for c in clocks if id(c) in known]
+        behind = {id(c) for c in constants_behind(*things)}
         # Coefficients that follow the time are made anew for every step, in Python.
-        self._singly = len(read) > 1 or any(c is other for c in read for other in behind)
+        self._singly = len(read) > 1 or any(id(c) in behind for c in read)
         self._clock = read[0] if read and not self._singly else None
 
     @property

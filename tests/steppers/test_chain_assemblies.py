@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from firedrake import Constant
 from verification.bars import GRAVITY, bar, double_pendulum, four_bar, net
 from verification.beams import along
 
@@ -112,3 +113,24 @@ def test_types_of_snes_and_pc_on_joined_beams():
         assert parameters is newton or stats["krylov_iterations"] == stats["newton_iterations"]
     for positions in found[:2]:
         np.testing.assert_allclose(positions, found[2], atol=1e-13 * np.abs(found[2]).max())
+
+
+def test_a_step_that_fails_names_a_node_and_the_joint_there():
+    """After one update the conditions of the joint that turns fastest are the farthest from zero."""
+    assembly = double_pendulum()
+    upper, lower = assembly.beams
+    lower.velocity.dat.data_wo[:, 1] = 30.0
+    lower.velocity.dat.data_wo[:, 5] = -30.0 * lower.position.dat.data_ro[:, 0] + 30.0
+    stepper = fg.EnergyMomentum(assembly, DT, solver_parameters={"snes_max_it": 1})
+    with pytest.raises(fg.StepFailed, match=r"the node at 0 of beams\[1\] at joints\[1\]"):
+        stepper.advance()
+    assert upper.position.dat.data_ro[-1, 0] == 1.0
+    # A load that is no number leaves nothing finite anywhere.
+    force = Constant((0.0, 0.1, 0.0))
+    beam = bar((0, 0, 0), (1, 0, 0), 3, loads=fg.Load(force=force, at="right"))
+    stepper = fg.EnergyMomentum(beam, DT)
+    stepper.advance()
+    force.assign((0.0, np.nan, 0.0))
+    with pytest.raises(fg.StepFailed) as caught:
+        stepper.advance()
+    assert "largest" not in str(caught.value)

@@ -21,6 +21,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joint import Joint
 from fdgeom.beams.network.places import Ground, Place
 from fdgeom.numbering import Numbering
+from fdgeom.solvers.compiled import name_places
 from fdgeom.solvers.derived import Derived, private
 
 
@@ -73,6 +74,19 @@ class Network:
         order = np.argsort(keys)
         pairs = self.numbering.pairs
         self._cell_of = order[np.searchsorted(keys[order], pairs[:, 0] * size + pairs[:, 1])]
+        name_places(self.mesh, self._words)
+
+    def _words(self, x: float) -> str:
+        """The node at a coordinate: its place on a beam, and the joints that are there."""
+        number = int(np.abs(self.numbering.coordinates - x).argmin())
+        k = int(np.searchsorted(self.starts, number, "right")) - 1
+        words = "the ground"
+        if k < len(self.beams):
+            arc = self.beams[k].coordinates[number - self.starts[k]]
+            words = f"the node at {arc:.6g} of beams[{k}]"
+        joints = np.flatnonzero((self.ends == number).any(axis=1))
+        there = " and ".join(f"joints[{j}]" for j in joints)
+        return f"{words} at {there}" if there else words
 
     def _joined(self, joints: Sequence[Joint]) -> np.ndarray:
         free = int(self.starts[-1])

@@ -5,7 +5,7 @@ What is not local is refused with a reason (`refused`); methods that need it sol
 """
 
 from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
-from fdgeom.solvers.compiled.layout import describe
+from fdgeom.solvers.compiled.layout import describe, name_places
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.program import Program
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
@@ -19,6 +19,7 @@ __all__ = [
     "Unit",
     "describe",
     "has_nodal_values",
+    "name_places",
     "pieces",
     "scalar_space",
 ]

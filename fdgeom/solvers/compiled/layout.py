@@ -170,6 +170,14 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
 _POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
 
 
+_NAMES = "_fdgeom_names_of_places"
+
+
+def name_places(mesh, words: Callable[[float], str]) -> None:
+    """Say how nodes of a mesh of intervals are called, by their coordinates."""
+    setattr(mesh, _NAMES, words)
+
+
 def describe(function: Function) -> Callable[[int], str]:
     """What puts the place of a node (of a cell, for a problem of cells) into words."""
     space = function.function_space()
@@ -177,8 +185,11 @@ def describe(function: Function) -> Callable[[int], str]:
     if element.family() not in _POINTS:
         return lambda index: f"the local unknown {index}"
     places = [_node_coordinates(space, k) for k in range(mesh.geometric_dimension)]
+    names = getattr(mesh, _NAMES, None)
 
     def words(index: int) -> str:
+        if names is not None:
+            return names(places[0][min(index, len(places[0]) - 1)])
         x = [f"{place[min(index, len(place) - 1)]:.6g}" for place in places]
         return f"the node at {x[0]}" if len(x) == 1 else f"the node at ({', '.join(x)})"
 
