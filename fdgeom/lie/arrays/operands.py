@@ -57,6 +57,18 @@ def dot(x: NDArray, y: NDArray) -> NDArray:
     return np.sum(x * y, axis=-1, keepdims=True)
 
 
+def cross(x: NDArray, y: NDArray) -> NDArray:
+    """Vector products (..., 3); NumPy's own takes three times as long for the few nodes of a beam."""
+    lead = np.broadcast_shapes(x.shape, y.shape)
+    product = np.empty(lead, np.result_type(x, y))
+    x0, x1, x2 = x[..., 0], x[..., 1], x[..., 2]
+    y0, y1, y2 = y[..., 0], y[..., 1], y[..., 2]
+    product[..., 0] = x1 * y2 - x2 * y1
+    product[..., 1] = x2 * y0 - x0 * y2
+    product[..., 2] = x0 * y1 - x1 * y0
+    return product
+
+
 def outer(x: NDArray, y: NDArray) -> NDArray:
     """Matrices (..., n, n) x yᵀ."""
     return x[..., :, None] * y[..., None, :]

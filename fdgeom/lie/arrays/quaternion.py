@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fdgeom.lie.arrays.operands import coefficients, dot, join, tensor
+from fdgeom.lie.arrays.operands import coefficients, cross, dot, join, tensor
 
 
 def _parts(q: ArrayLike, name: str = "q") -> tuple[NDArray, NDArray]:
@@ -21,7 +21,7 @@ def product(p: ArrayLike, q: ArrayLike) -> NDArray:
     """p q (..., 4), the rotation q followed by p."""
     a, u = _parts(p, "p")
     b, v = _parts(q)
-    return join(a * b - dot(u, v), a * v + b * u + np.cross(u, v))
+    return join(a * b - dot(u, v), a * v + b * u + cross(u, v))
 
 
 def conjugate(q: ArrayLike) -> NDArray:
@@ -49,7 +49,7 @@ def rotate(q: ArrayLike, v: ArrayLike) -> NDArray:
     """Vectors v (..., 3) turned by q: from the body frame to the space frame."""
     scalar, vector = _parts(q)
     v = tensor(v, (3,), "v")
-    return v + 2 * np.cross(vector, np.cross(vector, v) + scalar * v)
+    return v + 2 * cross(vector, cross(vector, v) + scalar * v)
 
 
 def rotate_inverse(q: ArrayLike, v: ArrayLike) -> NDArray:

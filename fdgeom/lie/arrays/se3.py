@@ -12,6 +12,7 @@ from fdgeom.lie.arrays import quaternion, so3
 from fdgeom.lie.arrays.operands import (
     blocks,
     coefficients,
+    cross,
     dot,
     halves,
     join,
@@ -46,14 +47,14 @@ def bracket(x: ArrayLike, y: ArrayLike) -> NDArray:
     """[(ω₁, v₁), (ω₂, v₂)] = (ω₁ × ω₂, ω₁ × v₂ - ω₂ × v₁)."""
     omega, v = halves(x, "x")
     eta, u = halves(y, "y")
-    return join(np.cross(omega, eta), np.cross(omega, u) + np.cross(v, eta))
+    return join(cross(omega, eta), cross(omega, u) + cross(v, eta))
 
 
 def coadjoint(x: ArrayLike, a: ArrayLike) -> NDArray:
     """[(ω, v), (m, n)]* = (m × ω + n × v, n × ω), from ⟨[x, a]*, y⟩ = ⟨a, [x, y]⟩."""
     omega, v = halves(x, "x")
     m, n = halves(a, "a")
-    return join(np.cross(m, omega) + np.cross(n, v), np.cross(n, omega))
+    return join(cross(m, omega) + cross(n, v), cross(n, omega))
 
 
 def ad(x: ArrayLike) -> NDArray:
@@ -93,7 +94,7 @@ def cay_inverse(g: ArrayLike) -> NDArray:
     """The x (..., 6) with cay(x) = g; infinite where the rotation is half a turn."""
     rotation, x = _parts(g)
     omega = so3.cay_inverse(rotation)
-    return join(omega, x - 0.5 * np.cross(omega, x))
+    return join(omega, x - 0.5 * cross(omega, x))
 
 
 def exp(x: ArrayLike) -> NDArray:
@@ -111,21 +112,21 @@ def log(g: ArrayLike) -> NDArray:
 
 def _cay_translation(omega: NDArray, v: NDArray) -> NDArray:
     """(I - ω̂/2)⁻¹ v."""
-    numerator = v + 0.5 * np.cross(omega, v) + 0.25 * dot(omega, v) * omega
+    numerator = v + 0.5 * cross(omega, v) + 0.25 * dot(omega, v) * omega
     return numerator / (1 + 0.25 * dot(omega, omega))
 
 
 def _exp_translation(omega: NDArray, v: NDArray) -> NDArray:
     """(I + (1 - cos θ)/θ² ω̂ + (θ - sin θ)/θ³ ω̂²) v."""
-    s, turned = dot(omega, omega), np.cross(omega, v)
-    return v + coefficients.cosine(s) * turned + coefficients.cubic(s) * np.cross(omega, turned)
+    s, turned = dot(omega, omega), cross(omega, v)
+    return v + coefficients.cosine(s) * turned + coefficients.cubic(s) * cross(omega, turned)
 
 
 def _log_translation(omega: NDArray, x: NDArray) -> NDArray:
     """The inverse of `_exp_translation`."""
-    turned = np.cross(omega, x)
+    turned = cross(omega, x)
     cotangent = coefficients.cotangent(dot(omega, omega))
-    return x - 0.5 * turned + cotangent * np.cross(omega, turned)
+    return x - 0.5 * turned + cotangent * cross(omega, turned)
 
 
 # --- tangent maps ---------------------------------------------------------------------------
@@ -216,7 +217,7 @@ def pose_cay_inverse(g: Pose) -> NDArray:
     """The x (..., 6) with pose_cay(x) = g, up to the quaternions' sign; infinite at half a turn."""
     x, q = pair(g, "g")
     omega = quaternion.cay_inverse(q)
-    return join(omega, x - 0.5 * np.cross(omega, x))
+    return join(omega, x - 0.5 * cross(omega, x))
 
 
 def pose_exp(x: ArrayLike) -> Pose:
@@ -237,7 +238,7 @@ def pose_adjoint_action(g: Pose, y: ArrayLike) -> NDArray:
     x, q = pair(g, "g")
     omega, v = halves(y, "y")
     turned = quaternion.rotate(q, omega)
-    return join(turned, quaternion.rotate(q, v) + np.cross(x, turned))
+    return join(turned, quaternion.rotate(q, v) + cross(x, turned))
 
 
 def pose_coadjoint_action(g: Pose, a: ArrayLike) -> NDArray:
@@ -245,4 +246,4 @@ def pose_coadjoint_action(g: Pose, a: ArrayLike) -> NDArray:
     x, q = pair(g, "g")
     m, n = halves(a, "a")
     turned = quaternion.rotate(q, n)
-    return join(quaternion.rotate(q, m) + np.cross(x, turned), turned)
+    return join(quaternion.rotate(q, m) + cross(x, turned), turned)
