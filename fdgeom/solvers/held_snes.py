@@ -278,13 +278,11 @@ class HeldSNES:
         """Where the residual is largest, in words."""
         parts = self.unknown.subfunctions
         values = np.abs(self.snes.getFunction()[0].getArray(readonly=True))
-        # What is not finite nearly everywhere, as by a load of that kind, is at no place.
-        finite = int(np.isfinite(values).sum())
+        ends = np.cumsum([part.dat.data_ro.size for part in parts])
         comm = self.unknown.function_space().comm
-        if 2 * comm.allreduce(finite) < comm.allreduce(len(values)):
+        if self._is_lost_everywhere(np.split(values, ends[:-1]), comm):
             return ""
         values = np.where(np.isfinite(values), values, np.inf)
-        ends = np.cumsum([part.dat.data_ro.size for part in parts])
         own = int(np.argmax(values)) if len(values) else -1
         part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
         words = [describe(f) for f in parts]  # on all ranks: they interpolate coordinates
@@ -293,6 +291,16 @@ class HeldSNES:
         found = (values[own], words[part](index // block)) if own >= 0 else (-1.0, "")
         worst = max(comm.allgather(found), key=lambda x: x[0])
         return f", largest at {worst[1]}" if worst[0] > 0 else ""
+
+    def _is_lost_everywhere(self, values: list[np.ndarray], comm) -> bool:
+        """Whether most nodes have values that are not finite, as by a load of that kind."""
+        lost = nodes = 0
+        for part, own in zip(self.unknown.subfunctions, values, strict=True):
+            by_node = own.reshape(-1, part.function_space().block_size)
+            lost += int((~np.isfinite(by_node)).any(axis=1).sum())
+            nodes += len(by_node)
+        lost, nodes = comm.allreduce(lost), comm.allreduce(nodes)
+        return nodes > 1 and 2 * lost > nodes
 
     def _python_context(self):
         return self.snes.getPythonContext() if self.snes.getType() == "python" else None
