@@ -27,6 +27,8 @@ parser.add_argument("--seconds", type=float, default=0.5, help="time to simulate
 parser.add_argument("--json", action="store_true", help="print the numbers alone, as JSON")
 # PETSc reads the command line as well.
 args, sys.argv[1:] = parser.parse_known_args()
+if args.seconds < 0.5:
+    parser.error("--seconds must be 0.5 at least: fifty samples of steps of 0.01")
 
 import numpy as np  # noqa: E402
 from firedrake import IntervalMesh, PETSc, SpatialCoordinate, as_vector, pi, sin  # noqa: E402
