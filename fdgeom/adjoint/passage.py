@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -252,8 +253,16 @@ class Passage:
         moving = [*self.state, *self._carried]
         try:
             return WayBack(stepper._fused, steps, seeded, reached, moving, MEMORY, running)
-        except (CannotCompile, NoCompiler) as error:
-            self.why_not_compiled = str(error)
+        except MemoryError:
+            raise
+        except Exception as error:
+            known = isinstance(error, CannotCompile | NoCompiler)
+            self.why_not_compiled = str(error) if known else f"{type(error).__name__}: {error}"
+            if not known and stepper.system.mesh.comm.rank == 0:
+                warnings.warn(
+                    f"derivatives are taken solve by solve, and slower: {self.why_not_compiled}",
+                    stacklevel=4,
+                )
             return None
 
     def follow(

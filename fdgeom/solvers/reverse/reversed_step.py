@@ -134,9 +134,9 @@ class ReversedStep:
                 take(number, alive, None)
             self.backs += [Back(k, dt, fraction, move) for k in self._known[name]]
         if program is not None:
-            for k in sorted(self.after - alive):
-                if k in self.bars:
-                    self.backs.append(Back(program.add_zero(self.bars[k]), None, 0.0, 0))
+            for k, bar in self.bars.items():
+                if k in self.after - alive:
+                    self.backs.append(Back(program.add_zero(bar), None, 0.0, 0))
         return alive
 
     def _add_running(self, alive: set[int], program) -> None:
