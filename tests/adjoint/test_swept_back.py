@@ -17,7 +17,6 @@ from firedrake import (
 )
 from test_step_derivatives import product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
-from verification.hamiltonian_systems import pendulum
 
 import fdgeom as fg
 from fdgeom.adjoint import passage
@@ -97,6 +96,7 @@ def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):
     made = set_smooth(fg.Beam(mesh, fg.Section(stiffness, INERTIA, axis=0)))
     running = inner(made.momentum, made.momentum) * dx(degree=2)
     running += inner(stiffness * made.strain, made.strain) * dx(degree=2)
+    running += made.position[2] ** 2 * ds(2)
     last = inner(made.position, made.position) * dx(degree=2)
     controls = [made.strain, stiffness]
 
@@ -202,10 +202,10 @@ def test_what_is_not_local_says_why():
     assert "couples more than one node" in stepper.passage.why_not_compiled
 
 
-def test_a_running_objective_of_the_boundary_says_why():
-    """A functional of the boundary after each step: that goes solve by solve, and says why."""
-    system = pendulum()
-    stepper = fg.StormerVerlet(system, 0.1)
-    running = system.q * system.p * ds
-    fg.gradient(stepper, 2, system.q * dx, [system.p], running=running)
-    assert "exterior_facet" in stepper.passage.why_not_compiled
+def test_a_running_objective_that_is_not_local_says_why():
+    """Strain of the last cell times position of the last node: that goes solve by solve."""
+    made = beam()
+    stepper = fg.PoissonIntegrator(made, 0.01)
+    running = made.position[2] * made.strain[0] * ds
+    fg.gradient(stepper, 1, made.position[2] * ds, [made.momentum], running=running)
+    assert "neither nodal nor inside the cells" in stepper.passage.why_not_compiled

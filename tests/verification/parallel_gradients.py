@@ -3,7 +3,7 @@
 import sys
 
 import numpy as np
-from firedrake import COMM_WORLD, Function, dx, inner
+from firedrake import COMM_WORLD, Function, ds, dx, inner
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import chain
 from verification.parallel_beam import gathered
@@ -19,7 +19,7 @@ def everything():
         degree=2
     )
     stepper = fg.PoissonIntegrator(beam, 0.01)
-    running = inner(beam.momentum, beam.momentum) * dx(degree=2)
+    running = inner(beam.momentum, beam.momentum) * dx(degree=2) + beam.position[2] ** 2 * ds
     controls = [beam.strain, beam.momentum]
     out["beam"], found = fg.gradient(stepper, 4, objective, controls, running=running)
     assert stepper.passage.why_not_compiled is None

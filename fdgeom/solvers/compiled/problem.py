@@ -140,7 +140,7 @@ def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem |
     space = unknown.function_space()
     residual = tidy(residual)
     terms = terms_of(residual)
-    nodal = [t for t in terms if _is_nodal(t, unknown)]
+    nodal = [t for t in terms if is_nodal(t, unknown)]
     others = [t for t in terms if t not in nodal]
     implicit = [t for t in others if t.contains(unknown)]
     if not implicit:
@@ -172,7 +172,7 @@ def _top(space) -> int:
     return max(_entity_dofs(space))
 
 
-def _is_nodal(term: Term, unknown: Function) -> bool:
+def is_nodal(term: Term, unknown: Function) -> bool:
     """Whether a term, with a quadrature at the nodes, is a function of the values at each node."""
     nodes = pieces(unknown)[0].function_space().node_set
     functions = [p for f in extract_coefficients(term.rest) for p in pieces(f)]
@@ -223,7 +223,7 @@ def _weighted(unknown: Function, terms: Sequence[Term], name: str):
     for number, (form, expression, measured) in enumerate(functions.values()):
         jacobian = tidy(derivative(form, here.unknown))
         yield Weighted(
-            weight=_weight(unknown, measured),
+            weight=nodal_weight(unknown, measured),
             expression=here.of_functions(expression),
             residual=here.kernel(form, f"{name}f{number}"),
             jacobian=None if is_zero(jacobian) else here.kernel(jacobian, f"{name}g{number}"),
@@ -274,7 +274,7 @@ class _Substitution:
         return self._coordinate
 
 
-def _weight(unknown: Function, terms: Sequence[Term]) -> Function:
+def nodal_weight(unknown: Function, terms: Sequence[Term]) -> Function:
     """Σ ∫ weight φ_i over the terms' measures, as a field of the nodes, ghosts included."""
     space = scalar_space(pieces(unknown)[0].function_space())
     test = TestFunction(space)

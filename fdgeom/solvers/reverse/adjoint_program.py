@@ -102,6 +102,15 @@ class AdjointProgram(Program):
         self._add(Phase(text=text, written=()), kernel.coefficients)
         return number
 
+    def add_node_total(self, pull: NodePull, function: Function) -> int:
+        """Add a phase that adds a scalar at the nodes of a function to the ``sum`` of its report."""
+        number = len(self.phases)
+        kernel = pull.value_kernel(f"k{number}v")
+        self.kernels.append(kernel)
+        text = adjoint_source.node_total(number, kernel, function, self.tables)
+        self._add(Phase(text=text, written=()), kernel.coefficients)
+        return number
+
     def add_zero(self, bar: Function) -> int:
         """Add a phase that makes a cotangent zero."""
         number = len(self.phases)

@@ -139,6 +139,29 @@ struct P{number} {{
     return text + _phase(number, f"return sum_cells<P{number}>(X, span);")
 
 
+def node_total(number: int, kernel: Kernel, function: Function, tables: Tables) -> str:
+    """A kernel's number is added up over the nodes of a function that this rank owns."""
+    loads = [
+        f"T f{tables.field(f)}[{block_of(f)}]; " + node_load(f"f{tables.field(f)}", f, tables)
+        for f in each_once(kernel.coefficients)
+    ]
+    call = kernel_call("A", kernel, tables, lambda f: f"f{tables.field(f)}")
+    return _phase(
+        number,
+        f"typedef {lanes_type(kernel.vectorises)} T;",
+        f"const Range &own = X.nodes[{tables.space(function)}];",
+        "const long n = own.total, first = begin_of(span, own.first);",
+        "const long last = end_of(span, own.first, own.last);",
+        "double sum = 0.0;",
+        "for (long i = first; i < last; i += lanes<T>::count) {",
+        *(f"  {line}" for line in (*loads, "T A[1];", NODE_COORDINATES, call)),
+        "  for (long l = 0; l < lanes<T>::count && i + l < last; ++l) sum += get(A[0], l);",
+        "}",
+        f"X.report[{number}].sum += sum;",
+        "return 0;",
+    )
+
+
 def _cell_terms(kernel: Kernel, width: int, tables: Tables) -> str:
     """What a kernel says in the cell c."""
     x = tables.coordinates

@@ -41,7 +41,9 @@ class NodePull:
     def __init__(self, work: Expr, is_active: Callable[[Function], bool]) -> None:
         self._graph, self._inputs = Graph(), {}
         graph = self._graph
-        root = Scalars(graph, self._terminal).scalar(remove_complex_nodes(expand_derivatives(work)))
+        root = self._root = Scalars(graph, self._terminal).scalar(
+            remove_complex_nodes(expand_derivatives(work))
+        )
 
         def is_input(e) -> bool:
             return isinstance(e, Function) and is_active(e)
@@ -78,6 +80,10 @@ class NodePull:
         found[:] = self._inputs[e]
         return found.reshape(e.ufl_shape)
 
+    def value_kernel(self, name: str) -> Kernel:
+        """What gives the scalar itself."""
+        return self._kernel(name, [self._root])
+
     def kernel(self, name: str, bars: Sequence[tuple[Function, Function, bool]]) -> Kernel:
         """What gives the derivatives by some functions, one after another.
 
@@ -90,6 +96,10 @@ class NodePull:
             outputs += (
                 [graph.add(a, b) for a, b in zip(old, slopes, strict=True)] if adds else slopes
             )
+        return self._kernel(name, outputs)
+
+    def _kernel(self, name: str, outputs: Sequence[int]) -> Kernel:
+        graph = self._graph
         used = {graph.ops[n][1][0] for n in graph.needed(outputs) if graph.ops[n][0] == "in"}
         functions = [e for e in self._inputs if isinstance(e, Function) and e in used]
         constants = [e for e in self._inputs if isinstance(e, Constant) and e in used]

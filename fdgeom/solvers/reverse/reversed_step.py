@@ -6,8 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import ufl
-from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
-from pyop2 import op2
+from firedrake import Constant, Form, Function, TestFunction, derivative
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
@@ -17,6 +16,7 @@ from fdgeom.solvers.compiled.program import Phase, Program
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.reverse.adjoint_program import AdjointProgram
 from fdgeom.solvers.reverse.node_pull import NodePull
+from fdgeom.solvers.reverse.running import Running
 
 
 def key(function: Function) -> int:
@@ -74,8 +74,8 @@ class ReversedStep:
         These functions.
     alive : set of int
         Keys of those that may be something else than zero before a step.
-    total : int or None
-        The phase whose report has the sum of the running functional.
+    totals : list of int
+        The phases whose reports have the sums of the running functional.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class ReversedStep:
         self._moving = {key(f) for phase in program.phases for f in phase.written}
         self._made: dict = {}
         self._multipliers: dict[int, Function] = {}
-        self._running = running
+        self._running = None if running is None else Running(running, self._is_active)
         self.bars: dict[int, Function] = {}
         self.functions: dict[int, Function] = {}
         #: Keys of those that may be something else than zero after a step.
@@ -109,7 +109,7 @@ class ReversedStep:
         self.program = AdjointProgram(program.mesh)
         self.backs: list[Back] = []
         self._known: dict[tuple, list[int]] = {}
-        self.total: int | None = None
+        self.totals: list[int] = []
         self.alive = self._walk(self.program)
 
     # --- one step, from its end --------------------------------------------------------------------
@@ -141,16 +141,21 @@ class ReversedStep:
 
     def _add_running(self, alive: set[int], program) -> None:
         """f̄ += ∂/∂f of the running functional, of the state after the step."""
-        end, first = len(self._moves), 0 if program is None else len(program.phases)
-        for f in self._running.coefficients():
-            slope = self._slope(self._running, f) if self._is_active(f) else None
-            if slope is not None:
-                if program is not None:
-                    program.add_gather(slope, self._bar(key(f), f), key(f) in alive)
-                alive.add(key(f))
-        if program is not None:
-            self.total = program.add_total(_shared(self._running))
-            self.backs += [Back(k, None, 0.0, end) for k in range(first, len(program.phases))]
+        first = 0 if program is None else len(program.phases)
+        for f, slope in self._running.slopes:
+            if program is not None:
+                program.add_gather(slope, self._bar(key(f), f), key(f) in alive)
+            alive.add(key(f))
+        for _, pull in self._running.nodes:
+            self._add_pull(pull, alive, program)
+        if program is None:
+            return
+        if self._running.cells is not None:
+            self.totals.append(program.add_total(self._running.cells))
+        for f, pull in self._running.nodes:
+            self.totals.append(program.add_node_total(pull, f))
+        end = len(self._moves)
+        self.backs += [Back(k, None, 0.0, end) for k in range(first, len(program.phases))]
 
     def _update(self, number: int, alive: set[int], program) -> None:
         """v̄ of what is read, from those of the targets, which are overwritten."""
@@ -242,16 +247,10 @@ class ReversedStep:
         work, made = -replace(form, {test: multiplier}), []
         for f in form.coefficients():
             if self._is_active(f) and f not in solved:
-                slope = self._slope(work, f)
-                if slope is not None:
+                slope = tidy(derivative(work, f, TestFunction(f.function_space())))
+                if not is_zero(slope):
                     made.append((f, slope))
         return made
-
-    @staticmethod
-    def _slope(work: Form, f: Function) -> Form | None:
-        """The derivative of a functional; None if that is zero."""
-        slope = tidy(derivative(work, f, TestFunction(f.function_space())))
-        return None if is_zero(slope) else slope
 
     def _is_active(self, f: Function) -> bool:
         return key(f) in self._moving or key(f) in self._wanted
@@ -272,19 +271,6 @@ class ReversedStep:
                 self._multipliers[key(f)] = Function(f.function_space(), name="multiplier")
             found.append(self._multipliers[key(f)])
         return tuple(found)
-
-
-def _shared(functional: Form) -> Form:
-    """A functional of which every rank that sees a cell has an equal share."""
-    mesh = functional.ufl_domain()
-    if mesh.comm.size == 1:
-        return functional
-    share = Function(FunctionSpace(mesh, "DG", 0), name="share")
-    share.dat.data_wo_with_halos[...] = 1.0
-    share.dat.local_to_global_begin(op2.INC)
-    share.dat.local_to_global_end(op2.INC)
-    share.dat.data[...] = 1.0 / share.dat.data_ro
-    return Form([i.reconstruct(integrand=share * i.integrand()) for i in functional.integrals()])
 
 
 def _with(expression: Expr, flat: Expr) -> dict:

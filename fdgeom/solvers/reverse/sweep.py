@@ -73,16 +73,16 @@ class Sweep:
             tell(self.plan, kept=self._slots.kept)
         self.given = [(step.functions[k], step.bars[k]) for k in step.after if k in step.bars]
         self.found = [(step.functions[k], step.bars[k]) for k in step.alive if k in step.bars]
-        self.memory, self._total = memory, step.total
+        self.memory, self._totals = memory, step.totals
         #: Its number is that of the form as long as this is there.
         self.running = running
 
     def take_total(self) -> float:
         """The sum of the running functional over the steps since the last call."""
-        if self._total is None:
-            return 0.0
-        report = self.back.reports[self._total]
-        found, report.sum = report.sum, 0.0
+        found = 0.0
+        for number in self._totals:
+            report = self.back.reports[number]
+            found, report.sum = found + report.sum, 0.0
         return self.unit.comm.allreduce(found)
 
     def trail(self, steps: int, memory: int) -> Trail:

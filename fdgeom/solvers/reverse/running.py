@@ -1,0 +1,80 @@
+"""A functional that is taken after each step: its value and its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from firedrake import Form, Function, FunctionSpace, TestFunction, derivative
+from pyop2 import op2
+from ufl.algorithms import extract_coefficients
+from ufl.core.expr import Expr
+
+from fdgeom.forms import is_zero, tidy
+from fdgeom.solvers.compiled.problem import is_nodal, nodal_weight, pieces
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.terms import terms_of
+from fdgeom.solvers.reverse.node_pull import NodePull
+
+
+class Running:
+    """What it has inside the cells, and at nodes of the boundary.
+
+    Parameters
+    ----------
+    functional : Form
+        It.
+    is_active : callable
+        ``is_active(f)``: whether derivatives are taken by a Function.
+
+    Attributes
+    ----------
+    cells : Form or None
+        What is inside the cells, of which every rank that sees a cell has an equal share.
+    slopes : list of (Function, Form)
+        Its derivatives.
+    nodes : list of (Function, NodePull)
+        What is at nodes, with a Function that has them.
+
+    Raises
+    ------
+    CannotCompile
+        If a term is neither inside the cells nor at nodes; says which.
+    """
+
+    def __init__(self, functional: Form, is_active: Callable[[Function], bool]) -> None:
+        functional = tidy(functional)
+        integrals = functional.integrals()
+        inside = Form([i for i in integrals if i.integral_type() == "cell"])
+        others = Form([i for i in integrals if i.integral_type() != "cell"])
+        self.cells, self.slopes = None, []
+        if not inside.empty():
+            self.cells = _shared(inside)
+            for f in inside.coefficients():
+                if is_active(f):
+                    slope = tidy(derivative(inside, f, TestFunction(f.function_space())))
+                    if not is_zero(slope):
+                        self.slopes.append((f, slope))
+        works: dict[int, tuple[Function, Expr]] = {}
+        for term in terms_of(others):
+            found = [p for f in extract_coefficients(term.rest) for p in pieces(f)]
+            if not found or not is_nodal(term, found[0]):
+                raise CannotCompile(f"this term is neither nodal nor inside the cells: {term}")
+            work = nodal_weight(found[0], [term]) * term.rest
+            nodes = id(found[0].function_space().node_set)
+            if nodes in works:
+                work = works[nodes][1] + work
+            works[nodes] = found[0], work
+        self.nodes = [(f, NodePull(work, is_active)) for f, work in works.values()]
+
+
+def _shared(functional: Form) -> Form:
+    """A functional of which every rank that sees a cell has an equal share."""
+    mesh = functional.ufl_domain()
+    if mesh.comm.size == 1:
+        return functional
+    share = Function(FunctionSpace(mesh, "DG", 0), name="share")
+    share.dat.data_wo_with_halos[...] = 1.0
+    share.dat.local_to_global_begin(op2.INC)
+    share.dat.local_to_global_end(op2.INC)
+    share.dat.data[...] = 1.0 / share.dat.data_ro
+    return Form([i.reconstruct(integrand=share * i.integrand()) for i in functional.integrals()])
