@@ -81,16 +81,9 @@ def gathering():
     return system, system.gather_state
 
 
-def running():
-    system = oscillator()
-    return system, lambda: fg.StormerVerlet(system, 0.1).run(steps=2, progress=False)
-
-
 CASES = {
-    "beam in space": stepping(free_beam, fg.VariationalIntegrator),
-    "beam in large steps": stepping(free_beam, fg.EnergyMomentum),
-    "motion": stepping(free_beam, fg.GeneralizedAlpha),
-    "run": running,
+    "motion": stepping(free_beam, fg.GeneralizedAlpha, halvings=1),
+    "assembly": stepping(lambda: fg.Assembly([bent()]), fg.GeneralizedAlpha),
     "reconstruct": called(free_beam, "reconstruct"),
     "Beam.project": called(free_beam, "project"),
     "ConstrainedSystem.project": called(pendulum, "project"),

@@ -8,6 +8,7 @@ from fdgeom.adjoint.block import put_on_tape, take_on_tape
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.implicit import Solved
+from fdgeom.adjoint.inputs import Inputs
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.pointwise import Assigned
 from fdgeom.adjoint.shelf import Shelf
@@ -16,6 +17,7 @@ from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
 __all__ = [
     "Assigned",
     "Coefficients",
+    "Inputs",
     "Kept",
     "Passage",
     "Shelf",

@@ -12,7 +12,8 @@ from pyadjoint import Block
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
 
-from fdgeom.adjoint.passage import Passage, whole_of
+from fdgeom.adjoint.inputs import whole_of
+from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Kept, Vectors, parts
 
 #: What pyadjoint knows the fields by that blocks have made anew.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import ufl
@@ -24,6 +24,8 @@ class Coefficients:
         Keys of what they change.
     clocks : sequence of Constant
         What holds the time.
+    more : sequence of Form or UFL expression
+        What else they read.
 
     Attributes
     ----------
@@ -35,7 +37,9 @@ class Coefficients:
         What fdgeom makes of them, those first that others are made of.
     """
 
-    def __init__(self, solves, moving: set[int], clocks: Iterable[Constant]) -> None:
+    def __init__(
+        self, solves, moving: set[int], clocks: Iterable[Constant], more: Sequence = ()
+    ) -> None:
         things = [
             thing
             for solve in solves
@@ -48,6 +52,7 @@ class Coefficients:
                 ),
             )
         ]
+        things += more
         own = {id(solve.dt) for solve in solves} | {id(clock) for clock in clocks}
         found = read_in(*things)
         self.constants = [c for c in found if isinstance(c, Constant) and id(c) not in own]

@@ -12,10 +12,10 @@ import numpy as np
 from firedrake import Form, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
-from fdgeom.adjoint.pointwise import Assigned
-from fdgeom.adjoint.shelf import Shelf
-from fdgeom.adjoint.steps import StepDerivative
-from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
+from fdgeom.adjoint.deeds import derived, forms_of, written_by
+from fdgeom.adjoint.inputs import Inputs
+from fdgeom.adjoint.steps import StepDerivative, each_part
+from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.adjoint.way_back import WayBack
 from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
@@ -42,7 +42,9 @@ class Origin:
     remembered : list
         By what the system sees what of it was set by hand.
     openings : list
-        What it changes before the first step where these are.
+        What system and stepper change before the first step where these are.
+    entrance : str or None
+        What the method does there.
     """
 
     clock: Clock
@@ -51,9 +53,10 @@ class Origin:
     touched: Sequence[Function]
     remembered: list
     openings: list
+    entrance: str | None
 
 
-class Passage:
+class Passage(Inputs):
     """Steps of one stepper as a function of what they read.
 
     Parameters
@@ -90,74 +93,77 @@ class Passage:
         unknowns = keys(solve.unknown for solve in solves)
         moving = stepper._moving()
         self._carried = [f for f in moving if keys([f]) <= unknowns]
-        #: As the system has them: perhaps parts of what ``state`` names.
-        self.views = [f for f in moving if not keys([f]) <= unknowns]
-        self.state = _wholes(self.views)
         written = [f for solve in solves for f in solve.written]
         more = keys(written) | keys(e.target for s in solves for e in s.essential if e.target)
-        self._coefficients = Coefficients(solves, keys(moving) | unknowns | more, system.clocks)
-        self.inputs = _wholes([*self.state, *self._coefficients.functions])
-        self.fields = [f for f in self._coefficients.fields if not keys([f]) & keys(self.inputs)]
-        #: What pyadjoint knew the state by after the last steps on its tape, and its values.
-        self.seen: dict[int, tuple] = {}
-        #: What they last began from when a tape took them again.
-        self.shelf = Shelf()
+        more |= keys(system.given_in_time())
+        #: What is done after the last step.
+        self._closings = [*stepper.closings(), *system.closings()]
+        made = [form for deed in self._closings for form in forms_of(deed)]
+        own = keys(moving) | unknowns | more
+        super().__init__(
+            [f for f in moving if not keys([f]) <= unknowns],
+            Coefficients(solves, own, system.clocks, made),
+        )
         #: What was made of functionals of the steps' result.
         self.kept: dict[tuple, tuple] = {}
         #: Why derivatives are taken solve by solve, and not in compiled code; None if they are not.
         self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], StepDerivative] = {}
-        self._assigned: dict[tuple, tuple] = {}
+        self._done: dict[tuple, tuple] = {}
 
     # --- where they begin ------------------------------------------------------------------------
     def origin(self, touched: Sequence[Function]) -> Origin:
         """The present one; ``touched`` of :attr:`views` are set, to whatever."""
-        constants = [np.array(c.dat.data_ro) for c in self._coefficients.constants]
-        system = self._stepper.system
+        stepper, system = self._stepper, self._stepper.system
         set_now = [f for snapshot in system.remembered() for f in snapshot.changed_parts()]
         touched = self.touched_by([*touched, *set_now])
+        entrance = stepper.entrance(touched)
+        openings = [*system.openings(touched), *stepper.openings(entrance)]
+        stepper.enter_by(entrance)
         return Origin(
-            self._stepper.clock,
-            constants,
+            stepper.clock,
+            self.constants(),
             Kept(self._carried),
             touched,
             [snapshot.values() for snapshot in system.remembered()],
-            system.openings(touched),
+            openings,
+            entrance,
         )
 
     @contextmanager
     def at(self, origin: Origin, inputs: Sequence[Function]) -> Iterator[None]:
         """Context in which the stepper stands there; afterwards it is again where it was."""
         stepper, system = self._stepper, self._stepper.system
-        self._coefficients.refresh()
-        live = Kept([*self.inputs, *self.fields, *self._carried])
-        clock, remembered = stepper.clock, [s.values() for s in system.remembered()]
-        constants = [np.array(c.dat.data_ro) for c in self._coefficients.constants]
+        snapshots = [*system.remembered(), *stepper.remembered()]
+        clock, remembered = stepper.clock, [s.values() for s in snapshots]
+        mark = stepper.mark
         try:
-            for f, value in zip(self.inputs, inputs, strict=True):
-                if value is not f:
-                    for part, new in zip(parts(f), parts(value), strict=True):
-                        part.dat.data_wo[...] = new.dat.data_ro
-            origin.carried.restore()
-            self._set(origin.clock, origin.constants)
-            if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
-                self._coefficients.renew()
-            # All agrees, but for what is set.
-            system.settle()
-            for snapshot, values in zip(system.remembered(), origin.remembered, strict=True):
-                snapshot.remember(values, of=origin.touched)
-            yield
+            with self.holding(inputs, self._carried):
+                origin.carried.restore()
+                self.set_constants(origin.constants)
+                self._set_clock(origin.clock)
+                self.renew(inputs)
+                # All agrees, but for what is set.
+                self._agree()
+                for snapshot, values in zip(system.remembered(), origin.remembered, strict=True):
+                    snapshot.remember(values, of=origin.touched)
+                stepper.enter_by(origin.entrance)
+                yield
         finally:
             with shielded():
-                live.restore()
-                self._set(clock, constants)
-                self._coefficients.accept()
-                for snapshot, values in zip(system.remembered(), remembered, strict=True):
+                self._set_clock(clock)
+                for snapshot, values in zip(snapshots, remembered, strict=True):
                     snapshot.remember(values)
+                stepper.mark = mark
 
-    def _set(self, clock: Clock, constants: Sequence[np.ndarray]) -> None:
-        for constant, values in zip(self._coefficients.constants, constants, strict=True):
-            constant.dat.data[...] = values
+    def _agree(self) -> None:
+        """Take all that is there for what steps have left."""
+        self._stepper.system.agree()
+        for snapshot in self._stepper.remembered():
+            snapshot.take()
+        self._stepper.mark = self._stepper.t, None
+
+    def _set_clock(self, clock: Clock) -> None:
         self._stepper._clock = clock
         self._stepper.system.set_time(clock.t)
 
@@ -176,18 +182,28 @@ class Passage:
             total += each()
         return total
 
-    def _opened(self, origin: Origin, active: set[int]) -> list:
-        """The openings with their derivatives."""
-        return [self._derived_opening(opening, active) for opening in origin.openings]
+    def _derived(self, deeds: Sequence, reached: set[int]) -> list:
+        """What is done before or after steps, with derivatives by what it reads."""
+        active = reached | keys(self.state) | keys(f for deed in deeds for f in written_by(deed))
+        return [self._derived_one(deed, active) for deed in deeds]
 
-    def _derived_opening(self, opening, active: set[int]):
-        if not isinstance(opening, dict):
-            return opening
-        name = id(opening), frozenset(active)
-        if name not in self._assigned:
-            # With the opening itself, so that no other one gets its number.
-            self._assigned[name] = opening, Assigned(opening, active)
-        return self._assigned[name][1]
+    def _derived_one(self, deed, active: set[int]):
+        name = id(deed), frozenset(active)
+        if name not in self._done:
+            # With the deed itself, so that no other one gets its number.
+            self._done[name] = deed, derived(deed, active)
+        return self._done[name][1]
+
+    def _open(self) -> None:
+        """Do what is done before the first step."""
+        stepper = self._stepper
+        stepper.system.prepare()
+        stepper._enter()
+        clock = stepper.clock
+        if clock.dt != clock.last_dt:
+            stepper._change_dt(clock.dt / clock.last_dt)
+            stepper._clock = clock.begun()
+        self._agree()
 
     # --- derivatives -----------------------------------------------------------------------------
     def pull(
@@ -220,13 +236,19 @@ class Passage:
             self.follow(way, origin, bars, wanted)
             return
         step = self._step(reached)
-        before = Kept(step.places)
-        self._stepper.system.prepare()
+        opened, closed = (self._derived(d, reached) for d in (origin.openings, self._closings))
+        before = Kept(
+            each_part([*step.places, *(f for opening in opened for f in opening.targets)])
+        )
+        self._open()
+        last = True
         for clock in self._backwards(origin, steps):
             self._stepper._clock = clock
             records = step.record()
-            if after_each is not None:
-                after_each(bars)
+            if after_each is not None or last:
+                self._stepper.system.set_time(clock.after(1).t)
+                self._pull_closings(closed, bars, after_each)
+                last = False
             step.pull(records, bars)
         self._pull_openings(origin, before, bars, reached)
 
@@ -248,6 +270,9 @@ class Passage:
                 stepper._fused.make_ready()
         self.why_not_compiled = stepper.why_not_compiled
         if stepper._fused is None:
+            return None
+        if self._closings:
+            self.why_not_compiled = "what follows the last step is not compiled"
             return None
         reached = self._coefficients.reached_by(wanted)
         moving = [*self.state, *self._carried]
@@ -275,7 +300,7 @@ class Passage:
     def _pull_openings(
         self, origin: Origin, before: Kept, bars: Vectors, reached: set[int]
     ) -> None:
-        opened = self._opened(origin, reached | keys([*self.state]))
+        opened = self._derived(origin.openings, reached)
         undone = []
         before.restore()
         for number, opening in enumerate(opened, 1):
@@ -294,12 +319,35 @@ class Passage:
         reached = self._coefficients.reached_by(wanted)
         step = self._step(reached)
         self._coefficients.push(tangents, reached)
-        for opening in self._opened(origin, reached | keys([*self.state])):
+        opened, closed = (self._derived(d, reached) for d in (origin.openings, self._closings))
+        before = Kept(
+            each_part([*step.places, *(f for opening in opened for f in opening.targets)])
+        )
+        for opening in opened:
             opening.push(tangents)
             opening.apply()
+        before.restore()
+        self._open()
         for _ in range(steps):
             step.push(step.record(), tangents)
             self._stepper._clock = self._stepper.clock.after(1)
+        self._stepper.system.set_time(self._stepper.t)
+        for closing in closed:
+            closing.push(tangents)
+            closing.apply()
+
+    @staticmethod
+    def _pull_closings(closed: Sequence, bars: Vectors, after_each) -> None:
+        """The cotangents before what is done after a step, those of an objective there included."""
+        undone = []
+        for closing in closed:
+            undone.append(Kept(closing.targets))
+            closing.apply()
+        if after_each is not None:
+            after_each(bars)
+        for closing, kept in zip(reversed(closed), reversed(undone), strict=True):
+            kept.restore()
+            closing.pull(bars)
 
     def _step(self, reached: set[int]) -> StepDerivative:
         name = frozenset(reached)
@@ -326,7 +374,7 @@ class Passage:
         for number in reversed(range(len(kept))):
             kept[number].restore()
             self._stepper._clock = clocks[number]
-            self._stepper.system.settle()
+            self._agree()
             last = min(stride, steps - number * stride)
             inner = []
             for k in range(last):
@@ -337,25 +385,6 @@ class Passage:
                 values.restore()
                 yield clock
 
-    def reached_by(self, wanted: Sequence[Function]) -> set[int]:
-        """The keys of these data and of all fields that follow them."""
-        return self._coefficients.reached_by(wanted)
-
-    def touched_by(self, functions: Sequence[Function]) -> list[Function]:
-        """Which of :attr:`views` are, or are parts of, these."""
-        touched = keys(functions)
-        return [view for view in self.views if keys([view]) & touched]
-
-    def data(self, functions: Sequence[Function]) -> list[Function]:
-        """Those that are no state."""
-        own = keys(self.state)
-        return [f for f in functions if not keys([f]) & own]
-
-    @property
-    def outputs(self) -> list[Function]:
-        """What steps give: the state, and the fields, made anew."""
-        return [*self.state, *self.fields]
-
     @property
     def name(self) -> str:
         """What takes the steps."""
@@ -364,19 +393,3 @@ class Passage:
     def title(self, steps: int) -> str:
         """What is done, in words."""
         return f"{steps} steps of {self.name}"
-
-
-def _wholes(functions: Sequence[Function]) -> list[Function]:
-    """Each once; in place of a view of a part of a mixed Function the whole."""
-    found: dict[int, Function] = {}
-    for f in functions:
-        whole = whole_of(f)
-        found.setdefault(key(parts(whole)[0]), whole)
-    return list(found.values())
-
-
-def whole_of(function: Function) -> Function:
-    """The mixed Function that this is a view of a part of; else itself."""
-    if function._ad_floating_active and function._ad_outputs:
-        return function._ad_outputs[0]
-    return function

@@ -35,8 +35,9 @@ class StepDerivative:
         given = [
             e.target for solve in solves.values() for e in solve.essential if e.target is not None
         ]
+        given += stepper.system.given_in_time()
         #: All that the solves change, and what is given as a function of time.
-        self.places = _each([*self._moving, *unknowns, *written, *given])
+        self.places = each_part([*self._moving, *unknowns, *written, *given])
         self._data = keys(given)
         everything = set(active) | keys([*self._moving, *unknowns, *written])
         self._taken = {
@@ -84,6 +85,6 @@ class StepDerivative:
                 solve.around = None
 
 
-def _each(functions: Sequence[Function]) -> list[Function]:
+def each_part(functions: Sequence[Function]) -> list[Function]:
     """Their parts, each once, whatever views of it there are."""
     return list({key(part): part for f in functions for part in parts(f)}.values())

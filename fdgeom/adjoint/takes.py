@@ -94,11 +94,13 @@ class Taken:
         for assigned in self._before:
             assigned.push(tangents)
             assigned.apply()
+        self._solve.put_given()
         record.solution.restore()
         self._solved.push(tangents)
         for assigned in self._after:
             assigned.push(tangents)
             assigned.apply()
+        self._solve.keep_given()
         self._check(record)
 
     def _set(self, record: Record) -> None:
@@ -114,10 +116,12 @@ class Taken:
         for assigned in self._before:
             undone[0].append(Kept(assigned.targets))
             assigned.apply()
+        self._solve.put_given()
         record.solution.restore()
         for assigned in self._after:
             undone[1].append(Kept(assigned.targets))
             assigned.apply()
+        self._solve.keep_given()
         self._check(record)
         return undone
 

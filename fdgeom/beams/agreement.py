@@ -132,6 +132,21 @@ class Agreement:
             chain.follow(self._anchor) if strain else chain.project()
         self.note()
 
+    def openings_for_configuration(self, touched: Sequence[bool]) -> list:
+        """What :meth:`restore_for_configuration` is about to do, as :meth:`openings`."""
+        set_now = self.noted.changed()
+        strain, momentum, position, orientation, velocity = (
+            a or b for a, b in zip(set_now, touched, strict=True)
+        )
+        made: list = []
+        if velocity and not momentum:
+            made.append(self.momentum_of_velocity)
+        elif momentum and not velocity:
+            made.append(self.velocity_of_momentum)
+        if strain and not (position or orientation):
+            made.append(self._following_shape)
+        return made
+
     def restore_for_configuration(self, measured: Callable[[], Function], *, alone: bool) -> None:
         """Let configuration and velocity follow, for steps that move these.
 

@@ -16,7 +16,7 @@ from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import halves, join
 from fdgeom.line import end_node
-from fdgeom.solvers import Field, PointwiseUpdate
+from fdgeom.solvers import Deed, Field, PointwiseUpdate
 
 
 class BeamMotion(RodMotion):
@@ -46,7 +46,7 @@ class BeamMotion(RodMotion):
         holds = tuple(self._ends.values())
         super().__init__(rod, beam.position, beam.orientation, holds=holds)
         self.beam, self.members, self._measure = beam, (beam,), measure
-        self._fields = FollowingFields(beam, rod, agreement)
+        self._fields, self._agreement = FollowingFields(beam, rod, agreement), agreement
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
     def prepare(self) -> None:
@@ -58,6 +58,22 @@ class BeamMotion(RodMotion):
         """Write ``beam.velocity``, strain and momentum."""
         self.body_velocity.write()
         self._fields.settle()
+
+    def openings(self, touched=()):
+        names = {id(f) for f in touched}
+        flags = [id(f) in names for f in self.beam.functions().values()]
+        changes = [a or b for a, b in zip(flags, self._agreement.noted.changed(), strict=True)]
+        found = self._agreement.openings_for_configuration(flags)
+        return [*found, self.body_velocity.reading] if any(changes) else found
+
+    def remembered(self):
+        return (self._agreement.noted,)
+
+    def closings(self):
+        return [self.body_velocity.writing, *self._fields.closings]
+
+    def agree(self) -> None:
+        self._agreement.note()
 
     def check_start(self) -> None:
         self.prepare()
@@ -115,7 +131,13 @@ class BodyVelocity:
         turned = join(spin, quaternion.rotate_inverse(orientation, drift))
         self._to_body = PointwiseUpdate({scratch: turned})
         spin, drift = halves(body, "velocity")
-        self._to_space = PointwiseUpdate({v: join(spin, quaternion.rotate(orientation, drift))})
+        turned_back = {v: join(spin, quaternion.rotate(orientation, drift))}
+        self._to_space = PointwiseUpdate(turned_back)
+        #: What :meth:`read` and :meth:`write` do, for derivatives.
+        self.reading, self.writing = (
+            Deed(self.read, [turned_back]),
+            Deed(self.write, [{body: turned}]),
+        )
 
     def read(self) -> None:
         """Make the first from the second, unless they agree to the last bit."""

@@ -7,7 +7,8 @@ from firedrake import TestFunction, dot
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.solvers import Field, VectorAssembly
+from fdgeom.forms import tidy
+from fdgeom.solvers import Deed, Field, VectorAssembly
 
 
 class FollowingFields:
@@ -39,6 +40,12 @@ class FollowingFields:
         # Over the length of the cell: then it is the value there.
         self._strain = VectorAssembly(rod.cells.sum(dot(strain, test) / rod.cells.length))
         self._target, self._source = Field(beam.strain), Field(self._strain.tensor)
+        gap = rod.cells.sum(dot(beam.strain - strain, test) / rod.cells.length)
+        #: What :meth:`settle` does, for derivatives.
+        self.closings = [
+            agreement.momentum_of_velocity,
+            Deed(self._set_strain, residual=tidy(gap), unknown=beam.strain),
+        ]
 
     def prepare(self) -> None:
         """Let the description that was not set since the last step follow the one that was.
@@ -52,7 +59,10 @@ class FollowingFields:
     def settle(self) -> None:
         """Make strain and momentum those of the configuration and the velocity."""
         self._agreement.to_momentum.apply()
+        self._set_strain()
+        self._agreement.note()
+
+    def _set_strain(self) -> None:
         self._strain.assemble()
         self._target.owned[...] = self._source.owned
         self._target.written()
-        self._agreement.note()

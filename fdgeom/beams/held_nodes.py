@@ -173,6 +173,17 @@ class HeldNodes(Held):
         v = self._motion.v.dat.data_with_halos.reshape(-1)
         v[dofs] = self.v.dat.data_ro_with_halos.reshape(-1)[dofs]
 
+    def fixed(self):
+        position, orientation = self._motion.configuration
+        found = [(self._motion.v, self.dofs[0])]
+        for hold, _, _ in self._updates:
+            for f, first in ((orientation, 0), (position, 3)):
+                size = f.dat.cdim
+                if first in hold.components:
+                    dofs = size * hold.nodes[:, None] + np.arange(size)[None, :]
+                    found.append((f, dofs.ravel()))
+        return found
+
     def check_start(self) -> None:
         """Raise ``ValueError`` if a held node starts elsewhere, or with another velocity."""
         self.update()

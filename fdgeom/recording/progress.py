@@ -45,17 +45,18 @@ class Pace:
     """Size of the pieces in which a stepper advances: about a second of work, on all ranks alike.
 
     Large pieces let a compiled stepper fuse its steps; a bound on their time keeps the progress
-    bar moving and Ctrl-C heard. Used as a context manager it times the piece.
+    bar moving and Ctrl-C heard. Used as a context manager it times the piece. Without a bound
+    pieces are as large as is wished.
     """
 
-    def __init__(self, comm, seconds: float = 1.0) -> None:
+    def __init__(self, comm, seconds: float = 1.0, *, bounded: bool = True) -> None:
         self.comm = comm
         self.seconds = seconds
-        self.limit = 100
+        self.limit = 100 if bounded else None
 
     def piece(self, wished: int) -> int:
         """Number of steps to take at once, at most `wished`."""
-        self._steps = min(wished, self.limit)
+        self._steps = wished if self.limit is None else min(wished, self.limit)
         return self._steps
 
     def __enter__(self) -> Pace:
@@ -63,7 +64,7 @@ class Pace:
         return self
 
     def __exit__(self, exc_type: type | None, *exc_info: object) -> None:
-        if exc_type is not None:
+        if exc_type is not None or self.limit is None:
             return
         elapsed = max(time.perf_counter() - self._start, 1e-9)
         # Grow by no more than a factor of ten: a short piece is timed badly.

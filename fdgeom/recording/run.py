@@ -7,10 +7,9 @@ import os
 import sys
 import time
 
-from pyadjoint import stop_annotating
+from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.interrupt import INT, TERM, delayed
-from fdgeom.taping import not_taped
 from fdgeom.words import shown
 
 from .arguments import check_stepper, positive_integer
@@ -22,7 +21,6 @@ from .monitors import Monitors
 from .progress import Pace, Progress
 
 
-@not_taped
 def run(
     stepper,
     until: float | None = None,
@@ -84,6 +82,9 @@ def run(
 
     Notes
     -----
+    While pyadjoint records, each piece between two samples or outputs is one block on its tape; samples
+    and outputs leave no trace there.
+
     Whatever exception ends the run, files are closed, the last checkpoint is written, and the
     samples taken so far are attached to the exception as `exc.history`. Ctrl-C stops between two
     steps, and so does SIGTERM, which batch systems send (by SystemExit, status 143). A second Ctrl-C
@@ -118,7 +119,8 @@ def run(
 
     history = History()
     start = time.perf_counter()
-    pace = Pace(comm)
+    # Pieces are blocks on pyadjoint's tape: these do not depend on how fast they go.
+    pace = Pace(comm, bounded=not annotate_tape())
     bar = Progress(total, progress, comm)
     with delayed(comm, INT, TERM) as signals:
         try:

@@ -4,7 +4,8 @@ Forms in, values out, with options and failures told in words. Nothing here know
 a time. Other rooms come in by this door, and by those of `compiled` and `chain`.
 
 - `data`: values of Functions as arrays, kept and put back; `assembly`: forms assembled in place;
-- `essential`: given degrees of freedom; `pointwise`: assignments node by node;
+- `essential`: given degrees of freedom; `pointwise`: assignments node by node; `deed`: what is done
+  beside steps, in equations;
 - `held_snes`, `kept_snes`, `saddle`: SNES that live as long as the stepper, for any equations, for
   those whose matrix stays, and for those with multipliers;
 - `local_newton`, `compiled`: equations of single nodes; `chain`: equations of neighbours;
@@ -15,6 +16,7 @@ a time. Other rooms come in by this door, and by those of `compiled` and `chain`
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
 from fdgeom.solvers.chain import ChainLU, ChainNewton
 from fdgeom.solvers.data import Field, Number, Snapshot, fields
+from fdgeom.solvers.deed import Deed
 from fdgeom.solvers.essential import EssentialValues, GivenValues
 from fdgeom.solvers.held_snes import COUPLED, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
@@ -29,6 +31,7 @@ __all__ = [
     "COUPLED",
     "ChainLU",
     "ChainNewton",
+    "Deed",
     "EssentialValues",
     "Field",
     "FunctionalAssembly",

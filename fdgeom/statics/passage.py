@@ -13,7 +13,7 @@ from firedrake import Function
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
-from fdgeom.adjoint import Assigned, Coefficients, Kept, Shelf, Solved, Vectors, key, keys, parts
+from fdgeom.adjoint import Assigned, Coefficients, Inputs, Kept, Solved, Vectors, keys
 from fdgeom.beams.network.copying import Gathered, Scattered
 from fdgeom.beams.rod.variation import displaced
 from fdgeom.forms import tidy
@@ -70,7 +70,7 @@ class Departure:
     found: Kept | None = None
 
 
-class EquilibriumPassage:
+class EquilibriumPassage(Inputs):
     """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c.
 
     With the small displacement w from it, F(g ∘ w, c) = 0 at w = 0: so
@@ -103,20 +103,13 @@ class EquilibriumPassage:
         self._unknown = unknown = NodalUnknown(motion, "variation")
         self._factor = Number(problem.factor)
         self._carried = () if problem.multiplier is None else (problem.multiplier,)
-        #: The poses of the beams: as a tape knows them.
-        self.state = self.views = [
-            f for beam in motion.members for f in (beam.position, beam.orientation)
-        ]
+        poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
         self._residual = tidy(self._form())
         reads = SimpleNamespace(
             residual=self._residual, preparations=(), assignments=(), dt=problem.factor
         )
-        moving = keys([*self.state, *motion.configuration, *self._carried, unknown.function])
-        self._coefficients = Coefficients([reads], moving, motion.clocks)
-        self.inputs = [*self.state, *self._coefficients.functions]
-        self.fields = [f for f in self._coefficients.fields if not keys([f]) & keys(self.inputs)]
-        self.seen: dict[int, tuple] = {}
-        self.shelf = Shelf()
+        moving = keys([*poses, *motion.configuration, *self._carried, unknown.function])
+        super().__init__(poses, Coefficients([reads], moving, motion.clocks))
         self._solved: dict[frozenset[int], Solved] = {}
         self._set_given()
         moved = displaced(motion.configuration, unknown.vector)
@@ -177,7 +170,7 @@ class EquilibriumPassage:
         self._standing = Departure(
             float(self._problem.factor),
             float(self._motion.time),
-            [np.array(c.dat.data_ro) for c in self._coefficients.constants],
+            self.constants(),
             Kept(self._carried),
         )
         return self._standing
@@ -185,29 +178,19 @@ class EquilibriumPassage:
     @contextmanager
     def at(self, origin: Departure, inputs: Sequence[Function]) -> Iterator[None]:
         """Context in which all stands there; afterwards it is again where it was."""
-        self._coefficients.refresh()
         here = self.origin(())
-        whole = [*self.inputs, *self.fields, *self._motion.configuration]
-        live = Kept(list({key(part): part for f in whole for part in parts(f)}.values()))
         try:
-            for f, value in zip(self.inputs, inputs, strict=True):
-                if value is not f:
-                    for part, new in zip(parts(f), parts(value), strict=True):
-                        part.dat.data_wo[...] = new.dat.data_ro
-            self._set(origin)
-            if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
-                self._coefficients.renew()
-            self._standing = origin
-            yield
+            with self.holding(inputs, self._motion.configuration):
+                self._set(origin)
+                self.renew(inputs)
+                self._standing = origin
+                yield
         finally:
             with shielded():
-                live.restore()
                 self._set(here)
-                self._coefficients.accept()
 
     def _set(self, origin: Departure) -> None:
-        for constant, values in zip(self._coefficients.constants, origin.constants, strict=True):
-            constant.dat.data[...] = values
+        self.set_constants(origin.constants)
         origin.carried.restore()
         self._factor.set(origin.load)
         self._motion.set_time(origin.time)
@@ -265,22 +248,6 @@ class EquilibriumPassage:
                 reached | keys([self._given]),
             )
         return self._solved[name]
-
-    # --- what a block asks -----------------------------------------------------------------------
-    def touched_by(self, functions: Sequence[Function]) -> list[Function]:
-        """Which poses are these."""
-        touched = keys(functions)
-        return [view for view in self.views if keys([view]) & touched]
-
-    def data(self, functions: Sequence[Function]) -> list[Function]:
-        """Those that are no poses."""
-        own = keys(self.state)
-        return [f for f in functions if not keys([f]) & own]
-
-    @property
-    def outputs(self) -> list[Function]:
-        """The poses, and the fields that follow others, made anew."""
-        return [*self.state, *self.fields]
 
 
 def _refuse_moved(motion) -> None:

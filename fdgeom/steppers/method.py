@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar
 
 from firedrake import Function
 
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.solve import Solve
 
 
@@ -130,6 +132,32 @@ class Method(ABC):
 
     def _leave(self) -> None:
         """What a method does after the last of some steps, also if one has failed."""
+
+    #: The time of the last steps, and what :meth:`_enter` is to do whatever it finds.
+    mark: tuple[float, str | None] = (float("nan"), None)
+
+    def remembered(self) -> tuple[Snapshot, ...]:
+        """By what :meth:`_enter` sees what was set by hand."""
+        return ()
+
+    def entrance(self, touched: Sequence[Function] = ()) -> str | None:
+        """What :meth:`_enter` would do, in a word; ``touched`` are set, though perhaps not now."""
+        return None
+
+    def enter_by(self, entrance: str | None) -> None:
+        """Let the next :meth:`_enter` do what :meth:`entrance` has said."""
+        self.mark = self.mark[0], entrance
+
+    def openings(self, entrance: str | None) -> list:
+        """What :meth:`_enter` then changes, and what the next step does where Δt has changed.
+
+        As :meth:`fdgeom.systems.system.System.openings`, for derivatives.
+        """
+        return []
+
+    def closings(self) -> list:
+        """What :meth:`_leave` changes, in the same way."""
+        return []
 
     def _taken_up(self) -> None:
         """What a method does when the state and what it carries have been read from a checkpoint."""

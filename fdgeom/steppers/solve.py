@@ -209,6 +209,7 @@ class Solve:
         """The preparations and the first guess."""
         for update in self._before:
             update.apply()
+        self.put_given()
         for target, source in self._copies:
             source.update_ghosts()
             target.array[...] = source.array
@@ -218,6 +219,16 @@ class Solve:
         """The assignments."""
         for update in self._after:
             update.apply()
+        self.keep_given()
+
+    def put_given(self) -> None:
+        """What is done beside the preparations where some degrees of freedom are given in time.
+
+        It changes nothing else, so derivatives know nothing of it: they are zero there.
+        """
+
+    def keep_given(self) -> None:
+        """The same beside the assignments."""
 
     @cached_property
     def _before(self) -> list[PointwiseUpdate]:

@@ -153,13 +153,21 @@ class System(Energies, ABC):
         """What :meth:`prepare` is about to change, for derivatives: nothing in general.
 
         ``touched`` are those of :meth:`functions` that are changed for derivatives, though perhaps
-        not now. Groups of functions with the expressions that they get, or what has ``targets``, ``apply()``
-        and derivatives ``pull(bars)`` and ``push(tangents)``.
+        not now. Groups of functions with the expressions that they get, `Deed` s, or what has ``targets``,
+        ``apply()`` and derivatives ``pull(bars)`` and ``push(tangents)``.
         """
         return []
 
     def settle(self) -> None:
         """Make all fields belong together: after steps, or when a checkpoint has been read."""
+
+    def closings(self) -> list:
+        """What :meth:`settle` changes, for derivatives: as :meth:`openings`."""
+        return []
+
+    def agree(self) -> None:
+        """Take all fields for what belongs together, as they are."""
+        self.settle()
 
     def remembered(self) -> tuple[Snapshot, ...]:
         """By what it sees what was set by hand; nothing in general."""
@@ -168,6 +176,10 @@ class System(Energies, ABC):
     def underivable(self) -> str | None:
         """Why derivatives of its motion are not there; None if they are."""
         return None
+
+    def given_in_time(self) -> tuple[Function, ...]:
+        """What of its forms' Functions is set anew for every step, as functions of time."""
+        return ()
 
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming (sub)step."""

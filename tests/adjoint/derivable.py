@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from firedrake import Function, assemble, dx, inner
-from verification import hamiltonian_systems, nonholonomic_systems, small_systems
+from verification import (
+    hamiltonian_systems,
+    nonholonomic_systems,
+    rigid_body_systems,
+    small_systems,
+    spring_systems,
+)
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import chain, lagrangian_pendulum, spherical_pendulum
 
@@ -93,6 +99,25 @@ CASES = {
         of(fg.DiscreteLagrangian, lagrangian_pendulum),
         ("q", "velocity"),
     ),
+    "EnergyMomentum": (0.05, of(fg.EnergyMomentum, clamped), ("position", "momentum")),
+    "GeneralizedAlpha": (0.1, of(fg.GeneralizedAlpha, spring_systems.pendulum), ("q", "velocity")),
+    "GeneralizedAlpha, clamped": (0.05, of(fg.GeneralizedAlpha, clamped), ("strain",)),
+    "GeneralizedAlpha, top": (
+        0.01,
+        of(fg.GeneralizedAlpha, rigid_body_systems.heavy_top),
+        ("velocity",),
+    ),
+    "HermiteSimpson": (0.1, of(fg.HermiteSimpson, spring_systems.pendulum), ("q", "velocity")),
+    "FourthOrderAlpha": (
+        0.1,
+        of(fg.FourthOrderAlpha, spring_systems.oscillator),
+        ("q", "velocity"),
+    ),
+    "VariationalIntegrator": (
+        0.01,
+        of(fg.VariationalIntegrator, clamped),
+        ("position", "momentum"),
+    ),
     "NonholonomicMidpoint": (
         0.05,
         of(fg.NonholonomicMidpoint, nonholonomic_systems.particle),
@@ -111,7 +136,7 @@ class Run:
         self.stepper, self.functions = stepper, stepper.system.functions()
         self._all = {**self.functions, **stepper.functions()}
         self._start = [np.array(f.dat.data_ro) for f in self._all.values()]
-        self._t = stepper.t
+        self._clock = stepper.clock
         #: What derivatives are taken by.
         self.controls = [self.functions[name] for name in names]
         self.objective = objective(self.functions.values())
@@ -120,8 +145,7 @@ class Run:
         """Stand at the start; nothing was set by hand."""
         for f, values in zip(self._all.values(), self._start, strict=True):
             f.dat.data_wo[...] = values
-        self.stepper.t = self._t
-        self.stepper.system.settle()
+        self.stepper.take_up(self._clock)
 
     def value(self, values, pieces, also=None) -> float:
         """The objective after steps in these pieces, the controls holding other values."""

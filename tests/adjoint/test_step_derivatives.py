@@ -17,6 +17,11 @@ NAMES = (
     "RATTLE",
     "RATTLE, chain",
     "NonholonomicMidpoint",
+    "GeneralizedAlpha, clamped",
+    "GeneralizedAlpha, top",
+    "HermiteSimpson",
+    "EnergyMomentum",
+    "VariationalIntegrator",
 )
 STEPS = 6
 
@@ -25,7 +30,7 @@ def linearised(name):
     """The run, all that its steps change, its derivative and what was recorded of some steps."""
     dt, make, _ = CASES[name]
     run = Run(make(dt))
-    moving = list(run.functions.values())
+    moving = list(run.stepper._moving())
     run.again()
     step, records = StepDerivative(run.stepper, moving, set()), []
     for _ in range(STEPS):

@@ -270,6 +270,9 @@ class Assembly(RodMotion):
             link.settle()
         self._written = [v[: self.network.starts[-1]] for v in values]
 
+    def underivable(self):
+        return "the fields of its beams follow those of their network; of a Beam by itself they are there"
+
     def read_poses(self) -> None:
         numbering, count = self.network.numbering, self.network.starts[-1]
         for name in ("position", "orientation"):

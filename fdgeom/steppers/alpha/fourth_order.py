@@ -8,10 +8,10 @@ from functools import cached_property
 from numbers import Real
 
 import numpy as np
-from firedrake import Constant, Function, FunctionSpace, TestFunction, derivative
+from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
 
 from fdgeom.forms import is_affine, is_zero, tidy
-from fdgeom.solvers import GivenValues, KeptSNES, defaults
+from fdgeom.solvers import Deed, GivenValues, KeptSNES, defaults
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
 _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any system"
@@ -126,23 +126,40 @@ class FourthOrderAlpha(TwoAccelerations):
     @cached_property
     def _bend(self) -> KeptSNES:
         """What finds it for the first step."""
-        system, b = self.system, self._b
-        test = TestFunction(system.space)
-        residual = tidy(system.inertia(test, b) - self._stiffness(test, system.acceleration))
-        dofs = [] if system.held is None else system.held.dofs
+        residual, b = self._bend_residual, self._b
         return KeptSNES(
             residual,
             b,
-            essential=[GivenValues(k, d) for k, d in enumerate(dofs)],
+            essential=self._bend_given,
             options=defaults(residual, b, local=False),
             name="M⁻¹K a",
         )
+
+    @cached_property
+    def _bend_residual(self) -> Form:
+        system, test = self.system, TestFunction(self.system.space)
+        return tidy(system.inertia(test, self._b) - self._stiffness(test, system.acceleration))
+
+    @cached_property
+    def _bend_given(self) -> list[GivenValues]:
+        dofs = [] if self.system.held is None else self.system.held.dofs
+        return [GivenValues(k, d) for k, d in enumerate(dofs)]
 
     def _begun(self) -> None:
         self._bend.solve()
 
     def _accelerations_set(self) -> None:
         self._begun()
+
+    @cached_property
+    def _bend_deed(self) -> Deed:
+        return Deed(self._bend.solve, (), self._bend_residual, self._b, self._bend_given)
+
+    def _begun_deeds(self):
+        return [self._bend_deed]
+
+    def _set_deeds(self):
+        return [self._bend_deed]
 
     def parameters(self):
         return {"kappa": self.kappa}

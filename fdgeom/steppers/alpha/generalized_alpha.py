@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from firedrake import Function
+from firedrake import Constant, Function
 
 from fdgeom.forms import copy_into
 from fdgeom.solvers import Snapshot, SolveFailed, fields
+from fdgeom.solvers.compiled import pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.scheme import AlphaScheme
@@ -126,6 +127,41 @@ class GeneralizedAlpha(MotionStepper):
     def _begun(self) -> None:
         if self._start_kind == "consistent":
             self._shift()
+
+    def underivable(self):
+        if self._halvings:
+            return "a step may be cut in halves: take halvings=0"
+        if self._start_kind == "consistent" and self.system.constraint is not None:
+            return (
+                "its consistent start moves the velocity off the constraint: take start='default'"
+            )
+        return None
+
+    def _begun_deeds(self):
+        return self._shift_deeds() if self._start_kind == "consistent" else []
+
+    def _shift_deeds(self) -> list:
+        start, delay = self._start, Constant(self.scheme.shift * self.dt)
+        pairs = zip(pieces(self.system.algorithmic), pieces(start.jerk), strict=True)
+        return [start.jerk_deed(), *({a: a + delay * jerk} for a, jerk in pairs)]
+
+    def _dt_deeds(self):
+        system, clock = self.system, self.clock
+        ratio = clock.dt / clock.last_dt
+        pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
+        found: list = [{a: true + ratio * (a - true)} for a, true in pairs]
+        if system.constraint is None or "normal" not in system.can:
+            return found
+        off = Function(system.space, name="off the constraint")
+        parts = list(zip(pieces(system.v), pieces(off), strict=True))
+        copied = [{o: v} for v, o in parts]
+        back = [{v: v + (ratio**2 - 1) * o} for v, o in parts]
+        return [*found, *copied, *self._normal_deeds(off), *back]
+
+    def _normal_deeds(self, off: Function) -> list:
+        # So that its equations are there.
+        self._start.solve_normal(Function(self.system.space))
+        return self._start.normal_deeds(off)
 
     def _remember(self) -> None:
         super()._remember()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers import Snapshot
+from fdgeom.solvers import Deed, Snapshot
+from fdgeom.solvers.compiled import pieces
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -26,6 +27,7 @@ class MotionStepper(Stepper):
         self._start = Accelerations(system, compiled=self._wanted)
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
+        self._beginnings: dict[float, list] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -43,20 +45,66 @@ class MotionStepper(Stepper):
     def _begun(self) -> None:
         """What else a method does at a start."""
 
+    def _begun_deeds(self) -> list:
+        """The same, for derivatives."""
+        return []
+
     def _accelerations_set(self) -> None:
         """What a method does when somebody has set the accelerations too."""
+
+    def _set_deeds(self) -> list:
+        """The same, for derivatives."""
+        return []
 
     def _remember(self) -> None:
         self._known.take()
         self._carried.take()
-        self._known_at = self.t
+        self.mark = self.t, None
 
     def _enter(self) -> None:
-        if not self._carried.holds():
+        entrance = self.mark[1] or self.entrance()
+        if entrance == "accelerations":
             self._accelerations_set()
-        elif self._known_at != self.t or not self._known.holds():
+        elif entrance == "begin":
             with self._snapshot.kept():
                 self._begin()
+
+    # --- derivatives -------------------------------------------------------------------------------
+    def underivable(self):
+        return None
+
+    def remembered(self):
+        return self._known, self._carried
+
+    def entrance(self, touched=()):
+        system, names = self.system, {id(f.dat) for g in touched for f in g.subfunctions}
+        carried = [*system.acceleration.subfunctions, *system.algorithmic.subfunctions]
+        if any(id(f.dat) in names for f in carried) or not self._carried.holds():
+            return "accelerations"
+        if touched or self.mark[0] != self.t or not self._known.holds():
+            return "begin"
+        return None
+
+    def openings(self, entrance):
+        if entrance == "begin":
+            if self.dt not in self._beginnings:
+                self._beginnings[self.dt] = self._beginning()
+            return self._beginnings[self.dt]
+        found = self._set_deeds() if entrance == "accelerations" else []
+        clock = self.clock
+        return found if clock.dt == clock.last_dt else [*found, *self._dt_deeds()]
+
+    def _dt_deeds(self) -> list:
+        """What the next step does where Δt has changed."""
+        return []
+
+    def _beginning(self) -> list:
+        """What :meth:`_begin` does with this Δt."""
+        system, held = self.system, self.system.held
+        first = [] if held is None else [Deed(held.put, fixed=held.fixed())]
+        pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
+        same = [{a: rate} for a, rate in pairs]
+        return [*first, self._start.deed(), *same, *self._begun_deeds()]
 
     def _leave(self) -> None:
         self._remember()

@@ -132,8 +132,7 @@ class AlphaSolve(Solve):
         )
 
     # --- what is held --------------------------------------------------------------------------------
-    def _prepare(self) -> None:
-        super()._prepare()
+    def put_given(self) -> None:
         held = self._motion.held
         if held is not None:
             held.update()
@@ -149,8 +148,7 @@ class AlphaSolve(Solve):
                     c.array.reshape(-1)[dofs] = given
                     c.written(ghosts_too=True)
 
-    def _follow(self) -> None:
-        super()._follow()
+    def keep_given(self) -> None:
         held = self._motion.held
         if held is not None and held.varies:
             # The control force is of no use where the motion is given.

@@ -64,6 +64,11 @@ class TwoAccelerations(MotionStepper):
         )
         return [(solve, 1.0)]
 
+    def underivable(self):
+        if self._moves:
+            return "boundary values move: take GeneralizedAlpha"
+        return None
+
     def uncompilable(self):
         return f"{type(self).__name__} is not made of implicit substeps"
 

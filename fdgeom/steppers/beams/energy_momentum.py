@@ -171,6 +171,12 @@ class EnergyMomentum(Stepper):
     def functions(self):
         return {"increment": self._increment}
 
+    def underivable(self):
+        return None
+
+    def remembered(self):
+        return (self._known,)
+
     def _leave(self) -> None:
         self._dt_of_step.assign(self.clock.last_dt)
         self._known.take()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ufl
 from firedrake import Constant, Form, Function, TestFunction, dot
+from ufl.algorithms import extract_coefficients
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.nodal_inertia import NodalInertia
@@ -86,8 +87,11 @@ class VariationalIntegrator(Stepper):
         self._momentum = Function(system.space, name="momentum of the nodes")
         self._zero = Function(system.space, name="zero")
         self._fixed = _fixed(system, self._zero, self._separate)
-        self._begin = PointwiseUpdate({self._momentum: self._of_velocity()})
-        self._end = PointwiseUpdate({system.v: self._velocity()})
+        self._of_start, self._of_end = (
+            {self._momentum: self._of_velocity()},
+            {system.v: self._velocity()},
+        )
+        self._begin, self._end = PointwiseUpdate(self._of_start), PointwiseUpdate(self._of_end)
         self._known = Snapshot((system.v, *system.configuration))
         self._begin.apply()
         self._known.take()
@@ -235,6 +239,27 @@ class VariationalIntegrator(Stepper):
     def _leave(self) -> None:
         self._end.apply()
         self._known.take()
+
+    def underivable(self):
+        return None
+
+    def remembered(self):
+        return (self._known,)
+
+    def entrance(self, touched=()):
+        own = {id(f) for f in touched}
+        if id(self._momentum) in own and not any(
+            id(f) in own for f in self.system.functions().values()
+        ):
+            return None
+        varies = any(isinstance(f, Function) for f in extract_coefficients(self._inertia.matrix))
+        return "begin" if touched or varies or not self._known.holds() else None
+
+    def openings(self, entrance):
+        return [self._of_start] if entrance else []
+
+    def closings(self):
+        return [self._of_end]
 
     def _taken_up(self) -> None:
         self._known.take()

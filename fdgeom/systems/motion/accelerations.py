@@ -12,9 +12,9 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, is_affine, tidy
-from fdgeom.solvers import SaddleSNES, SolveFailed, banded, defaults, fields, saddle_defaults
+from fdgeom.solvers import Deed, SaddleSNES, SolveFailed, banded, defaults, fields, saddle_defaults
 from fdgeom.solvers.chain import ChainLinear
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -55,6 +55,8 @@ class Accelerations:
         self._chain: tuple[NodalUnknown, ChainLinear] | None = None
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
         self._twice = _Twice()
+        #: What the last solve has found.
+        self._found: NodalUnknown | None = None
         self.jerk = Function(motion.space, name="jerk")
         self._change = Function(motion.space, name="change")
 
@@ -76,6 +78,7 @@ class Accelerations:
             if not solver.snes.getIterationNumber() or not self._twice.reduced:
                 with _explained():
                     _check_regular(solver)
+        self._found = unknown
         unknown.copy_into(self._acceleration, self._multiplier)
 
     def solve_jerk(self) -> None:
@@ -126,6 +129,40 @@ class Accelerations:
     def _residual(unknown: NodalUnknown, equations: Callable) -> Form:
         return tidy(equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu))
 
+    # --- for derivatives -------------------------------------------------------------------------
+    def deed(self) -> Deed:
+        """:meth:`solve` in equations."""
+        return self._deed(self.solve, self._balance, self._acceleration, self._multiplier)
+
+    def jerk_deed(self) -> Deed:
+        """:meth:`solve_jerk`, likewise."""
+        return self._deed(self.solve_jerk, self._rate, self.jerk)
+
+    def normal_deeds(self, change: Function) -> list:
+        """:meth:`solve_normal`, likewise."""
+        copied = zip(pieces(self._change), pieces(change), strict=True)
+        solved = self._deed(lambda: self.solve_normal(change), self._normal, change)
+        return [*({c: f} for c, f in copied), solved]
+
+    def _deed(
+        self,
+        solve: Callable[[], None],
+        equations: Callable,
+        vector: Function,
+        multiplier: Function | None = None,
+    ) -> Deed:
+        unknown = NodalUnknown(self._motion, "found")
+        groups = [{f: part} for f, part in zip(pieces(vector), unknown.parts, strict=True)]
+        if multiplier is not None:
+            groups.append({multiplier: unknown.multiplier_part})
+
+        def do() -> None:
+            solve()
+            copy_into(unknown.function, self._found.function)
+
+        residual = self._residual(unknown, equations)
+        return Deed(do, groups, residual, unknown.function, unknown.essential)
+
     def _solved(
         self, name: str, equations: Callable, held: Function | None = None, refined: bool = True
     ) -> tuple[NodalUnknown, SaddleSNES]:
@@ -139,6 +176,7 @@ class Accelerations:
         unknown.hold(held)
         with _explained():
             solver.solve()
+        self._found = unknown
         return unknown, solver
 
     def _make(self, name: str, equations: Callable, refined: bool):

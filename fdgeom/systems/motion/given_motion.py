@@ -10,6 +10,7 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.solvers import fields
+from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.derived import Sources
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
@@ -98,6 +99,11 @@ class GivenMotion(Held):
             for t, s, dofs in zip(fields(target), fields(source), self.dofs, strict=True):
                 t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
                 t.written()
+
+    def fixed(self):
+        (q,) = self._motion.configuration
+        parts = zip(pieces(q), pieces(self._motion.v), self.dofs, strict=True)
+        return [(f, dofs) for *both, dofs in parts for f in both]
 
     def check_start(self) -> None:
         """Nothing contradicts: the start is put there."""

@@ -52,5 +52,9 @@ class Held(ABC):
         """Set the given configuration and velocity in the motion."""
 
     @abstractmethod
+    def fixed(self) -> list[tuple[Function, np.ndarray]]:
+        """What :meth:`put` sets: functions, and which of their flat local values."""
+
+    @abstractmethod
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts what is given."""

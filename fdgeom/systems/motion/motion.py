@@ -8,6 +8,7 @@ from functools import cached_property
 
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
+from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
@@ -182,6 +183,16 @@ class Motion(System):
     @property
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time,)
+
+    def given_in_time(self) -> tuple[Function, ...]:
+        held = self.held
+        return (held.increment, held.v, held.a) if held is not None and held.varies else ()
+
+    def underivable(self):
+        given = () if self.held is None else self.held.expressions()
+        if any(extract_coefficients(e) for e in given):
+            return "a given motion is made of Functions"
+        return None
 
     def set_time(self, t: float) -> None:
         """Tell the system the time at the end of the coming step."""

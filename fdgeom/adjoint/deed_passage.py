@@ -1,0 +1,86 @@
+"""What else changes a system, beside steps: on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from firedrake import Function
+
+from fdgeom.adjoint.coefficients import Coefficients
+from fdgeom.adjoint.deeds import derived, forms_of, written_by
+from fdgeom.adjoint.inputs import Inputs
+from fdgeom.adjoint.values import Kept, Vectors, keys
+
+
+class DeedPassage(Inputs):
+    """Some deeds, one after another, as a function of what they read.
+
+    Parameters
+    ----------
+    name : str
+        What to call them.
+    do : callable
+        Does all of them.
+    deeds : sequence
+        They: as of `System.openings`.
+    system : System
+        Whose.
+    """
+
+    def __init__(self, name: str, do: Callable[[], None], deeds: Sequence, system) -> None:
+        views = list(system.functions().values())
+        forms = [form for deed in deeds for form in forms_of(deed)]
+        super().__init__(views, Coefficients([], keys(views), system.clocks, forms))
+        self.name, self._do, self._deeds, self._system = name, do, deeds, system
+        self._active = keys(views) | keys(f for deed in deeds for f in written_by(deed))
+
+    def title(self, course: None) -> str:
+        """What is done, in words."""
+        return self.name
+
+    def origin(self, touched: Sequence[Function]) -> list:
+        """Where it begins."""
+        return self.constants()
+
+    @contextmanager
+    def at(self, origin: list, inputs: Sequence[Function]) -> Iterator[None]:
+        """Context in which all stands there; afterwards it is again where it was."""
+        snapshots = self._system.remembered()
+        remembered = [snapshot.values() for snapshot in snapshots]
+        with self.holding(inputs, [f for deed in self._deeds for f in written_by(deed)]):
+            self.set_constants(origin)
+            self.renew(inputs)
+            try:
+                yield
+            finally:
+                for snapshot, values in zip(snapshots, remembered, strict=True):
+                    snapshot.remember(values)
+
+    def run(self, course: None) -> None:
+        """Do all."""
+        self._do()
+        self._coefficients.refresh()
+
+    def pull(self, origin: list, course: None, bars: Vectors, wanted: Sequence[Function]) -> None:
+        """The cotangents of all inputs from those of what it gives, inside :meth:`at`."""
+        reached = self.reached_by(wanted)
+        deeds = [derived(deed, self._active | reached) for deed in self._deeds]
+        undone = []
+        for deed in deeds:
+            undone.append(Kept(deed.targets))
+            deed.apply()
+        for deed, kept in zip(reversed(deeds), reversed(undone), strict=True):
+            kept.restore()
+            deed.pull(bars)
+        self._coefficients.pull(bars, reached)
+
+    def push(
+        self, origin: list, course: None, tangents: Vectors, wanted: Sequence[Function]
+    ) -> None:
+        """The tangents of what it gives, from those of all inputs, inside :meth:`at`."""
+        reached = self.reached_by(wanted)
+        self._coefficients.push(tangents, reached)
+        for deed in (derived(deed, self._active | reached) for deed in self._deeds):
+            deed.push(tangents)
+            deed.apply()

@@ -1,0 +1,101 @@
+"""Derivatives of what is done before and after steps."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+import numpy as np
+import ufl
+from firedrake import Function
+
+from fdgeom.adjoint.implicit import Solved
+from fdgeom.adjoint.pointwise import Assigned
+from fdgeom.adjoint.values import Kept, Vectors, keys
+from fdgeom.solvers import Deed
+
+
+def written_by(deed) -> list[Function]:
+    """What a group of assignments, a `Deed`, or what has its own derivatives, changes."""
+    if isinstance(deed, dict):
+        return list(deed)
+    if not isinstance(deed, Deed):
+        return list(deed.targets)
+    unknown = [] if deed.unknown is None else [deed.unknown]
+    return [
+        *unknown,
+        *(f for group in deed.assignments for f in group),
+        *(f for f, _ in deed.fixed),
+    ]
+
+
+def forms_of(deed) -> list:
+    """Its forms and expressions, as `Coefficients` reads them."""
+    groups = [deed] if isinstance(deed, dict) else getattr(deed, "assignments", ())
+    found = [ufl.as_ufl(e) for group in groups for e in group.values()]
+    return found if getattr(deed, "residual", None) is None else [deed.residual, *found]
+
+
+def derived(deed, active: Set[int]):
+    """It with its derivatives: ``targets``, ``apply()``, ``pull(bars)``, ``push(tangents)``."""
+    if isinstance(deed, dict):
+        return Assigned(deed, active)
+    return Done(deed, active) if isinstance(deed, Deed) else deed
+
+
+class Done:
+    """A `Deed` and its derivatives; these are asked for where it is yet to be done.
+
+    Parameters
+    ----------
+    deed : Deed
+        It.
+    active : set of int
+        Keys of the functions that derivatives are taken by, and of all that deeds change.
+    """
+
+    def __init__(self, deed: Deed, active: Set[int]) -> None:
+        self._deed, self.targets = deed, tuple(written_by(deed))
+        self._assigned = [Assigned(group, active) for group in deed.assignments]
+        self._solved = None
+        if deed.residual is not None:
+            own = keys([deed.unknown])
+            self._solved = Solved(deed.residual, deed.unknown, deed.essential, active - own)
+
+    def apply(self) -> None:
+        """Do it."""
+        self._deed.do()
+
+    def _find(self) -> None:
+        """Have what it solves for, and all else as before it."""
+        if self._solved is not None:
+            here = Kept(self.targets)
+            self.apply()
+            solution = Kept([self._deed.unknown])
+            here.restore()
+            solution.restore()
+
+    def pull(self, bars: Vectors) -> None:
+        """The cotangents before it, from those after it."""
+        self._find()
+        for assigned in reversed(self._assigned):
+            assigned.pull(bars)
+        if self._solved is not None:
+            self._solved.pull(bars)
+        self._fix(bars)
+
+    def push(self, tangents: Vectors) -> None:
+        """The tangents after it, from those before it."""
+        self._find()
+        if self._solved is not None:
+            self._solved.push(tangents)
+        for assigned in self._assigned:
+            assigned.push(tangents)
+        self._fix(tangents)
+
+    def _fix(self, vectors: Vectors) -> None:
+        for f, dofs in self._deed.fixed:
+            values = vectors.of(f)
+            if values is not None:
+                values = np.array(values)
+                values.reshape(-1)[dofs[dofs < values.size]] = 0.0
+                vectors.put(f, values)
