@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial, wraps
 
 from pyadjoint.tape import annotate_tape, stop_annotating
+
+#: What puts deeds on the tape, from :func:`recorded_by`.
+_records: list[Callable] = []
+
+
+def recorded_by(record: Callable) -> None:
+    """Let ``record(name, do, deeds, system)`` put onto the tape what changes a system; said once."""
+    _records[:] = [record]
+
+
+def record(name: str, do: Callable[[], None], deeds: Sequence, system) -> None:
+    """Do something that changes a system, and put it onto the tape.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    do : callable
+        Does it.
+    deeds : sequence
+        It in equations: as of :meth:`fdgeom.systems.system.System.openings`.
+    system : System
+        What it changes.
+    """
+    _records[0](name, do, deeds, system)
 
 
 def refuse_annotation(what: str, instead: str = "") -> None:

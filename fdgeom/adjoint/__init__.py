@@ -4,7 +4,7 @@ A step is a list of solves between assignments (`fdgeom.steppers`): the derivati
 solve with the matrix of the solve, transposed for gradients, and no method states anything for it.
 """
 
-from fdgeom.adjoint.block import put_on_tape, take_on_tape
+from fdgeom.adjoint.block import put_on_tape, record_deeds, take_on_tape
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.implicit import Solved
@@ -13,6 +13,9 @@ from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.pointwise import Assigned
 from fdgeom.adjoint.shelf import Shelf
 from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
+from fdgeom.taping import recorded_by
+
+recorded_by(record_deeds)
 
 __all__ = [
     "Assigned",

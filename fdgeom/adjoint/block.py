@@ -12,6 +12,7 @@ from pyadjoint import Block
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
 
+from fdgeom.adjoint.deed_passage import DeedPassage
 from fdgeom.adjoint.inputs import whole_of
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Kept, Vectors, parts
@@ -138,6 +139,13 @@ def take_on_tape(stepper, steps: int) -> None:
     with stop_annotating():
         passage = passage_of(stepper)
     put_on_tape(passage, steps)
+
+
+def record_deeds(name: str, do, deeds, system) -> None:
+    """Do something that changes a system, and put it on the working tape."""
+    with stop_annotating():
+        passage = DeedPassage(name, do, deeds, system)
+    put_on_tape(passage, None)
 
 
 def put_on_tape(passage, steps) -> None:

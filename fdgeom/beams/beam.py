@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import Function
+from pyadjoint.tape import annotate_tape
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 from ufl.core.expr import Expr
@@ -16,6 +17,7 @@ from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain
+from fdgeom.beams.chain_slopes import ReconstructedShape, projection
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.identity import beam_parameters
 from fdgeom.beams.law import SectionLaw
@@ -32,7 +34,7 @@ from fdgeom.lie.operands import halves, join
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.derived import derived_in
 from fdgeom.systems.energies import named_energies
-from fdgeom.taping import not_taped
+from fdgeom.taping import record
 
 
 class Beam(BeamBracket):
@@ -222,7 +224,6 @@ class Beam(BeamBracket):
     def settle(self) -> None:
         self.agreement.note()
 
-    @not_taped
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
 
@@ -236,16 +237,32 @@ class Beam(BeamBracket):
         For degree 1, g_{j+1} = g_j cay(Δs (γ+e)); for higher degrees a Magnus expansion of sixth
         order between the nodes.
         """
-        self.chain.reconstruct(position, orientation)
-        self.agreement.to_velocity.apply()
-        self.settle()
 
-    @not_taped
+        def do() -> None:
+            self.chain.reconstruct(position, orientation)
+            self.agreement.to_velocity.apply()
+            self.settle()
+
+        if not annotate_tape():
+            do()
+            return
+        shape = ReconstructedShape(self, self.chain, position, orientation)
+        deeds = [shape, self.agreement.velocity_of_momentum]
+        record("Beam.reconstruct()", do, deeds, self)
+
     def project(self) -> None:
         """Fill strain and momentum from position, orientation and velocity: inverse of the above."""
-        self.chain.project()
-        self.agreement.to_momentum.apply()
-        self.settle()
+
+        def do() -> None:
+            self.chain.project()
+            self.agreement.to_momentum.apply()
+            self.settle()
+
+        if not annotate_tape():
+            do()
+            return
+        deeds = [projection(self, self.chain), self.agreement.momentum_of_velocity]
+        record("Beam.project()", do, deeds, self)
 
     # --- numbers -----------------------------------------------------------------------------------
     def stress_at(self, s) -> np.ndarray:

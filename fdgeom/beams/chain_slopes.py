@@ -1,13 +1,18 @@
-"""Derivatives of the configuration of a beam that follows its strain."""
+"""Derivatives of the configuration of a beam that follows its strain, and of the strain of it."""
 
 from __future__ import annotations
 
 import numpy as np
-from firedrake import Function
+from firedrake import Function, TestFunction, dot
 
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.rod.cells import Cells
+from fdgeom.forms import tidy
+from fdgeom.lie import quaternion
+from fdgeom.lie import se3 as se3_forms
 from fdgeom.lie.arrays import se3
+from fdgeom.solvers import Deed
 
 
 class FollowingShape:
@@ -122,3 +127,60 @@ class FollowingShape:
         self._chain.numbering(name).scatter(values, place)
         put = bars.add if add else bars.put
         put(getattr(self._beam, name), place.dat.data_ro)
+
+
+class ReconstructedShape(FollowingShape):
+    """The configuration that is made of the strain of a beam, from a given pose of the first node.
+
+    Parameters
+    ----------
+    beam, chain
+        As of :class:`FollowingShape`.
+    position, orientation : array_like
+        The pose.
+    """
+
+    def __init__(self, beam: BeamFields, chain: Chain, position, orientation) -> None:
+        super().__init__(beam, chain, 0)
+        self._pose = position, orientation
+
+    def apply(self) -> None:
+        """Put it there."""
+        self._chain.reconstruct(*self._pose)
+
+    def push(self, tangents) -> None:
+        """Put the tangents of the configuration, whose first node stays."""
+        for target in self.targets:
+            tangents.take(target)
+        self.apply()
+        super().push(tangents)
+
+    def pull(self, bars) -> None:
+        """Replace the cotangents of the configuration by those of the strain."""
+        self.apply()
+        super().pull(bars)
+        for target in self.targets:
+            bars.take(target)
+
+
+def projection(beam: BeamFields, chain: Chain) -> Deed:
+    """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes.
+
+    Raises
+    ------
+    NotImplementedError
+        If the beam is of a higher degree.
+    """
+    if beam.degree != 1:
+        raise NotImplementedError(
+            "gradients where the strain of a beam of higher degree follows its configuration are not "
+            "there: call project() inside 'with firedrake.adjoint.stop_annotating():' (the strain then "
+            "counts as given data), or take degree=1"
+        )
+    cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
+    (x, y), (p, q) = cells.ends(beam.position), cells.ends(beam.orientation)
+    a, b = (x, quaternion.normalize(p)), (y, quaternion.normalize(q))
+    relative = se3_forms.pose_compose(se3_forms.pose_inverse(a), b)
+    strain = se3_forms.pose_cay_inverse(relative) / cells.length - beam.tangent
+    gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
+    return Deed(chain.project, residual=tidy(gap), unknown=beam.strain)

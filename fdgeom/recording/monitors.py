@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import ufl
-from firedrake import Function, PointEvaluator
+from firedrake import Function, PointEvaluator, assemble
 from firedrake.assemble import get_assembler
 from firedrake.exceptions import VertexOnlyMeshMissingPointsError
+from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
 from fdgeom.solvers import FunctionalAssembly
+from fdgeom.solvers.derived import refresh
 from fdgeom.words import brief, shown
 
 from .interpolated import common_element, following
@@ -41,6 +43,15 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     raise TypeError(
         f"'{name}' must be a 0-form, a UFL form without arguments, got {shown(form)}{hint}"
     )
+
+
+def _assembled(form: ufl.BaseForm | float, name: str) -> float:
+    if isinstance(form, int | float):
+        return float(form)
+    with stop_annotating():
+        hold(form, name)  # says what is wrong
+        refresh(form)
+    return assemble(form)
 
 
 def _provided(system, method: str, monitor: str) -> dict:
@@ -73,6 +84,18 @@ class FormMonitor:
             name: np.array([value() for value in held]) if isinstance(held, list) else held()
             for name, held in self._held.items()
         }
+
+    def __call__(self, system) -> dict[str, float | list[float]]:
+        """The present values by name, as Firedrake assembles them.
+
+        While pyadjoint records they are on its tape: functionals to be differentiated.
+        """
+        found = {}
+        for name, forms in self._forms(system).items():
+            several = isinstance(forms, Sequence)
+            values = [_assembled(form, name) for form in (forms if several else [forms])]
+            found[name] = values if several else values[0]
+        return found
 
 
 class Energy(FormMonitor):

@@ -1,0 +1,129 @@
+"""What else than steps is on pyadjoint's tape: whole runs, monitors, the two descriptions of a beam."""
+
+import numpy as np
+import pytest
+from derivable import beam, directions, holding, objective
+from firedrake import Function, assemble
+from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
+from pyadjoint import get_working_tape
+from verification import hamiltonian_systems
+
+import fdgeom as fg
+
+STEPS = 5
+
+
+@pytest.fixture(scope="module")
+def made():
+    """A beam, and what it begins with."""
+    one = beam()
+    return one, {name: np.array(f.dat.data_ro) for name, f in one.functions().items()}
+
+
+def set_to(one, values):
+    for name, f in one.functions().items():
+        f.dat.data_wo[...] = values[name]
+    one.settle()
+
+
+def difference(at, h=1e-3):
+    """Of fourth order."""
+    return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+
+
+@pytest.mark.parametrize(
+    ("method", "sources", "targets"),
+    [
+        ("reconstruct", ("strain", "momentum"), ("position", "orientation", "velocity")),
+        ("project", ("position", "velocity"), ("strain", "momentum")),
+    ],
+)
+def test_one_description_from_the_other(made, method, sources, targets, rng):
+    one, start = made
+    controls = [one.functions()[name] for name in sources]
+    functional = objective([one.functions()[name] for name in targets])
+    moved = directions(controls, rng)
+
+    def at(size):
+        set_to(one, start)
+        for name, f, d in zip(sources, controls, moved, strict=True):
+            f.dat.data_wo[...] = start[name] + size * d
+        getattr(one, method)()
+        return assemble(functional)
+
+    expected, plain, elsewhere = difference(at), at(0.0), at(0.01)
+    set_to(one, start)
+    given = [holding(f, f.dat.data_ro) for f in controls]
+    continue_annotation()
+    for f, x in zip(controls, given, strict=True):
+        f.assign(x)
+    getattr(one, method)()
+    value = assemble(functional)
+    pause_annotation()
+    assert value == pytest.approx(plain, rel=1e-14)
+    reduced = ReducedFunctional(value, [Control(x) for x in given])
+    there = [holding(x, x.dat.data_ro + 0.01 * d) for x, d in zip(given, moved, strict=True)]
+    assert reduced(there) == pytest.approx(elsewhere, rel=1e-14)
+    assert reduced(given) == pytest.approx(plain, rel=1e-14)
+    terms = [g.dat.data_ro * d for g, d in zip(reduced.derivative(), moved, strict=True)]
+    along, scale = sum(t.sum() for t in terms), sum(abs(t).sum() for t in terms)
+    assert along == pytest.approx(expected, abs=1e-8 * scale)
+    tangent = reduced.tlm([holding(x, d) for x, d in zip(given, moved, strict=True)])
+    assert tangent == pytest.approx(along, abs=1e-12 * scale)
+
+
+def test_monitors_are_functionals(made, rng):
+    """Their numbers are those of a run, and have its derivatives."""
+    one, start = made
+    set_to(one, start)
+    stepper = fg.PoissonIntegrator(one, 0.01)
+    (direction,) = directions([one.momentum], rng)
+
+    def at(size):
+        set_to(one, start)
+        one.momentum.dat.data_wo[...] = start["momentum"] + size * direction
+        stepper.t = 0.0
+        stepper.advance(STEPS)
+        return fg.Energy()(one)["potential_energy"] + fg.Momentum()(one)["angular_momentum"][2]
+
+    expected, plain = difference(at), at(0.0)
+    set_to(one, start)
+    stepper.t = 0.0
+    given = holding(one.momentum, one.momentum.dat.data_ro)
+    continue_annotation()
+    one.momentum.assign(given)
+    stepper.advance(STEPS)
+    value = fg.Energy()(one)["potential_energy"] + fg.Momentum()(one)["angular_momentum"][2]
+    pause_annotation()
+    assert value == pytest.approx(plain, rel=1e-14)
+    found = ReducedFunctional(value, Control(given)).derivative().dat.data_ro * direction
+    assert found.sum() == pytest.approx(expected, abs=1e-7 * abs(found).sum())
+
+
+def test_a_run_is_a_block_between_two_samples(tmp_path):
+    """Its pieces are the same however fast it goes; samples, tables and outputs leave no trace."""
+    system = hamiltonian_systems.pendulum()
+    stepper = fg.StormerVerlet(system, 0.1)
+    given = Function(system.q.function_space()).assign(system.q)
+    plain = Function(system.q.function_space()).assign(system.q)
+    continue_annotation()
+    system.q.assign(given)
+    history = stepper.run(
+        steps=7, every=3, monitors=fg.Energy(), csv=tmp_path / "run.csv", progress="always"
+    )
+    value = assemble(objective([system.q]))
+    pause_annotation()
+    blocks = [str(b) for b in get_working_tape().get_blocks() if "steps of" in str(b)]
+    assert blocks == [f"{n} steps of StormerVerlet" for n in (3, 3, 1)]
+    assert len(history.t) == 4
+    reduced = ReducedFunctional(value, Control(given))
+    assert reduced(given) == pytest.approx(value, rel=1e-15)
+    found = reduced.derivative().dat.data_ro.sum()
+
+    def at(size):
+        fresh = hamiltonian_systems.pendulum()
+        fresh.q.dat.data_wo[...] = plain.dat.data_ro + size
+        fg.StormerVerlet(fresh, 0.1).advance(7)
+        return assemble(objective([fresh.q]))
+
+    assert found == pytest.approx(difference(at), rel=1e-7)
