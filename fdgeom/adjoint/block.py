@@ -119,6 +119,26 @@ class AdvanceBlock(Block):
     def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
         return prepared[idx]
 
+    def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
+        bars, rates, tangents = Vectors(), Vectors(), Vectors()
+        for f, bar, rate in zip(self._passage.outputs, adj_inputs, hessian_inputs, strict=True):
+            bars.add_all(f, bar)
+            rates.add_all(f, rate)
+        dependencies = self.get_dependencies()
+        moved = [
+            f for f, v in zip(self._inputs, dependencies, strict=True) if v.tlm_value is not None
+        ]
+        for f, variable in zip(self._inputs, dependencies, strict=True):
+            tangents.add_all(f, variable.tlm_value)
+        asked = [self._inputs[k] for k, _ in relevant_dependencies]
+        wanted = self._passage.data(list({id(f): f for f in (*asked, *moved)}.values()))
+        with self._at(inputs):
+            self._passage.pull_rates(self._origin, self._steps, bars, rates, tangents, wanted)
+        return {
+            k: rates.read_all(self._inputs[k], Cofunction(self._inputs[k].function_space().dual()))
+            for k, _ in relevant_dependencies
+        }
+
     def evaluate_hessian_component(
         self,
         inputs,
@@ -129,9 +149,7 @@ class AdvanceBlock(Block):
         relevant_dependencies,
         prepared=None,
     ):
-        raise NotImplementedError(
-            f"second derivatives of {self} are not there: take differences of gradients"
-        )
+        return prepared[idx]
 
 
 def take_on_tape(stepper, steps: int) -> None:

@@ -119,6 +119,35 @@ class Coefficients:
                 if keys([source]) & reached:
                     self._pull_one(field, derived, source, bar, bars)
 
+    def pull_rates(
+        self, bars: Vectors, rates: Vectors, tangents: Vectors, reached: set[int]
+    ) -> None:
+        """:meth:`pull`, and the same of its derivative along the tangents, those of fields included."""
+        for field in reversed(self.fields):
+            bar, rate = bars.of(field), rates.of(field)
+            if (bar is None and rate is None) or key(field) not in reached:
+                continue
+            zero = np.zeros(field.dat.data_ro.shape)
+            bar, rate = (zero if v is None else np.array(v) for v in (bar, rate))
+            derived, change = derived_of(field), tangents.of(field)
+            if derived.rule.inverse:
+                # Of -XᵀāXᵀ with the inverse X.
+                x, dx = field.dat.data_ro, zero if change is None else change
+                x, dx = (np.swapaxes(v, -1, -2) for v in (x, dx))
+                rate = -(x @ rate @ x) - dx @ bar @ x - x @ bar @ dx
+                bar = -x @ bar @ x
+            for source in derived.sources.functions:
+                if keys([source]) & reached:
+                    self._pull_through(field, derived.rule.expression, source, bar, bars)
+                    self._pull_through(field, derived.rule.expression, source, rate, rates)
+                    for other in derived.sources.functions:
+                        if any(part in tangents for part in parts(other)):
+                            along = tangents.read_all(other, Function(other.function_space()))
+                            bent = expand_derivatives(
+                                ufl.derivative(derived.rule.expression, other, along)
+                            )
+                            self._pull_through(field, bent, source, bar, rates)
+
     def push(self, tangents: Vectors, reached: set[int]) -> None:
         """Put the tangents of fields."""
         for field in self.fields:
@@ -146,9 +175,16 @@ class Coefficients:
         if derived.rule.inverse:
             turned = np.swapaxes(field.dat.data_ro, -1, -2)
             bar = -turned @ bar @ turned
+        Coefficients._pull_through(field, derived.rule.expression, source, bar, bars)
+
+    @staticmethod
+    def _pull_through(
+        field: Function, expression, source: Function, bar: np.ndarray, bars: Vectors
+    ) -> None:
+        """Add what a cotangent of an interpolated expression gives to that of a source."""
         work = Cofunction(field.function_space().dual())
         fill(work, bar)
         test = TestFunction(source.function_space())
-        slope = expand_derivatives(ufl.derivative(derived.rule.expression, source, test))
+        slope = expand_derivatives(ufl.derivative(expression, source, test))
         if not isinstance(slope, ufl.classes.Zero):
             bars.add_all(source, assemble(interpolate(slope, work)))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from firedrake import Function
 
 from fdgeom.adjoint.coefficients import Coefficients
-from fdgeom.adjoint.deeds import derived, forms_of, written_by
+from fdgeom.adjoint.deeds import derived, forms_of, passed, pull_rates_of, written_by
 from fdgeom.adjoint.inputs import Inputs
 from fdgeom.adjoint.values import Kept, Vectors, keys
 
@@ -74,6 +74,15 @@ class DeedPassage(Inputs):
             kept.restore()
             deed.pull(bars)
         self._coefficients.pull(bars, reached)
+
+    def pull_rates(self, origin, course, bars, rates, tangents, wanted) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents of all inputs."""
+        reached = self.reached_by(wanted)
+        self._coefficients.push(tangents, reached)
+        given = tangents.copy()
+        deeds = [derived(deed, self._active | reached) for deed in self._deeds]
+        pull_rates_of(passed(deeds, tangents), bars, rates)
+        self._coefficients.pull_rates(bars, rates, given, reached)
 
     def push(
         self, origin: list, course: None, tangents: Vectors, wanted: Sequence[Function]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 import numpy as np
 import ufl
@@ -83,6 +83,19 @@ class Done:
             self._solved.pull(bars)
         self._fix(bars)
 
+    def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
+        """:meth:`pull`, and the same of its derivative along the tangents before it."""
+        here = tangents.copy()
+        self._find()
+        if self._solved is not None:
+            self._solved.push(here)
+        for assigned in reversed(self._assigned):
+            assigned.pull_rates(bars, rates, here)
+        if self._solved is not None:
+            self._solved.pull_rates(bars, rates, here)
+        self._fix(bars)
+        self._fix(rates)
+
     def push(self, tangents: Vectors) -> None:
         """The tangents after it, from those before it."""
         self._find()
@@ -99,3 +112,20 @@ class Done:
                 values = np.array(values)
                 values.reshape(-1)[dofs[dofs < values.size]] = 0.0
                 vectors.put(f, values)
+
+
+def passed(deeds: Sequence, tangents: Vectors) -> list[tuple]:
+    """Do deeds, and say what each has overwritten, and which tangents."""
+    found = []
+    for deed in deeds:
+        found.append((deed, Kept(deed.targets), tangents.copy()))
+        deed.push(tangents)
+        deed.apply()
+    return found
+
+
+def pull_rates_of(done: Sequence[tuple], bars: Vectors, rates: Vectors) -> None:
+    """The cotangents before deeds that were done, and their rates."""
+    for deed, kept, tangents in reversed(done):
+        kept.restore()
+        deed.pull_rates(bars, rates, tangents)

@@ -55,6 +55,58 @@ class Solved:
             (slope,) = form.assemble()
             bars.add(c, -slope)
 
+    def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents, those of u among them:
+
+        (∂F/∂u)ᵀ λ̇ = ū̇ - ∂/∂u (λ·Ḟ),   c̄̇ -= (∂F/∂c)ᵀ λ̇ + ∂/∂c (λ·Ḟ),   Ḟ = ∂F/∂u u̇ + ∂F/∂c ċ.
+        """
+        own = parts(self.unknown)
+        if all(part not in bars and part not in rates for part in own):
+            return
+        turns, seed = [rates.take(part) for part in own], [bars.take(part) for part in own]
+        for part, values in zip(parts(self._solution), seed, strict=True):
+            fill(part, values)
+        self._matrix.solve_transposed(self._solution, self._multiplier)
+        for given in self._essential:
+            given.pull(self._multiplier, bars)
+        for c, form in self._slopes:
+            (slope,) = form.assemble()
+            bars.add(c, -slope)
+        along, by_unknown, by_others = self._bend
+        for c, place in along:
+            for part, target in zip(parts(c), parts(place), strict=True):
+                fill(target, tangents.of(part))
+        bent = [None] * len(own) if by_unknown is None else by_unknown.assemble()
+        changes = [(c, -np.array(form.assemble()[0])) for c, form in by_others]
+        for part, values, bend in zip(parts(self._solution), turns, bent, strict=True):
+            fill(part, values)
+            if bend is not None:
+                part.dat.data[...] -= bend
+        self._matrix.solve_transposed(self._solution, self._multiplier)
+        for given in self._essential:
+            given.pull(self._multiplier, rates)
+        for c, form in self._slopes:
+            (slope,) = form.assemble()
+            rates.add(c, -slope)
+        for c, change in changes:
+            rates.add(c, change)
+
+    @cached_property
+    def _bend(self):
+        """Places of tangents, and the derivatives of λ·Ḟ by u and by what is read."""
+        along = [(c, Function(c.function_space())) for c in (self.unknown, *self._read)]
+        work = replace(self._residual, {self._test: self._multiplier})
+        change = tidy(sum((derivative(work, c, place) for c, place in along), Form([])))
+
+        def by(c: Function) -> Linear | None:
+            if is_zero(change):
+                return None
+            form = tidy(derivative(change, c, TestFunction(c.function_space())))
+            return None if is_zero(form) else Linear(form)
+
+        found = [(c, by(c)) for c in self._read]
+        return along, by(self.unknown), [(c, form) for c, form in found if form is not None]
+
     def push(self, tangents: Vectors) -> None:
         """Put the tangent of u: ∂F/∂u δu = -∂F/∂c δc."""
         form, places = self._change

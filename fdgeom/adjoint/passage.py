@@ -12,7 +12,7 @@ import numpy as np
 from firedrake import Form, Function
 
 from fdgeom.adjoint.coefficients import Coefficients
-from fdgeom.adjoint.deeds import derived, forms_of, written_by
+from fdgeom.adjoint.deeds import derived, forms_of, passed, pull_rates_of, written_by
 from fdgeom.adjoint.inputs import Inputs
 from fdgeom.adjoint.steps import StepDerivative, each_part
 from fdgeom.adjoint.values import Kept, Vectors, keys
@@ -311,6 +311,47 @@ class Passage(Inputs):
             kept.restore()
             opening.pull(bars)
         self._coefficients.pull(bars, reached)
+
+    def pull_rates(
+        self,
+        origin: Origin,
+        steps: int,
+        bars: Vectors,
+        rates: Vectors,
+        tangents: Vectors,
+        wanted: Sequence[Function],
+    ) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents of all inputs: of cotangents and
+        their rates.
+        """
+        reached = self.reached_by(wanted)
+        step = self._step(reached)
+        self._coefficients.push(tangents, reached)
+        given = tangents.copy()
+        opened, closed = (self._derived(d, reached) for d in (origin.openings, self._closings))
+        before = Kept(
+            each_part([*step.places, *(f for opening in opened for f in opening.targets)])
+        )
+        undone = passed(opened, tangents)
+        before.restore()
+        self._open()
+        here, clock, along = Kept(step.places), self._stepper.clock, []
+        for _ in range(steps):
+            along.append(tangents.copy())
+            step.push(step.record(), tangents)
+            self._stepper._clock = self._stepper.clock.after(1)
+        self._stepper.system.set_time(self._stepper.t)
+        pull_rates_of(passed(closed, tangents), bars, rates)
+        here.restore()
+        self._stepper._clock = clock
+        for at in self._backwards(origin, steps):
+            self._stepper._clock = at
+            step.pull_rates(step.record(), bars, rates, along.pop())
+        before.restore()
+        for opening in opened:
+            opening.apply()
+        pull_rates_of(undone, bars, rates)
+        self._coefficients.pull_rates(bars, rates, given, reached)
 
     def push(
         self, origin: Origin, steps: int, tangents: Vectors, wanted: Sequence[Function]

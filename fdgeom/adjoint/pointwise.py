@@ -62,6 +62,47 @@ class Assigned:
         for f, result in results:
             bars.add(f, result.dat.data_ro)
 
+    def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents: of cotangents and their rates.
+
+        ḟ̄ += Σ_i (∂e_i/∂f)ᵀ ṫ̄_i + ∂/∂f (Σ_i t̄_i·∂e_i/∂g ġ).
+        """
+        seeds = [bars.of(t) for t in self.targets]
+        found = Vectors()
+        if self._read and any(values is not None for values in seeds):
+            update, places, along, results = self._bend
+            for place, values in zip(places, seeds, strict=True):
+                fill(place, values)
+            for place, f in zip(along, self._read, strict=True):
+                fill(place, tangents.of(f))
+            if update is not None:
+                update.apply()
+            for f, result in results:
+                found.add(f, result.dat.data_ro)
+        self.pull(rates)
+        self.pull(bars)
+        for f in self._read:
+            if f in found:
+                rates.add(f, found.of(f))
+
+    @cached_property
+    def _bend(self):
+        seeds = [Function(t.function_space()) for t in self.targets]
+        along = [Function(f.function_space()) for f in self._read]
+        work = sum(
+            (ufl.inner(e, s) for e, s in zip(self._group.values(), seeds, strict=True)),
+            ufl.as_ufl(0.0),
+        )
+        change = expand_derivatives(
+            sum(
+                (ufl.derivative(work, f, p) for f, p in zip(self._read, along, strict=True)),
+                ufl.as_ufl(0.0),
+            )
+        )
+        slopes = {f: expand_derivatives(ufl.diff(change, f)) for f in self._read}
+        update, _, results = self._made(seeds, slopes)
+        return update, seeds, along, results
+
     def push(self, tangents: Vectors) -> None:
         """Put the tangents of the targets, Σ_f (∂e_i/∂f) δf."""
         given = [(f, tangents.of(f)) for f in self._read]

@@ -68,6 +68,18 @@ class StepDerivative:
             record.taken.pull(record, bars)
 
     @staticmethod
+    def pull_rates(
+        records: Sequence[Record], bars: Vectors, rates: Vectors, tangents: Vectors
+    ) -> None:
+        """:meth:`pull`, and the same of its derivative along the tangents before the step."""
+        along = []
+        for record in records:
+            along.append(tangents.copy())
+            record.taken.push(record, tangents)
+        for record, before in zip(reversed(records), reversed(along), strict=True):
+            record.taken.pull_rates(record, bars, rates, before)
+
+    @staticmethod
     def push(records: Sequence[Record], tangents: Vectors) -> None:
         """The tangents after the step, from those before it."""
         for record in records:

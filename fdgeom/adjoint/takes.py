@@ -88,6 +88,33 @@ class Taken:
             before.restore()
             assigned.pull(bars)
 
+    def pull_rates(self, record: Record, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
+        """:meth:`pull`, and the same of its derivative along the tangents before it."""
+        self._set(record)
+        before = [self._passed(assigned, tangents) for assigned in self._before]
+        self._solve.put_given()
+        record.solution.restore()
+        self._solved.push(tangents)
+        here = tangents.copy()
+        after = [self._passed(assigned, tangents) for assigned in self._after]
+        self._solve.keep_given()
+        self._check(record)
+        for assigned, kept, along in reversed(after):
+            kept.restore()
+            assigned.pull_rates(bars, rates, along)
+        self._solved.pull_rates(bars, rates, here)
+        for assigned, kept, along in reversed(before):
+            kept.restore()
+            assigned.pull_rates(bars, rates, along)
+
+    @staticmethod
+    def _passed(assigned: Assigned, tangents: Vectors) -> tuple[Assigned, Kept, Vectors]:
+        """Do an assignment, and say what it has overwritten and which tangents."""
+        kept, along = Kept(assigned.targets), tangents.copy()
+        assigned.push(tangents)
+        assigned.apply()
+        return assigned, kept, along
+
     def push(self, record: Record, tangents: Vectors) -> None:
         """The tangents after it, from those before it."""
         self._set(record)

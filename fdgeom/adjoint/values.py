@@ -78,6 +78,12 @@ class Vectors:
     def __contains__(self, part: Function) -> bool:
         return key(part) in self._arrays
 
+    def copy(self) -> Vectors:
+        """The same, in arrays of their own."""
+        made = Vectors()
+        made._arrays = {k: np.array(values) for k, values in self._arrays.items()}
+        return made
+
 
 class Kept:
     """Copies of the values of some Functions, ghosts included, that can be put back."""

@@ -107,6 +107,20 @@ class FollowingShape:
         self._put(bars, self._position, "position", at_x)
         self._put(bars, self._orientation, "orientation", at_q)
 
+    def pull_rates(self, bars, rates, tangents) -> None:
+        """Nothing where nothing depends on the configuration.
+
+        Raises
+        ------
+        NotImplementedError
+            If something does: second derivatives are not there.
+        """
+        if any(target in bars or target in rates for target in self.targets):
+            raise NotImplementedError(
+                "second derivatives where the configuration of a beam follows its strain are not there: "
+                "take differences of gradients, or an objective that does not read the configuration"
+            )
+
     # --- pieces ----------------------------------------------------------------------------------
     def _linearised(self):
         """The poses that follow, the ∂η/∂γ of the cells, and where the fixed node is, with \\|q\\|."""

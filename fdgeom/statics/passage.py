@@ -215,6 +215,28 @@ class EquilibriumPassage(Inputs):
             copied.pull(bars)
         self._coefficients.pull(bars, reached)
 
+    def pull_rates(self, origin, course, bars, rates, tangents, wanted) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents of all inputs."""
+        reached = self._coefficients.reached_by(wanted)
+        self._stand(origin, course)
+        self._coefficients.push(tangents, reached)
+        for copied in self._reading:
+            copied.push(tangents)
+        before = tangents.copy()
+        self._start.push(tangents)
+        solved = self._derivative(reached)
+        solved.push(tangents)
+        for copied in self._writing:
+            copied.pull(bars)
+            copied.pull(rates)
+        self._moved.pull_rates(bars, rates, tangents)
+        solved.pull_rates(bars, rates, tangents)
+        self._start.pull_rates(bars, rates, before)
+        for copied in self._reading:
+            copied.pull(bars)
+            copied.pull(rates)
+        self._coefficients.pull_rates(bars, rates, before, reached)
+
     def push(self, origin: Departure, course: Course, tangents: Vectors, wanted) -> None:
         """The tangents of the equilibrium from those of all inputs, inside :meth:`at`."""
         reached = self._coefficients.reached_by(wanted)

@@ -132,16 +132,6 @@ def test_one_block_for_all_steps_and_nothing_when_paused():
     ]
 
 
-def test_hessians_are_refused():
-    run = pendulum()
-    reduced, control, _ = annotated(run, 1, 2)
-    direction = holding(control, 1.0)
-    reduced.derivative()
-    reduced.tlm(direction)
-    with pytest.raises(NotImplementedError, match="second derivatives of 2 steps of StormerVerlet"):
-        reduced.hessian(direction)
-
-
 def test_states_that_are_not_kept_are_made_again(monkeypatch):
     """To the last bit."""
     run = pendulum()
