@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from numbers import Integral
 
@@ -22,7 +20,7 @@ from fdgeom.beams.rod.support_forces import Forces, from_space
 from fdgeom.errors import LoadStepFailed
 from fdgeom.solvers import Snapshot, SolveFailed, VectorAssembly
 from fdgeom.solvers.chain import check_chain
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import (
     check_parameters,
@@ -31,7 +29,7 @@ from fdgeom.solvers.options import (
     who_asked_for_snes,
 )
 from fdgeom.statics.chain_solve import ChainSolve
-from fdgeom.statics.freedom import free_motion, is_singular
+from fdgeom.statics.freedom import free_motion, is_clamped, is_singular
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
@@ -206,29 +204,22 @@ class StaticEquilibrium:
 
     def _compile(self) -> ChainSolve:
         # Of a beam by itself nothing else finds that out.
-        if self._motion.joints is None and (free := free_motion(self._motion)):
+        motion = self._motion
+        if motion.joints is None and not is_clamped(motion) and (free := free_motion(motion)):
             raise CannotCompile(f"{free}, so that the stiffness may be singular")
         return ChainSolve(self._problem, self._options()[0])
 
-    @contextmanager
-    def _falling_back(self) -> Iterator[None]:
-        """Whatever stops the compilation: keep the reason, and go through PETSc SNES."""
-        try:
-            yield
-        except MemoryError:
-            raise
-        except Exception as error:
-            known = isinstance(error, CannotCompile | NoCompiler)
-            self._why_not = str(error) if known else f"{type(error).__name__}: {error}"
-            if self._required:
-                raise ValueError(
-                    f"compiled: this equilibrium cannot be compiled: {self._why_not}; leave compiled "
-                    "out, and it is found through PETSc SNES"
-                ) from error
-            if not isinstance(error, CannotCompile):
-                warnings.warn(
-                    f"equilibria through PETSc SNES, and slower: {self._why_not}", stacklevel=6
-                )
+    def _falling_back(self) -> AbstractContextManager:
+        return falling_back(
+            self._give_up,
+            self._motion.comm,
+            required=self._required,
+            what="this equilibrium",
+            instead="equilibria go through PETSc SNES",
+        )
+
+    def _give_up(self, why: str) -> None:
+        self._why_not = why
 
     # --- solving -------------------------------------------------------------------------------------
     def solve(

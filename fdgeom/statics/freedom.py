@@ -39,6 +39,13 @@ def free_motion(motion: RodMotion) -> str:
     return f"{who} can still {_described(together[:, 0], size, _pins(motion))}"
 
 
+def is_clamped(motion: RodMotion) -> bool:
+    """Whether each beam has a node that is held in all directions: then nothing is free."""
+    whole = _held(motion).reshape(-1, 6).all(axis=1)
+    held = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
+    return len(held[held >= 0]) == len(motion.members)
+
+
 def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
     """Whether there are free motions that a tangent stiffness of all nodes does not resist either.
 

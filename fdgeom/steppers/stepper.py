@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from pyadjoint.tape import annotate_tape
@@ -16,7 +15,7 @@ from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers import HeldSNES, Snapshot, SolveFailed
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.options import check_parameters, wants_compiled, who_asked_for_snes
 from fdgeom.steppers.fused import CompiledSteps, FusedSteps, tolerances_of
@@ -303,24 +302,17 @@ class Stepper(Method, metaclass=CheckedCall):
             self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
         )
 
-    @contextmanager
-    def _falling_back(self) -> Iterator[None]:
-        """Whatever stops the compilation: keep the reason, and go through PETSc SNES."""
-        try:
-            yield
-        except MemoryError:
-            raise
-        except Exception as error:
-            known = isinstance(error, CannotCompile | NoCompiler)
-            self._fused = None
-            self._why_not = str(error) if known else f"{type(error).__name__}: {error}"
-            if self._required:
-                raise ValueError(
-                    f"compiled: this stepper cannot be compiled: {self._why_not}; leave compiled out, "
-                    "and the steps go through PETSc SNES"
-                ) from error
-            if not isinstance(error, CannotCompile):
-                _warn(self.system.mesh.comm, self._why_not)
+    def _falling_back(self) -> AbstractContextManager:
+        return falling_back(
+            self._give_up,
+            self.system.mesh.comm,
+            required=self._required,
+            what="this stepper",
+            instead="the steps go through PETSc SNES",
+        )
+
+    def _give_up(self, why: str) -> None:
+        self._fused, self._why_not = None, why
 
     def _tolerances(self, solve: Solve) -> tuple[float, float, float, int]:
         return tolerances_of(solve.options.over({})[0])
@@ -328,8 +320,3 @@ class Stepper(Method, metaclass=CheckedCall):
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
-
-
-def _warn(comm, why: str) -> None:
-    if comm.rank == 0:
-        warnings.warn(f"steps go through PETSc SNES, and are slower: {why}", stacklevel=4)

@@ -54,7 +54,6 @@ class NetData:
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
         self._split, self._nodes = pieces(unknown), tables.coordinates
-        self._held: list[_HeldValues] = []
         given: dict[Function, np.ndarray] = {}
         for e in self._essential:
             function = self._split[e.part]

@@ -8,7 +8,7 @@ from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
 from fdgeom.solvers.compiled.layout import describe, name_places
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.program import Program
-from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
+from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler, falling_back
 from fdgeom.solvers.compiled.unit import REASONS, Unit
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Program",
     "Unit",
     "describe",
+    "falling_back",
     "has_nodal_values",
     "name_places",
     "pieces",

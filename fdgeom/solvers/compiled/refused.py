@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 
 class CannotCompile(ValueError):
     """A form is not of the kind that the compiled path treats; the message names the term."""
@@ -9,3 +13,41 @@ class CannotCompile(ValueError):
 
 class NoCompiler(RuntimeError):
     """There is no working C++ compiler; the message says what to do without."""
+
+
+@contextmanager
+def falling_back(
+    keep: Callable[[str], None], comm, *, required: bool, what: str, instead: str
+) -> Iterator[None]:
+    """While something is compiled: whatever stops that is no error, but the reason why it is not.
+
+    Parameters
+    ----------
+    keep : callable
+        ``keep(why)`` gets the reason.
+    comm : MPI communicator
+        Of whom rank 0 warns, if the reason is not in the form.
+    required : bool
+        Whether it is an error after all.
+    what, instead : str
+        What is compiled, and what happens else, in words.
+
+    Raises
+    ------
+    ValueError
+        If it is ``required``.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        known = isinstance(error, CannotCompile | NoCompiler)
+        why = str(error) if known else f"{type(error).__name__}: {error}"
+        keep(why)
+        if required:
+            raise ValueError(
+                f"compiled: {what} cannot be compiled: {why}; leave compiled out, and {instead}"
+            ) from error
+        if not isinstance(error, CannotCompile) and comm.rank == 0:
+            warnings.warn(f"{instead}, and are slower: {why}", stacklevel=5)
