@@ -112,7 +112,7 @@ class FusedSteps(CompiledSteps):
                 self._sequence.append((phase, constant, fraction))
                 self._names.append(solve.name)
         self._units: dict[bool, tuple[Unit, object]] = {}
-        self._sweeps: dict[tuple, Sweep] = {}
+        self._sweeps: dict[tuple, tuple[Form | None, Sweep | CannotCompile]] = {}
         self._trail: Trail | None = None
         self._memory = Memory()
 
@@ -188,8 +188,16 @@ class FusedSteps(CompiledSteps):
             while len(self._sweeps) >= _MANY:
                 del self._sweeps[next(iter(self._sweeps))]
             unit, _ = self._unit()
-            self._sweeps[name] = Sweep(unit, self._sequence, *name[:2], self._memory, running)
-        return self._sweeps[name]
+            try:
+                found = Sweep(unit, self._sequence, *name[:2], self._memory, running)
+            except CannotCompile as why:
+                found = why
+            # With the functional, so that no other one gets its number.
+            self._sweeps[name] = running, found
+        _, found = self._sweeps[name]
+        if isinstance(found, CannotCompile):
+            raise found
+        return found
 
     @contextmanager
     def leaving(self, trail):

@@ -16,6 +16,7 @@ def statements(
     outputs: Sequence[tuple[str, int]],
     load: Callable[[object], str],
     known: Mapping[int, str] | None = None,
+    text: Callable[[tuple, Mapping[int, str], Callable], tuple[str, str]] | None = None,
 ) -> list[str]:
     """The lines of a function body that evaluates nodes and stores them.
 
@@ -29,6 +30,8 @@ def statements(
         ``load(key)`` gives the C++ expression of an input.
     known : dict, optional
         Nodes that have been computed, and where they are.
+    text : callable, optional
+        ``text(op, names, load)`` gives an operation and its type in C++; by default as chains have it.
 
     Notes
     -----
@@ -39,12 +42,12 @@ def statements(
     lines: list[str] = []
     names: dict[int, str] = dict(known or {})
     for target, node in outputs:
-        _evaluate(graph, node, names, lines, load)
+        _evaluate(graph, node, names, lines, load, text or _text)
         lines.append(f"{target} = {names[node]};")
     return lines
 
 
-def _evaluate(graph: Graph, node: int, names: dict[int, str], lines: list[str], load) -> None:
+def _evaluate(graph: Graph, node: int, names: dict[int, str], lines: list[str], load, text) -> None:
     stack = [node]
     while stack:
         top = stack[-1]
@@ -60,9 +63,9 @@ def _evaluate(graph: Graph, node: int, names: dict[int, str], lines: list[str], 
         if op[0] == "const":
             names[top] = f"({float(op[1])!r})"
             continue
-        text, kind = _text(op, names, load)
+        value, kind = text(op, names, load)
         names[top] = f"t{top}"
-        lines.append(f"const {kind} t{top} = {text};")
+        lines.append(f"const {kind} t{top} = {value};")
 
 
 def _text(op: tuple, names: dict[int, str], load) -> tuple[str, str]:

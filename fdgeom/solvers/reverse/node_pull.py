@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from firedrake import Constant, Function
@@ -10,6 +10,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.algorithms.remove_complex_nodes import remove_complex_nodes
 from ufl.core.expr import Expr
 
+from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import COMPARISONS, FUNCTIONS, Graph
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.compiled.collocation import has_nodal_values
@@ -105,7 +106,12 @@ class NodePull:
         constants = [e for e in self._inputs if isinstance(e, Constant) and e in used]
         places = {f: f"w_{k}" for k, f in enumerate(functions)}
         places |= {c: f"c_{k}" for k, c in enumerate(constants)}
-        lines = _statements(graph, outputs, lambda key: f"{places[key[0]]}[{key[1]}]")
+        lines = statements(
+            graph,
+            [(f"A[{k}]", node) for k, node in enumerate(outputs)],
+            lambda key: f"{places[key[0]]}[{key[1]}]",
+            text=_text,
+        )
         arguments = ["T *__restrict__ A", "T const *__restrict__ coords"]
         arguments += [f"T const *__restrict__ {places[f]}" for f in functions]
         arguments += [f"double const *__restrict__ {places[c]}" for c in constants]
@@ -120,45 +126,20 @@ class NodePull:
         )
 
 
-def _statements(graph: Graph, outputs: Sequence[int], load) -> list[str]:
-    """Values are computed where they are first needed, so that few live at a time."""
-    names: dict[int, str] = {}
-    lines: list[str] = []
-    for k, node in enumerate(outputs):
-        stack = [node]
-        while stack:
-            top = stack[-1]
-            if top in names:
-                stack.pop()
-                continue
-            missing = [a for a in graph.operands(top) if a not in names]
-            if missing:
-                stack.extend(reversed(missing))
-                continue
-            stack.pop()
-            op = graph.ops[top]
-            if op[0] == "const":
-                names[top] = f"({op[1]!r})"
-            elif op[0] == "in":
-                names[top] = load(op[1])
-            else:
-                names[top] = f"t{top}"
-                kind = "bool" if op[0] in COMPARISONS else "T"
-                lines.append(f"const {kind} t{top} = {_text(op, [names[a] for a in op[1:]])};")
-        lines.append(f"A[{k}] = {names[node]};")
-    return lines
-
-
-def _text(op: tuple, operands: Collection[str]) -> str:
-    kind, one, *others = op[0], *operands
+def _text(op: tuple, names: Mapping[int, str], load) -> tuple[str, str]:
+    """An operation on numbers of type T, and its type."""
+    kind = op[0]
+    if kind == "in":
+        return load(op[1]), "T"
+    one, *others = (names[a] for a in op[1:])
     if kind == "neg":
-        return f"-{one}"
+        return f"-{one}", "T"
     if kind == "inv":
-        return f"1.0 / {one}"
+        return f"1.0 / {one}", "T"
     if kind == "!":
-        return f"!{one}"
+        return f"!{one}", "bool"
     if kind == "select":
-        return f"{one} ? T({others[0]}) : T({others[1]})"
+        return f"{one} ? T({others[0]}) : T({others[1]})", "T"
     if kind in ("pow", "atan2") or kind in FUNCTIONS:
-        return f"{kind}({', '.join(f'T({x})' for x in operands)})"
-    return f"{one} {kind} {others[0]}"
+        return f"{kind}({', '.join(f'T({x})' for x in (one, *others))})", "T"
+    return f"{one} {kind} {others[0]}", "bool" if kind in COMPARISONS else "T"

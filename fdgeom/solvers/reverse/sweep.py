@@ -74,8 +74,6 @@ class Sweep:
         self.given = [(step.functions[k], step.bars[k]) for k in step.after if k in step.bars]
         self.found = [(step.functions[k], step.bars[k]) for k in step.alive if k in step.bars]
         self.memory, self._totals = memory, step.totals
-        #: Its number is that of the form as long as this is there.
-        self.running = running
 
     def take_total(self) -> float:
         """The sum of the running functional over the steps since the last call."""
