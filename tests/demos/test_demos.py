@@ -41,6 +41,11 @@ SHORT = {
     "roll_up": (["--steps", "60"], ["helix.html", "helix.npz", "helix.png", "roll_up.png"]),
     "frame": (["--cells", "10"], ["frame.html", "frame.npz", "frame.png"]),
     "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
+    "strip_stiffness": (
+        ["--cells", "8", "--frames", "2", "--tolerance", "10"],
+        ["strip.png"],
+    ),
+    "soft_arm": (["--cells", "4", "--waves", "3", "--iterations", "2"], ["arm.png"]),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
     "blade_root": (
         ["--along", "8", "--angles", "3"],
