@@ -123,11 +123,6 @@ def test_resume_is_refused(tape, tmp_path):
         fg.resume(stepper, tmp_path / "state.h5")
 
 
-def test_modes_are_refused(tape):
-    with pytest.raises(NotImplementedError, match="VibrationModes"):
-        fg.VibrationModes(free_beam(), 2)
-
-
 def test_a_beam_made_of_functions_is_refused(tape):
     """Its sampled section would hide them from the tape."""
     mesh = IntervalMesh(2, 1.0)

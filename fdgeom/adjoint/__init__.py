@@ -9,6 +9,7 @@ from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.gradient import gradient
 from fdgeom.adjoint.implicit import Solved
 from fdgeom.adjoint.inputs import Inputs
+from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.pointwise import Assigned
 from fdgeom.adjoint.shelf import Shelf
@@ -22,6 +23,7 @@ __all__ = [
     "Coefficients",
     "Inputs",
     "Kept",
+    "Linear",
     "Passage",
     "Shelf",
     "Solved",

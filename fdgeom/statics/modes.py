@@ -6,9 +6,11 @@ from numbers import Integral
 
 import numpy as np
 from firedrake import Function
+from pyadjoint.tape import annotate_tape, get_working_tape, stop_annotating
 from scipy.sparse.linalg import ArpackError
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.rod_motion import RodMotion
@@ -17,7 +19,8 @@ from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
 from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.statics.problem import finite_number, motion_of
-from fdgeom.taping import not_taped
+from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
+from fdgeom.taping import off_the_tape
 
 
 class VibrationModes:
@@ -62,7 +65,7 @@ class VibrationModes:
     motions are told from slow ones.
     """
 
-    @not_taped
+    @off_the_tape
     @compiling("VibrationModes")
     def __init__(self, beam: Beam | Assembly, number: int = 10, *, load: float = 1.0) -> None:
         motion = motion_of(beam)
@@ -86,6 +89,7 @@ class VibrationModes:
         if motion.constraint is not None:
             motion.constraint.check_position()
         found = pencil(motion, finite_number("load", load), free)
+        self._motion, self._load, self._symmetric = motion, float(load), found.symmetric
         values, vectors, round_off = _lowest(found, int(number))
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors
@@ -99,6 +103,43 @@ class VibrationModes:
         everything = np.zeros(len(keep))
         everything[keep] = vector.real
         return scattered(everything, Function(motion.space, name=f"mode{k + 1}"))
+
+    def eigenvalue(self, k: int) -> float:
+        """One of :attr:`eigenvalues`; while pyadjoint records it is on its tape.
+
+        It has derivatives by the configuration, and by all Functions that the beam is made of.
+
+        Parameters
+        ----------
+        k : int
+            Its number, from 0.
+
+        Raises
+        ------
+        NotImplementedError
+            On the tape, if it is multiple or the last of those that were asked for, of assemblies,
+            and where loads are not conservative.
+        """
+        if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k < len(self.shapes):
+            raise ValueError(
+                f"k must be a whole number from 0 to {len(self.shapes) - 1}, not {k!r}"
+            )
+        if not annotate_tape():
+            return self.eigenvalues[k]
+        refuse_unless_simple(
+            self.eigenvalues, k, self._symmetric, isinstance(self._motion, BeamMotion)
+        )
+
+        def again():
+            modes = VibrationModes(self.beam, len(self.shapes), load=self._load)
+            return float(modes.eigenvalues[k].real), np.array(modes.shapes[k].dat.data_ro)
+
+        with stop_annotating():
+            slopes = EigenvalueSlopes(self._motion, self._load)
+        pair = float(self.eigenvalues[k].real), np.array(self.shapes[k].dat.data_ro)
+        block = EigenvalueBlock(slopes, pair, again)
+        get_working_tape().add_block(block)
+        return block.value()
 
     @property
     def frequencies(self) -> np.ndarray:

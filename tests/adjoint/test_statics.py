@@ -175,3 +175,49 @@ def test_given_poses_made_of_functions_are_refused():
     continue_annotation()
     with pytest.raises(NotImplementedError, match="by a GivenPose that is made of Functions"):
         statics.solve()
+
+
+def test_eigenvalue():
+    """Of a loaded beam, through its equilibrium; the last one known is refused."""
+    beam, _, (modulus, tip, _) = cantilever()
+    statics = fg.StaticEquilibrium(beam)
+    here = [np.array(f.dat.data_ro) for f in (modulus, tip)]
+
+    def at(size):
+        modulus.dat.data_wo[...] = here[0] * (1 + size)
+        tip.dat.data_wo[...] = here[1] + size
+        statics.solve(1.0)
+        return fg.VibrationModes(beam, 3).eigenvalue(1)
+
+    h = 1e-3
+    expected = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    plain, elsewhere = at(0.0), at(0.01)
+    at(0.0)
+    given = [holding(f, x) for f, x in zip((modulus, tip), here, strict=True)]
+    continue_annotation()
+    for f, x in zip((modulus, tip), given, strict=True):
+        f.assign(x)
+    statics.solve(1.0)
+    modes = fg.VibrationModes(beam, 3)
+    value = modes.eigenvalue(1)
+    with pytest.raises(NotImplementedError, match="of the last mode"):
+        modes.eigenvalue(2)
+    pause_annotation()
+    reduced = ReducedFunctional(value, [Control(x) for x in given])
+    assert value == pytest.approx(plain, rel=1e-10)
+    there = [holding(given[0], 1.01 * here[0]), holding(given[1], here[1] + 0.01)]
+    assert reduced(there) == pytest.approx(elsewhere, rel=1e-10)
+    assert reduced(given) == pytest.approx(value, rel=1e-10)
+    by_modulus, by_tip = (g.dat.data_ro for g in reduced.derivative())
+    along, size = (by_modulus * here[0]).sum() + by_tip.sum(), np.abs(by_modulus * here[0]).sum()
+    assert along == pytest.approx(expected, abs=1e-6 * size)
+    moved = [holding(given[0], here[0]), holding(given[1], 1.0)]
+    assert reduced.tlm(moved) == pytest.approx(along, abs=1e-12 * size)
+
+
+def test_multiple_eigenvalues_are_refused():
+    section = fg.Section(np.diag([9.0, 2.0, 2.0, 90.0, 80.0, 80.0]), np.eye(6))
+    modes = fg.VibrationModes(straight((0, 0, 0), (1.0, 0, 0), 3, section, left="clamped"), 4)
+    continue_annotation()
+    with pytest.raises(NotImplementedError, match="of a multiple eigenvalue"):
+        modes.eigenvalue(0)

@@ -220,6 +220,12 @@ REFUSALS = [
     ),
     ("beam", lambda: fg.VibrationModes(3.0), TypeError, "beam must be a fdgeom.Beam, not float"),
     (
+        "k",
+        lambda: fg.VibrationModes(small.clamped(), 2, load=0.0).eigenvalue(2),
+        ValueError,
+        "k must be a whole number from 0 to 1, not 2",
+    ),
+    (
         "number",
         lambda: fg.VibrationModes(small.assembly(), 58),
         ValueError,

@@ -1,0 +1,156 @@
+"""Eigenvalues of vibration modes on pyadjoint's tape."""
+
+from __future__ import annotations
+
+import numpy as np
+from firedrake import Cofunction, Function, TestFunction, derivative
+from pyadjoint import AdjFloat, Block
+from pyadjoint.tape import stop_annotating
+from ufl.classes import Form
+
+from fdgeom.adjoint import Coefficients, Inputs, Linear, Vectors, keys, parts
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import is_zero, tidy
+
+# Of the larger of two eigenvalues: nearer ones are one that is multiple.
+_APART = 1e-6
+
+
+class EigenvalueSlopes(Inputs):
+    """The derivatives of a simple eigenvalue, λ' = φ·(K' - λM')φ with φ·Mφ = 1.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        A beam without joints.
+    load : float
+        The load factor of its equilibrium.
+    """
+
+    def __init__(self, motion: RodMotion, load: float) -> None:
+        self._shape = Function(motion.space, name="mode")
+        work, other = self._works(motion, load)
+        views, g, rod = list(motion.configuration), motion.configuration, motion.rod
+        # All that makes the equilibrium, so that it is one when the eigenvalue is found again.
+        forms = [other, rod.internal_work(g, self._shape), rod.external_work(g, self._shape)]
+        coefficients = Coefficients([], keys(views), motion.clocks, forms)
+        super().__init__(views, coefficients)
+        own = [*self.inputs, *self.fields]
+        self._slopes = [(f, self._slope(work, f), self._slope(other, f)) for f in own]
+
+    def _works(self, motion: RodMotion, load: float) -> tuple[Form, Form]:
+        """φ·Kφ and φ·Mφ."""
+        phi, rod = self._shape, motion.rod
+
+        def balance(g) -> Form:
+            loads = rod.external_work(g, phi)
+            form = rod.internal_work(g, phi)
+            return form if loads.empty() else form - load * loads
+
+        return motion.rate(balance, phi), tidy(motion.inertia(phi, phi))
+
+    @staticmethod
+    def _slope(form: Form, f: Function) -> Linear | None:
+        if not keys([f]) & keys(form.coefficients()):
+            return None
+        found = tidy(derivative(form, f, TestFunction(f.function_space())))
+        return None if is_zero(found) else Linear(found)
+
+    def bars(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
+        """The derivatives by all inputs, from the eigenvalue and its vector."""
+        self._shape.dat.data_wo[...] = shape
+        reached, found = self.reached_by(wanted), Vectors()
+        for f, stiffness, inertia in self._slopes:
+            for factor, slope in ((1.0, stiffness), (-value, inertia)):
+                if slope is not None:
+                    for part, values in zip(parts(f), slope.assemble(), strict=True):
+                        found.add(part, factor * values)
+        self._coefficients.pull(found, reached)
+        return found
+
+
+class EigenvalueBlock(Block):
+    """A simple eigenvalue, by the configuration and by all Functions that the beam is made of.
+
+    Parameters
+    ----------
+    slopes : EigenvalueSlopes
+        Its derivatives.
+    pair : tuple
+        The eigenvalue and the values of its vector.
+    again : callable
+        ``again()`` gives such a pair of the beam as it is.
+    """
+
+    def __init__(self, slopes: EigenvalueSlopes, pair, again) -> None:
+        super().__init__()
+        self._slopes, self._pair, self._again = slopes, pair, again
+        for f in slopes.inputs:
+            self.add_dependency(f, no_duplicates=True)
+
+    def __str__(self) -> str:
+        return "an eigenvalue of VibrationModes"
+
+    def value(self) -> AdjFloat:
+        """The eigenvalue, to be put on the tape."""
+        found = AdjFloat(self._pair[0])
+        self.add_output(found.create_block_variable())
+        return found
+
+    def recompute_component(self, inputs, block_variable, idx, prepared):
+        with stop_annotating(), self._slopes.holding(inputs):
+            self._slopes.renew(inputs)
+            self._pair = self._again()
+        return AdjFloat(self._pair[0])
+
+    def _bars(self, inputs, wanted) -> Vectors:
+        with stop_annotating(), self._slopes.holding(inputs):
+            self._slopes.renew(inputs)
+            return self._slopes.bars(*self._pair, self._slopes.data(wanted))
+
+    def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
+        wanted = [self._slopes.inputs[k] for k, _ in relevant_dependencies]
+        found, result = self._bars(inputs, wanted), {}
+        for (k, _), f in zip(relevant_dependencies, wanted, strict=True):
+            bar = found.read_all(f, Cofunction(f.function_space().dual()))
+            for part in parts(bar):
+                part.dat.data[...] *= float(adj_inputs[0])
+            result[k] = bar
+        return result
+
+    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
+        given = [
+            (f, v) for f, v in zip(self._slopes.inputs, tlm_inputs, strict=True) if v is not None
+        ]
+        found, total = self._bars(inputs, [f for f, _ in given]), 0.0
+        for f, along in given:
+            for part, move in zip(parts(f), parts(along), strict=True):
+                if part in found:
+                    total += float((found.of(part) * move.dat.data_ro).sum())
+        return self._slopes.inputs[0].function_space().comm.allreduce(total)
+
+    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
+        return AdjFloat(prepared)
+
+
+def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: bool) -> None:
+    """Raise ``NotImplementedError`` where an eigenvalue has no derivative of the kind."""
+    why = None
+    if not alone:
+        why = "of assemblies"
+    elif not symmetric:
+        why = "where loads are not conservative"
+    elif k == len(values) - 1:
+        why = "of the last mode, whose neighbour is not known: take number one larger"
+    elif np.any(np.abs(np.delete(values, k) - values[k]) <= _APART * np.abs(values).max()):
+        why = (
+            "of a multiple eigenvalue, which has no derivative: make the section differ a little, or "
+            "take the sum of those that fall together by finite differences"
+        )
+    if why is not None:
+        raise NotImplementedError(
+            f"gradients of VibrationModes.eigenvalue({k}) are not there {why}"
+        )
