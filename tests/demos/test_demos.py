@@ -45,7 +45,10 @@ SHORT = {
         ["--cells", "8", "--frames", "2", "--tolerance", "10"],
         ["strip.png"],
     ),
-    "soft_arm": (["--cells", "4", "--waves", "3", "--iterations", "2"], ["arm.png"]),
+    "soft_arm": (
+        ["--cells", "4", "--steps", "20", "--waves", "3", "--iterations", "1"],
+        ["arm.png"],
+    ),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
     "blade_root": (
         ["--along", "8", "--angles", "3"],
