@@ -12,8 +12,7 @@ from fdgeom.adjoint.inputs import Inputs
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.pointwise import Assigned
-from fdgeom.adjoint.shelf import Shelf
-from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.taping import recorded_by
 
 recorded_by(record_deeds)
@@ -25,11 +24,9 @@ __all__ = [
     "Kept",
     "Linear",
     "Passage",
-    "Shelf",
     "Solved",
     "Vectors",
     "gradient",
-    "key",
     "keys",
     "parts",
     "put_on_tape",

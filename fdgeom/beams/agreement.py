@@ -10,9 +10,9 @@ from firedrake import Function, dot
 from mpi4py import MPI
 
 from fdgeom.beams.chain import Chain
-from fdgeom.beams.chain_slopes import FollowingShape
+from fdgeom.beams.chain_slopes import FollowingShape, projection
 from fdgeom.beams.fields import BeamFields
-from fdgeom.solvers import PointwiseUpdate, Snapshot
+from fdgeom.solvers import Deed, PointwiseUpdate, Snapshot
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
 _SAME = 1e-9
@@ -83,7 +83,7 @@ class Agreement:
         Raises
         ------
         NotImplementedError
-            If the strain is to follow the configuration.
+            If one is to follow the other, of a beam of higher degree.
         """
         set_now = self.noted.changed()
         strain, momentum, position, orientation, velocity = (
@@ -97,14 +97,12 @@ class Agreement:
         made = [self.momentum_of_velocity] if velocity and not momentum else []
         made.append(self.velocity_of_momentum)
         if strain is not pose and self._chain.is_open:
-            if pose:
-                raise NotImplementedError(
-                    "gradients where the strain of a beam follows its configuration are not there: "
-                    "set the strain, or call project() inside 'with "
-                    "firedrake.adjoint.stop_annotating():' (it then counts as given data)"
-                )
-            made.append(self._following_shape)
+            made.append(self._projection if pose else self._following_shape)
         return made
+
+    @cached_property
+    def _projection(self) -> Deed:
+        return projection(self._beam, self._chain)
 
     @cached_property
     def _following_shape(self) -> FollowingShape:

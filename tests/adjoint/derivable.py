@@ -48,6 +48,11 @@ CASES = {
         of(fg.SymmetricPoissonIntegrator, beam),
         ("strain", "momentum"),
     ),
+    "SymmetricPoissonIntegrator, position": (
+        0.01,
+        of(fg.SymmetricPoissonIntegrator, beam),
+        ("position",),
+    ),
     "Composition, beam": (
         0.01,
         of(fg.Composition(fg.SymmetricPoissonIntegrator), beam),
