@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from firedrake import Function, assemble, dx, inner
+from firedrake import Function, IntervalMesh, as_vector, assemble, cos, dx, inner, sin
 from verification import (
     hamiltonian_systems,
     nonholonomic_systems,
@@ -27,6 +27,15 @@ def clamped():
     made = beam(left="clamped")
     made.momentum.dat.data_wo[made.velocity.function_space().boundary_nodes(1)] = 0.0
     return made
+
+
+def moved():
+    """Its left end goes up and turns."""
+    pose = fg.GivenPose(
+        position=lambda t: as_vector([0, 0, 0.1 * t**2]),
+        orientation=lambda t: as_vector([cos(t**2 / 2), 0, sin(t**2 / 2), 0]),
+    )
+    return fg.Beam(IntervalMesh(3, 1.0), SOFT, left=pose)
 
 
 def split_body(dt):
@@ -106,6 +115,12 @@ CASES = {
     ),
     "EnergyMomentum": (0.05, of(fg.EnergyMomentum, clamped), ("position", "momentum")),
     "GeneralizedAlpha": (0.1, of(fg.GeneralizedAlpha, spring_systems.pendulum), ("q", "velocity")),
+    "GeneralizedAlpha, consistent": (
+        0.1,
+        of(fg.GeneralizedAlpha, spring_systems.pendulum, start="consistent"),
+        ("q", "velocity"),
+    ),
+    "GeneralizedAlpha, given pose": (0.05, of(fg.GeneralizedAlpha, moved), ("velocity",)),
     "GeneralizedAlpha, clamped": (0.05, of(fg.GeneralizedAlpha, clamped), ("strain",)),
     "GeneralizedAlpha, top": (
         0.01,
