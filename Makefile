@@ -42,7 +42,7 @@ verification: setup
 	@$(VPY) -m pytest --record -q $(ARGS)
 
 gallery: setup
-	@echo "Running all demos and drawing their pictures anew (half an hour; ARGS='poisson_beam four_bar' some)"
+	@echo "Running all demos and drawing their pictures anew (three quarters of an hour; ARGS='poisson_beam four_bar' some)"
 	@$(VPY) demos/site/pictures.py $(ARGS)
 
 bench: setup
