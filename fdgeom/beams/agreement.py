@@ -131,7 +131,14 @@ class Agreement:
         self.note()
 
     def openings_for_configuration(self, touched: Sequence[bool]) -> list:
-        """What :meth:`restore_for_configuration` is about to do, as :meth:`openings`."""
+        """What :meth:`restore_for_configuration` is about to do, as :meth:`openings`.
+
+        Raises
+        ------
+        NotImplementedError
+            If derivatives are to be taken by a strain that steps have left: by their own measure, so
+            that the configuration would jump if it were set.
+        """
         set_now = self.noted.changed()
         strain, momentum, position, orientation, velocity = (
             a or b for a, b in zip(set_now, touched, strict=True)
@@ -142,6 +149,12 @@ class Agreement:
         elif momentum and not velocity:
             made.append(self.velocity_of_momentum)
         if strain and not (position or orientation):
+            if not set_now[0] and not self._chain.agrees():
+                raise NotImplementedError(
+                    "gradients by a strain that steps in configuration form have left are not there: "
+                    "it is that of their own measure, and the beam would move if it were set; take "
+                    "position, orientation and velocity"
+                )
             made.append(self._following_shape)
         return made
 

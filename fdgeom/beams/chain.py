@@ -85,12 +85,12 @@ class Chain:
         points, _ = self._lines()
         points.scatter(self._strains_of(position, orientation), strain)
 
-    def agrees(self, measured: Function) -> bool:
+    def agrees(self, measured: Function | None = None) -> bool:
         """Whether the strain of the beam is that of its configuration, for degree 1.
 
         Parameters
         ----------
-        measured : Function
+        measured : Function, optional
             The strain of the configuration by another measure than this chain's: either will do.
         """
         points, _ = self._lines()
@@ -101,7 +101,7 @@ class Chain:
         turn = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
         scale = turn * self._lengths + (1 - turn)
         mine = self._strains_of(self._beam.position, self._beam.orientation)
-        candidates = mine, points.gather(measured)
+        candidates = [mine] if measured is None else [mine, points.gather(measured)]
         return any(np.abs(scale * (strain - c)).max() <= allowed for c in candidates)
 
     def _poses(self, position: Function, orientation: Function):

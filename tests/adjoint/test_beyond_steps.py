@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from derivable import beam, directions, holding, objective
-from firedrake import Function, assemble
+from firedrake import Function, assemble, ds
 from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
 from pyadjoint import get_working_tape
 from verification import hamiltonian_systems
@@ -127,3 +127,16 @@ def test_a_run_is_a_block_between_two_samples(tmp_path):
         return assemble(objective([fresh.q]))
 
     assert found == pytest.approx(difference(at), rel=1e-7)
+
+
+def test_a_strain_that_steps_have_left_is_no_control():
+    """It is that of the steps' own measure: the beam would jump, by O(h²), if the same were set again."""
+    one = beam()
+    stepper = fg.EnergyMomentum(one, 1e-3)
+    tip = one.position[0] * ds(2)
+    one.strain.dat.data[...] *= 0.9
+    fg.gradient(stepper, 2, tip, [one.strain])
+    stepper.advance(2)
+    with pytest.raises(NotImplementedError, match="take position, orientation and velocity"):
+        fg.gradient(stepper, 2, tip, [one.strain])
+    fg.gradient(stepper, 2, tip, [one.position])
