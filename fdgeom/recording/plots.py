@@ -230,9 +230,10 @@ def animate(
         import PIL  # noqa: F401
     except ImportError as exc:
         raise ImportError('animate needs Pillow: pip install "fdgeom[plots]"') from exc
-    from matplotlib.animation import FuncAnimation, PillowWriter
+    from matplotlib.animation import PillowWriter
 
-    figure = pyplot.figure(figsize=(6, 5), layout="constrained")
+    # Of one resolution from the start: another would have all labels placed anew.
+    figure = pyplot.figure(figsize=(6, 5), dpi=dpi, layout="constrained")
     ax = figure.add_subplot(projection="3d")
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
@@ -240,20 +241,22 @@ def animate(
     # All times to one digit, so that the title does not dance.
     digits = _digits(snapshots.times)
 
-    def draw(i: int):
+    def draw(i: int) -> None:
         line.set_data_3d(*curves[i].T)
         end.set_data_3d(*curves[i][:1].T)
         time = f"t = {snapshots.times[i]:.{digits}f} {units.get('time', '')}".rstrip()
         ax.set_title(f"{title}, {time}" if title else time)
-        return line, end
 
     draw(len(curves) - 1)
     trim(ax)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # every frame has this one
 
-    animation = FuncAnimation(figure, draw, frames=len(curves), blit=False)
-    animation.save(os.fspath(path), writer=PillowWriter(fps=fps), dpi=dpi)
+    writer = PillowWriter(fps=fps)
+    with writer.saving(figure, os.fspath(path), dpi):
+        for i in range(len(curves)):
+            draw(i)
+            writer.grab_frame()
     pyplot.close(figure)
 
 
