@@ -181,6 +181,22 @@ def _choose_ticks(axis, renderer) -> None:
         ]
         if all(apart):
             return
+    axis.set_major_locator(_one_tick())
+
+
+def _one_tick():
+    """The roundest number near the middle of an axis that has no room for two labels."""
+    from matplotlib.ticker import AutoLocator
+
+    class Middle(AutoLocator):
+        """One of the usual ticks."""
+
+        def __call__(self):
+            low, high = sorted(self.axis.get_view_interval())
+            ticks = super().__call__()
+            return ticks[[np.argmin(np.abs(ticks - (low + high) / 2))]]
+
+    return Middle()
 
 
 def _locator(most: int):
