@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedrake import Constant, Function, TestFunction, TestFunctions, split
+from firedrake import Constant, Function
 from ufl.classes import Form
 from ufl.core.expr import Expr
 
@@ -85,16 +85,6 @@ class DiscreteLagrangian(HolonomicStepper):
         first, second = (0.5 * dt * system.force(w, at, mean) for at in (q, new))
         return first - momentum, second + momentum
 
-    def _unknown(self, name: str):
-        """An unknown like (q̇, λ), its parts, and the tests that go with them."""
-        system = self.system
-        if system.constraint is None:
-            unknown = Function(system.space, name=name)
-            return unknown, (unknown, None), (TestFunction(system.space), None)
-        space = system.space * system.constraint.space
-        unknown = Function(space, name=name)
-        return unknown, split(unknown), TestFunctions(space)
-
     def _position(self) -> Solve:
         # The unknown is u, not q¹: a difference of positions over Δt would lose digits.
         system, dt = self.system, Constant(0.0, name="dt")
@@ -107,8 +97,7 @@ class DiscreteLagrangian(HolonomicStepper):
             residual -= 0.5 * dt * system.constraint.slope(gamma, w)
             residual += system.constraint.value(test / dt, at=new)
             start.append(system.multiplier)
-        guess = dict(zip(pieces(unknown), start, strict=True))
-        return self._make("position", unknown, dt, residual, guess, [])
+        return self._solve("position", unknown, dt, residual, start, [], self._numerics())
 
     def _velocity(self, mean: Function) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
@@ -121,11 +110,9 @@ class DiscreteLagrangian(HolonomicStepper):
             residual += system.constraint.slope(test, v, at=new)
             start.append(system.multiplier)
             old.append(system.multiplier)
-        parts = pieces(unknown)
-        writes = [{target: part} for target, part in zip(old, parts, strict=True)]
-        guess = dict(zip(parts, start, strict=True))
-        return self._make("velocity", unknown, dt, residual, guess, [{system.q: new}, *writes])
+        writes = [{target: part} for target, part in zip(old, pieces(unknown), strict=True)]
+        writes.insert(0, {system.q: new})
+        return self._solve("velocity", unknown, dt, residual, start, writes, self._numerics())
 
-    def _make(self, name, unknown, dt, residual, guess, assignments) -> Solve:
-        numerics = plain if self.system.constraint is None else saddle
-        return self._solve(name, unknown, dt, residual, guess, assignments, numerics)
+    def _numerics(self):
+        return plain if self.system.constraint is None else saddle

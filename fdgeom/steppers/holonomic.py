@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from firedrake import Constant, Form, Function
+from firedrake import Constant, Form, Function, TestFunction, TestFunctions, split
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
 from fdgeom.solvers import Numerics
+from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.numerics import saddle
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
@@ -24,13 +25,23 @@ class HolonomicStepper(Stepper):
     def underivable(self):
         return None
 
+    def _unknown(self, name: str):
+        """An unknown like (q̇, λ), its parts, and the tests that go with them."""
+        system = self.system
+        if system.constraint is None:
+            unknown = Function(system.space, name=name)
+            return unknown, (unknown, None), (TestFunction(system.space), None)
+        space = system.space * system.constraint.space
+        unknown = Function(space, name=name)
+        return unknown, split(unknown), TestFunctions(space)
+
     def _solve(
         self,
         name: str,
         unknown: Function,
         dt: Constant,
         residual: Form,
-        guess: Mapping[Function, Function],
+        guess: Sequence[Function],
         assignments: Sequence[Mapping[Function, Expr]],
         numerics: Callable[[Form, Function], Numerics] = saddle,
     ) -> Solve:
@@ -39,7 +50,7 @@ class HolonomicStepper(Stepper):
             unknown,
             dt,
             tidy(residual),
-            guess,
+            dict(zip(pieces(unknown), guess, strict=True)),
             assignments,
             essential=self.system.fixed,
             options=self.solve_options(name, self.solves),

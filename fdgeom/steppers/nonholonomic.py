@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firedrake import Constant, Function, TestFunctions, split
+from firedrake import Constant
 
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
@@ -55,17 +55,13 @@ class NonholonomicMidpoint(HolonomicStepper):
     solves = ("midpoint", "velocity")
 
     def substeps(self):
-        system = self.system
-        space = system.space * system.constraint.space
         #: v̄ and λ⁺, which the second solve needs.
-        self._middle = Function(space, name="middle")
-        return [(self._to_middle(), 1.0), (self._to_end(), 1.0)]
+        self._middle, *rest = self._unknown("middle")
+        return [(self._to_middle(*rest), 1.0), (self._to_end(), 1.0)]
 
-    def _to_middle(self) -> Solve:
-        system, dt = self.system, Constant(0.0, name="dt")
+    def _to_middle(self, parts, tests) -> Solve:
+        system, dt, (v, reaction), (w, test) = self.system, Constant(0.0, name="dt"), parts, tests
         slope = system.constraint.slope
-        w, test = TestFunctions(self._middle.function_space())
-        v, reaction = split(self._middle)
         q = system.q + 0.5 * dt * v
         residual = (
             system.momentum(w, q, v)
@@ -80,18 +76,14 @@ class NonholonomicMidpoint(HolonomicStepper):
             self._middle,
             dt,
             residual,
-            dict(
-                zip(self._middle.subfunctions, (system.velocity(), system.multiplier), strict=True)
-            ),
+            (system.velocity(), system.multiplier),
             [{system.q: system.q + dt * velocity}],
         )
 
     def _to_end(self) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
         slope = system.constraint.slope
-        space = self._middle.function_space()
-        unknown, (w, test) = Function(space, name="end"), TestFunctions(space)
-        v, reaction = split(unknown)
+        unknown, (v, reaction), (w, test) = self._unknown("end")
         velocity, before = self._middle.subfunctions
         q = system.q - 0.5 * dt * velocity
         residual = (
@@ -107,6 +99,6 @@ class NonholonomicMidpoint(HolonomicStepper):
             unknown,
             dt,
             residual,
-            {end: velocity, after: before},
+            (velocity, before),
             [{system.velocity(): end}, {system.multiplier: 0.5 * (before + after)}],
         )

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from firedrake import Constant, Function, TestFunction, TestFunctions, split
+from collections.abc import Callable
+
+from firedrake import Constant, Form, Function, TestFunction
+from ufl.core.expr import Expr
 
 from fdgeom.solvers import plain
+from fdgeom.solvers.compiled import pieces
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
 
-class RATTLE(HolonomicStepper):
+class _Verlet(HolonomicStepper):
+    """Störmer–Verlet whose first half ends on the constraint."""
+
+    order = 2
+    symplectic = True
+    moves = ConstrainedSystem
+
+    def _kick(self, p: Expr, w: Expr, dt: Constant) -> Form:
+        """⟨p - p⁰, w⟩ + Δt/2 dV[w]."""
+        system = self.system
+        return system.pairing(p - system.p, w) + 0.5 * dt * system.potential_derivative(w)
+
+    def _position(self, push: Callable[..., Form], *, keeps: bool = False) -> Solve:
+        """p_½ and q¹ with the reaction ``push(λ, w, dt)``, whose λ is kept or not."""
+        system, dt = self.system, Constant(0.0, name="dt")
+        unknown, (p, multiplier), (w, test) = self._unknown("stage")
+        moved = system.q + dt * system.velocity(p)
+        # Over Δt, so that both rows are of one size.
+        on_it = system.constraint.value(test / dt, at=moved)
+        half, new = pieces(unknown)
+        kept = [{system.multiplier: new}] if keeps else []
+        return self._solve(
+            "position",
+            unknown,
+            dt,
+            self._kick(p, w, dt) + push(multiplier, w, dt) + on_it,
+            (system.p, system.multiplier),
+            [{system.q: system.q + dt * system.velocity(half)}, {system.p: half}, *kept],
+        )
+
+
+class RATTLE(_Verlet):
     """RATTLE: Störmer–Verlet with both constraints, on position and velocity, after every step.
 
         p_½ = p⁰ - Δt/2 ∇V(q⁰) + Δt/2 Dg(q⁰)ᵀγ,   q¹ = q⁰ + Δt M⁻¹p_½,   g(q¹) = 0,
@@ -42,63 +77,27 @@ class RATTLE(HolonomicStepper):
         If the system is no ConstrainedSystem, starts off its constraints, or these are redundant.
     """
 
-    order = 2
     symmetric = True
-    symplectic = True
     conserves = ("constraint", "velocity constraint", "momenta of linear symmetries")
-    moves = ConstrainedSystem
     solves = ("position", "velocity")
 
     def substeps(self):
-        return [(self._position(), 1.0), (self._velocity(), 1.0)]
-
-    def _position(self) -> Solve:
-        system, dt = self.system, Constant(0.0, name="dt")
-        constraint = system.constraint
-        space = system.space * constraint.space
-        unknown, (w, test) = Function(space, name="stage"), TestFunctions(space)
-        p, gamma = split(unknown)
-        residual = (
-            system.pairing(p - system.p, w)
-            + 0.5 * dt * system.potential_derivative(w)
-            - 0.5 * dt * constraint.slope(gamma, w)
-            # Over Δt, so that both rows are of one size.
-            + constraint.value(test / dt, at=system.q + dt * system.velocity(p))
-        )
-        half, _ = unknown.subfunctions
-        return self._solve(
-            "position",
-            unknown,
-            dt,
-            residual,
-            dict(zip(unknown.subfunctions, (system.p, system.multiplier), strict=True)),
-            [{system.q: system.q + dt * system.velocity(half)}, {system.p: half}],
-        )
+        slope = self.system.constraint.slope
+        position = self._position(lambda gamma, w, dt: -(0.5 * dt * slope(gamma, w)))
+        return [(position, 1.0), (self._velocity(), 1.0)]
 
     def _velocity(self) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
-        constraint = system.constraint
-        space = system.space * constraint.space
-        unknown, (w, test) = Function(space, name="stage"), TestFunctions(space)
-        p, multiplier = split(unknown)
+        slope, old = system.constraint.slope, (system.p, system.multiplier)
+        unknown, (p, multiplier), (w, test) = self._unknown("stage")
         residual = (
-            system.pairing(p - system.p, w)
-            + 0.5 * dt * system.potential_derivative(w)
-            - 0.5 * dt * constraint.slope(multiplier, w)
-            + constraint.slope(test, system.velocity(p))
+            self._kick(p, w, dt) - 0.5 * dt * slope(multiplier, w) + slope(test, system.velocity(p))
         )
-        parts = (system.p, system.multiplier)
-        return self._solve(
-            "velocity",
-            unknown,
-            dt,
-            residual,
-            dict(zip(unknown.subfunctions, parts, strict=True)),
-            [{old: new} for old, new in zip(parts, unknown.subfunctions, strict=True)],
-        )
+        writes = [{part: new} for part, new in zip(old, pieces(unknown), strict=True)]
+        return self._solve("velocity", unknown, dt, residual, old, writes)
 
 
-class SHAKE(HolonomicStepper):
+class SHAKE(_Verlet):
     """SHAKE: Störmer–Verlet with the constraint on the position.
 
         q^{k+1} - 2q^k + q^{k-1} = -Δt² M⁻¹(∇V(q^k) - Dg(q^k)ᵀλ^k),   g(q^{k+1}) = 0
@@ -123,53 +122,22 @@ class SHAKE(HolonomicStepper):
         As for :class:`RATTLE`; the two solves are called ``position`` and ``momentum``.
     """
 
-    order = 2
-    symplectic = True
     conserves = ("constraint", "momenta of linear symmetries")
-    moves = ConstrainedSystem
     solves = ("position", "momentum")
 
     def substeps(self):
         self.system.solve_multiplier()
-        return [(self._position(), 1.0), (self._momentum(), 1.0)]
-
-    def _position(self) -> Solve:
-        system, dt = self.system, Constant(0.0, name="dt")
-        constraint, before = system.constraint, system.multiplier
-        space = system.space * constraint.space
-        unknown, (w, test) = Function(space, name="stage"), TestFunctions(space)
-        p, multiplier = split(unknown)
-        residual = (
-            system.pairing(p - system.p, w)
-            + 0.5 * dt * system.potential_derivative(w)
-            - dt * constraint.slope(multiplier, w)
-            + 0.5 * dt * constraint.slope(before, w)
-            + constraint.value(test / dt, at=system.q + dt * system.velocity(p))
+        slope, before = self.system.constraint.slope, self.system.multiplier
+        position = self._position(
+            lambda new, w, dt: -(dt * slope(new, w)) + 0.5 * dt * slope(before, w),
+            keeps=True,
         )
-        half, new = unknown.subfunctions
-        return self._solve(
-            "position",
-            unknown,
-            dt,
-            residual,
-            {half: system.p, new: before},
-            [{system.q: system.q + dt * system.velocity(half)}, {system.p: half}, {before: new}],
-        )
+        return [(position, 1.0), (self._momentum(), 1.0)]
 
     def _momentum(self) -> Solve:
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, w = Function(system.space, name="momentum"), TestFunction(system.space)
-        residual = (
-            system.pairing(unknown - system.p, w)
-            + 0.5 * dt * system.potential_derivative(w)
-            - 0.5 * dt * system.constraint.slope(system.multiplier, w)
-        )
-        return self._solve(
-            "momentum",
-            unknown,
-            dt,
-            residual,
-            {unknown: system.p},
-            [{system.p: unknown}],
-            numerics=plain,
-        )
+        residual = self._kick(unknown, w, dt)
+        residual -= 0.5 * dt * system.constraint.slope(system.multiplier, w)
+        writes = [{system.p: unknown}]
+        return self._solve("momentum", unknown, dt, residual, (system.p,), writes, plain)

@@ -52,14 +52,14 @@ class Projection:
         self._place = Function(space)
         x, mu = split(self._place)
         work = constraint.slope(mu, w, at=x)
-        self._to_place = _solver(
+        self._to_place = projecting(
             tidy(pairing(x - q, w) - work + constraint.value(test, at=x)), self._place, held
         )
         self._motion = Function(space)
         x, mu = split(self._motion)
         change = momentum(x, w) - momentum(conjugate, w) - constraint.slope(mu, w)
         rest = tuple(EssentialValues(0, e.dofs, old=self._zero) for e in fixed)
-        self._to_motion = _solver(
+        self._to_motion = projecting(
             tidy(change + constraint.slope(test, velocity(x))), self._motion, rest
         )
 
@@ -93,7 +93,8 @@ class Projection:
             copy_into(target, first)
 
 
-def _solver(residual, unknown, essential) -> SaddleSNES:
+def projecting(residual, unknown, essential) -> SaddleSNES:
+    """What solves for a projected state."""
     options = saddle_defaults(residual, unknown)
     name = "the projection"
     return SaddleSNES(residual, unknown, essential=essential, options=options, name=name)

@@ -1,0 +1,90 @@
+"""What systems that are stated by a Lagrangian of position and velocity share."""
+
+from __future__ import annotations
+
+from firedrake import Function, TestFunction, TrialFunction, assemble, derivative
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, tidy
+from fdgeom.solvers import deficiency
+from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
+from fdgeom.systems.energies import named_energies
+
+
+class LagrangianMechanics(MechanicalSystem):
+    """Base of systems of a position q and a velocity with a Lagrangian L(q, q̇).
+
+    Parameters
+    ----------
+    q, velocity, lagrangian, bcs, coordinates
+        As for :class:`LagrangianSystem`.
+    """
+
+    def __init__(self, q, velocity, lagrangian, bcs=(), coordinates=None) -> None:
+        for name, value in (("q", q), ("velocity", velocity)):
+            if not isinstance(value, Function):
+                raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
+        if q is velocity or q.function_space() != velocity.function_space():
+            raise ValueError("velocity must be a function of its own, in the space of q")
+        super().__init__(q, coordinates)
+        self._v = velocity
+        self._lagrangian = tidy(check_functional("lagrangian", lagrangian, 0))
+        if not depends_on(self._lagrangian, velocity):
+            raise ValueError("lagrangian must depend on the velocity")
+        self.fixed = fixed_values(bcs, self.space, velocity)
+        self._direction = Function(self.space, name="direction")
+        self._slopes = {
+            x: tidy(derivative(self._lagrangian, x, self._direction)) for x in (q, velocity)
+        }
+
+    # --- forms ---------------------------------------------------------------------------------
+    def velocity(self) -> Expr:
+        """q̇, a function."""
+        return self._v
+
+    def momentum(self, w: Expr, q: Expr | None = None, v: Expr | None = None) -> Form:
+        """∂L/∂q̇(q, v)[w], by default at the present state."""
+        return self._slope(self._v, w, q, v)
+
+    def force(self, w: Expr, q: Expr | None = None, v: Expr | None = None) -> Form:
+        """∂L/∂q(q, v)[w], by default at the present state."""
+        return self._slope(self.q, w, q, v)
+
+    def _slope(self, by: Function, w: Expr, q: Expr | None, v: Expr | None) -> Form:
+        at = {self.q: self.q if q is None else q, self._v: self._v if v is None else v}
+        return substitute(self._slopes[by], {self._direction: w, **at})
+
+    # --- what the recording reads ----------------------------------------------------------------
+    def functions(self) -> dict[str, Function]:
+        """Everything that a step changes, by name."""
+        found = {"q": self.q, "velocity": self._v}
+        return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
+
+    def energies(self) -> dict[str, Form]:
+        """The energy ∂L/∂q̇[q̇] - L, which the motion keeps: of the terms of L with q̇ the kinetic
+        one, of those without it the potential one.
+        """
+        moving, resting = sorted_by(self._lagrangian, self._v)
+        return named_energies(tidy(self.momentum(self._v) - moving), tidy(-resting))
+
+    # --- what the steppers ask -------------------------------------------------------------------
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if no step can start from the present state.
+
+        The state must be finite, the mass matrix M regular, and a constraint fulfilled to round-off
+        (one on q with its derivative in time) by parts that are independent: A M⁻¹ Aᵀ is regular.
+        """
+        self._check_finite()
+        check_at_rest("velocity", self._v, self.fixed)
+        w, trial = TestFunction(self.space), TrialFunction(self.space)
+        mass = derivative(self.momentum(w), self._v, trial)
+        missing = deficiency(assemble(mass, mat_type="aij").petscmat)
+        if missing:
+            raise ValueError(
+                "lagrangian: the mass matrix ∂²L/∂q̇² is singular at the start: its rank is "
+                f"{self.space.dim() - missing} of {self.space.dim()}"
+            )
+        if self.constraint is not None:
+            self.constraint.check(self._v, mass, self.fixed)
