@@ -50,7 +50,7 @@ class ChainSteps(CompiledSteps):
 
     def _check(self, clocks: Sequence[Constant]) -> None:
         solve = self._solve
-        check_chain(solve.unknown)
+        check_chain(solve.unknown, shared=True)
         if any(e.target is not None for e in solve.essential):
             raise CannotCompile(f"{solve.name}: a motion is prescribed as a function of time")
         things = [

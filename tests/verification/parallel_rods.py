@@ -19,6 +19,8 @@ import fdgeom as fg
 CASES = {
     "energy-momentum": (fg.EnergyMomentum, None, "clamped", False),
     "energy-momentum, varying": (fg.EnergyMomentum, None, "free", True),
+    "generalized-alpha": (fg.GeneralizedAlpha, None, "clamped", False),
+    "generalized-alpha, varying": (fg.GeneralizedAlpha, None, "free", True),
     "variational": (fg.VariationalIntegrator, True, "pinned", False),
     "variational snes": (fg.VariationalIntegrator, False, "pinned", False),
     "variational, varying": (fg.VariationalIntegrator, True, "free", True),
@@ -38,6 +40,7 @@ def run(name):
         nodes = beam.velocity.function_space().boundary_nodes(1)
         beam.velocity.dat.data_wo_with_halos[nodes] = 0.0
     stepper = cls(beam, 1e-2, compiled=compiled)
+    assert stepper.is_compiled is (compiled is not False), stepper.why_not_compiled
     stepper.advance(3)
     stiffness.assign(1.2 * STIFFNESS)  # of a section that varies: it follows
     stepper.advance(17)

@@ -53,6 +53,40 @@ inline double sum_of_squares(const Reduced &q) {
   return sum;
 }
 
+// Sums over the ranks: each has pieces of its own, and solves for all that is between them.
+struct Ranks {
+  int (*allreduce)(const void *, void *, int, void *, void *, void *);  // MPI's
+  void *real, *add, *comm;
+  double *own, *all;  // as many values as a sum may have
+};
+
+inline void sum_over(const Ranks *ranks, double *values, int number) {
+  if (!ranks) return;
+  ranks->allreduce(values, ranks->all, number, ranks->real, ranks->add, ranks->comm);
+  for (int i = 0; i < number; ++i) values[i] = ranks->all[i];
+}
+
+// The same of the residual between the pieces, of the equations too where `matrix`, and of other values,
+// in one go.
+inline void sum_between(const Ranks *ranks, const Reduced &q, bool matrix, double *values, int number) {
+  if (!ranks) return;
+  double *to = ranks->own;
+  const auto pass = [&](auto each) {
+    for (long i = 0; i < q.n; ++i) {
+      each(q.square[i]);
+      if (!matrix) continue;
+      each(q.r[i]);
+      double *const row = q.row(i);
+      for (long j = i > q.band ? i - q.band : 0; j <= i + q.band && j < q.n; ++j) each(row[j]);
+    }
+    for (int i = 0; i < number; ++i) each(values[i]);
+  };
+  pass([&](double &x) { *to++ = x; });
+  ranks->allreduce(ranks->own, ranks->all, int(to - ranks->own), ranks->real, ranks->add, ranks->comm);
+  const double *from = ranks->all;
+  pass([&](double &x) { x = *from++; });
+}
+
 // LU of the unknowns between the pieces; false if it is singular or not finite. BAND: how far they
 // couple, if that is known here.
 template <long BAND> bool factorise_band(const Reduced &q) {

@@ -9,6 +9,7 @@ from firedrake import Function
 
 from fdgeom.solvers.chain.cells import Component
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
+from fdgeom.solvers.chain.ranks import largest_of_all, of_all
 from fdgeom.solvers.chain.structs import Reduced
 from fdgeom.solvers.chain.topology import narrow_order
 
@@ -33,7 +34,7 @@ class Between:
     Attributes
     ----------
     size, band : int
-        How many there are, and how far they couple.
+        How many there are on all ranks, and how far they couple.
     left, right : list of numpy.ndarray of int, (unknowns, lanes)
         For each group the numbers of those at the two ends; -1 where there is none.
     """
@@ -46,7 +47,8 @@ class Between:
         nodes: Function,
     ) -> None:
         self._layout, self._given = layout, given
-        rank = self._rank(nodes)
+        self._comm = nodes.function_space().comm
+        rank, known = self._rank(nodes), layout.everywhere(nodes)
         found, where = [], []
         for g, group in enumerate(layout.groups):
             ends = layout.ends(nodes, g)
@@ -54,13 +56,14 @@ class Between:
                 numbers = layout.ends(c.function, g)
                 for side in range(2):
                     # A value of a cell goes with the node on its left.
-                    keys = c.number * (layout.largest + 1) + numbers[side]
+                    everywhere = layout.everywhere(c.function)[numbers[side]]
+                    keys = c.number * (layout.largest + 1) + everywhere
                     keys = np.where(self._there(c, numbers[side], unknowns[0]), keys, -1)
                     where.append((g, side, i, keys))
                     used = group.there & (keys >= 0)
                     held = self._held(c, numbers[side])
-                    found.append(np.array([keys, rank[ends[side]], held])[:, used])
-        table = np.hstack(found)
+                    found.append(np.array([keys, rank[known[ends[side]]], held])[:, used])
+        table = of_all(self._comm, np.hstack(found))
         keys, first = np.unique(table[0], return_index=True)
         order = np.lexsort((keys // (layout.largest + 1), table[1, first]))
         number = np.empty(len(keys), dtype=np.int32)
@@ -78,15 +81,17 @@ class Between:
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             sides[side][g][i] = np.where(wanted >= 0, number[at], -1)
         self.left, self.right = sides
-        self.band = max(map(self._reach, self.left, self.right))
+        reach = max(map(self._reach, self.left, self.right))
+        self.band = int(largest_of_all(self._comm, reach))
 
     def _rank(self, nodes: Function) -> np.ndarray:
-        """The place of each node in a narrow order."""
-        layout = self._layout
-        pairs = [
-            np.array(layout.ends(nodes, g))[:, group.there] for g, group in enumerate(layout.groups)
-        ]
-        known, pairs = np.unique(np.hstack(pairs), return_inverse=True)
+        """The place of each node, as numbered on all ranks, in a narrow order."""
+        layout, everywhere = self._layout, self._layout.everywhere(nodes)
+        pairs = np.hstack([
+            everywhere[np.array(layout.ends(nodes, g))[:, group.there]]
+            for g, group in enumerate(layout.groups)
+        ])  # fmt: skip
+        known, pairs = np.unique(of_all(self._comm, pairs), return_inverse=True)
         rank = np.zeros(layout.largest + 1, dtype=int)
         order = narrow_order(pairs.reshape(2, -1).T)
         rank[known[order]] = np.arange(len(order))
@@ -114,7 +119,7 @@ class Between:
             both = np.vstack([left, right])
             last = np.broadcast_to(both.max(axis=0), both.shape)
             np.maximum.at(found, both[both >= 0], last[both >= 0])
-        return found
+        return np.ascontiguousarray(largest_of_all(self._comm, found))
 
     def struct(self, lanes: int) -> tuple[Reduced, list[np.ndarray]]:
         """Memory for the solve."""

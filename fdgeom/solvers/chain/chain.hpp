@@ -39,6 +39,7 @@ struct Net {
   Chain *links;
   long n_links;
   Reduced between;
+  const Ranks *ranks;       // null on one
   double residual, update, size;  // norms of the last evaluation and of the last update
   double smallest;          // least pivot of the last elimination beside its diagonal entry
 };
@@ -214,12 +215,14 @@ template <class Cell, class Link> bool linearise(Net &X) {
       add_entries<n>(X.links[g], ra, rb, q.square);
     }
   }
-  clear_rows(q);
-  if (RELATIVE) put_given<Cell, Link>(X);
-  X.residual = std::sqrt(sum_of(square) + sum_of_squares(q));
   X.smallest = 1e300;
   for (int l = 0; l < W; ++l) if (!(get(smallest, l) > X.smallest)) X.smallest = get(smallest, l);
-  return std::isfinite(X.residual) && X.smallest > 0.0 && factorise_between(q);
+  double sums[2] = {sum_of(square), X.smallest > 0.0 ? 0.0 : 1.0};
+  sum_between(X.ranks, q, true, sums, 2);
+  clear_rows(q);
+  if (RELATIVE) put_given<Cell, Link>(X);
+  X.residual = std::sqrt(sums[0] + sum_of_squares(q));
+  return std::isfinite(X.residual) && sums[1] == 0.0 && factorise_between(q);
 }
 
 // The norm of the residual alone.
@@ -250,9 +253,11 @@ template <class Cell, class Link> void evaluate(Net &X) {
       Link::residual(X.links[g], 0, ra, rb);
       add_entries<Link::n>(X.links[g], ra, rb, q.square);
     }
+  double inside = sum_of(square);
+  sum_between(X.ranks, q, false, &inside, 1);
   for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
   if (RELATIVE) put_given<Cell, Link>(X);
-  X.residual = std::sqrt(sum_of(square) + sum_of_squares(q));
+  X.residual = std::sqrt(inside + sum_of_squares(q));
 }
 
 // The values found between the pieces, at the two ends of each lane.
@@ -312,8 +317,10 @@ template <class Cell, class Link> __attribute__((noinline)) void update(Net &X) 
       count<n>(X.links[g], 1, right, step);
       count<n>(X.links[g], 1, u, size);
     }
-  X.update = std::sqrt(sum_of(step));
-  X.size = std::sqrt(sum_of(size));
+  double sums[2] = {sum_of(step), sum_of(size)};
+  sum_over(X.ranks, sums, 2);
+  X.update = std::sqrt(sums[0]);
+  X.size = std::sqrt(sums[1]);
 }
 
 // The norm of the unknown.
@@ -326,7 +333,9 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
   };
   for (long g = 0; g < X.n_rods; ++g) add(X.rods[g], Cell());
   if constexpr (Link::there) for (long g = 0; g < X.n_links; ++g) add(X.links[g], Link());
-  return std::sqrt(sum_of(size));
+  double sum = sum_of(size);
+  sum_over(X.ranks, &sum, 1);
+  return std::sqrt(sum);
 }
 
 // rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept.

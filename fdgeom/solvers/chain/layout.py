@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from firedrake import Function, SpatialCoordinate
 
+from fdgeom.solvers.chain.ranks import largest_of_all, numbers_everywhere
 from fdgeom.solvers.chain.structs import Copy
 from fdgeom.solvers.chain.topology import Topology, links_of
 from fdgeom.solvers.compiled.collocation import scalar_space
@@ -102,9 +103,13 @@ class PieceLayout:
             for group in self.groups
         ]
         self._maps = [_oriented(f.function_space()) for f in tables.representatives]
+        self._everywhere = [numbers_everywhere(f) for f in tables.representatives]
+        self._owned = [f.function_space().node_set.size for f in tables.representatives]
         seen: dict[int, set] = {}
-        #: The largest number of a node or cell.
-        self.largest = max(int(nodes.max()) for nodes in self._maps)
+        #: The largest number of a node or cell, on all ranks.
+        self.largest = largest_of_all(
+            tables.mesh.comm, max(int(numbers.max()) for numbers in self._everywhere)
+        )
         again: dict[int, set] = {}
         self._places, self._own, self._own_of_links = [], [], []
         for group in self.groups:
@@ -116,6 +121,7 @@ class PieceLayout:
                     continue
                 own.append([
                     self._first_time(group, numbers, known.setdefault(k, set()))
+                    & (numbers < self._owned[k])
                     for k, numbers in enumerate(places)
                 ])  # fmt: skip
 
@@ -173,8 +179,12 @@ class PieceLayout:
         """Firedrake's numbers of the nodes or cells, (rows, lanes)."""
         return self._places[group][self._tables.space(function)]
 
+    def everywhere(self, function: Function) -> np.ndarray:
+        """The numbers of its nodes or cells on all ranks."""
+        return self._everywhere[self._tables.space(function)]
+
     def own(self, function: Function, group: int = 0, *, of_links: bool = False) -> np.ndarray:
-        """Where each node or cell stands once (``of_links``: once among the links)."""
+        """Where each node or cell of this rank stands once (``of_links``: once among the links)."""
         found = self._own_of_links if of_links else self._own
         return found[group][self._tables.space(function)]
 
@@ -190,7 +200,7 @@ class PieceLayout:
 def topology_of(tables: Tables) -> Topology:
     """The chains and links of the mesh."""
     nodes = _oriented(tables.coordinates.function_space())
-    x = tables.coordinates.dat.data_ro.reshape(-1)
+    x = tables.coordinates.dat.data_ro_with_halos.reshape(-1)
     if tables.arity(tables.coordinates) != 2 or len(x) <= nodes.max():
         raise CannotCompile("a mesh whose coordinates are not of degree 1")
     return Topology(nodes, x, links_of(tables.mesh))

@@ -11,10 +11,14 @@ from firedrake import Function
 from fdgeom.solvers.chain.between import Between
 from fdgeom.solvers.chain.cells import Component
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
+from fdgeom.solvers.chain.ranks import largest_of_all, sums
 from fdgeom.solvers.chain.structs import Chain, Net
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.essential import GivenValues
+
+#: Numbers that go with a sum of what is between the pieces.
+_MORE = 2
 
 
 class NetData:
@@ -61,6 +65,9 @@ class NetData:
             given[function] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
         between = Between(layout, tuple(components), given, self._nodes)
         reduced, self._kept = between.struct(layout.lanes)
+        self._comm = tables.mesh.comm
+        ranks, also = sums(self._comm, between.size * (2 * between.band + 3) + _MORE)
+        self._kept += also
         constants = [c.dat._data.ctypes.data for c in tables.constants]
         self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
         self.rhs: list[np.ndarray] = []
@@ -71,7 +78,8 @@ class NetData:
         self._groups = [(Chain * max(len(found), 1))(*found) for found in made]
         self._held = [self._places_of(e) for e in self._essential]
         rods, links = (ctypes.cast(found, ctypes.c_void_p) for found in self._groups)
-        self.net = Net(rods, len(made[0]), links, len(made[1]), reduced)
+        shared = None if ranks is None else ctypes.addressof(ranks)
+        self.net = Net(rods, len(made[0]), links, len(made[1]), reduced, shared)
 
     def _chain(self, g: int, between: Between, given: dict, factors: bool) -> Chain:
         """The data of a group."""
@@ -130,7 +138,7 @@ class NetData:
             held.put(values)
             # A mean of old and new values moves with them.
             constant = constant and (isinstance(e, GivenValues) or not np.any(values))
-        return constant
+        return bool(-largest_of_all(self._comm, -int(constant)))
 
     def _places_of(self, e) -> _HeldValues:
         """Where the values of given degrees of freedom stand here."""

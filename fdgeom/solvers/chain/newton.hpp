@@ -51,7 +51,9 @@ double norm_of(const Net &X, int function, int size) {
   };
   for (long g = 0; g < X.n_rods; ++g) add(X.rods[g]);
   for (long g = 0; g < X.n_links; ++g) add(X.links[g]);
-  return std::sqrt(sum_of(sum));
+  double square = sum_of(sum);
+  sum_over(X.ranks, &square, 1);
+  return std::sqrt(square);
 }
 
 // What follows the unknown after each update: nothing.

@@ -46,6 +46,19 @@ class Chain(Structure):
     ]
 
 
+class Ranks(Structure):
+    """What sums over the ranks."""
+
+    _fields_ = [
+        ("allreduce", c_void_p),
+        ("real", c_void_p),
+        ("sum", c_void_p),
+        ("comm", c_void_p),
+        ("own", c_void_p),
+        ("all", c_void_p),
+    ]
+
+
 class Net(Structure):
     _fields_ = [
         ("rods", c_void_p),
@@ -53,6 +66,7 @@ class Net(Structure):
         ("links", c_void_p),
         ("n_links", c_long),
         ("between", Reduced),
+        ("ranks", c_void_p),
         ("residual", c_double),
         ("update", c_double),
         ("size", c_double),

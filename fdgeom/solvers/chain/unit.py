@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace
+from mpi4py import MPI
 from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import is_affine
@@ -88,7 +89,7 @@ class ChainUnit:
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         self.comm = mesh.comm
-        check_chain(unknown)
+        check_chain(unknown, shared=step is not None and not step.relative)
         self.unknown, self._mesh = unknown, mesh
         self.tables = Tables(mesh)
         self.length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
@@ -130,6 +131,7 @@ class ChainUnit:
         quiet = {f for f in read if (d := derived_of(f)) is not None and d.private}
         quiet.add(mesh.coordinates)
         quiet -= set(written)
+        self._ghosted = self.layout.fields if self.comm.size > 1 else []
         self._incoming = self.layout.copies([f for f in read if f not in quiet])
         self._quiet = [f for f in read if f in quiet]
         self._quiet_copies = self.layout.copies(self._quiet)
@@ -187,6 +189,8 @@ class ChainUnit:
         self._give(self._outgoing, self._written_fields)
 
     def _take(self, copies: Copies) -> None:
+        for field in self._ghosted:
+            field.update_ghosts()
         self._library.fdgeom_chain_in(copies.made, copies.number)
 
     def _give(self, copies: Copies, fields: Sequence[Field]) -> None:
@@ -201,7 +205,7 @@ class ChainUnit:
     def _measure(self) -> None:
         """The lengths of the cells."""
         coordinates = self._mesh.coordinates
-        ends = coordinates.dat.data_ro.reshape(-1)[coordinates.cell_node_map().values]
+        ends = coordinates.dat.data_ro_with_halos.reshape(-1)[coordinates.cell_node_map().values]
         cells = self.length.function_space().cell_node_map().values[:, 0]
         self.length.dat.data_wo[cells] = np.abs(ends[:, 1] - ends[:, 0])
         self._take(self._length_copies)
@@ -282,14 +286,34 @@ class ChainUnit:
         return reason, done.value, self._iterations.value
 
 
-def check_chain(unknown: Function) -> None:
-    """Raise CannotCompile if an unknown is not one of a chain, or on several ranks."""
+def check_chain(unknown: Function, *, shared: bool = False) -> None:
+    """Raise CannotCompile if an unknown is not one of a chain, on all ranks if on any.
+
+    Parameters
+    ----------
+    unknown : Function
+        Of the equations.
+    shared : bool
+        Whether several ranks may share the chain: for whole steps.
+    """
     mesh = pieces(unknown)[0].function_space().mesh()
-    if mesh.comm.size > 1:
-        raise CannotCompile("chains on several ranks are solved by PETSc")
+    if mesh.comm.size > 1 and not shared:
+        raise CannotCompile("chains on several ranks are solved by PETSc, but in steps")
     if mesh.ufl_cell().cellname != "interval" or mesh.geometric_dimension != 1:
         raise CannotCompile("chains are made of interval meshes in one dimension")
     tables = Tables(mesh)
     for piece in pieces(unknown):
         tables.field(part_of(piece).function)
-    topology_of(tables)
+    if shared and mesh.comm.allreduce(mesh.cell_set.size, op=MPI.MIN) == 0:
+        raise CannotCompile("a rank that has no cells")
+    for reason in filter(None, mesh.comm.allgather(_no_chain(tables))):
+        raise CannotCompile(reason)
+
+
+def _no_chain(tables: Tables) -> str:
+    """Why the cells of this rank are no chains; empty if they are."""
+    try:
+        topology_of(tables)
+    except CannotCompile as reason:
+        return str(reason)
+    return ""
