@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Argument, Cofunction, Function, TestFunction, split
+from firedrake import Argument, Cofunction, Function, TestFunction, derivative, split
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
 from ufl.algorithms.apply_integral_scaling import compute_integrand_scaling_factor
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
@@ -146,6 +146,14 @@ def sorted_by(functional: Form, function: Function) -> tuple[Form, Form]:
 def is_zero(form) -> bool:
     """Whether a form has no integral left (symbolically)."""
     return isinstance(form, ufl.ZeroBaseForm) or (isinstance(form, Form) and form.empty())
+
+
+def slope_by(form: Form, function: Function) -> Form | None:
+    """The derivative of a form by a function, with its test function; None where that is zero."""
+    if is_zero(form):
+        return None
+    slope = tidy(derivative(form, function, TestFunction(function.function_space())))
+    return None if is_zero(slope) else slope
 
 
 def depends_on(form: Form, coefficient) -> bool:

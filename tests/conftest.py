@@ -2,13 +2,11 @@
 
 import gc
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from headers import precompiled
-from ranks import launched
+from ranks import run_on
 from verification import recorded as records
 
 precompiled()
@@ -67,16 +65,7 @@ def on_ranks(tmp_path, request):
         file = tmp_path / f"on_{ranks}.npz"
         root = str(request.config.rootpath)
         path = os.pathsep.join([root, root + "/tests", os.environ.get("PYTHONPATH", "")])
-        # This process is itself an MPI process; its variables would confuse the launcher.
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
-        done = subprocess.run(
-            [*launched(ranks), sys.executable, str(getattr(script, "__file__", script)), str(file)],
-            capture_output=True,
-            text=True,
-            timeout=900,
-            stdin=subprocess.DEVNULL,
-            env=inherited | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path},
-        )
+        done = run_on(ranks, getattr(script, "__file__", script), file, PYTHONPATH=path)
         assert done.returncode == 0, done.stderr
         return np.load(file)
 

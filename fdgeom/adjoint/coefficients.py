@@ -9,7 +9,8 @@ import ufl
 from firedrake import Cofunction, Constant, Function, TestFunction, assemble, interpolate
 from ufl.algorithms import expand_derivatives
 
-from fdgeom.adjoint.values import Vectors, fill, key, keys, parts
+from fdgeom.adjoint.values import Vectors, fill, keys, parts
+from fdgeom.solvers import key
 from fdgeom.solvers.derived import Derived, derived_of, read_in
 
 

@@ -8,9 +8,18 @@ from contextlib import contextmanager
 from firedrake import Function
 
 from fdgeom.adjoint.coefficients import Coefficients
-from fdgeom.adjoint.deeds import derived, forms_of, passed, pull_rates_of, written_by
+from fdgeom.adjoint.deeds import (
+    applied,
+    derived,
+    forms_of,
+    passed,
+    pull_of,
+    pull_rates_of,
+    push_along,
+    written_by,
+)
 from fdgeom.adjoint.inputs import Inputs
-from fdgeom.adjoint.values import Kept, Vectors, keys
+from fdgeom.adjoint.values import Vectors, keys
 
 
 class DeedPassage(Inputs):
@@ -62,17 +71,13 @@ class DeedPassage(Inputs):
         self._do()
         self._coefficients.refresh()
 
+    def _derived(self, reached: set[int]) -> list:
+        return [derived(deed, self._active | reached) for deed in self._deeds]
+
     def pull(self, origin: list, course: None, bars: Vectors, wanted: Sequence[Function]) -> None:
         """The cotangents of all inputs from those of what it gives, inside :meth:`at`."""
         reached = self.reached_by(wanted)
-        deeds = [derived(deed, self._active | reached) for deed in self._deeds]
-        undone = []
-        for deed in deeds:
-            undone.append(Kept(deed.targets))
-            deed.apply()
-        for deed, kept in zip(reversed(deeds), reversed(undone), strict=True):
-            kept.restore()
-            deed.pull(bars)
+        pull_of(applied(self._derived(reached)), bars)
         self._coefficients.pull(bars, reached)
 
     def pull_rates(self, origin, course, bars, rates, tangents, wanted) -> None:
@@ -80,8 +85,7 @@ class DeedPassage(Inputs):
         reached = self.reached_by(wanted)
         self._coefficients.push(tangents, reached)
         given = tangents.copy()
-        deeds = [derived(deed, self._active | reached) for deed in self._deeds]
-        pull_rates_of(passed(deeds, tangents), bars, rates)
+        pull_rates_of(passed(self._derived(reached), tangents), bars, rates)
         self._coefficients.pull_rates(bars, rates, given, reached)
 
     def push(
@@ -90,6 +94,4 @@ class DeedPassage(Inputs):
         """The tangents of what it gives, from those of all inputs, inside :meth:`at`."""
         reached = self.reached_by(wanted)
         self._coefficients.push(tangents, reached)
-        for deed in (derived(deed, self._active | reached) for deed in self._deeds):
-            deed.push(tangents)
-            deed.apply()
+        push_along(self._derived(reached), tangents)

@@ -114,18 +114,40 @@ class Done:
                 vectors.put(f, values)
 
 
-def passed(deeds: Sequence, tangents: Vectors) -> list[tuple]:
-    """Do deeds, and say what each has overwritten, and which tangents."""
+def applied(deeds: Sequence) -> list[tuple]:
+    """Do deeds, and say what each has overwritten."""
     found = []
     for deed in deeds:
-        found.append((deed, Kept(deed.targets), tangents.copy()))
-        deed.push(tangents)
+        found.append((deed, Kept(deed.targets)))
         deed.apply()
     return found
 
 
+def pull_of(done: Sequence[tuple], bars: Vectors) -> None:
+    """The cotangents before deeds that were :func:`applied`."""
+    for deed, kept in reversed(done):
+        kept.restore()
+        deed.pull(bars)
+
+
+def push_along(deeds: Sequence, tangents: Vectors) -> None:
+    """Do deeds, and put the tangents after them."""
+    for deed in deeds:
+        deed.push(tangents)
+        deed.apply()
+
+
+def passed(deeds: Sequence, tangents: Vectors) -> list[tuple]:
+    """The same, and say what each has overwritten, and which tangents."""
+    found = []
+    for deed in deeds:
+        found.append((deed, Kept(deed.targets), tangents.copy()))
+        push_along([deed], tangents)
+    return found
+
+
 def pull_rates_of(done: Sequence[tuple], bars: Vectors, rates: Vectors) -> None:
-    """The cotangents before deeds that were done, and their rates."""
+    """The cotangents before deeds that were :func:`passed`, and their rates."""
     for deed, kept, tangents in reversed(done):
         kept.restore()
         deed.pull_rates(bars, rates, tangents)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from firedrake import Cofunction, Form, Function, TestFunction, derivative
+from firedrake import Cofunction, Form, Function
 from pyadjoint.tape import stop_annotating
 
 from fdgeom.adjoint.block import passage_of
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, keys, parts
-from fdgeom.forms import check_functional, is_zero, tidy
+from fdgeom.forms import check_functional, slope_by
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.words import shown
 
@@ -116,10 +116,8 @@ class _Slopes:
         self.form, self._value = form, FunctionalAssembly(form)
         self._slopes = []
         for f in form.coefficients():
-            if keys([f]) & active:
-                slope = tidy(derivative(form, f, TestFunction(f.function_space())))
-                if not is_zero(slope):
-                    self._slopes.append((f, Linear(slope)))
+            if keys([f]) & active and (slope := slope_by(form, f)) is not None:
+                self._slopes.append((f, Linear(slope)))
 
     @property
     def by(self) -> set[int]:

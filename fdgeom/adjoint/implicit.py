@@ -6,14 +6,14 @@ from collections.abc import Set
 from functools import cached_property
 
 import numpy as np
-from firedrake import Form, Function, TestFunction, derivative
+from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 from ufl.algorithms import replace
 
 from fdgeom.adjoint.linear import Linear
-from fdgeom.adjoint.values import Vectors, fill, key, keys, parts
-from fdgeom.forms import is_zero, tidy
-from fdgeom.solvers import MatrixAssembly
+from fdgeom.adjoint.values import Vectors, fill, keys, parts
+from fdgeom.forms import is_zero, slope_by, tidy
+from fdgeom.solvers import MatrixAssembly, key
 
 
 class Solved:
@@ -45,10 +45,14 @@ class Solved:
         """Replace ū by c̄ -= (∂F/∂c)ᵀλ with (∂F/∂u)ᵀλ = ū."""
         if all(part not in bars for part in parts(self.unknown)):
             return
-        rhs = self._solution
-        for part, own in zip(parts(self.unknown), parts(rhs), strict=True):
+        self._matrix.factorise()
+        for part, own in zip(parts(self.unknown), parts(self._solution), strict=True):
             fill(own, bars.take(part))
-        self._matrix.solve_transposed(rhs, self._multiplier)
+        self._pull_on(bars)
+
+    def _pull_on(self, bars: Vectors) -> None:
+        """:meth:`pull` with the present factors, from what is in the place of the solution."""
+        self._matrix.solve_transposed(self._solution, self._multiplier)
         for given in self._essential:
             given.pull(self._multiplier, bars)
         for c, form in self._slopes:
@@ -64,14 +68,10 @@ class Solved:
         if all(part not in bars and part not in rates for part in own):
             return
         turns, seed = [rates.take(part) for part in own], [bars.take(part) for part in own]
+        self._matrix.factorise()
         for part, values in zip(parts(self._solution), seed, strict=True):
             fill(part, values)
-        self._matrix.solve_transposed(self._solution, self._multiplier)
-        for given in self._essential:
-            given.pull(self._multiplier, bars)
-        for c, form in self._slopes:
-            (slope,) = form.assemble()
-            bars.add(c, -slope)
+        self._pull_on(bars)
         along, by_unknown, by_others = self._bend
         for c, place in along:
             for part, target in zip(parts(c), parts(place), strict=True):
@@ -82,12 +82,7 @@ class Solved:
             fill(part, values)
             if bend is not None:
                 part.dat.data[...] -= bend
-        self._matrix.solve_transposed(self._solution, self._multiplier)
-        for given in self._essential:
-            given.pull(self._multiplier, rates)
-        for c, form in self._slopes:
-            (slope,) = form.assemble()
-            rates.add(c, -slope)
+        self._pull_on(rates)
         for c, change in changes:
             rates.add(c, change)
 
@@ -99,10 +94,8 @@ class Solved:
         change = tidy(sum((derivative(work, c, place) for c, place in along), Form([])))
 
         def by(c: Function) -> Linear | None:
-            if is_zero(change):
-                return None
-            form = tidy(derivative(change, c, TestFunction(c.function_space())))
-            return None if is_zero(form) else Linear(form)
+            form = slope_by(change, c)
+            return None if form is None else Linear(form)
 
         found = [(c, by(c)) for c in self._read]
         return along, by(self.unknown), [(c, form) for c, form in found if form is not None]
@@ -121,6 +114,7 @@ class Solved:
                 fill(part, -values)
         for given in self._essential:
             given.push(rhs, tangents)
+        self._matrix.factorise()
         self._matrix.solve(rhs, self._solution)
         for part, found in zip(parts(self.unknown), parts(self._solution), strict=True):
             tangents.put(part, found.dat.data_ro)
@@ -132,12 +126,8 @@ class Solved:
     @cached_property
     def _slopes(self) -> list[tuple[Function, Linear]]:
         work = replace(self._residual, {self._test: self._multiplier})
-        made = []
-        for c in self._read:
-            form = tidy(derivative(work, c, TestFunction(c.function_space())))
-            if not is_zero(form):
-                made.append((c, Linear(form)))
-        return made
+        found = ((c, slope_by(work, c)) for c in self._read)
+        return [(c, Linear(form)) for c, form in found if form is not None]
 
     @cached_property
     def _change(self):
@@ -166,7 +156,8 @@ class _Matrix:
         factors.setFactorSolverType("mumps")
         self._ksp.setOperators(matrix)
 
-    def _factorise(self) -> None:
+    def factorise(self) -> None:
+        """Assemble it as all is now, for the solves to come."""
         matrix = self._assembly.assemble()
         if self._any:
             matrix.zeroRows(self._rows, diag=1.0)
@@ -174,14 +165,12 @@ class _Matrix:
 
     def solve(self, rhs: Function, result: Function) -> None:
         """K x = b."""
-        self._factorise()
         with rhs.dat.vec_ro as b, result.dat.vec_wo as x:
             self._ksp.solve(b, x)
         self._check()
 
     def solve_transposed(self, rhs: Function, result: Function) -> None:
         """Kᵀ x = b."""
-        self._factorise()
         with rhs.dat.vec_ro as b, result.dat.vec_wo as x:
             self._ksp.solveTranspose(b, x)
         self._check()

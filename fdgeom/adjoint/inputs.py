@@ -10,8 +10,9 @@ from firedrake import Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.shelf import Shelf
-from fdgeom.adjoint.values import Kept, key, keys, parts
+from fdgeom.adjoint.values import Kept, keys, parts
 from fdgeom.interrupt import shielded
+from fdgeom.solvers import key
 
 
 class Inputs:

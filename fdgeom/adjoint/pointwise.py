@@ -11,8 +11,8 @@ from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import Zero
 from ufl.core.expr import Expr
 
-from fdgeom.adjoint.values import Vectors, fill, key
-from fdgeom.solvers import PointwiseUpdate
+from fdgeom.adjoint.values import Vectors, fill
+from fdgeom.solvers import PointwiseUpdate, key
 from fdgeom.solvers.compiled import has_nodal_values
 
 

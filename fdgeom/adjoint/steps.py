@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from firedrake import Function
 
 from fdgeom.adjoint.takes import Record, Taken, refuse_unseen
-from fdgeom.adjoint.values import Kept, Vectors, key, keys, parts
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts
+from fdgeom.solvers import key
 
 
 class StepDerivative:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from firedrake import Constant, Function
 
+from fdgeom.adjoint.deeds import applied, passed, pull_of, pull_rates_of, push_along
 from fdgeom.adjoint.implicit import Solved
 from fdgeom.adjoint.pointwise import Assigned
-from fdgeom.adjoint.values import Kept, Vectors, key, keys
-from fdgeom.solvers import Number
+from fdgeom.adjoint.values import Kept, Vectors, keys
+from fdgeom.solvers import Number, key
 
 
 @dataclass(frozen=True)
@@ -79,56 +80,36 @@ class Taken:
 
     def pull(self, record: Record, bars: Vectors) -> None:
         """The cotangents before it, from those after it."""
-        undone = self._again(record)
-        for assigned, before in zip(reversed(self._after), reversed(undone[1]), strict=True):
-            before.restore()
-            assigned.pull(bars)
+        self._set(record)
+        before = applied(self._before)
+        self._find(record)
+        after = applied(self._after)
+        self._leave(record)
+        pull_of(after, bars)
         self._solved.pull(bars)
-        for assigned, before in zip(reversed(self._before), reversed(undone[0]), strict=True):
-            before.restore()
-            assigned.pull(bars)
+        pull_of(before, bars)
 
     def pull_rates(self, record: Record, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
         """:meth:`pull`, and the same of its derivative along the tangents before it."""
         self._set(record)
-        before = [self._passed(assigned, tangents) for assigned in self._before]
-        self._solve.put_given()
-        record.solution.restore()
+        before = passed(self._before, tangents)
+        self._find(record)
         self._solved.push(tangents)
         here = tangents.copy()
-        after = [self._passed(assigned, tangents) for assigned in self._after]
-        self._solve.keep_given()
-        self._check(record)
-        for assigned, kept, along in reversed(after):
-            kept.restore()
-            assigned.pull_rates(bars, rates, along)
+        after = passed(self._after, tangents)
+        self._leave(record)
+        pull_rates_of(after, bars, rates)
         self._solved.pull_rates(bars, rates, here)
-        for assigned, kept, along in reversed(before):
-            kept.restore()
-            assigned.pull_rates(bars, rates, along)
-
-    @staticmethod
-    def _passed(assigned: Assigned, tangents: Vectors) -> tuple[Assigned, Kept, Vectors]:
-        """Do an assignment, and say what it has overwritten and which tangents."""
-        kept, along = Kept(assigned.targets), tangents.copy()
-        assigned.push(tangents)
-        assigned.apply()
-        return assigned, kept, along
+        pull_rates_of(before, bars, rates)
 
     def push(self, record: Record, tangents: Vectors) -> None:
         """The tangents after it, from those before it."""
         self._set(record)
-        for assigned in self._before:
-            assigned.push(tangents)
-            assigned.apply()
-        self._solve.put_given()
-        record.solution.restore()
+        push_along(self._before, tangents)
+        self._find(record)
         self._solved.push(tangents)
-        for assigned in self._after:
-            assigned.push(tangents)
-            assigned.apply()
-        self._solve.keep_given()
-        self._check(record)
+        push_along(self._after, tangents)
+        self._leave(record)
 
     def _set(self, record: Record) -> None:
         record.before.restore()
@@ -136,24 +117,14 @@ class Taken:
         for number, value in zip(self._times, record.clocks, strict=True):
             number.set(value)
 
-    def _again(self, record: Record) -> tuple[list[Kept], list[Kept]]:
-        """Do all assignments again, and say what they have overwritten, before and after the solve."""
-        self._set(record)
-        undone: tuple[list[Kept], list[Kept]] = [], []
-        for assigned in self._before:
-            undone[0].append(Kept(assigned.targets))
-            assigned.apply()
+    def _find(self, record: Record) -> None:
+        """Have what it has found."""
         self._solve.put_given()
         record.solution.restore()
-        for assigned in self._after:
-            undone[1].append(Kept(assigned.targets))
-            assigned.apply()
-        self._solve.keep_given()
-        self._check(record)
-        return undone
 
-    def _check(self, record: Record) -> None:
-        """Raise ``NotImplementedError`` if the solve does more than it says."""
+    def _leave(self, record: Record) -> None:
+        """Do what follows all assignments; ``NotImplementedError`` if it does more than it says."""
+        self._solve.keep_given()
         own = keys([self._solve.unknown]) | keys(f for a in self._before for f in a.targets)
         unseen = [f for f in record.after.differing() if key(f) not in own]
         refuse_unseen(unseen, self._solve.name, self._solve.unknown.function_space().comm)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from firedrake import Cofunction, Function
 
+from fdgeom.solvers import key
 from fdgeom.solvers.derived import is_real
 
 
@@ -14,11 +15,6 @@ def parts(function: Function | Cofunction) -> tuple[Function | Cofunction, ...]:
     """The parts of a Function of a mixed space; of another one itself."""
     mixed = len(function.function_space()) > 1
     return tuple(function.subfunctions) if mixed else (function,)
-
-
-def key(part: Function) -> int:
-    """What tells parts from one another: views of one part are that part."""
-    return id(part.dat)
 
 
 def keys(functions: Iterable[Function]) -> set[int]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence, Set
 
 from firedrake import Form, Function
 
-from fdgeom.adjoint.values import Kept, Vectors, fill, key
+from fdgeom.adjoint.values import Kept, Vectors, fill
+from fdgeom.solvers import key
 
 
 class WayBack:

@@ -15,7 +15,7 @@ a time. Other rooms come in by this door, and by those of `compiled` and `chain`
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
 from fdgeom.solvers.chain import ChainLU, ChainNewton
-from fdgeom.solvers.data import Field, Number, Snapshot, fields
+from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.deed import Deed
 from fdgeom.solvers.essential import EssentialValues, GivenValues
 from fdgeom.solvers.held_snes import COUPLED, HeldSNES, SolveFailed, defaults
@@ -53,6 +53,7 @@ __all__ = [
     "deficiency",
     "fields",
     "is_local",
+    "key",
     "plain",
     "saddle_defaults",
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from firedrake import Form
 from mpi4py import MPI
 
-from fdgeom.solvers import Snapshot
+from fdgeom.solvers import Snapshot, key
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
 from fdgeom.solvers.derived import all_constants, is_real
 from fdgeom.solvers.reverse import Memory, Sweep, Trail
@@ -51,7 +51,7 @@ class CompiledSteps(ABC):
         Parameters
         ----------
         seeded : set of int
-            Keys (``id(f.dat)``) of the functions that have a cotangent after steps.
+            Keys of the functions that have a cotangent after steps.
         wanted : set of int
             Keys of the coefficients whose cotangents are wanted too.
         running : Form, optional
@@ -182,7 +182,7 @@ class FusedSteps(CompiledSteps):
 
     def sweep(self, seeded, wanted, running=None):
         read = () if running is None else running.coefficients()
-        known = {id(f.dat) for f in (*self._program.tables.functions, *read)}
+        known = {key(f) for f in (*self._program.tables.functions, *read)}
         name = frozenset(known & seeded), frozenset(known & wanted), id(running)
         if name not in self._sweeps:
             while len(self._sweeps) >= _MANY:

@@ -1,13 +1,10 @@
 """What two ranks record is what one records."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from ranks import launched
+from ranks import run_on
 from recording_fakes import read_vtu
 
 pytestmark = pytest.mark.parallel
@@ -15,16 +12,8 @@ pytestmark = pytest.mark.parallel
 
 def mpiexec(ranks, case, folder):
     """Run a function of parallel_cases.py on so many ranks; fail with what it printed."""
-    # This process is itself an MPI process; its variables would confuse the launcher.
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("OMPI_", "PMIX_"))}
     script = Path(__file__).with_name("parallel_cases.py")
-    done = subprocess.run(
-        [*launched(ranks), sys.executable, script, case, folder],
-        env=inherited | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_on(ranks, script, case, folder, timeout=300)
     if done.returncode:
         raise AssertionError(f"{case} on {ranks} ranks failed:\n{done.stdout}\n{done.stderr}")
 

@@ -15,6 +15,7 @@ from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 from fdgeom.forms import tidy
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.scalars import Scalars
+from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
@@ -312,7 +313,7 @@ def _sorted(
     found = []
     for total in totals:
         virtual = inputs("test", tests)
-        works = linear_coefficients(graph, total, [x for x in virtual if x is not None])
+        works = slopes_of(graph, total, [x for x in virtual if x is not None])
         found.append([graph.zero if x is None else works[x] for x in virtual])
     residual, slopes = found[0], found[-1]
     unknowns = [graph.zero if x is None else x for x in inputs("value", parts)]
@@ -336,18 +337,3 @@ def _sorted(
         residual=[residual[k] for k in both],
         slopes=[slopes[k] for k in both],
     )
-
-
-def linear_coefficients(graph: Graph, total: int, inputs: list[int]) -> dict[int, int]:
-    """Coefficients of inputs in which a node is linear, by going backwards through the graph."""
-    there = graph.depending(inputs)
-    found: dict[int, int] = {total: graph.one}
-    for node in reversed(graph.needed([total])):
-        if node not in there or node not in found:
-            continue
-        for operand, slope in graph.partials(node):
-            if operand in there:
-                more = graph.mul(found[node], slope)
-                known = found.get(operand)
-                found[operand] = more if known is None else graph.add(known, more)
-    return {x: found.get(x, graph.zero) for x in inputs}

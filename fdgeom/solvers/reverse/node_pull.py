@@ -13,6 +13,7 @@ from ufl.core.expr import Expr
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import COMPARISONS, FUNCTIONS, Graph
 from fdgeom.solvers.chain.scalars import Scalars
+from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled.collocation import has_nodal_values
 from fdgeom.solvers.compiled.kernel import Kernel
 from fdgeom.solvers.compiled.refused import CannotCompile
@@ -46,26 +47,15 @@ class NodePull:
             remove_complex_nodes(expand_derivatives(work))
         )
 
-        def is_input(e) -> bool:
-            return isinstance(e, Function) and is_active(e)
-
-        own = [nodes for f, nodes in self._inputs.items() if is_input(f)]
-        moving = graph.depending(node for nodes in own for node in nodes)
-        bars = {root: graph.one}
-        for node in reversed(graph.needed([root])):
-            if node not in bars or node not in moving:
-                continue
-            for operand, slope in graph.partials(node):
-                if operand in moving:
-                    more = graph.mul(bars[node], slope)
-                    bars[operand] = graph.add(bars[operand], more) if operand in bars else more
-        slopes = {
-            f: [bars.get(node, graph.zero) for node in nodes]
+        own = {
+            f: nodes
             for f, nodes in self._inputs.items()
-            if is_input(f)
+            if isinstance(f, Function) and is_active(f)
         }
+        slopes = slopes_of(graph, root, [node for nodes in own.values() for node in nodes])
+        found = {f: [slopes[node] for node in nodes] for f, nodes in own.items()}
         self._slopes = {
-            f: nodes for f, nodes in slopes.items() if any(n != graph.zero for n in nodes)
+            f: nodes for f, nodes in found.items() if any(n != graph.zero for n in nodes)
         }
         self.functions = list(self._slopes)
 

@@ -6,22 +6,18 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import ufl
-from firedrake import Constant, Form, Function, TestFunction, derivative
+from firedrake import Constant, Form, Function
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import flatten, is_zero, tidy
+from fdgeom.forms import flatten, is_zero, slope_by
 from fdgeom.solvers.compiled.problem import NodeProblem, pieces
 from fdgeom.solvers.compiled.program import Phase, Program
 from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.data import key
 from fdgeom.solvers.reverse.adjoint_program import AdjointProgram
 from fdgeom.solvers.reverse.node_pull import NodePull
 from fdgeom.solvers.reverse.running import Running
-
-
-def key(function: Function) -> int:
-    """What tells functions from one another: views of one are that one."""
-    return id(function.dat)
 
 
 @dataclass(frozen=True)
@@ -247,8 +243,8 @@ class ReversedStep:
         work, made = -replace(form, {test: multiplier}), []
         for f in form.coefficients():
             if self._is_active(f) and f not in solved:
-                slope = tidy(derivative(work, f, TestFunction(f.function_space())))
-                if not is_zero(slope):
+                slope = slope_by(work, f)
+                if slope is not None:
                     made.append((f, slope))
         return made
 

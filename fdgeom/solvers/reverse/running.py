@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firedrake import Form, Function, FunctionSpace, TestFunction, derivative
+from firedrake import Form, Function, FunctionSpace
 from pyop2 import op2
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
-from fdgeom.forms import is_zero, tidy
+from fdgeom.forms import slope_by, tidy
 from fdgeom.solvers.compiled.problem import is_nodal, nodal_weight, pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.terms import terms_of
@@ -50,10 +50,8 @@ class Running:
         if not inside.empty():
             self.cells = _shared(inside)
             for f in inside.coefficients():
-                if is_active(f):
-                    slope = tidy(derivative(inside, f, TestFunction(f.function_space())))
-                    if not is_zero(slope):
-                        self.slopes.append((f, slope))
+                if is_active(f) and (slope := slope_by(inside, f)) is not None:
+                    self.slopes.append((f, slope))
         works: dict[int, tuple[Function, Expr]] = {}
         for term in terms_of(others):
             found = [p for f in extract_coefficients(term.rest) for p in pieces(f)]

@@ -9,7 +9,8 @@ import numpy as np
 
 from fdgeom.solvers.compiled.structs import Kept
 from fdgeom.solvers.compiled.unit import Unit
-from fdgeom.solvers.reverse.reversed_step import Back, key
+from fdgeom.solvers.data import key
+from fdgeom.solvers.reverse.reversed_step import Back
 
 # A line of the cache, in numbers.
 _LINE = 8

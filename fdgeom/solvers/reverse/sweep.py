@@ -28,7 +28,7 @@ class Sweep:
     moves : sequence of (int, Constant or None, float)
         The moves of one of them, as :meth:`Unit.plan` takes them.
     seeded : set of int
-        Keys (``id(f.dat)``) of the functions that have a cotangent after steps.
+        Keys of the functions that have a cotangent after steps.
     wanted : set of int
         Keys of the coefficients whose cotangents are wanted too.
     memory : Memory

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers import Deed, Snapshot
+from fdgeom.solvers import Deed, Snapshot, key
 from fdgeom.solvers.compiled import pieces
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
@@ -77,9 +77,9 @@ class MotionStepper(Stepper):
         return self._known, self._carried
 
     def entrance(self, touched=()):
-        system, names = self.system, {id(f.dat) for g in touched for f in g.subfunctions}
+        system, names = self.system, {key(f) for g in touched for f in g.subfunctions}
         carried = [*system.acceleration.subfunctions, *system.algorithmic.subfunctions]
-        if any(id(f.dat) in names for f in carried) or not self._carried.holds():
+        if any(key(f) in names for f in carried) or not self._carried.holds():
             return "accelerations"
         if touched or self.mark[0] != self.t or not self._known.holds():
             return "begin"

@@ -1,0 +1,22 @@
+"""All derivatives of one number, as nodes of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fdgeom.solvers.chain.graph import Graph
+
+
+def slopes_of(graph: Graph, total: int, inputs: Sequence[int]) -> dict[int, int]:
+    """The derivatives of a node by inputs, found by going backwards through the graph."""
+    there = graph.depending(inputs)
+    found: dict[int, int] = {total: graph.one}
+    for node in reversed(graph.needed([total])):
+        if node not in there or node not in found:
+            continue
+        for operand, slope in graph.partials(node):
+            if operand in there:
+                more = graph.mul(found[node], slope)
+                known = found.get(operand)
+                found[operand] = more if known is None else graph.add(known, more)
+    return {x: found.get(x, graph.zero) for x in inputs}
