@@ -1,5 +1,5 @@
 # make demo    set up everything and run the flagship demo
-# make test    set up everything and run the tests
+# make test    set up everything and run the tests;  make test-all   the long ones too
 # make docs    set up everything and build the site into build/site (2 minutes; nothing is run again)
 # make verification   measure anew what the page of verification shows;  make gallery   its pictures
 # make setup   only set up;  make lint;  make bench;  make readme (its measured parts);  make clean
@@ -16,7 +16,7 @@ VPY := .venv/bin/python
 # Test files run at once, a process each.
 JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
 
-.PHONY: help setup demo test docs verification gallery bench readme lint format clean
+.PHONY: help setup demo test test-long test-all docs verification gallery bench readme lint format clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -8
@@ -28,10 +28,19 @@ demo: setup
 	@echo "Running demos/poisson_beam (about a minute the first time); output in demos/poisson_beam/output"
 	@cd demos/poisson_beam && ../../.venv/bin/pylit poisson_beam.py.rst && ../../$(VPY) poisson_beam.py $(ARGS)
 
+PYTEST = bash .setup/browser.sh && $(VPY) -m pytest -n $(JOBS) --dist loadfile
+
 test: setup
-	@bash .setup/browser.sh
-	@echo "Running the tests (on two cores more than an hour the first time on a machine, while forms are compiled; then about half an hour)"
-	@$(VPY) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	@echo "Running the tests (on two cores 25 minutes the first time on a machine, while forms are compiled; then 12). Those in tests/long.txt are run by make test-all"
+	@$(PYTEST) --round quick $(ARGS)
+
+test-long: setup
+	@echo "Running the long tests (on two cores an hour the first time on a machine; then 20 minutes)"
+	@$(PYTEST) --round long $(ARGS)
+
+test-all: setup
+	@echo "Running all tests (on two cores an hour and a half the first time on a machine; then half an hour)"
+	@$(PYTEST) $(ARGS)
 
 docs: setup
 	@echo "Building the site into build/site; demos are not run again"

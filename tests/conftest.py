@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from headers import precompiled
 from ranks import run_on
+from rounds import Rounds
 from verification import recorded as records
 
 precompiled()
@@ -22,6 +23,18 @@ def pytest_addoption(parser):
     parser.addoption(
         "--record", action="store_true", help="keep the numbers of the page of verification"
     )
+    parser.addoption(
+        "--round", choices=["quick", "long"], help="only these tests: see tests/long.txt"
+    )
+    parser.addoption(
+        "--minutes", type=float, help="with --round: start no test after so many minutes"
+    )
+
+
+def pytest_configure(config):
+    if config.getoption("--round"):
+        rounds = Rounds(config.getoption("--round"), config.getoption("--minutes"))
+        config.pluginmanager.register(rounds)
 
 
 def pytest_collection_modifyitems(config, items):
