@@ -1,6 +1,9 @@
-"""Numbers that a user gives, as arrays of floats."""
+"""Numbers that a user gives, as floats and arrays of floats."""
 
 from __future__ import annotations
+
+import math
+from numbers import Real
 
 import numpy as np
 
@@ -23,3 +26,22 @@ def real_array(value, name: str = "the value") -> np.ndarray:
     if found.dtype.kind not in "iufO":
         raise TypeError(f"{name} must be real numbers, not {shown(value)}")
     return found.astype(float)
+
+
+def number(name: str, value) -> float:
+    """Return a finite number as a float; raise an error that names it otherwise."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {shown(value)}")
+    found = float(value)
+    if not math.isfinite(found):
+        raise ValueError(f"{name} must be finite, not {shown(value)}")
+    return found
+
+
+def not_negative(name: str, value) -> float:
+    """The same for a number that must not be negative."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, not {shown(value)}")
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"{name} must be a finite number that is not negative, not {shown(value)}")
+    return float(value)

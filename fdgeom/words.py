@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from firedrake import Function
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 # Longer texts are no help in a sentence.
 _LONGEST = 60
@@ -27,6 +28,15 @@ def shown(value: object) -> str:
         return text
     name = "function" if callable(value) and hasattr(value, "__code__") else type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+@contextmanager
+def blamed(text: str) -> Iterator[None]:
+    """Turn an error in what a user's function gives into a ``ValueError`` that begins with a text."""
+    try:
+        yield
+    except (TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"{text}: {brief(error)}") from error
 
 
 def brief(error: Exception) -> str:

@@ -15,45 +15,15 @@ a time. Other rooms come in by this door, and by those of `compiled` and `chain`
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
 from fdgeom.solvers.chain import ChainLU, ChainNewton
+from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.deed import Deed
-from fdgeom.solvers.essential import EssentialValues, GivenValues
+from fdgeom.solvers.essential import EssentialValues, GivenValues, dofs_of
 from fdgeom.solvers.held_snes import COUPLED, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
 from fdgeom.solvers.local_newton import LocalNewton
-from fdgeom.solvers.numerics import Numerics, plain
+from fdgeom.solvers.numerics import Numerics, plain, saddle
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES, banded, deficiency, saddle_defaults
 from fdgeom.solvers.settled import Settled
 from fdgeom.solvers.structure import is_local
-
-__all__ = [
-    "COUPLED",
-    "ChainLU",
-    "ChainNewton",
-    "Deed",
-    "EssentialValues",
-    "Field",
-    "FunctionalAssembly",
-    "GivenValues",
-    "HeldSNES",
-    "KeptSNES",
-    "LocalNewton",
-    "MatrixAssembly",
-    "Number",
-    "Numerics",
-    "PointwiseUpdate",
-    "SaddleSNES",
-    "Settled",
-    "Snapshot",
-    "SolveFailed",
-    "VectorAssembly",
-    "banded",
-    "defaults",
-    "deficiency",
-    "fields",
-    "is_local",
-    "key",
-    "plain",
-    "saddle_defaults",
-]

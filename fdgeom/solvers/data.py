@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 from firedrake import Cofunction, Constant, Function
 from mpi4py import MPI
+from petsc4py import PETSc
 from pyop2 import op2
 
 from fdgeom.interrupt import shielded
@@ -73,6 +74,30 @@ class Field:
 def fields(function: Function | Cofunction) -> tuple[Field, ...]:
     """One :class:`Field` for each part of a (possibly mixed) function."""
     return tuple(Field(f) for f in function.subfunctions)
+
+
+def spread(values: np.ndarray, parts: Sequence[Field]) -> None:
+    """Put numbers, part after part, into what this rank owns of fields."""
+    start = 0
+    for part in parts:
+        part.owned.reshape(-1)[...] = values[start : start + part.owned.size]
+        start += part.owned.size
+        part.written()
+
+
+def collect(parts: Sequence[Field], values: np.ndarray) -> None:
+    """The other way round."""
+    start = 0
+    for part in parts:
+        values[start : start + part.owned.size] = part.owned.reshape(-1)
+        start += part.owned.size
+
+
+def entries(matrix: PETSc.Mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, columns and values of what this rank has of a sparse matrix."""
+    starts, columns, values = matrix.getValuesCSR()
+    first, last = matrix.getOwnershipRange()
+    return np.repeat(np.arange(first, last), np.diff(starts)), columns, values
 
 
 class Snapshot:

@@ -8,6 +8,15 @@ import numpy as np
 from firedrake import Function
 
 
+def dofs_of(bc) -> np.ndarray:
+    """Local scalar degrees of freedom of a DirichletBC, in the space that it is (a component) of."""
+    space = bc.function_space()
+    component = space.component
+    block = (space if component is None else space.parent).block_size
+    held = np.arange(block) if component is None else np.array([component])
+    return (block * np.asarray(bc.nodes)[:, None] + held[None, :]).ravel()
+
+
 @dataclass(frozen=True)
 class EssentialValues:
     """Degrees of freedom of an unknown that are given, not solved for.

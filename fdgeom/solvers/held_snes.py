@@ -12,7 +12,7 @@ from petsc4py import PETSc
 from fdgeom.forms import is_affine
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
-from fdgeom.solvers.data import fields
+from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_words import divergence, refusing
 from fdgeom.solvers.petsc_words import reason as petsc_reason
@@ -170,10 +170,7 @@ class HeldSNES:
         self._put(x)
         tensor = self._residual.assemble()
         if self._serial:
-            out, start = f.getArray(), 0
-            for field in self._residual.parts:
-                out[start : start + field.array.size] = field.array.reshape(-1)
-                start += field.array.size
+            collect(self._residual.parts, f.getArray())
         else:
             with tensor.dat.vec_ro as source:
                 source.copy(f)
@@ -189,11 +186,7 @@ class HeldSNES:
         if self._shared:
             return
         if self._serial:
-            values, start = x.getArray(readonly=True), 0
-            for field in self._fields:
-                field.array.reshape(-1)[...] = values[start : start + field.array.size]
-                start += field.array.size
-                field.written()
+            spread(x.getArray(readonly=True), self._fields)
         else:
             with self.unknown.dat.vec_wo as target:
                 x.copy(target)
@@ -203,10 +196,7 @@ class HeldSNES:
         if self._shared:
             return
         if self._serial:
-            values, start = self._x.getArray(), 0
-            for field in self._fields:
-                values[start : start + field.array.size] = field.array.reshape(-1)
-                start += field.array.size
+            collect(self._fields, self._x.getArray())
         else:
             with self.unknown.dat.vec_ro as source:
                 source.copy(self._x)
@@ -339,12 +329,7 @@ class _Rows:
     """The rows of essential degrees of freedom: zero in the residual, identity in the Jacobian."""
 
     def __init__(self, unknown: Function, matrix: PETSc.Mat | None, essential) -> None:
-        spaces = (
-            unknown.function_space().subspaces
-            if len(unknown.function_space()) > 1
-            else (unknown.function_space(),)
-        )
-        sizes = [V.dof_dset.size * V.block_size for V in spaces]
+        sizes = [V.dof_dset.size * V.block_size for V in unknown.function_space()]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self.matrix = matrix
         # Also where there are none: reading their values exchanges ghosts, on all ranks.

@@ -7,7 +7,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
-from fdgeom.solvers.data import fields
+from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.problem_of import problem_of, show_iteration
 
 _DIVERGED = {
@@ -82,7 +82,7 @@ class LocalNewton:
         if in_place:
             self._start[...] = self._fields[0].owned
         else:
-            self._put(x)
+            spread(x.getArray(readonly=True), self._fields)
         unit.begin()
         self.failure = None
         if self._watched or snes.getMonitor():
@@ -96,7 +96,7 @@ class LocalNewton:
         snes.setIterationNumber(self.iterations)
         if not reason:
             if not in_place:
-                self._get(x)
+                collect(self._fields, x.getArray())
             snes.setConvergedReason(_CONVERGED)
             return
         place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
@@ -105,21 +105,8 @@ class LocalNewton:
             self._fields[0].owned[...] = self._start
             self._fields[0].written()
         else:
-            self._put(x)
+            spread(x.getArray(readonly=True), self._fields)
         snes.setConvergedReason(_DIVERGED[reason])
-
-    def _put(self, x: PETSc.Vec) -> None:
-        values, start = x.getArray(readonly=True), 0
-        for field in self._fields:
-            field.owned.reshape(-1)[...] = values[start : start + field.owned.size]
-            start += field.owned.size
-            field.written()
-
-    def _get(self, x: PETSc.Vec) -> None:
-        values, start = x.getArray(), 0
-        for field in self._fields:
-            values[start : start + field.owned.size] = field.owned.reshape(-1)
-            start += field.owned.size
 
     def _together(self, snes, tolerances) -> int:
         """Newton for all nodes in step, with the norm of the whole residual for the monitors."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from firedrake import Form, Function, dmhooks
 from petsc4py import PETSc
 
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.essential import EssentialValues, dofs_of
 
 _ATTRIBUTE = "fdgeom_problem"
 
@@ -41,12 +40,8 @@ def problem_of(
 def _essential(bc, unknown: Function) -> EssentialValues:
     """The degrees of freedom of a DirichletBC; Firedrake has put their values into the unknown."""
     space = bc.function_space()
-    component = space.component
-    whole = space if component is None else space.parent
-    block = whole.block_size
-    held = np.arange(block) if component is None else np.array([component])
-    dofs = (block * np.asarray(bc.nodes)[:, None] + held[None, :]).ravel()
-    return EssentialValues(part=whole.index or 0, dofs=dofs, old=unknown)
+    whole = space if space.component is None else space.parent
+    return EssentialValues(part=whole.index or 0, dofs=dofs_of(bc), old=unknown)
 
 
 def show_iteration(snes: PETSc.SNES, iteration: int, norm: float) -> None:

@@ -6,13 +6,14 @@ import numpy as np
 from firedrake import Form, Function, assemble, derivative
 from petsc4py import PETSc
 
-from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.held_snes import HeldSNES, defaults
+from fdgeom.solvers.data import Snapshot, entries
+from fdgeom.solvers.held_snes import COUPLED, HeldSNES, defaults
 from fdgeom.solvers.settled import Settled
 
 # With so many unknowns a Schur complement takes longer than its fill does in a plain LU.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
+_NATURAL = {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
 _SCHUR = {
     "pc_type": "fieldsplit",
     "pc_fieldsplit_type": "schur",
@@ -44,7 +45,7 @@ def saddle_defaults(residual: Form, unknown: Function) -> dict:
     if not _first_block_is_diagonal(residual, unknown):
         return options | _MUMPS
     if space.dim() <= _SMALL and not parallel:
-        return options | {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
+        return options | _NATURAL
     options |= _SCHUR
     if parallel:
         options |= {f"fieldsplit_1_{key}": value for key, value in _MUMPS.items()}
@@ -56,10 +57,7 @@ def banded(comm) -> dict:
 
     An LU without pivoting in the order of the nodes; MUMPS on several ranks.
     """
-    options = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
-    if comm.size > 1:
-        return options | {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
-    return options | {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
+    return COUPLED | (_MUMPS if comm.size > 1 else _NATURAL)
 
 
 def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
@@ -74,9 +72,7 @@ def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
         matrix = assemble(derivative(residual, unknown), mat_type="aij").petscmat
     finally:
         keep.restore()
-    starts, columns, values = matrix.getValuesCSR()
-    first, last = matrix.getOwnershipRange()
-    rows = np.repeat(np.arange(first, last), np.diff(starts))
+    rows, columns, values = entries(matrix)
     # Each rank's rows and columns are those of the first part, then those of the second.
     comm, part = unknown.function_space().comm, unknown.function_space()[0]
     sizes = np.array(comm.allgather(part.dof_dset.size * part.block_size))
@@ -95,11 +91,13 @@ def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
 class SaddleSNES(HeldSNES):
     """A :class:`HeldSNES` whose Newton iteration also ends where round-off stops it.
 
-    Arguments are those of :class:`HeldSNES`.
+    Arguments are those of :class:`HeldSNES`; options those of :func:`saddle_defaults` if not given.
     """
 
-    def __init__(self, residual, unknown, *, converged=None, **arguments) -> None:
-        super().__init__(residual, unknown, converged=converged or Settled(), **arguments)
+    def __init__(self, residual, unknown, *, converged=None, options=None, **arguments) -> None:
+        options = saddle_defaults(residual, unknown) if options is None else options
+        converged = converged or Settled()
+        super().__init__(residual, unknown, converged=converged, options=options, **arguments)
 
 
 def deficiency(matrix: PETSc.Mat) -> int:

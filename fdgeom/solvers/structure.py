@@ -23,6 +23,7 @@ from ufl.algorithms import replace
 from ufl.classes import Integral
 
 from fdgeom.forms import MATRIX_COMPILER
+from fdgeom.solvers.data import entries
 
 _SMALL = {
     "interval": lambda: UnitIntervalMesh(3, comm=COMM_SELF),
@@ -115,7 +116,5 @@ def _on_whole_mesh(jacobian: Form, unknown: Function) -> bool:
 def _couplings(jacobian: Form, block: int) -> np.ndarray:
     """The entries of a matrix between two nodes, of this rank's rows."""
     matrix = assemble(jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER).petscmat
-    starts, columns, values = matrix.getValuesCSR()
-    first, last = matrix.getOwnershipRange()
-    rows = np.repeat(np.arange(first, last), np.diff(starts))
+    rows, columns, values = entries(matrix)
     return values[rows // block != columns // block]

@@ -10,17 +10,3 @@ from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.program import Program
 from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler, falling_back
 from fdgeom.solvers.compiled.unit import REASONS, Unit
-
-__all__ = [
-    "REASONS",
-    "CannotCompile",
-    "NoCompiler",
-    "Program",
-    "Unit",
-    "describe",
-    "falling_back",
-    "has_nodal_values",
-    "name_places",
-    "pieces",
-    "scalar_space",
-]

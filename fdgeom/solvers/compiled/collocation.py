@@ -17,6 +17,7 @@ from firedrake import (
 from ufl.classes import Form, Integral
 
 from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.data import entries
 
 # Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.
 _ROUND_OFF = 1e-14
@@ -59,9 +60,6 @@ def _on_two_cells(element, integral_type: str, metadata: tuple) -> bool:
 
 
 def _is_diagonal(form) -> bool:
-    matrix = assemble(form, mat_type="aij").petscmat
-    starts, columns, values = matrix.getValuesCSR()
-    first, last = matrix.getOwnershipRange()
-    off = np.repeat(np.arange(first, last), np.diff(starts)) != columns
+    rows, columns, values = entries(assemble(form, mat_type="aij").petscmat)
     scale = np.abs(values).max(initial=0.0)
-    return bool(np.all(np.abs(values[off]) <= _ROUND_OFF * scale))
+    return bool(np.all(np.abs(values[rows != columns]) <= _ROUND_OFF * scale))

@@ -10,6 +10,7 @@ from firedrake import Function
 from ufl.algorithms import extract_coefficients, extract_type
 from ufl.classes import (
     Division,
+    Expr,
     Form,
     GeometricQuantity,
     Grad,
@@ -20,7 +21,6 @@ from ufl.classes import (
     SpatialCoordinate,
     Sum,
 )
-from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 # A product that would be multiplied out to more terms stays one term.
