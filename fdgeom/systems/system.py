@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from firedrake import Constant, Function
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.solvers import FunctionalAssembly, Snapshot
 from fdgeom.solvers.derived import read_in
@@ -87,10 +86,6 @@ class System(Energies, ABC):
         return {}
 
     # --- numbers -----------------------------------------------------------------------------------
-    def energies(self) -> dict[str, Form]:
-        """Energy functionals by name (`fdgeom.systems.energies`); none in general."""
-        return {}
-
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momentum functionals by name, component by component; none in general."""
         return {}

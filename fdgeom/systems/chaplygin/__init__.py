@@ -6,5 +6,3 @@ here, and nothing is solved.
 
 from fdgeom.systems.chaplygin.helmholtz import HelmholtzCondition
 from fdgeom.systems.chaplygin.system import ChaplyginSystem
-
-__all__ = ["ChaplyginSystem", "HelmholtzCondition"]

@@ -68,11 +68,7 @@ class Jets:
             raise TypeError(f"{name} must be a SymPy expression, not {expression!r}") from error
         if not isinstance(expression, sp.Expr) or expression.is_Matrix:
             raise TypeError(f"{name} must be a scalar SymPy expression, not {expression!r}")
-        symbols = dict(others or {})
-        for k, q in enumerate(self.coordinates):
-            jet = (self.q[k], self.v[k], self.a[k], self.j[k])
-            symbols |= {(q.diff(self.t, n) if n else q): s for n, s in enumerate(jet)}
-        result = expression.xreplace(symbols)
+        result = expression.xreplace({**(others or {}), **self._symbols()})
         left = result.atoms(AppliedUndef) | result.atoms(sp.Derivative)
         if left:
             unknown = ", ".join(sorted(map(str, left)))
@@ -81,11 +77,14 @@ class Jets:
 
     def dynamic(self, expression: sp.Expr) -> sp.Expr:
         """An expression in symbols, in functions of time instead."""
-        functions = {}
-        for k, q in enumerate(self.coordinates):
-            jet = (self.q[k], self.v[k], self.a[k], self.j[k])
-            functions |= {s: (q.diff(self.t, n) if n else q) for n, s in enumerate(jet)}
-        return expression.xreplace(functions)
+        return expression.xreplace({s: f for f, s in self._symbols().items()})
+
+    def _symbols(self) -> dict[sp.Expr, sp.Symbol]:
+        """The symbols for the coordinates and their derivatives."""
+        found = {}
+        for q, *jet in zip(self.coordinates, self.q, self.v, self.a, self.j, strict=True):
+            found |= {(q.diff(self.t, n) if n else q): s for n, s in enumerate(jet)}
+        return found
 
     def total_derivative(self, expression: sp.Expr) -> sp.Expr:
         """d/dt along a motion."""

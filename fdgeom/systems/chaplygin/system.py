@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 from firedrake import Function, dx
-from ufl.classes import Measure
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Measure
 
 from fdgeom.systems.chaplygin.equations import ChaplyginEquations
 from fdgeom.systems.chaplygin.inverse import lagrangian_with_forces, legendre_transform

@@ -5,5 +5,3 @@ those on groups, are in :mod:`fdgeom.systems.motion`.
 """
 
 from fdgeom.systems.constrained.constraint import Constraint
-
-__all__ = ["Constraint"]

@@ -18,8 +18,7 @@ from firedrake import (
     split,
 )
 from ufl.algorithms import expand_derivatives, replace
-from ufl.classes import Form, Measure
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form, Measure
 
 from fdgeom.forms import (
     check_functional,
@@ -30,7 +29,7 @@ from fdgeom.forms import (
     tidy,
     with_fixed_quadrature,
 )
-from fdgeom.solvers import EssentialValues, SaddleSNES, saddle_defaults
+from fdgeom.solvers import EssentialValues, SaddleSNES
 from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
@@ -133,7 +132,6 @@ class ConstrainedSystem(MechanicalSystem):
 
     # --- what the recording reads ----------------------------------------------------------------
     def functions(self) -> dict[str, Function]:
-        """Everything that a step changes, by name."""
         return {"q": self.q, "p": self.p, "multiplier": self.multiplier}
 
     def energies(self) -> dict[str, Form]:
@@ -207,8 +205,7 @@ class ConstrainedSystem(MechanicalSystem):
         )
         rest = Function(self.space)
         held = tuple(EssentialValues(0, e.dofs, old=rest) for e in self.fixed)
-        options = saddle_defaults(residual, unknown)
-        return SaddleSNES(residual, unknown, essential=held, options=options, name="the multiplier")
+        return SaddleSNES(residual, unknown, essential=held, name="the multiplier")
 
 
 def _energy_without(name: str, form, forbidden: Function, why: str) -> Form:

@@ -10,7 +10,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import depends_on, substitute, tidy
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
-from fdgeom.words import brief
+from fdgeom.words import blamed
 
 
 class Constraint(RateConstraint):
@@ -50,13 +50,11 @@ class Constraint(RateConstraint):
         self._slope = self._along(self._form, self._direction)
 
     def _linear_form(self, functional: Callable, forbidden) -> Form:
-        try:
+        with blamed(
+            f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape}, "
+            "and the multiplier must have one component for each constraint"
+        ):
             form = functional(self.test)
-        except (ValueError, TypeError, IndexError) as error:
-            raise ValueError(
-                f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape}, "
-                f"and the multiplier must have one component for each constraint: {brief(error)}"
-            ) from error
         if not isinstance(form, Form):
             raise TypeError(
                 "constraint(mult) must be a UFL form such as mult*(dot(q, q) - 1)*dx, not "

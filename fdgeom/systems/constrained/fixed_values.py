@@ -8,7 +8,7 @@ import numpy as np
 import ufl
 from firedrake import DirichletBC, Function
 
-from fdgeom.solvers import EssentialValues
+from fdgeom.solvers import EssentialValues, dofs_of
 
 
 def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
@@ -26,8 +26,7 @@ def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
         if not isinstance(bc, DirichletBC):
             raise TypeError(f"bcs must be DirichletBC objects, not {type(bc).__name__}")
         of = bc.function_space()
-        component = of.component
-        whole = of if component is None else of.parent
+        whole = of if of.component is None else of.parent
         if whole != space:
             raise ValueError("bcs: a DirichletBC must be on the space of q (or a component of it)")
         value = bc.function_arg
@@ -35,10 +34,7 @@ def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
             raise ValueError(
                 "bcs must be zero: they hold the velocity of q, which stays where it starts"
             )
-        block = space.block_size
-        components = np.arange(block) if component is None else np.array([component])
-        dofs = (block * np.asarray(bc.nodes)[:, None] + components).ravel()
-        held.append(EssentialValues(part=0, dofs=dofs, old=old))
+        held.append(EssentialValues(part=0, dofs=dofs_of(bc), old=old))
     return tuple(held)
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firedrake import Function, dx, inner
-from ufl.classes import Form
+from firedrake import Form, Function, dx, inner
 
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.lagrangian_mechanics import LagrangianMechanics

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from firedrake import Function, TestFunction, TrialFunction, assemble, derivative
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, tidy
 from fdgeom.solvers import deficiency
@@ -58,7 +57,6 @@ class LagrangianMechanics(MechanicalSystem):
 
     # --- what the recording reads ----------------------------------------------------------------
     def functions(self) -> dict[str, Function]:
-        """Everything that a step changes, by name."""
         found = {"q": self.q, "velocity": self._v}
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from firedrake import Function
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.systems.system import System
 

@@ -9,7 +9,6 @@ from firedrake import Form, Function, TestFunctions, split
 from fdgeom.forms import copy_into, tidy
 from fdgeom.solvers import SaddleSNES, SolveFailed
 from fdgeom.systems.constrained.lagrangian_mechanics import LagrangianMechanics
-from fdgeom.systems.constrained.projection import projecting
 from fdgeom.systems.constrained.velocity_constraint import VelocityConstraint
 from fdgeom.taping import not_taped
 
@@ -112,4 +111,4 @@ class NonholonomicSystem(LagrangianMechanics):
             - self.constraint.slope(reaction, w)
             + self.constraint.slope(test, x)
         )
-        return projecting(residual, unknown, self.fixed)
+        return SaddleSNES(residual, unknown, essential=self.fixed, name="the projection")

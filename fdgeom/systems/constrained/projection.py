@@ -8,8 +8,11 @@ import numpy as np
 from firedrake import Constant, Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, tidy
-from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed, saddle_defaults
+from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed
 from fdgeom.systems.constrained.constraint import Constraint
+
+#: What to call the solves in an error.
+NAME = "the projection"
 
 
 class Projection:
@@ -52,16 +55,14 @@ class Projection:
         self._place = Function(space)
         x, mu = split(self._place)
         work = constraint.slope(mu, w, at=x)
-        self._to_place = projecting(
-            tidy(pairing(x - q, w) - work + constraint.value(test, at=x)), self._place, held
-        )
+        residual = tidy(pairing(x - q, w) - work + constraint.value(test, at=x))
+        self._to_place = SaddleSNES(residual, self._place, essential=held, name=NAME)
         self._motion = Function(space)
         x, mu = split(self._motion)
         change = momentum(x, w) - momentum(conjugate, w) - constraint.slope(mu, w)
         rest = tuple(EssentialValues(0, e.dofs, old=self._zero) for e in fixed)
-        self._to_motion = projecting(
-            tidy(change + constraint.slope(test, velocity(x))), self._motion, rest
-        )
+        residual = tidy(change + constraint.slope(test, velocity(x)))
+        self._to_motion = SaddleSNES(residual, self._motion, essential=rest, name=NAME)
 
     def apply(self) -> None:
         """Project.
@@ -91,10 +92,3 @@ class Projection:
                     "nearer to the constraint, and check that its parts do not contradict"
                 ) from failure
             copy_into(target, first)
-
-
-def projecting(residual, unknown, essential) -> SaddleSNES:
-    """What solves for a projected state."""
-    options = saddle_defaults(residual, unknown)
-    name = "the projection"
-    return SaddleSNES(residual, unknown, essential=essential, options=options, name=name)

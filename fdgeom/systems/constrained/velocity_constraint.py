@@ -9,7 +9,7 @@ from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 
 from fdgeom.forms import depends_on, substitute, tidy
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
-from fdgeom.words import brief
+from fdgeom.words import blamed
 
 
 class VelocityConstraint(RateConstraint):
@@ -44,13 +44,11 @@ class VelocityConstraint(RateConstraint):
 
     def _bilinear_form(self, functional: Callable, v: Function) -> Form:
         velocity = TrialFunction(self.q.function_space())
-        try:
+        with blamed(
+            f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
+            f"and a velocity of shape {v.ufl_shape}"
+        ):
             form = functional(self.test, velocity)
-        except (ValueError, TypeError, IndexError) as error:
-            raise ValueError(
-                f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
-                f"and a velocity of shape {v.ufl_shape}: {brief(error)}"
-            ) from error
         if not isinstance(form, Form):
             raise TypeError(
                 "constraint(mult, v) must be a UFL form such as mult*(v[2] - q[1]*v[0])*dx, not "

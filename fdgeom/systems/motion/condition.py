@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from firedrake import Function
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 
 class Condition(ABC):

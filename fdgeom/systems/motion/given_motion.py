@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import ufl
-from firedrake import Constant, DirichletBC, Function, get_interpolator, interpolate
+from firedrake import Constant, DirichletBC, Function
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Zero
 
-from fdgeom.solvers import fields
-from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.derived import Sources
+from fdgeom.solvers import fields, pieces
+from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
 
@@ -92,7 +90,6 @@ class GivenMotion(Held):
             shift.written(ghosts_too=True)
 
     def put(self) -> None:
-        """Set the given configuration and velocity in the motion."""
         self.update()
         (q,) = self._motion.configuration
         for target, source in ((q, self.q), (self._motion.v, self.v)):
@@ -115,12 +112,9 @@ class _Value:
     def __init__(self, bc: DirichletBC, value) -> None:
         self._update = None
         if isinstance(value, Expr) and not isinstance(value, (Function, Zero)):
-            target = Function(bc.function_space())
-            interpolator = get_interpolator(interpolate(value, bc.function_space()))
             try:
-                # What the interpolator itself would make anew for every call, in milliseconds.
-                self._update = interpolator._get_callable(tensor=target)
-                value = target
+                made = Interpolation(value, bc.function_space())
+                self._update, value = made.apply, made.values
             except NotImplementedError:
                 pass  # an element that DirichletBC has to project to
         self._bc = bc.reconstruct(g=value)

@@ -9,8 +9,7 @@ from functools import cached_property
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
 from ufl.algorithms import extract_coefficients
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import tidy
 from fdgeom.solvers import (
@@ -165,7 +164,6 @@ class Motion(System):
         return (*found, *(() if self.held is None else self.held.expressions()))
 
     def functions(self) -> dict[str, Function]:
-        """Everything that a step changes, by name."""
         found = dict(zip(self.names, self.configuration, strict=True))
         found |= {
             "velocity": self.v,
@@ -175,7 +173,6 @@ class Motion(System):
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
     def output_fields(self) -> dict[str, Expr]:
-        """Fields worth drawing, by name."""
         found = dict(zip(self.names, self.configuration, strict=True))
         return found | {"velocity": self.v, "acceleration": self.acceleration}
 
@@ -195,7 +192,6 @@ class Motion(System):
         return None
 
     def set_time(self, t: float) -> None:
-        """Tell the system the time at the end of the coming step."""
         self._now.set(t)
 
     @cached_property
@@ -249,7 +245,6 @@ class Motion(System):
         """Note that acceleration and multiplier are those of the state while ``belong()`` says so."""
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if no step can start from the present state."""
         self._check_finite()
         if self.held is not None:
             self.held.check_start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from firedrake import Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, tidy
-from fdgeom.solvers import SaddleSNES, SolveFailed, saddle_defaults
+from fdgeom.solvers import SaddleSNES, SolveFailed
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -27,19 +27,13 @@ class MotionProjection:
         test, nu = TestFunctions(space)
         self._place, self._velocity = Function(space), Function(space)
         d, mu = split(self._place)
-        self._to_place = _solver(
-            motion.inertia(test, d)
-            - constraint.slope(mu, test)
-            + constraint.value(nu, motion.moved(d)),
-            self._place,
-        )
+        held = motion.inertia(test, d) - constraint.slope(mu, test)
+        held += constraint.value(nu, motion.moved(d))
+        self._to_place = SaddleSNES(tidy(held), self._place, name="the projection")
         w, mu = split(self._velocity)
-        self._to_velocity = _solver(
-            motion.inertia(test, w - motion.v)
-            - constraint.slope(mu, test)
-            + constraint.slope(nu, w),
-            self._velocity,
-        )
+        along = motion.inertia(test, w - motion.v) - constraint.slope(mu, test)
+        along += constraint.slope(nu, w)
+        self._to_velocity = SaddleSNES(tidy(along), self._velocity, name="the projection")
 
     def apply(self) -> None:
         """Project.
@@ -62,9 +56,3 @@ class MotionProjection:
                 "to the constraint, and check that its parts do not contradict"
             ) from failure
         copy_into(motion.v, self._velocity.subfunctions[0])
-
-
-def _solver(residual, unknown) -> SaddleSNES:
-    residual = tidy(residual)
-    options = saddle_defaults(residual, unknown)
-    return SaddleSNES(residual, unknown, options=options, name="the projection")

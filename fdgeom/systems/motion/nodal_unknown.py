@@ -10,8 +10,7 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, flatten
-from fdgeom.solvers import Field, GivenValues, fields
-from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers import Field, GivenValues, fields, pieces
 from fdgeom.systems.motion.motion import Motion
 
 

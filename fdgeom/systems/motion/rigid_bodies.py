@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import ufl
 from firedrake import Function, derivative, dx
 from ufl.algorithms import replace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import check_functional, depends_on, tidy
-from fdgeom.lie import quaternion
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
-from fdgeom.lie.operands import halves, join
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.body_inertia import body_inertia, body_mass
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.motion_projection import MotionProjection
 from fdgeom.systems.motion.user_condition import stated
 from fdgeom.taping import not_taped
-from fdgeom.words import brief, shown
+from fdgeom.words import blamed, shown
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -136,10 +135,8 @@ class RigidBodies(Motion):
                 f"force must be a callable of ({wanted}) giving a vector, such as "
                 f"lambda {wanted}: -0.1*v, not {type(force).__name__}"
             )
-        try:
+        with blamed(f"force: no valid expression of ({wanted})"):
             found = ufl.as_ufl(force(*self.configuration, self.v, self.time))
-        except (TypeError, ValueError, IndexError) as error:
-            raise ValueError(f"force: no valid expression of ({wanted}): {brief(error)}") from error
         if found.ufl_shape != self.v.ufl_shape:
             raise ValueError(
                 f"force must give a vector of shape {self.v.ufl_shape}, the moment first, not of "
@@ -163,7 +160,6 @@ class RigidBodies(Motion):
         return tidy(slope)
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
-        """[a, b] of two velocities."""
         return self.group.bracket(a, b)
 
     def body_momentum(self, v: Expr) -> Expr:
@@ -233,10 +229,7 @@ class RigidBodies(Motion):
         return self._held["momenta"]
 
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
-        momentum, turn = (
-            self.body_momentum(self.v),
-            lambda y: quaternion.rotate(self.orientation, y),
-        )
+        momentum, turn = self.body_momentum(self.v), partial(quaternion.rotate, self.orientation)
         if self.position is None:
             return {"angular_momentum": _components(turn(momentum))}
         moment, linear = halves(momentum, "momentum")

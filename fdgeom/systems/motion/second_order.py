@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from firedrake import Function, TestFunction, derivative
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import check_functional, is_zero, tidy
 from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.motion.given_motion import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.user_condition import stated
-from fdgeom.words import brief
+from fdgeom.words import blamed
 
 
 class SecondOrderSystem(Motion):
@@ -90,12 +89,8 @@ class SecondOrderSystem(Motion):
         self._check_residual()
 
     def _check_residual(self) -> None:
-        try:
+        with blamed("residual: no valid form of (q, v, a, t, test)"):
             form = self._form(TestFunction(self.space))
-        except (TypeError, ValueError, IndexError) as error:
-            raise ValueError(
-                f"residual: no valid form of (q, v, a, t, test): {brief(error)}"
-            ) from error
         if not isinstance(form, Form):
             raise TypeError(f"residual must give a UFL form, not {type(form).__name__}")
         if len(form.arguments()) != 1:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from firedrake import Function, TestFunction, TrialFunction
 from ufl.algorithms import replace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import depends_on, tidy
 from fdgeom.systems.constrained import Constraint

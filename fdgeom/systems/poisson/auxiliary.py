@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from firedrake import (
-    DirichletBC,
-    Function,
-    MixedFunctionSpace,
-    TestFunctions,
-    derivative,
-    split,
-)
+from firedrake import DirichletBC, Function, MixedFunctionSpace, TestFunctions, derivative, split
 from ufl.algorithms import replace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import (
     check_functional,
@@ -26,7 +18,7 @@ from fdgeom.forms import (
     tidy,
     with_fixed_quadrature,
 )
-from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults
+from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
@@ -124,8 +116,7 @@ class Auxiliary:
         held = []
         for k, (function, bcs) in enumerate(zip(self.functions, self._bcs, strict=True)):
             for bc in bcs:
-                block = function.function_space().block_size
-                dofs = (block * np.asarray(bc.nodes)[:, None] + np.arange(block)).ravel()
+                dofs = dofs_of(bc)
                 boundary = Function(function.function_space())
                 bc.apply(boundary)
                 given = GivenValues(first + k, dofs)

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import ufl
-from firedrake import (
-    Function,
-    LinearVariationalProblem,
-    LinearVariationalSolver,
-    assemble,
-    derivative,
-)
+from firedrake import Function, assemble, derivative
 from firedrake.assemble import get_assembler
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
-from fdgeom.forms import MATRIX_COMPILER, is_zero, parts_of, substitute
+from fdgeom.forms import is_zero, parts_of, substitute
+from fdgeom.systems.poisson.gradient import riesz
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape
 
@@ -58,13 +52,13 @@ def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
         # that is -d⟨a, b̂⟩[w] with ⟨·, b̂⟩ = {·, b}, and the like for b.
         flows = [Function(system.space) for _ in range(2)]
         for moved, (one, other) in zip(flows, ((w, b), (a, w)), strict=True):
-            solvers.append(_riesz(system, substitute(at_state, {w: one, u: other}), moved))
+            solvers.append(riesz(system, substitute(at_state, {w: one, u: other}), moved))
         for fixed, moved in zip((a, b), flows, strict=True):
             metric = substitute(metric_at_state, {w: fixed, u: moved})
             nested -= substitute(derivative(metric, system.state, w), {})
     if nested.empty():
         return 0.0  # a constant bracket
-    solvers.append(_riesz(system, nested, inner))
+    solvers.append(riesz(system, nested, inner))
     worst = 0.0
     for _ in range(samples):
         fields = [_random(system.space, rng) for _ in range(3)]
@@ -96,19 +90,6 @@ def pairing_couples(system: PoissonForms, k: int) -> bool:
     a, b = (_random(system.space, np.random.default_rng(seed)) for seed in (1, 2))
     # Terms that are none vanish exactly.
     return abs(assemble(between(a, b))) > 1e-12 * abs(assemble(system.pairing(a, a)))
-
-
-def _riesz(system: PoissonForms, form, target: Function) -> LinearVariationalSolver:
-    """What solves ⟨target, w⟩ = form(w)."""
-    problem = LinearVariationalProblem(
-        system.pairing(system.trial, system.test),
-        form,
-        target,
-        form_compiler_parameters=MATRIX_COMPILER,
-    )
-    return LinearVariationalSolver(
-        problem, solver_parameters={"ksp_type": "preonly", "pc_type": "lu"}
-    )
 
 
 def _random(space, rng) -> Function:

@@ -9,7 +9,7 @@ import ufl
 from firedrake import Function, LinearVariationalProblem, LinearVariationalSolver
 from firedrake.assemble import get_assembler
 from ufl.algorithms import expand_derivatives, replace
-from ufl.classes import Zero
+from ufl.classes import Form, Zero
 
 from fdgeom.forms import MATRIX_COMPILER, parts_of
 from fdgeom.solvers import Snapshot
@@ -83,18 +83,23 @@ def defect(system: PoissonForms, candidate: Callable) -> float:
     return worst
 
 
+def riesz(system: PoissonForms, form: Form, target: Function) -> LinearVariationalSolver:
+    """What solves ⟨target, w⟩ = form(w)."""
+    problem = LinearVariationalProblem(
+        system.pairing(system.trial, system.test),
+        form,
+        target,
+        form_compiler_parameters=MATRIX_COMPILER,
+    )
+    return LinearVariationalSolver(problem, solver_parameters=_DIRECT)
+
+
 class _Riesz:
     """The solve of ⟨b, w⟩ = dh(z)[w] for b."""
 
     def __init__(self, system: PoissonForms) -> None:
         self._system, self.solution = system, Function(system.space)
-        problem = LinearVariationalProblem(
-            system.pairing(system.trial, system.test),
-            system.energy_derivative(system.test),
-            self.solution,
-            form_compiler_parameters=MATRIX_COMPILER,
-        )
-        self._solver = LinearVariationalSolver(problem, solver_parameters=_DIRECT)
+        self._solver = riesz(system, system.energy_derivative(system.test), self.solution)
 
     def solve(self) -> Function:
         self._system.update_auxiliary()

@@ -6,22 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import ufl
-from firedrake import (
-    Function,
-    MixedFunctionSpace,
-    TestFunction,
-    TestFunctions,
-    split,
-)
+from firedrake import Function, MixedFunctionSpace, TestFunction, TestFunctions, split
 from ufl.algorithms import expand_derivatives, replace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
-from fdgeom.forms import (
-    parts_of,
-    polynomial_degree,
-    substitute,
-)
+from fdgeom.forms import parts_of, polynomial_degree, substitute
 from fdgeom.systems.poisson.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
@@ -159,12 +148,10 @@ class PoissonSystem(PoissonForms):
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:
-        """Raise ``ValueError`` if no step can start from the present state."""
         self.check_state()
         self.update_auxiliary()
 
     def settle(self) -> None:
-        """Make all fields belong together: after steps, or when a checkpoint has been read."""
         self.update_auxiliary()
 
     def chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:

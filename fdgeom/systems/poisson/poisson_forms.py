@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from firedrake import Function, TestFunction, TrialFunction, derivative, split
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import (
     check_functional,
@@ -20,7 +19,7 @@ from fdgeom.forms import (
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped
-from fdgeom.words import brief
+from fdgeom.words import blamed
 
 
 class PoissonForms(System):
@@ -86,10 +85,8 @@ class PoissonForms(System):
         return substitute(form, dict(zip(self.parts, split(self.state), strict=True)))
 
     def _bilinear(self, name: str, form: Callable) -> Form:
-        try:
+        with blamed(f"{name}(a, b) is no valid form"):
             result = form(self.test, self.trial)
-        except (ValueError, TypeError, IndexError) as error:
-            raise ValueError(f"{name}(a, b) is no valid form: {brief(error)}") from error
         return self._in_terms_of_state(check_functional(name, result, 2))
 
     def _make_auxiliary(self, equations: Mapping) -> Auxiliary:
@@ -128,10 +125,13 @@ class PoissonForms(System):
 
         ``at`` says where, for a pairing that depends on the state: the present one if not given.
         """
+        return self._of(self._pairing, a, b, at)
+
+    def _of(self, form: Form, a, b, at) -> Form:
+        """A bilinear form of two elements, at a state."""
         a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
         return substitute(
-            self._pairing,
-            {self.test: self.whole(a), self.trial: self.whole(b), **self._state_map(at)},
+            form, {self.test: self.whole(a), self.trial: self.whole(b), **self._state_map(at)}
         )
 
     @property
@@ -149,11 +149,7 @@ class PoissonForms(System):
         at : the same, optional
             Where; the present state if not given.
         """
-        a, b = (parts_of(x, self.shapes, n) for x, n in ((a, "a"), (b, "b")))
-        return substitute(
-            self._bracket,
-            {self.test: self.whole(a), self.trial: self.whole(b), **self._state_map(at)},
-        )
+        return self._of(self._bracket, a, b, at)
 
     def energy_form(self, at=None) -> Form:
         """The Hamiltonian as a functional, at the present state or another one."""
@@ -185,10 +181,9 @@ class PoissonForms(System):
         return found
 
     def equations(self) -> dict[str, Form]:
-        return {
-            **dict(zip(("energy", "bracket", "pairing"), self.forms, strict=True)),
-            **self._elliptic(),
-        }
+        return (
+            dict(zip(("energy", "bracket", "pairing"), self.forms, strict=True)) | self._elliptic()
+        )
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
         return (*self.forms, *self._elliptic().values())
@@ -226,7 +221,6 @@ class PoissonForms(System):
             self.auxiliary.update()
 
     def energy(self) -> float:
-        """The total energy."""
         self.update_auxiliary()
         return super().energy()
 
