@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fdgeom.steppers.composition_schemes import (
-    BLANES_MOAN,
-    pair_fractions,
-    scheme_of,
-    weights,
-)
+from fdgeom.steppers.composition_schemes import BLANES_MOAN, pair_fractions, scheme_of, weights
 from fdgeom.steppers.stepper import Stepper
 
 

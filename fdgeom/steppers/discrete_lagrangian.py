@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from firedrake import Constant, Function
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
-from fdgeom.solvers import plain
-from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.numerics import saddle
+from fdgeom.solvers import pieces, plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem

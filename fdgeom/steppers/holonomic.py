@@ -9,9 +9,7 @@ from firedrake import Constant, Form, Function, TestFunction, TestFunctions, spl
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
-from fdgeom.solvers import Numerics
-from fdgeom.solvers.compiled import pieces
-from fdgeom.solvers.numerics import saddle
+from fdgeom.solvers import Numerics, pieces, saddle
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
 
@@ -19,11 +17,9 @@ from fdgeom.steppers.stepper import Stepper
 class HolonomicStepper(Stepper):
     """Base of the methods whose step is a few solves, one after another."""
 
+    is_its_solves = True
     #: What to call the solves.
     solves: ClassVar[tuple[str, ...]]
-
-    def underivable(self):
-        return None
 
     def _unknown(self, name: str):
         """An unknown like (q̇, λ), its parts, and the tests that go with them."""

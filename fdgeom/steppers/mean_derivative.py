@@ -9,6 +9,7 @@ import ufl
 from firedrake import derivative
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
 from ufl.classes import (
+    Expr,
     FixedIndex,
     Form,
     Grad,
@@ -18,7 +19,6 @@ from ufl.classes import (
     SpatialCoordinate,
     Variable,
 )
-from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.forms import flatten, has_kink, polynomial_degree, summands, tidy, unflatten

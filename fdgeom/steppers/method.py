@@ -32,6 +32,8 @@ class Method(ABC):
     symplectic: ClassVar[bool] = False
     #: What is conserved to round-off.
     conserves: ClassVar[tuple[str, ...]] = ()
+    #: Whether a step is its solves and no more, as derivatives take it.
+    is_its_solves: ClassVar[bool] = False
 
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod
@@ -89,8 +91,9 @@ class Method(ABC):
         return None
 
     def underivable(self) -> str | None:
-        """Why derivatives of its steps are not there; None if a step is its solves and no more."""
-        return f"{type(self).__name__} does more in a step than its solves say"
+        """Why derivatives of its steps are not there; None if they are."""
+        more = f"{type(self).__name__} does more in a step than its solves say"
+        return None if self.is_its_solves else more
 
     # --- a step through PETSc SNES ---------------------------------------------------------------
     def _step(self, t: float, dt: float) -> None:

@@ -46,6 +46,7 @@ class Partitioned(Stepper):
     needs = "a HamiltonianSystem(q, p, energy)"
     #: Whether the method is explicit, for h = T(p) + V(q) only.
     explicit: ClassVar[bool] = True
+    is_its_solves = True
 
     def __init__(self, system, dt, *, first: str = "p", **options) -> None:
         if first not in PARTS:
@@ -101,9 +102,6 @@ class Partitioned(Stepper):
             options=self.solve_options(names[k], names),
             exact=system.is_separable,
         )
-
-    def underivable(self):
-        return None
 
     def parameters(self):
         return {"first": self.first}

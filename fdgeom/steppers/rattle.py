@@ -7,8 +7,7 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
-from fdgeom.solvers import plain
-from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers import pieces, plain
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.constrained import ConstrainedSystem

@@ -152,6 +152,7 @@ class StagesStepper(Stepper):
 
     moves = PoissonSystem
     needs = "a PoissonSystem (a bracket and an energy)"
+    is_its_solves = True
 
     def _setup(self) -> None:
         system = self.system
@@ -162,9 +163,6 @@ class StagesStepper(Stepper):
                 f"{type(system).__name__} move too; use Composition(ImplicitMidpoint, order=4) instead"
             )
         system.check_start()
-
-    def underivable(self):
-        return None
 
     def _solve(
         self, unknown: Stages, dt: Constant, residual: Form, assignments: Sequence[Assignments]

@@ -46,6 +46,7 @@ class Sweep(Stepper):
     needs = "a PoissonSystem (a bracket and an energy)"
     #: Which momentum moves the configuration, where the system has one.
     default_configuration: ClassVar[str] = "mean"
+    is_its_solves = True
 
     def __init__(self, system, dt, *, configuration: str | None = None, **options) -> None:
         chosen = self.default_configuration if configuration is None else configuration
@@ -101,9 +102,6 @@ class Sweep(Stepper):
 
     def _after_solves(self, t: float, dt: float) -> None:
         self.system.set_clock(t + dt)
-
-    def underivable(self):
-        return None
 
     def uncomposable(self):
         if self._companions() and self.configuration != "mean":

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
 
 from fdgeom.forms import is_affine, is_zero, tidy
+from fdgeom.real import number
 from fdgeom.solvers import Deed, GivenValues, KeptSNES, defaults
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
@@ -56,11 +55,7 @@ class FourthOrderAlpha(TwoAccelerations):
     conserves = ("momenta of linear symmetries",)
 
     def __init__(self, system, dt: float, kappa: float = 1.0, **options) -> None:
-        if not isinstance(kappa, Real) or isinstance(kappa, bool):
-            raise TypeError(f"kappa must be a number, not {kappa!r}")
-        if not math.isfinite(kappa):
-            raise ValueError(f"kappa must be finite, not {kappa!r}")
-        self.kappa = float(kappa)
+        self.kappa = number("kappa", kappa)
         super().__init__(system, dt, **options)
 
     @staticmethod
@@ -148,8 +143,7 @@ class FourthOrderAlpha(TwoAccelerations):
     def _begun(self) -> None:
         self._bend.solve()
 
-    def _accelerations_set(self) -> None:
-        self._begun()
+    _accelerations_set = _begun
 
     @cached_property
     def _bend_deed(self) -> Deed:
@@ -158,8 +152,7 @@ class FourthOrderAlpha(TwoAccelerations):
     def _begun_deeds(self):
         return [self._bend_deed]
 
-    def _set_deeds(self):
-        return [self._bend_deed]
+    _set_deeds = _begun_deeds
 
     def parameters(self):
         return {"kappa": self.kappa}

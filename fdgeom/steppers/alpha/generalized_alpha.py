@@ -5,8 +5,7 @@ from __future__ import annotations
 from firedrake import Constant, Function
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers import Snapshot, SolveFailed, fields
-from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers import Snapshot, SolveFailed, fields, pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.scheme import AlphaScheme

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fdgeom.steppers.alpha.scheme import ROUND_OFF, AlphaScheme, check_beta, number
+from fdgeom.real import number
+from fdgeom.steppers.alpha.scheme import ROUND_OFF, AlphaScheme, check_beta
 from fdgeom.words import shown
 
 

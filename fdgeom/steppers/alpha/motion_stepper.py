@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers import Deed, Snapshot, key
-from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers import Deed, Snapshot, key, pieces
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -15,6 +14,8 @@ class MotionStepper(Stepper):
     At the start, and when somebody has set the configuration, the velocity or the time between two
     steps, the accelerations are solved for.
     """
+
+    is_its_solves = True
 
     def _form_of(self, system):
         # A beam is a motion in configuration form.
@@ -70,9 +71,6 @@ class MotionStepper(Stepper):
                 self._begin()
 
     # --- derivatives -------------------------------------------------------------------------------
-    def underivable(self):
-        return None
-
     def remembered(self):
         return self._known, self._carried
 

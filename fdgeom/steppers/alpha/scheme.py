@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
-from numbers import Real
 
+from fdgeom.real import number
 from fdgeom.words import shown
 
 #: Round-off allowed where a property of a scheme is an equality or a bound that it may attain.
@@ -178,13 +177,3 @@ def check_beta(beta: float) -> float:
             "for the displacement (for explicit steps see StormerVerlet)"
         )
     return beta
-
-
-def number(name: str, value) -> float:
-    """Return a finite number as a float; raise an error that names it otherwise."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, not {shown(value)}")
-    found = float(value)
-    if not math.isfinite(found):
-        raise ValueError(f"{name} must be finite, not {shown(value)}")
-    return found

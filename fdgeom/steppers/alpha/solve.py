@@ -8,8 +8,7 @@ from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
 from fdgeom.forms import tidy
-from fdgeom.solvers import fields
-from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers import fields, pieces
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.solve import Following, Solve, SolveOptions
 from fdgeom.systems.motion.motion import Motion

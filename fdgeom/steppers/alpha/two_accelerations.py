@@ -9,8 +9,7 @@ from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, tidy
-from fdgeom.solvers import GivenValues, Numerics, Settled, defaults
-from fdgeom.solvers.compiled import pieces
+from fdgeom.solvers import GivenValues, Numerics, Settled, defaults, pieces
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.motion.second_order import SecondOrderSystem

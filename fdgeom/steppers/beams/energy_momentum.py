@@ -76,6 +76,7 @@ class EnergyMomentum(Stepper):
     order = 2
     symmetric = True
     conserves = ("energy", "linear momentum", "angular momentum", "constraint")
+    is_its_solves = True
 
     def _form_of(self, system):
         return system.in_measure("directors") if isinstance(system, Beam) else system
@@ -170,9 +171,6 @@ class EnergyMomentum(Stepper):
 
     def functions(self):
         return {"increment": self._increment}
-
-    def underivable(self):
-        return None
 
     def remembered(self):
         return (self._known,)

@@ -7,13 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import ufl
 from firedrake import Constant, Function
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
-from fdgeom.lie.operands import halves
+from fdgeom.lie import halves
 
 
 class MeanForces(Forces):
