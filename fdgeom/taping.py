@@ -16,8 +16,8 @@ def recorded_by(record: Callable) -> None:
     _records[:] = [record]
 
 
-def record(name: str, do: Callable[[], None], deeds: Sequence, system) -> None:
-    """Do something that changes a system, and put it onto the tape.
+def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], system) -> None:
+    """Do something that changes a system, and put it onto the tape while pyadjoint records.
 
     Parameters
     ----------
@@ -25,12 +25,15 @@ def record(name: str, do: Callable[[], None], deeds: Sequence, system) -> None:
         What to call it.
     do : callable
         Does it.
-    deeds : sequence
-        It in equations: as of :meth:`fdgeom.systems.system.System.openings`.
+    deeds : callable
+        Gives it in equations: as of :meth:`fdgeom.systems.system.System.openings`.
     system : System
         What it changes.
     """
-    _records[0](name, do, deeds, system)
+    if annotate_tape():
+        _records[0](name, do, deeds(), system)
+    else:
+        do()
 
 
 def refuse_annotation(what: str, instead: str = "") -> None:

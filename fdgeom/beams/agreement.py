@@ -71,6 +71,12 @@ class Agreement:
         """Note that all fields agree now."""
         self.noted.take()
 
+    def _set(self, touched: Sequence[bool]) -> tuple[bool, bool, bool, bool]:
+        """Whether strain, momentum, pose and velocity were set, or are changed for derivatives."""
+        found = (a or b for a, b in zip(self.noted.changed(), touched, strict=True))
+        strain, momentum, position, orientation, velocity = found
+        return strain, momentum, position or orientation, velocity
+
     def openings(self, touched: Sequence[bool]) -> list:
         """What :meth:`restore_for_bracket` is about to do, for derivatives.
 
@@ -85,11 +91,7 @@ class Agreement:
         NotImplementedError
             If one is to follow the other, of a beam of higher degree.
         """
-        set_now = self.noted.changed()
-        strain, momentum, position, orientation, velocity = (
-            a or b for a, b in zip(set_now, touched, strict=True)
-        )
-        pose = position or orientation
+        strain, momentum, pose, velocity = self._set(touched)
         if not (strain or momentum or velocity or pose):
             # A section may change, and the momentum is what stays.
             varies = isinstance(self._beam.compliance_of_inertia, Function)
@@ -139,17 +141,14 @@ class Agreement:
             If derivatives are to be taken by a strain that steps have left: by their own measure, so
             that the configuration would jump if it were set.
         """
-        set_now = self.noted.changed()
-        strain, momentum, position, orientation, velocity = (
-            a or b for a, b in zip(set_now, touched, strict=True)
-        )
+        strain, momentum, pose, velocity = self._set(touched)
         made: list = []
         if velocity and not momentum:
             made.append(self.momentum_of_velocity)
         elif momentum and not velocity:
             made.append(self.velocity_of_momentum)
-        if strain and not (position or orientation):
-            if not set_now[0] and not self._chain.agrees():
+        if strain and not pose:
+            if not self.noted.changed()[0] and not self._chain.agrees():
                 raise NotImplementedError(
                     "gradients by a strain that steps in configuration form have left are not there: "
                     "it is that of their own measure, and the beam would move if it were set; take "
@@ -221,13 +220,10 @@ class Agreement:
     def _others(self) -> tuple[Function, Function, PointwiseUpdate]:
         beam = self._beam
         momentum, velocity = (Function(beam.velocity.function_space()) for _ in range(2))
-        update = PointwiseUpdate(
-            {
-                momentum: dot(beam.inertia, beam.velocity),
-                velocity: dot(beam.compliance_of_inertia, beam.momentum),
-            }
+        (of_velocity,), (of_momentum,) = (
+            group.values() for group in (self.momentum_of_velocity, self.velocity_of_momentum)
         )
-        return momentum, velocity, update
+        return momentum, velocity, PointwiseUpdate({momentum: of_velocity, velocity: of_momentum})
 
     def _contradiction(self) -> float:
         """How far the velocity is from that of the momentum, in the norm of the kinetic energy."""

@@ -7,10 +7,8 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import Function
-from pyadjoint.tape import annotate_tape
 from ufl.algorithms import extract_coefficients
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom import citations
 from fdgeom.beams.agreement import Agreement
@@ -29,8 +27,7 @@ from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
 from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.derived import derived_in
 from fdgeom.systems.energies import named_energies
@@ -243,11 +240,10 @@ class Beam(BeamBracket):
             self.agreement.to_velocity.apply()
             self.settle()
 
-        if not annotate_tape():
-            do()
-            return
-        shape = ReconstructedShape(self, self.chain, position, orientation)
-        deeds = [shape, self.agreement.velocity_of_momentum]
+        def deeds() -> list:
+            shape = ReconstructedShape(self, self.chain, position, orientation)
+            return [shape, self.agreement.velocity_of_momentum]
+
         record("Beam.reconstruct()", do, deeds, self)
 
     def project(self) -> None:
@@ -258,10 +254,9 @@ class Beam(BeamBracket):
             self.agreement.to_momentum.apply()
             self.settle()
 
-        if not annotate_tape():
-            do()
-            return
-        deeds = [projection(self, self.chain), self.agreement.momentum_of_velocity]
+        def deeds() -> list:
+            return [projection(self, self.chain), self.agreement.momentum_of_velocity]
+
         record("Beam.project()", do, deeds, self)
 
     # --- numbers -----------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ from fdgeom.beams.identity import beam_parameters
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
 from fdgeom.solvers import Deed, Field, PointwiseUpdate
 
@@ -104,7 +103,6 @@ class BeamMotion(RodMotion):
         return (self.beam,)
 
     def functions(self) -> dict[str, Function]:
-        """Everything that a step changes, by name."""
         ours, theirs = super().functions(), self.beam.functions()
         ours["velocity in space"] = ours.pop("velocity")
         return {**theirs, **ours}
@@ -134,10 +132,8 @@ class BodyVelocity:
         turned_back = {v: join(spin, quaternion.rotate(orientation, drift))}
         self._to_space = PointwiseUpdate(turned_back)
         #: What :meth:`read` and :meth:`write` do, for derivatives.
-        self.reading, self.writing = (
-            Deed(self.read, [turned_back]),
-            Deed(self.write, [{body: turned}]),
-        )
+        self.reading = Deed(self.read, [turned_back])
+        self.writing = Deed(self.write, [{body: turned}])
 
     def read(self) -> None:
         """Make the first from the second, unless they agree to the last bit."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from firedrake import Constant, TestFunction, dot, inner, split
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.bracket_ends import BracketEnd
 from fdgeom.beams.bracket_loads import check_for_bracket, load_forcing

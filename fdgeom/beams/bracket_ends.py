@@ -14,7 +14,7 @@ from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields, End
 from fdgeom.line import end_node
 from fdgeom.solvers import EssentialValues, PointwiseUpdate
-from fdgeom.words import brief, shown
+from fdgeom.words import blamed, shown
 
 
 class BracketEnd:
@@ -122,12 +122,8 @@ def _given_velocity(kind) -> Callable | None:
 
 
 def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
-    try:
+    with blamed(f"{name}: velocity(t) must give a UFL vector of 6"):
         expression = ufl.as_ufl(velocity(time))
-    except (TypeError, ValueError, IndexError) as error:
-        raise ValueError(
-            f"{name}: velocity(t) must give a UFL vector of 6: {brief(error)}"
-        ) from error
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")
     return expression

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ufl
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.fields import BeamFields
@@ -13,8 +12,7 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.mean_directors import mean_cayley
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 
 
 def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Expr) -> Form:

@@ -10,8 +10,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.user_vectors import evaluated, unit_quaternion
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import join
+from fdgeom.lie import join, quaternion
 from fdgeom.words import shown
 
 _AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}

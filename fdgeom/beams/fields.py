@@ -17,8 +17,7 @@ from firedrake import (
     dot,
     inner,
 )
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import LINEAR, SectionLaw
@@ -185,7 +184,7 @@ class BeamFields:
 def _spectral(mesh, family: str, degree: int, size: int):
     """Vector space whose nodes are the quadrature points it is collocated with."""
     element = FiniteElement(family, mesh.ufl_cell(), degree, variant="spectral")
-    return VectorFunctionSpace(mesh, element, dim=size) if size else FunctionSpace(mesh, element)
+    return VectorFunctionSpace(mesh, element, dim=size)
 
 
 def _along(axis: int, value) -> list:

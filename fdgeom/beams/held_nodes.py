@@ -13,8 +13,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
 from fdgeom.beams.ends import GivenPose, Sliding, held_components
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import join
+from fdgeom.lie import join, quaternion
 from fdgeom.solvers import PointwiseUpdate
 from fdgeom.solvers.derived import private
 from fdgeom.systems.motion.held import Held
@@ -138,7 +137,6 @@ class HeldNodes(Held):
         return tuple(part for pose in poses for part in pose if part is not None)
 
     def update(self) -> None:
-        """Evaluate the given motions at the motion's time, from its present configuration."""
         for hold, scratch, update in self._updates:
             update.apply()
             for target, source in zip((self.increment, self.v, self.a), scratch, strict=True):

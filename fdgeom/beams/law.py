@@ -91,32 +91,40 @@ class LinearLaw(SectionLaw):
 LINEAR = LinearLaw()
 
 
-class TranslatedLaw(SectionLaw):
+class MadeOfLaws(SectionLaw):
+    """A law whose functions are made of those of others, all in one way."""
+
+    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._made("energy", strain, stiffness)
+
+    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._made("stress", strain, stiffness)
+
+    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
+        return self._made("tangent", strain, stiffness)
+
+    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
+        return self._made("mean_stress", old, new, stiffness)
+
+    @abstractmethod
+    def _made(self, name: str, *arguments: Expr) -> Expr:
+        """The function of that name, of strains and the stiffness."""
+
+
+class TranslatedLaw(MadeOfLaws):
     """A law with its own Functions and coordinates replaced by what stands for them elsewhere."""
 
     def __init__(self, law: SectionLaw, meanings: dict[Expr, Expr]) -> None:
         self._law, self.meanings = law, meanings
 
-    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
-        return self._put(self._law.energy, strain, stiffness)
-
-    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
-        return self._put(self._law.stress, strain, stiffness)
-
-    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
-        return self._put(self._law.tangent, strain, stiffness)
-
-    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
-        return self._put(self._law.mean_stress, old, new, stiffness)
-
-    def _put(self, function: Callable, *arguments: Expr) -> Expr:
+    def _made(self, name: str, *arguments: Expr) -> Expr:
         # By symbols, so that nothing is replaced in the arguments.
         symbols = [ufl.variable(_zeros(a.ufl_shape)) for a in arguments]
-        found = replace(expand_derivatives(function(*symbols)), self.meanings)
-        return replace(found, dict(zip(symbols, arguments, strict=True)))
+        found = expand_derivatives(getattr(self._law, name)(*symbols))
+        return replace(replace(found, self.meanings), dict(zip(symbols, arguments, strict=True)))
 
 
-class LawOfParts(SectionLaw):
+class LawOfParts(MadeOfLaws):
     """Several laws, each in the cells of its own part; elsewhere, as in joints, the first at rest.
 
     Parameters
@@ -128,19 +136,8 @@ class LawOfParts(SectionLaw):
     def __init__(self, parts) -> None:
         self._parts = tuple(parts)
 
-    def energy(self, strain: Expr, stiffness: Expr) -> Expr:
-        return self._sum("energy", strain, stiffness=stiffness)
-
-    def stress(self, strain: Expr, stiffness: Expr) -> Expr:
-        return self._sum("stress", strain, stiffness=stiffness)
-
-    def tangent(self, strain: Expr, stiffness: Expr) -> Expr:
-        return self._sum("tangent", strain, stiffness=stiffness)
-
-    def mean_stress(self, old: Expr, new: Expr, stiffness: Expr) -> Expr:
-        return self._sum("mean_stress", old, new, stiffness=stiffness)
-
-    def _sum(self, name: str, *strains: Expr, stiffness: Expr) -> Expr:
+    def _made(self, name: str, *arguments: Expr) -> Expr:
+        *strains, stiffness = arguments
         terms = []
         for mask, law in self._parts:
             # At rest elsewhere: a law need not be defined for what strain there is in a joint.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ufl
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.output import shown
-from fdgeom.lie import quaternion
+from fdgeom.lie import halves, quaternion
 
 
 def momentum_forms(beam: BeamFields) -> dict[str, tuple[Form, ...]]:
     """Total linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
-    spin, linear = (quaternion.rotate(beam.orientation, part) for part in _halves(beam.momentum))
+    spin, linear = (quaternion.rotate(beam.orientation, part) for part in halves(beam.momentum))
     angular = spin + ufl.cross(beam.position, linear)
     return {
         "linear_momentum": tuple(beam.at_nodes(linear[k]) for k in range(3)),
@@ -25,8 +24,3 @@ def output_fields(beam: BeamFields) -> dict[str, Expr]:
     """Fields worth drawing, as :func:`fdgeom.beams.rod.output.shown` names them."""
     pose = beam.position, beam.orientation
     return shown(pose, beam.strain, beam.stress(), beam.momentum, beam.velocity)
-
-
-def _halves(f: Expr) -> tuple[Expr, Expr]:
-    """The rotational and the translational half of a vector of 6."""
-    return tuple(ufl.as_vector([f[start + k] for k in range(3)]) for start in (0, 3))

@@ -8,13 +8,12 @@ import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
 from ufl.algorithms import expand_derivatives, extract_arguments, extract_coefficients
-from ufl.classes import SpatialCoordinate, Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, SpatialCoordinate, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.law import LINEAR, SectionLaw, TranslatedLaw
 from fdgeom.solvers.derived import collectively, sampled
-from fdgeom.words import brief, shown
+from fdgeom.words import blamed, shown
 
 _SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}
 # Of the stiffness: the round-off of a stress at rest, and of derivatives that agree.
@@ -88,12 +87,8 @@ def law_data(law: SectionLaw) -> list[Function | SpatialCoordinate]:
 def _made(law: SectionLaw, name: str) -> Expr:
     """The energy, stress or tangent of symbols; ``ValueError`` if it is none."""
     strain, stiffness = Constant(np.zeros(6)), Constant(np.zeros((6, 6)))
-    try:
+    with blamed(f"law: {name}(strain, stiffness) gives no UFL expression"):
         value = ufl.as_ufl(getattr(law, name)(ufl.variable(strain), stiffness))
-    except (TypeError, ValueError, IndexError) as error:
-        raise ValueError(
-            f"law: {name}(strain, stiffness) gives no UFL expression: {brief(error)}"
-        ) from error
     if value.ufl_shape != _SHAPES[name]:
         raise ValueError(f"law: the {name} must be of shape {_SHAPES[name]}, not {value.ufl_shape}")
     if extract_arguments(value):

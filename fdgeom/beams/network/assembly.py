@@ -7,8 +7,7 @@ from functools import cached_property, partial
 
 import numpy as np
 from firedrake import Constant, Function, TestFunction
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 
 from fdgeom.beams.network.places import Ground, Place, check_place
-from fdgeom.real import real_array
+from fdgeom.real import not_negative, real_array
 from fdgeom.words import shown
 
 
@@ -45,12 +44,7 @@ class PointBody:
         self.at = check_place("at", at)
         if isinstance(at, Ground):
             raise ValueError("at: a body on the ground does not move")
-        if not isinstance(mass, Real) or isinstance(mass, bool):
-            raise TypeError(f"mass must be a number, not {shown(mass)}")
-        if not (np.isfinite(mass) and mass >= 0):
-            raise ValueError(
-                f"mass must be a finite number that is not negative, not {shown(mass)}"
-            )
+        mass = not_negative("mass", mass)
         own = np.zeros((3, 3)) if inertia is None else _numbers("inertia", inertia)
         own = np.diag(own) if own.shape == (3,) else own
         if own.shape != (3, 3) or not np.all(np.isfinite(own)) or not np.allclose(own, own.T):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from firedrake import Function
 
 from fdgeom.beams.network.network import Network
+from fdgeom.numbering import Numbering
 
 
 class Pieces:
@@ -25,10 +26,7 @@ class Pieces:
 
     def __init__(self, network: Network, whole: Function, fields: Sequence[Function]) -> None:
         self._network, self.whole, self.fields = network, whole, tuple(fields)
-        self._whole, self._fields = (
-            Function(whole.function_space()),
-            [Function(f.function_space()) for f in fields],
-        )
+        self._whole, *self._fields = (Function(f.function_space()) for f in (whole, *fields))
 
     def gathered(self, vectors) -> np.ndarray | None:
         """Of vectors of the beams' fields that of the network; zero at other nodes."""
@@ -37,13 +35,10 @@ class Pieces:
         self._whole.dat.data_wo[...] = 0.0
         numbering = self._network.numbering
         values = numbering.gather(self._whole)
-        parts = zip(
-            self._network.beams, self._network.starts, self._fields, self.fields, strict=False
-        )
-        for own, start, place, f in parts:
+        for f, (own, piece, place) in zip(self.fields, self._places(), strict=True):
             found = vectors.of(f)
             place.dat.data_wo[...] = 0.0 if found is None else found
-            values[start : start + len(own.coordinates)] = own.gather(place)
+            values[piece] = own.gather(place)
         numbering.scatter(values, self._whole)
         return np.array(self._whole.dat.data_ro)
 
@@ -51,15 +46,20 @@ class Pieces:
         """Of a vector of the network's field those of the beams."""
         self._whole.dat.data_wo[...] = vector
         values, found = self._network.numbering.gather(self._whole), []
-        parts = zip(self._network.beams, self._network.starts, self._fields, strict=False)
-        for own, start, place in parts:
-            own.scatter(values[start : start + len(own.coordinates)], place)
+        for own, piece, place in self._places():
+            own.scatter(values[piece], place)
             found.append(np.array(place.dat.data_ro))
         return found
 
+    def _places(self) -> Iterator[tuple[Numbering, slice, Function]]:
+        """Of each beam its nodes, where they are in the network, and a field."""
+        starts = self._network.starts
+        for k, (own, place) in enumerate(zip(self._network.beams, self._fields, strict=True)):
+            yield own, slice(starts[k], starts[k + 1]), place
 
-class Gathered:
-    """The field of the network becomes that of the beams; its derivatives.
+
+class _OfPieces:
+    """Derivatives of what is done with some fields.
 
     Parameters
     ----------
@@ -69,6 +69,10 @@ class Gathered:
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
+
+
+class Gathered(_OfPieces):
+    """The field of the network becomes that of the beams; its derivatives."""
 
     def pull(self, bars) -> None:
         """Replace the cotangent of the network's field by those of the beams'."""
@@ -82,17 +86,8 @@ class Gathered:
         tangents.put(self._pieces.whole, self._pieces.gathered(tangents))
 
 
-class Scattered:
-    """The fields of the beams become those of the network; derivatives.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        The fields.
-    """
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
+class Scattered(_OfPieces):
+    """The fields of the beams become those of the network; derivatives."""
 
     def pull(self, bars) -> None:
         """Replace the cotangents of the beams' fields by that of the network's."""

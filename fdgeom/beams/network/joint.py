@@ -13,7 +13,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.network.places import Ground, Place, check_place
 from fdgeom.call import CheckedCall
-from fdgeom.real import real_array
+from fdgeom.real import not_negative, real_array
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
@@ -67,8 +67,8 @@ class Joint(metaclass=CheckedCall):
         if first == second:
             raise ValueError(f"{type(self).__name__}: joins {first} to itself")
         self.axis = _direction(type(self).__name__, axis) if self.has_axis else None
-        self.stiffness = _number("stiffness", stiffness)
-        self.damping = _number("damping", damping)
+        self.stiffness = not_negative("stiffness", stiffness)
+        self.damping = not_negative("damping", damping)
         if not isinstance(rest, Real) or not np.isfinite(rest):
             raise ValueError(f"rest must be a finite number, not {rest!r}")
         self.rest = float(rest)
@@ -213,11 +213,3 @@ def _direction(name: str, axis) -> np.ndarray:
     if numbers.shape != (3,) or not np.isfinite(length) or not length > 0:
         raise ValueError(f"axis must be a vector of 3 finite numbers, not all zero, not {axis!r}")
     return numbers / length
-
-
-def _number(name: str, value) -> float:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not (np.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number that is not negative, not {value!r}")
-    return float(value)

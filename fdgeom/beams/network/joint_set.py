@@ -19,8 +19,7 @@ from firedrake import (
 from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, replace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.network.joint import Joint, Side, Spherical, triad
 from fdgeom.beams.network.network import Network

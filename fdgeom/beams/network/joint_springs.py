@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import ufl
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.network.joint import Joint, Side, Spherical
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, rate
-from fdgeom.lie.operands import halves
+from fdgeom.lie import halves
 
 
 class JointSprings:

@@ -9,16 +9,14 @@ import numpy as np
 import ufl
 from firedrake import Constant
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.variation import Pose, displaced, rate
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
-from fdgeom.words import brief, shown
+from fdgeom.words import blamed, shown
 
 
 @dataclass(frozen=True)
@@ -139,13 +137,9 @@ class BodyLoad:
             ("potential", lambda: self.potential(rod, g, t)),
             ("work", lambda: self.work(rod, g, v, t, s * virtual)),
         ):
-            try:
+            with blamed(f"loads: the {what} of {name} gives no UFL expression"):
                 found = value()
                 found = found if found is None and what == "potential" else ufl.as_ufl(found)
-            except (TypeError, ValueError, IndexError) as error:
-                raise ValueError(
-                    f"loads: the {what} of {name} gives no UFL expression: {brief(error)}"
-                ) from error
             if found is not None and found.ufl_shape != ():
                 raise ValueError(
                     f"loads: the {what} of {name} must be a scalar, not of shape {found.ufl_shape}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ufl
 from firedrake import CellVolume, dx
 from ufl.algorithms import extract_arguments, extract_coefficients, replace
-from ufl.classes import Form, Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form, Zero
 
 from fdgeom.measures import check_interval, vertex
 

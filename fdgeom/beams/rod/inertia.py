@@ -6,8 +6,7 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.lie import quaternion, se3, so3
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion, se3, so3
 
 
 class Inertia:

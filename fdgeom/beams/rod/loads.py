@@ -13,8 +13,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.rod.body_load import BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
 from fdgeom.beams.rod.variation import Pose
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves
+from fdgeom.lie import halves, quaternion
 from fdgeom.real import real_array
 from fdgeom.words import shown
 

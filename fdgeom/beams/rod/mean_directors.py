@@ -11,17 +11,15 @@ from collections.abc import Callable
 from typing import Protocol
 
 import ufl
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.rod.body_load import NodalStep
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import rate
-from fdgeom.lie import quaternion, so3
+from fdgeom.lie import halves, join, quaternion, so3
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.lie.operands import halves, join
 
 _GROUP = R3xSO3.by("cay")
 

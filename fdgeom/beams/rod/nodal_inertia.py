@@ -8,8 +8,7 @@ import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
 from ufl.algorithms import extract_coefficients
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.measures import vertex

@@ -6,8 +6,7 @@ import ufl
 from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace
 from ufl.core.expr import Expr
 
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers import VectorAssembly
 from fdgeom.systems.motion.motion import Motion
 

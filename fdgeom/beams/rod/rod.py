@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import ufl
 from firedrake import Constant
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
@@ -16,7 +15,6 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.strains import STRAINS, check_measure
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.forms import tidy
-from fdgeom.lie.operands import join
 
 
 class Rod:
@@ -129,8 +127,7 @@ class Rod:
         self, configuration: Pose, virtual: Expr, velocity: Expr | None = None
     ) -> Form:
         """∫ σ·δε ds."""
-        stress = self.stress(configuration, velocity)
-        return self.cells.sum(ufl.dot(stress, self.strain_rate(configuration, virtual)))
+        return self.stress_work(self.stress(configuration, velocity), configuration, virtual)
 
     def stress_work(self, stress: Expr, configuration: Pose, virtual: Expr) -> Form:
         """∫ σ·δε ds for any stress (6, constant in each cell)."""
@@ -215,11 +212,6 @@ class Rod:
     def inertial_product(self, configuration: Pose, a: Expr, b: Expr) -> Form:
         """∫ a·M b ds, lumped at the nodes: the mass matrix."""
         return self.cells.at_nodes(self.inertia.mass_product(configuration[1], a, b))
-
-
-def straight(axis: int, value=1.0) -> Expr:
-    """e (6): ``value`` along the axis of the rod, as a UFL vector."""
-    return join(ufl.zero(3), ufl.as_vector([value if k == axis else 0.0 for k in range(3)]))
 
 
 def everywhere(at: str | float | None) -> Expr:

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 import ufl
 from firedrake import Function, VectorFunctionSpace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
@@ -99,7 +98,6 @@ class RodMotion(Motion):
         return self.group.retract(tuple(at), increment)
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
-        """[a, b] of two velocities."""
         return self.group.bracket(a, b)
 
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
@@ -254,7 +252,6 @@ class RodMotion(Motion):
         return self._output.fields()
 
     def refresh_output(self) -> None:
-        """Bring the fields for drawing up to date."""
         self.prepare()
         self._output.refresh()
 
@@ -276,7 +273,6 @@ class RodMotion(Motion):
         return lambda residual, function: numerics, RodNewton(unknown, numerics.converged)
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if no step can start from the present state."""
         self._check_finite()
         check_poses(self.position, self.orientation, self.in_rods())
         super().check_start()
@@ -286,7 +282,5 @@ class RodMotion(Motion):
         inside = self.cells.inside
         if inside is None:
             return True
-        return (
-            inside.dat.data_ro_with_halos[inside.function_space().cell_node_map().values[:, 0]]
-            > 0.5
-        )
+        cells = inside.function_space().cell_node_map().values[:, 0]
+        return inside.dat.data_ro_with_halos[cells] > 0.5

@@ -14,9 +14,8 @@ from collections.abc import Callable
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.lie import quaternion
+from fdgeom.lie import join, quaternion
 from fdgeom.lie.coefficients import COTANGENT, POLE, polynomial
-from fdgeom.lie.operands import join
 
 Pose = tuple[Expr, Expr]
 

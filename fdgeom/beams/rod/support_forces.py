@@ -7,12 +7,10 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import FiniteElement, Function, TestFunction, VectorFunctionSpace
-from ufl.classes import Form
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Form
 
 from fdgeom.forms import tidy
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers import VectorAssembly
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion

@@ -6,23 +6,18 @@ import inspect
 from collections.abc import Callable, Sequence
 
 import ufl
-from ufl.classes import Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Zero
 
 from fdgeom.lie import quaternion
-from fdgeom.words import brief
+from fdgeom.words import blamed
 
 
 def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
     """The vector; ``ValueError``, which calls the function ``name``, if it gives something else."""
-    try:
+    with blamed(f"{name}: the function must give a UFL vector of {size}"):
         value = function(*arguments)
         value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
         value = ufl.as_ufl(value)
-    except (TypeError, ValueError, IndexError) as error:
-        raise ValueError(
-            f"{name}: the function must give a UFL vector of {size}: {brief(error)}"
-        ) from error
     if value.ufl_shape != (size,):
         raise ValueError(
             f"{name}: the function must give a vector of {size}, not {value.ufl_shape}"

@@ -13,8 +13,7 @@ from firedrake import Constant
 from ufl.algorithms import expand_derivatives, replace
 from ufl.core.expr import Expr
 
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import halves, join
+from fdgeom.lie import halves, join, quaternion
 
 Pose = tuple[Expr, Expr]
 
