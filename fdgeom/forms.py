@@ -14,6 +14,7 @@ from ufl.classes import (
     Abs,
     Condition,
     Division,
+    Expr,
     Form,
     Integral,
     MaxValue,
@@ -22,7 +23,6 @@ from ufl.classes import (
     Sum,
     Zero,
 )
-from ufl.core.expr import Expr
 from ufl.corealg.traversal import unique_pre_traversal
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code

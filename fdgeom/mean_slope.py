@@ -9,8 +9,7 @@ import ufl
 from firedrake import Constant
 from numpy.polynomial import legendre
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Zero
 
 from fdgeom.forms import has_kink
 

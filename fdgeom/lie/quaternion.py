@@ -6,8 +6,7 @@ Functions of a quaternion take it as a unit one and do not divide by its length:
 from __future__ import annotations
 
 import ufl
-from ufl.classes import Zero
-from ufl.core.expr import Expr
+from ufl.classes import Expr, Zero
 
 from fdgeom.lie.coefficients import ARCTANGENT, polynomial
 from fdgeom.lie.operands import coefficients, join, tensor

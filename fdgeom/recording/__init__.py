@@ -22,29 +22,3 @@ from .section_plots import plot_section, plot_solid
 from .snapshots import Snapshots
 from .space import space_axes
 from .vtk import VTKOutput
-
-__all__ = [
-    "CSVFile",
-    "Casimir",
-    "Checkpoint",
-    "ConstraintDefect",
-    "Energy",
-    "Functional",
-    "History",
-    "Momentum",
-    "Probe",
-    "Reactions",
-    "Snapshots",
-    "VTKOutput",
-    "animate",
-    "plot_energy",
-    "plot_momentum",
-    "plot_section",
-    "plot_shapes",
-    "plot_solid",
-    "resume",
-    "run",
-    "save",
-    "save_scene",
-    "space_axes",
-]

@@ -5,13 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from firedrake import (
-    Function,
-    FunctionSpace,
-    TensorFunctionSpace,
-    VectorFunctionSpace,
-    interpolate,
-)
+from firedrake import Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace, interpolate
 from firedrake.assemble import get_assembler
 
 from .elasticity import MANDEL, Regions, broken_element, from_mandel, values_at

@@ -5,5 +5,3 @@ What a system shows of itself is asked of it; pictures by matplotlib stand one f
 """
 
 from .scene import save_scene
-
-__all__ = ["save_scene"]
