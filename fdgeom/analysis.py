@@ -3,8 +3,6 @@
 Everything is for q̈ + 2ξω q̇ + ω²q = 0 in steps h, as a function of Ω = ω h, for one Ω or an array.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

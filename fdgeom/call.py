@@ -1,7 +1,5 @@
 """A wrong call of a class says which class it was, and what that takes."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 from abc import ABCMeta

@@ -1,7 +1,5 @@
 """What to cite: the paper of each method, for PETSc's option ``-citations`` and for the site."""
 
-from __future__ import annotations
-
 import petsctools
 
 

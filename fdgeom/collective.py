@@ -1,7 +1,5 @@
 """What only rank 0 does, told to all ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 

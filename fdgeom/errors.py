@@ -1,7 +1,5 @@
 """What goes wrong while time goes on."""
 
-from __future__ import annotations
-
 # No force of sensible data is larger, in any units.
 _ABSURD = 1e30
 

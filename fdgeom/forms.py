@@ -1,7 +1,5 @@
 """UFL plumbing: states of several parts inside forms, and questions to forms."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

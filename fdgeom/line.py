@@ -1,7 +1,5 @@
 """An interval mesh as one line of cells: whether it is one, and which nodes are at its two ends."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 from mpi4py import MPI

@@ -1,7 +1,5 @@
 """The mean of a slope over a step, such that its work is the change of the function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

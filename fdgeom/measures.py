@@ -4,8 +4,6 @@ Firedrake ignores an unknown quadrature scheme on intervals without a word; here
 of points that does not exist is an error.
 """
 
-from __future__ import annotations
-
 import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
 

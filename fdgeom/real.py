@@ -1,7 +1,5 @@
 """Numbers that a user gives, as floats and arrays of floats."""
 
-from __future__ import annotations
-
 import math
 from numbers import Real
 

@@ -1,7 +1,5 @@
 """pyadjoint's tape: nothing of fdgeom is on it, and nothing goes past it unseen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 

@@ -1,7 +1,5 @@
 """How a value is called in a message."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Bars of one isotropic material: their matrices and properties, from their dimensions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from numbers import Real

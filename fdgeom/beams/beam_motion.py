@@ -1,7 +1,5 @@
 """A beam in configuration form as a motion: its own poses, and its velocity in both frames."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function
 

@@ -1,7 +1,5 @@
 """A beam as a Poisson system: strain and momentum with their bracket."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from firedrake import Constant, TestFunction, dot, inner, split

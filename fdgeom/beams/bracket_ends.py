@@ -1,7 +1,5 @@
 """How the ends of a beam are held."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

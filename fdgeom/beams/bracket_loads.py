@@ -1,7 +1,5 @@
 """The loads of a beam in the steppers on its strain and momentum."""
 
-from __future__ import annotations
-
 import ufl
 from ufl.classes import Expr, Form
 from ufl.corealg.traversal import unique_pre_traversal

@@ -1,7 +1,5 @@
 """From strain to configuration and back, along the chain of a beam's nodes."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function
 from scipy.interpolate import BarycentricInterpolator

@@ -1,7 +1,5 @@
 """Derivatives of the configuration of a beam that follows its strain, and of the strain of it."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function, TestFunction, dot
 

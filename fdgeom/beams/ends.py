@@ -1,7 +1,5 @@
 """How the ends of a rod are held in configuration form."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a beam is made of: its data where the quadrature looks, and the Functions that move."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Nodes of rods that are held or moved in a prescribed way, as the steppers of motions see them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

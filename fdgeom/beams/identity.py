@@ -1,7 +1,5 @@
 """What a beam is made of, as a checkpoint says it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fdgeom.beams.fields import BeamFields

@@ -1,7 +1,5 @@
 """How a section answers a strain: its elastic energy, stress and tangent."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 

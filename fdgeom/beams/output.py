@@ -1,7 +1,5 @@
 """What a beam shows of itself: its momenta in space, and the fields worth drawing."""
 
-from __future__ import annotations
-
 import ufl
 from ufl.classes import Expr, Form
 

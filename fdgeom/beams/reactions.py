@@ -1,7 +1,5 @@
 """What holds the ends of a beam that is moved by its strain and momentum."""
 
-from __future__ import annotations
-
 import numpy as np
 import ufl
 from firedrake import Function, TensorFunctionSpace, TestFunction

@@ -1,7 +1,5 @@
 """Stress resultants at any place along a beam, from those at its Gauss points."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function
 from mpi4py import MPI

@@ -1,7 +1,5 @@
 """The configuration form of a beam: its rod, made of the beam's own fields."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The law of a beam's section where the quadrature looks: its data sampled, and itself checked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data of a beam that may vary along it, sampled where the quadrature looks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The stress-free shape of a beam, given by the poses of its nodes in space."""
 
-from __future__ import annotations
-
 import numpy as np
 import ufl
 from firedrake import Function

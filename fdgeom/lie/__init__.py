@@ -11,8 +11,6 @@ Tangent maps are left trivialised: they give velocities in the body frame. An ar
 shape raises ValueError, one of another kind TypeError; both name it.
 """
 
-from __future__ import annotations
-
 from fdgeom.lie import arrays, groups, quaternion, se3, so3
 from fdgeom.lie.operands import halves, join
 

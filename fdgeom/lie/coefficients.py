@@ -7,8 +7,6 @@ radians, the polynomials agree with their functions up to the third derivative t
 formulas, differentiated three times, are still good to 1e-12.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import factorial, pi
 from typing import Any

@@ -1,7 +1,5 @@
 """What the UFL functions accept, and how vectors and matrices are taken apart and put together."""
 
-from __future__ import annotations
-
 import numpy as np
 import ufl
 from ufl.core.expr import Expr

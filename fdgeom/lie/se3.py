@@ -7,8 +7,6 @@ trivialised*, f(x)⁻¹ Df(x)·δ = hat(df(x) δ): they give the velocity in the
 trivialised map, of the velocity in the space frame, is the same at -x.
 """
 
-from __future__ import annotations
-
 import ufl
 from ufl.core.expr import Expr
 

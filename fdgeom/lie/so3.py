@@ -9,8 +9,6 @@ so that they give the angular velocity in the body frame. The right trivialised 
 velocity in the space frame, is the same at -w, which is the transpose: df(-w) = df(w)ᵀ.
 """
 
-from __future__ import annotations
-
 import ufl
 from ufl.core.expr import Expr
 

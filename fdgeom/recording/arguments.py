@@ -1,7 +1,5 @@
 """Arguments of what records, checked: names of files, numbers, steppers."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

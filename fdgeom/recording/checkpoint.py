@@ -1,7 +1,5 @@
 """Restart files: a stopped run goes on as if it had not been stopped."""
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

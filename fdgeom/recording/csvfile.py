@@ -1,7 +1,5 @@
 """The table of samples as text, written while the run goes on."""
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """No silent NaN: what is not finite stops the run and is named."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fdgeom.errors import StepFailed

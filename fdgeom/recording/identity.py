@@ -1,7 +1,5 @@
 """What made a checkpoint: the method, the system, the equations and the numbers in them."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 from weakref import WeakKeyDictionary

@@ -1,7 +1,5 @@
 """Functions that follow UFL expressions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import finat.ufl

@@ -4,8 +4,6 @@ A monitor has two methods: `bind(system)`, called once at the start of a run, an
 returns a dict from names to floats or vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of a run: energies, momenta, shapes, and a moving picture, with Matplotlib."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 

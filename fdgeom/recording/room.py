@@ -1,7 +1,5 @@
 """Whether a disk has room for what is to be written, asked before HDF5 finds out."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The time loop: steps, samples, output, restart files, and an orderly end."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -1,7 +1,5 @@
 """Pictures of sections: the drawing with its centres and axes, the stress, the beam as a body."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

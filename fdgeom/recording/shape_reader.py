@@ -1,7 +1,5 @@
 """The present shape of a system: nodes in order along it, their directors, and fields between them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A beam as a body in three dimensions: its warped sections along it, with their stress."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Axes in space: one scale, labels that meet nothing, and nothing outside the place for them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MethodType

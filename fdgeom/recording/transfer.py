@@ -1,7 +1,5 @@
 """Exact copies of degrees of freedom between two numberings of the same mesh."""
 
-from __future__ import annotations
-
 import finat.ufl
 import numpy as np
 from firedrake import Function, SpatialCoordinate, VectorFunctionSpace

@@ -1,7 +1,5 @@
 """Units in pictures: what stands in brackets behind the name of an axis."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 

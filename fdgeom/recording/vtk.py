@@ -1,7 +1,5 @@
 """Time series for ParaView: curves in space with their fields, or the system's own mesh."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Matrices that change along a beam, interpolated between stations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

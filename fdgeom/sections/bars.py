@@ -4,8 +4,6 @@ Saint-Venant's problem has closed solutions for rectangles (series) and rings (p
 and Poisson's ratio may be numbers or UFL expressions.
 """
 
-from __future__ import annotations
-
 import math
 
 import ufl

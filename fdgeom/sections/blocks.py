@@ -4,8 +4,6 @@ A block is a unit square: its first coordinate runs along a wall, the second thr
 layer. Blocks whose edges coincide share the nodes there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

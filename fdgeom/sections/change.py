@@ -1,7 +1,5 @@
 """How the elasticity of a section changes with one parameter of its materials."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Is a mesh with its materials a section? Its kind, its tags, whether it hangs together."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function, FunctionSpace
 from mpi4py import MPI

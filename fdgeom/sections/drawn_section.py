@@ -1,7 +1,5 @@
 """A section drawn as a mesh: the full 6×6, and what it tells of itself."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property

@@ -5,8 +5,6 @@ Every linear material is a 6×6 matrix between strain and stress in Mandel's ord
 once, and a change of a material is a change of a coefficient.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Failure criteria: how near the stress in a material is to what it bears."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

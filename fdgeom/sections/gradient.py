@@ -12,8 +12,6 @@ Six solves with the same factor, whatever the number of parameters. Every equati
 what is left is a sum of products ∫ ε(e):dC:ε(e'): a field with which each dC is paired.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .operators import Operators

@@ -5,8 +5,6 @@ is (u | g,₁ | g,₂) in the axes of the section, and the strain its symmetric 
 D(g), of u alone S(u). Everything below takes fields as arrays (nodes, 3) of what this rank owns.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

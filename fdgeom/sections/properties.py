@@ -4,8 +4,6 @@ A section's own axes are the beam's axis and the two transverse ones, right-hand
 them a strain is (twist, two curvatures, stretch, two shears).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

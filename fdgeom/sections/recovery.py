@@ -1,7 +1,5 @@
 """Strain and stress in three dimensions from the six solutions."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -19,8 +19,6 @@ and M. Morandini, M. Chierichetti, P. Mantegazza, Characteristic behavior of pri
 beam via generalized eigenvectors, Int. J. Solids Struct. 47, 2010.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .operators import SHIFT, Operators

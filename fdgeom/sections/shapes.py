@@ -4,8 +4,6 @@ Walls are tagged by name and layer; a closed wall runs counter-clockwise, its la
 inside. The tags and the tangents are what plies need: ``shape.lay(...)`` makes the materials.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from numbers import Integral

@@ -1,7 +1,5 @@
 """Sections at stations along a beam, as a user gives them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .matrices import SectionMatrices

@@ -1,7 +1,5 @@
 """Sections from the tables of other programs, and sections as JSON files."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A section cut into triangles for pictures, the corners of each cell kept apart."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

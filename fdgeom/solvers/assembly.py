@@ -1,7 +1,5 @@
 """Assemblers made once and called often, without Python's overhead where one rank does all."""
 
-from __future__ import annotations
-
 from firedrake import Cofunction, Form
 from firedrake.assemble import ZeroFormAssembler, get_assembler
 from petsc4py import PETSc

@@ -1,7 +1,5 @@
 """While forms are analysed and compiled: the collector waits, and a line for those who wait."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import sys

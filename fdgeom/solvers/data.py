@@ -1,7 +1,5 @@
 """Values of Firedrake functions as arrays that stay where they are."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What is done beside the solves of steps, in equations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

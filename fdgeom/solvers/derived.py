@@ -1,7 +1,5 @@
 """Data that follow other data: noticed when they change, and made anew."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

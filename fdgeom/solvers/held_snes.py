@@ -1,7 +1,5 @@
 """A PETSc SNES held for a whole run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 import numpy as np

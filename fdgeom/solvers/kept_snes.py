@@ -1,7 +1,5 @@
 """A SNES that assembles and factorises its matrix only when something in it has changed."""
 
-from __future__ import annotations
-
 from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 

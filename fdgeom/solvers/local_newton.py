@@ -1,7 +1,5 @@
 """Newton's method at each node (or in each cell) by itself, as a PETSc SNES type."""
 
-from __future__ import annotations
-
 import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc

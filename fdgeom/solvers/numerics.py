@@ -1,7 +1,5 @@
 """How equations are solved, unless the user says otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

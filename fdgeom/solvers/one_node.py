@@ -1,7 +1,5 @@
 """A mesh of one cell, on which DG0 values stand for the values at one node of another mesh."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from firedrake import COMM_SELF, FunctionSpace, TensorFunctionSpace, UnitIntervalMesh

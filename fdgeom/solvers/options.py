@@ -1,7 +1,5 @@
 """PETSc options of a stepper: defaults, the user's dict, the command line."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """PETSc's errors in a sentence, without its stack of C functions."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Mapping

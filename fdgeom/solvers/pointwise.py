@@ -1,7 +1,5 @@
 """Updates that act at each node by itself, compiled from their UFL expressions."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 

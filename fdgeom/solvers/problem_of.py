@@ -1,7 +1,5 @@
 """What a PETSc solver solves, and how far it is: for types of SNES and PC written in Python."""
 
-from __future__ import annotations
-
 from firedrake import Form, Function, dmhooks
 from petsc4py import PETSc
 

@@ -1,7 +1,5 @@
 """Saddle points: solves for a motion and the multiplier of its constraint at once."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Form, Function, assemble, derivative
 from petsc4py import PETSc

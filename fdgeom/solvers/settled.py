@@ -1,7 +1,5 @@
 """When Newton's iteration has done what double precision allows."""
 
-from __future__ import annotations
-
 import math
 
 from firedrake import Function

@@ -1,7 +1,5 @@
 """Is a Jacobian block diagonal, node by node?"""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

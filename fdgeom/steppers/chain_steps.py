@@ -1,7 +1,5 @@
 """Whole steps in compiled code, where the one solve of a method couples neighbours on a chain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from firedrake import Constant

@@ -1,7 +1,5 @@
 """Symmetric compositions: high order from a symmetric method of order two."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from fdgeom.steppers.composition_schemes import BLANES_MOAN, pair_fractions, scheme_of, weights

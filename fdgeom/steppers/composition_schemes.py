@@ -1,7 +1,5 @@
 """The coefficients of composition and splitting schemes, with the digits published."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fdgeom.words import shown

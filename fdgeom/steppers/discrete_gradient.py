@@ -1,7 +1,5 @@
 """The discrete-gradient method: energy to round-off, for any energy."""
 
-from __future__ import annotations
-
 from firedrake import Form
 
 from fdgeom.steppers.mean_derivative import MeanDerivative

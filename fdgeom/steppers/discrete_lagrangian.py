@@ -1,7 +1,5 @@
 """Variational integrators from a discrete Lagrangian, without and with constraints."""
 
-from __future__ import annotations
-
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 

@@ -1,7 +1,5 @@
 """Gauss–Legendre: implicit Runge–Kutta methods of the highest order."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import ClassVar
 

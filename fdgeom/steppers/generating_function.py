@@ -1,7 +1,5 @@
 """The generating-function method of order four: the midpoint rule with a corrected energy."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import Constant
 from ufl.algorithms import expand_derivatives, replace

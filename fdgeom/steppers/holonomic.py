@@ -1,7 +1,5 @@
 """What the methods for constraints share: solves, each for a saddle point."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The derivative of an energy averaged over a step, such that its work is the change of the energy."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

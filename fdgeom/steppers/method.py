@@ -1,7 +1,5 @@
 """What a method says of itself: what it moves, its solves, what it carries from step to step."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The discrete Lagrange–d'Alembert method for constraints on velocities."""
 
-from __future__ import annotations
-
 from firedrake import Constant
 
 from fdgeom.steppers.holonomic import HolonomicStepper

@@ -1,7 +1,5 @@
 """Methods that move q and p of a canonical system in turn."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """SHAKE and RATTLE: the Störmer–Verlet method with holonomic constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from firedrake import Constant, Form, Function, TestFunction

@@ -1,7 +1,5 @@
 """What moves a system, for those who gave it to a stepper that does not."""
 
-from __future__ import annotations
-
 # By class name, the most special first, so that nothing needs to be imported to say it.
 _MOVED_BY = {
     "Beam": "SymmetricPoissonIntegrator, GeneralizedAlpha, EnergyMomentum or VariationalIntegrator",

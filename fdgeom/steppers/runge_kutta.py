@@ -1,7 +1,5 @@
 """The classical Runge–Kutta method, a baseline without structure."""
 
-from __future__ import annotations
-
 from firedrake import Constant
 
 from fdgeom.steppers.stages import StagesStepper, defining_gradients, flow, stages

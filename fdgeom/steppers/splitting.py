@@ -1,7 +1,5 @@
 """Splitting of the energy: one simple flow after another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fdgeom.steppers.substep import MIDPOINT

@@ -1,7 +1,5 @@
 """The unknown of a Runge–Kutta method: the changes of one or several states at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

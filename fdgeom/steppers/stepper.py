@@ -1,7 +1,5 @@
 """What every stepper is: a map from one state to the next, taken safely and counted."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property

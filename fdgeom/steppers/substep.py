@@ -1,7 +1,5 @@
 """One implicit substep of a Poisson system: some parts of the state move, the others wait."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 

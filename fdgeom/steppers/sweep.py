@@ -1,7 +1,5 @@
 """Methods that move the parts of a Poisson system one after another."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar

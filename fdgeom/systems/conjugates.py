@@ -1,7 +1,5 @@
 """Configuration and momentum as a user gives them, checked."""
 
-from __future__ import annotations
-
 from firedrake import Function
 from ufl.classes import Measure
 

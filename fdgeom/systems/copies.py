@@ -1,7 +1,5 @@
 """Many copies of a small system: one cell, one copy."""
 
-from __future__ import annotations
-
 from firedrake import COMM_WORLD, IntervalMesh
 
 from fdgeom.words import shown

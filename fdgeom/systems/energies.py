@@ -1,7 +1,5 @@
 """What every system says of its energy: the total and its parts, under the same names everywhere."""
 
-from __future__ import annotations
-
 from ufl.classes import Form
 
 from fdgeom.forms import is_zero, tidy

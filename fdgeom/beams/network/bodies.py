@@ -1,7 +1,5 @@
 """Rigid bodies at nodes of beams."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Joints between nodes of beams: what each of them holds, and what moves in it."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from numbers import Real

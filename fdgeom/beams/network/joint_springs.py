@@ -1,7 +1,5 @@
 """Springs and dampers in the joints of a network: their energy and their work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which node of a joint carries its multiplier."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One mesh for several beams: a cell for each piece of a beam, and one for each joint."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

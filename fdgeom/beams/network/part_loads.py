@@ -1,7 +1,5 @@
 """Loads of one beam among several."""
 
-from __future__ import annotations
-
 import ufl
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr

@@ -1,7 +1,5 @@
 """Places that joints connect: nodes of beams, and the ground."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 

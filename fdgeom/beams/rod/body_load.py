@@ -1,7 +1,5 @@
 """What acts on a rod: a virtual work at its nodes, and a potential where there is one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The cells of an interval mesh as pieces of rods: end values, length, and the two quadratures."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import CellVolume, dx
 from ufl.algorithms import extract_arguments, extract_coefficients, replace

@@ -1,7 +1,5 @@
 """Inertia of a rod's section: kinetic energy, inertial forces and weight, per length."""
 
-from __future__ import annotations
-
 import numpy as np
 import ufl
 from ufl.core.expr import Expr

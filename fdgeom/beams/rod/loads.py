@@ -1,7 +1,5 @@
 """Loads on rods: gravity, forces and moments, dead or follower, at an end or along the rod."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from numbers import Real
 

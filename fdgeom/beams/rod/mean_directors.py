@@ -5,8 +5,6 @@ mean of its two ends. So a stress that does work on that derivative changes the 
 more and no less; and since the derivative vanishes for rigid motions, no total momentum changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Inertia and lengths of rods as fields of the nodes, for methods that solve node by node."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

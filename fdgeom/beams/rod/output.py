@@ -1,7 +1,5 @@
 """What rods in configuration form show of themselves: fields for drawing that follow the poses."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace
 from ufl.core.expr import Expr

@@ -1,7 +1,5 @@
 """Poses of the nodes of rods: are they ones that the methods can move?"""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function
 from mpi4py import MPI

@@ -1,7 +1,5 @@
 """A rod in configuration form: energies and virtual works as UFL forms of the poses of its nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ufl

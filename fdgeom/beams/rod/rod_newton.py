@@ -1,7 +1,5 @@
 """Newton's iteration of a step of rods, begun where it converges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """How the solves of steps for rods and joints go: their options, and when they end."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Function
 

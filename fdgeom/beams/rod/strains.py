@@ -7,8 +7,6 @@ that are smooth as long as the piece turns by less than half a turn: they can be
 number of times. The quaternions of the two ends must lie on one side, q_A·q_B > 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ufl

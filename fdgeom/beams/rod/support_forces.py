@@ -1,7 +1,5 @@
 """Moments and forces that hold rods: what supports and joints exert on their nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """Vectors that a user gives as functions, of time and place."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ A virtual displacement is (rotation, translation), a vector of 6: the rotation i
 translation in the space frame.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ufl

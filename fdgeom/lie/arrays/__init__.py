@@ -5,8 +5,6 @@ Vectors have shapes (..., 3) and (..., 6), quaternions (..., 4), rotations (...,
 multiply a chain up.
 """
 
-from __future__ import annotations
-
 from fdgeom.lie.arrays import quaternion, se3, so3
 from fdgeom.lie.arrays.scan import pose_scan, scan
 

@@ -1,7 +1,5 @@
 """What the NumPy functions accept, and how arrays are taken apart and put together."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -3,8 +3,6 @@
 Functions of a quaternion take it as a unit one and do not divide by its length: `normalize` does.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,7 +1,5 @@
 """Prefix products of a chain: g₀, g₀g₁, g₀g₁g₂, ... in O(log n) vectorised products."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 Tangent maps are left trivialised, f(x)⁻¹ Df(x)·δ = hat(df(x) δ), as in ``fdgeom.lie.se3``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -3,8 +3,6 @@
 Tangent maps are left trivialised, f(w)⁻¹ Df(w)·δ = hat(df(w) δ), as in ``fdgeom.lie.so3``.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,7 +1,5 @@
 """`save_scene`: shapes of a run as a page that a browser shows, with nothing beside it."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

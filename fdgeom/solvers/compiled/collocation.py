@@ -1,7 +1,5 @@
 """Does a quadrature rule look at the nodes of a space, one by one?"""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a compiled unit needs to exchange ghosts and to agree on failure, from PETSc and MPI."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Expressions of nodal values as kernels for one node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """TSFC's local kernels as C++ templates, for one cell or for several at once."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Why something cannot be compiled into local loops."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

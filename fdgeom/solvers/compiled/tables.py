@@ -1,7 +1,5 @@
 """The data that a compiled unit works on: functions, constants, node sets."""
 
-from __future__ import annotations
-
 from firedrake import Constant, Function
 
 from fdgeom.solvers.compiled.refused import CannotCompile

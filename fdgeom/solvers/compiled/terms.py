@@ -1,7 +1,5 @@
 """Forms taken apart into terms, and each term into a weight and the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

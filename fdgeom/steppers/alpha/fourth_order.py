@@ -1,7 +1,5 @@
 """The fourth-order member of the Hamel family, for linear undamped systems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """The generalized-α family, on vector spaces and on Lie groups, with constraints."""
 
-from __future__ import annotations
-
 from firedrake import Constant, Function
 
 from fdgeom.forms import copy_into

@@ -1,7 +1,5 @@
 """Hermite–Simpson: fourth order for second-order systems of any kind."""
 
-from __future__ import annotations
-
 from fdgeom.solvers import fields
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 

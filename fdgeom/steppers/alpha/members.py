@@ -1,7 +1,5 @@
 """The named members of the generalized-α family."""
 
-from __future__ import annotations
-
 from fdgeom.real import number
 from fdgeom.steppers.alpha.scheme import ROUND_OFF, AlphaScheme, check_beta
 from fdgeom.words import shown

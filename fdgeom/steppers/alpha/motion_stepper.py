@@ -1,7 +1,5 @@
 """What the steppers of a second-order motion share: accelerations that belong to the state."""
 
-from __future__ import annotations
-
 from fdgeom.forms import copy_into
 from fdgeom.solvers import Deed, Snapshot, key, pieces
 from fdgeom.steppers.stepper import Stepper

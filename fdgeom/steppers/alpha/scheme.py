@@ -1,7 +1,5 @@
 """The coefficients of the generalized-α family, as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from fdgeom.real import number

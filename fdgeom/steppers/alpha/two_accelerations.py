@@ -1,7 +1,5 @@
 """Steps that solve for two fields like the acceleration at once, as the fourth-order methods do."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 

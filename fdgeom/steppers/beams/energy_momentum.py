@@ -1,7 +1,5 @@
 """Beams in large steps that keep the energy and both momenta."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import Constant, Form, Function
 

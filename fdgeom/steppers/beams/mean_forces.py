@@ -1,7 +1,5 @@
 """What supports and joints exert in a step of the energy-momentum method: means over the step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

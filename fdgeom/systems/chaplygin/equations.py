@@ -1,7 +1,5 @@
 """Chaplygin's equations of motion, and Helmholtz's conditions on their forces."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Self

@@ -1,7 +1,5 @@
 """Helmholtz's conditions: do generalized forces come from a Lagrangian?"""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

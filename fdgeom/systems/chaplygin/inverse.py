@@ -1,7 +1,5 @@
 """The inverse problem: a Lagrangian whose equations are given ones, and its Hamiltonian."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Coordinates with their velocities and accelerations as plain symbols, and the calculus on them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import sympy as sp

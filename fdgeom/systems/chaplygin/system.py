@@ -1,7 +1,5 @@
 """Chaplygin systems: velocity constraints embedded, and canonical equations where there are such."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import sympy as sp

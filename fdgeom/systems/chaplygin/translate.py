@@ -1,7 +1,5 @@
 """SymPy expressions as UFL."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import sympy as sp

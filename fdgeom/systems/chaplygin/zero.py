@@ -1,7 +1,5 @@
 """Is a SymPy expression zero? And expressions in their shortest form."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

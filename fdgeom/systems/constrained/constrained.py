@@ -1,7 +1,5 @@
 """Mechanical systems with holonomic constraints, in position and momentum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

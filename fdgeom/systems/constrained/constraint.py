@@ -1,7 +1,5 @@
 """Holonomic constraints g(q) = 0, given by the functional ∫ λ·g(q)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from firedrake import Form, Function, derivative

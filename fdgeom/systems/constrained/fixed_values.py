@@ -1,7 +1,5 @@
 """What boundary conditions hold at rest."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mechanical systems stated by a Lagrangian of position and velocity."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from firedrake import Form, Function, dx, inner

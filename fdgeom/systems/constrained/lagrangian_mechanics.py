@@ -1,7 +1,5 @@
 """What systems that are stated by a Lagrangian of position and velocity share."""
 
-from __future__ import annotations
-
 from firedrake import Function, TestFunction, TrialFunction, assemble, derivative
 from ufl.classes import Expr, Form
 

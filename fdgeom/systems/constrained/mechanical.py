@@ -1,7 +1,5 @@
 """What systems that are stated by their energies share: configuration, velocity, constraint."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 from firedrake import Function

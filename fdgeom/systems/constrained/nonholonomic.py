@@ -1,7 +1,5 @@
 """Mechanical systems with constraints on their velocities."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from firedrake import Form, Function, TestFunctions, split

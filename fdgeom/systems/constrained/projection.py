@@ -1,7 +1,5 @@
 """Projection of a state onto its constraints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What restricts velocities, A(q)v = 0, with a multiplier: forms, numbers and checks of a start."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 

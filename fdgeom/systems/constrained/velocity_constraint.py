@@ -1,7 +1,5 @@
 """Constraints A(q) v = 0 on velocities, given by the functional ∫ λ·A(q)v."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from firedrake import Form, Function, TrialFunction

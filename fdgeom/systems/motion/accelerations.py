@@ -1,7 +1,5 @@
 """Accelerations and multipliers that belong to a configuration and a velocity, and their rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Inertia and mass of rigid bodies, given as numbers or as fields that differ from body to body."""
 
-from __future__ import annotations
-
 from numbers import Real
 
 import numpy as np

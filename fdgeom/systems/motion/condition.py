@@ -1,7 +1,5 @@
 """What a motion asks of its conditions Φ(g) = 0: those a user states, and those of joints."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

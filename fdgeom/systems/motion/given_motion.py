@@ -1,7 +1,5 @@
 """Boundary conditions of a second-order motion: displacement, velocity and acceleration given."""
 
-from __future__ import annotations
-
 import numpy as np
 import ufl
 from firedrake import Constant, DirichletBC, Function

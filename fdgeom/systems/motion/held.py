@@ -1,7 +1,5 @@
 """What a motion asks of the degrees of freedom that are held, or moved in a prescribed way."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np

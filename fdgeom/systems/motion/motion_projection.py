@@ -1,7 +1,5 @@
 """Projection of a motion's start onto its constraint, on a vector space or a Lie group."""
 
-from __future__ import annotations
-
 from firedrake import Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, tidy

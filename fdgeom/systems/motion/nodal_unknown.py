@@ -1,7 +1,5 @@
 """The unknown of solves for a motion: an increment (or a velocity, an acceleration) and multipliers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

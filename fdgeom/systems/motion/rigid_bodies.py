@@ -1,7 +1,5 @@
 """Rigid bodies, one a cell: rotations, positions beside rotations, or motions of SE(3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Second-order systems on a vector space, given by a residual in q, v, a and t."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

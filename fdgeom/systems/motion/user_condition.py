@@ -1,7 +1,5 @@
 """A holonomic constraint that a user states on the configuration of a motion."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from firedrake import Function, TestFunction, TrialFunction

@@ -1,7 +1,5 @@
 """Functions in an energy that a linear elliptic form determines from the state."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Is a bracket a Poisson bracket? Numerical checks a user can call."""
 
-from __future__ import annotations
-
 import numpy as np
 import ufl
 from firedrake import Function, assemble, derivative

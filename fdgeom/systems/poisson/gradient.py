@@ -1,7 +1,5 @@
 """Is the variational derivative δh/δz a pointwise expression of the state?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The forms of a Poisson system: energy, bracket and pairing, at its state or any other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from firedrake import Function, TestFunction, TrialFunction, derivative, split
