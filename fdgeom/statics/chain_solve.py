@@ -31,6 +31,10 @@ class ChainSolve:
         Since this was made.
     was_singular : bool
         Whether the last solve met a singular matrix.
+    unit : ChainUnit
+        The compiled equations; the load is the number that a border can find.
+    test : Test
+        When the iteration ends.
 
     Raises
     ------
@@ -44,7 +48,7 @@ class ChainSolve:
         check_chain(problem.unknown.function)
         self.solves = self.newton_iterations = 0
         self.was_singular = False
-        self._test = Test(
+        self.test = Test(
             kind=0,
             max_it=int(options["snes_max_it"]),
             rtol=float(options["snes_rtol"]),
@@ -65,7 +69,7 @@ class ChainSolve:
             needed = held.assignments(problem.motion.time)
             maps.append({held.increment: needed[held.increment]})
             given = (3,)
-        self._unit = ChainUnit(
+        self.unit = ChainUnit(
             problem.residual_form,
             x,
             tangent=replace(problem.tangent_form, {trial: x}),
@@ -75,14 +79,15 @@ class ChainSolve:
             private=[f for f in (*start, *maps[2]) if f is not x],
             following=held.increment if given else None,
             change=change,
+            border=problem.factor,
         )
 
     def solve(self) -> str | None:
         """Solve from the present configuration; if that fails nothing changes, and it says why."""
-        unit = self._unit
+        unit = self.unit
         unit.begin()
         unit.hold()
-        reason, done, iterations = unit.advance(self._test, 1, 0.0, 0.0, None, 0.0)
+        reason, done, iterations = unit.advance(self.test, 1, 0.0, 0.0, None, 0.0)
         self.was_singular = reason == SINGULAR
         self.solves += 1
         self.newton_iterations += iterations

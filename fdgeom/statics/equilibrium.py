@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cached_property
 from numbers import Integral
 
 import numpy as np
-from firedrake import Function, TestFunction, dot
+from firedrake import Function
 from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
@@ -16,24 +17,16 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
 from fdgeom.beams.rod.poses import check_poses
-from fdgeom.beams.rod.support_forces import Forces, from_space
 from fdgeom.errors import LoadStepFailed
-from fdgeom.solvers import Snapshot, SolveFailed, VectorAssembly
-from fdgeom.solvers.chain import check_chain
-from fdgeom.solvers.compiled import CannotCompile, falling_back
+from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.options import (
-    check_parameters,
-    merge,
-    wants_compiled,
-    who_asked_for_snes,
-)
-from fdgeom.statics.chain_solve import ChainSolve
-from fdgeom.statics.freedom import free_motion, is_clamped, is_singular
-from fdgeom.statics.newton import DEFAULTS, GroupNewton
+from fdgeom.solvers.options import check_parameters
+from fdgeom.statics.freedom import free_motion, is_singular
+from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of, number_of
+from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
 
 _AT_ITS_LOAD = (
@@ -57,10 +50,11 @@ class StaticEquilibrium:
     options_prefix : str, optional
         Prefix under which the command line is read; it wins over ``solver_parameters``.
     compiled : bool, optional
-        Whether :meth:`solve` runs in compiled code: the default on one rank where ends and joints
-        hold the beams, if no option asks for more than other tolerances. False, like the option
-        ``fdgeom_compiled 0``, goes through PETSc SNES, and so does by itself whatever cannot be
-        compiled, :meth:`follow`, and a load step that fails in compiled code.
+        Whether :meth:`solve`, :meth:`follow` and :meth:`switch` run in compiled code: the default on
+        one rank where ends and joints hold the beams, if no option asks for more than other
+        tolerances. False, like the option ``fdgeom_compiled 0``, goes through PETSc SNES, and so does
+        by itself whatever cannot be compiled, and a step that meets a singular matrix or fails for
+        good in compiled code.
 
     Attributes
     ----------
@@ -109,23 +103,16 @@ class StaticEquilibrium:
     ) -> None:
         self.beam, self._motion = beam, motion_of(beam)
         citations.cite(type(self))
-        self._given, self._prefix = check_parameters(solver_parameters, options_prefix)
-        wanted, self._required = wants_compiled(self._given, self._prefix, compiled), bool(compiled)
+        given, prefix = check_parameters(solver_parameters, options_prefix)
         self._motion.read_poses()
         check_poses(*self._motion.configuration, self._motion.in_rods())
         if self._motion.constraint is not None:
             self._motion.constraint.check_position()
         self._check_held()
         self._problem = EquilibriumProblem(self._motion)
-        self._stresses: dict[int, VectorAssembly] = {}
+        self._resultants = Resultants(self._problem)
         self._checked = False
-        self._chain: ChainSolve | None = None
-        self._why_not = None if wanted else who_asked_for_snes(self._given, self._prefix)
-        if wanted:
-            with self._falling_back():
-                check_chain(self._problem.unknown.function)
-        if merge({}, self._given, self._prefix, "", ())[2]:
-            _ = self._newton  # so that an unknown option is refused now
+        self._iterations = Iterations(self._problem, given, prefix, compiled)
 
     def _check_held(self) -> None:
         holds = () if self._motion.held is None else self._motion.held.holds
@@ -145,81 +132,15 @@ class StaticEquilibrium:
     def load(self) -> float:
         return self._problem.load
 
-    @cached_property
-    def _newton(self) -> GroupNewton:
-        return self._make(bordered=False)
-
-    @cached_property
-    def _bordered(self) -> GroupNewton:
-        return self._make(bordered=True)
-
-    @cached_property
-    def _path(self) -> EquilibriumPath:
-        return EquilibriumPath(self._problem, self._bordered)
-
-    def _make(self, bordered: bool) -> GroupNewton:
-        options, prefix, given = self._options()
-        return GroupNewton(
-            self._problem, bordered=bordered, options=options, prefix=prefix, given=given
-        )
-
-    def _options(self) -> tuple[dict, str, dict]:
-        defaults = dict(DEFAULTS)
-        if self._motion.joints is not None:
-            # Multipliers need pivoting, and room for it.
-            defaults |= {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_14": 200}
-        elif self._motion.comm.size > 1:
-            defaults["pc_factor_mat_solver_type"] = "mumps"
-        else:
-            # The nodes are numbered along the beam: a band of 11 beside the diagonal.
-            defaults["pc_factor_mat_ordering_type"] = "natural"
-        return merge(defaults, self._given, self._prefix, "", ())
-
-    # --- in compiled code ------------------------------------------------------------------------
     @property
     def is_compiled(self) -> bool:
-        """Whether :meth:`solve` runs in compiled code."""
-        return self._why_not is None
+        """Whether :meth:`solve`, :meth:`follow` and :meth:`switch` run in compiled code."""
+        return self.why_not_compiled is None
 
     @property
     def why_not_compiled(self) -> str | None:
-        """Why :meth:`solve` goes through PETSc SNES, in a sentence; None if it is compiled."""
-        return self._why_not
-
-    def _equilibrate(self, *, may_fail: bool) -> None:
-        """Newton's iteration at the present load; ``may_fail``: smaller load steps come after it."""
-        if self.is_compiled and self._chain is None:
-            with self._falling_back():
-                self._chain = self._compile()
-        if self._chain is None:
-            self._newton.solve()
-            return
-        why = self._chain.solve()
-        if why is None:
-            return
-        # PETSc would do the same but for pivots, and has the last word.
-        if may_fail and not self._chain.was_singular:
-            raise SolveFailed(why)
-        self._newton.solve()
-
-    def _compile(self) -> ChainSolve:
-        # Of a beam by itself nothing else finds that out.
-        motion = self._motion
-        if motion.joints is None and not is_clamped(motion) and (free := free_motion(motion)):
-            raise CannotCompile(f"{free}, so that the stiffness may be singular")
-        return ChainSolve(self._problem, self._options()[0])
-
-    def _falling_back(self) -> AbstractContextManager:
-        return falling_back(
-            self._give_up,
-            self._motion.comm,
-            required=self._required,
-            what="this equilibrium",
-            instead="equilibria go through PETSc SNES",
-        )
-
-    def _give_up(self, why: str) -> None:
-        self._why_not = why
+        """Why they go through PETSc SNES, in a sentence; None if they are compiled."""
+        return self._iterations.why_not
 
     # --- solving -------------------------------------------------------------------------------------
     def solve(
@@ -260,8 +181,8 @@ class StaticEquilibrium:
             put_on_tape(self._passage, course)
         else:
             self._go(course)
-        if "_path" in self.__dict__:
-            self._path.direction = None
+        if self._iterations.has_path:
+            self._iterations.path.direction = None
 
     @cached_property
     def _passage(self) -> EquilibriumPassage:
@@ -286,21 +207,20 @@ class StaticEquilibrium:
         start, begin = self.load, number_of(self._motion.time)
         before = Snapshot(self._problem.functions)
         before.take()
-        self._problem.factor.assign(load)
+        self._problem.load = load
         self._motion.set_time(time)
         try:
-            self._equilibrate(may_fail=bool(halvings))
+            self._iterations.equilibrate(may_fail=bool(halvings))
         except SolveFailed:
             if not halvings:
                 raise
             before.restore()
-            self._problem.factor.assign(start)
+            self._problem.load = start
             self._motion.set_time(begin)
             self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
             self._load_step(load, time, halvings - 1)
 
     @not_taped(instead=_AT_ITS_LOAD)
-    @compiling("StaticEquilibrium")
     def follow(self, step: float, *, steps: int = 1, load_step: float | None = None) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
 
@@ -351,11 +271,10 @@ class StaticEquilibrium:
             what = "an assembly" if self._motion is self.beam else "a beam"
             raise ValueError(f"loads: {what} without loads has no path to follow")
         for k in range(1, steps + 1):
-            self._take(lambda: self._path.step(step, load_step), k)
+            self._along(lambda path: path.step(step, load_step), k)
         return self.load
 
     @not_taped(instead=_AT_ITS_LOAD)
-    @compiling("StaticEquilibrium")
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
         """Leave the path at a bifurcation for the branch along a mode; `follow` then goes on there.
 
@@ -396,18 +315,24 @@ class StaticEquilibrium:
             raise ValueError(
                 f"mode must be a whole number from 0 to {point.multiplicity - 1}, not {mode!r}"
             )
-        self._take(lambda: self._path.leave(point, mode, step), 1)
+        self._along(lambda path: path.leave(point, mode, step), 1)
         return self.load
 
     @property
     def points(self) -> tuple[SingularPoint, ...]:
         """Limits and bifurcations that `follow` has gone over, in this order."""
-        return tuple(self._path.points) if "_path" in self.__dict__ else ()
+        return tuple(self._iterations.path.points) if self._iterations.has_path else ()
 
-    def _take(self, action, k: int) -> None:
+    def _along(self, action: Callable[[EquilibriumPath], None], k: int) -> None:
+        # Forms are compiled for the first step.
+        known = self._iterations.has_path
+        with nullcontext() if known else compiling("StaticEquilibrium"):
+            self._take(lambda: action(self._iterations.path), k)
+
+    def _take(self, action: Callable[[], None], k: int) -> None:
         load, time = self.load, number_of(self._motion.time)
         self._motion.read_poses()
-        path = self.__dict__.get("_path")
+        path = self._iterations.path if self._iterations.has_path else None
         before = None if path is None else (path.direction, list(path.points))
         self._problem.snapshot.take()
         try:
@@ -415,10 +340,11 @@ class StaticEquilibrium:
             action()
         except SolveFailed as failure:
             self._problem.snapshot.restore()
-            self._problem.factor.assign(load)
+            self._problem.load = load
             self._motion.set_time(time)
-            if "_path" in self.__dict__:
-                self._path.direction, self._path.points = before or (None, [])
+            if self._iterations.has_path:
+                path = self._iterations.path
+                path.direction, path.points = before or (None, [])
             free = free_motion(self._motion)
             raise LoadStepFailed(str(failure), load=load, step=k - 1, free=free) from failure
         finally:
@@ -435,11 +361,7 @@ class StaticEquilibrium:
 
     def solver_stats(self) -> dict[str, int]:
         """Solves, Newton and Krylov iterations since this was made."""
-        made = ("_newton", "_bordered")
-        used = [self.__dict__[name] for name in made if name in self.__dict__]
-        used += [] if self._chain is None else [self._chain]
-        names = ("solves", "newton_iterations", "krylov_iterations")
-        return {name: sum(getattr(s, name) for s in used) for name in names}
+        return self._iterations.stats()
 
     # --- what comes out ----------------------------------------------------------------------------------
     def reactions(self):
@@ -449,7 +371,7 @@ class StaticEquilibrium:
         of its beams, as `Assembly.reactions`. Joints to the ground are joints: see :meth:`force`.
         """
         self._motion.read_poses()
-        found = self._motion.reactions_of(self._forces)
+        found = self._motion.reactions_of(self._resultants.forces)
         if self._motion is self.beam:
             return found
         return {"left": (np.zeros(3), np.zeros(3)), "right": (np.zeros(3), np.zeros(3))} | found
@@ -465,21 +387,12 @@ class StaticEquilibrium:
             On which place.
         """
         self._motion.read_poses()
-        return self._motion.exerted(joint, side, self._forces)[3:]
+        return self._motion.exerted(joint, side, self._resultants.forces)[3:]
 
     def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
         self._motion.read_poses()
-        return self._motion.exerted(joint, side, self._forces)[:3]
-
-    @cached_property
-    def _forces(self) -> Forces:
-        problem, (_, orientation) = self._problem, self._motion.configuration
-        return Forces(
-            self._motion,
-            lambda test: problem.balance(from_space(orientation, test)),
-            lambda test: problem.joint_work(from_space(orientation, test)),
-        )
+        return self._motion.exerted(joint, side, self._resultants.forces)[:3]
 
     @not_taped
     def stress(self) -> Function | tuple[Function, ...]:
@@ -487,7 +400,7 @@ class StaticEquilibrium:
 
         Of an assembly those of each of its beams.
         """
-        found = tuple(map(self._stress, self._motion.members))
+        found = tuple(map(self._resultants.stress, self._motion.members))
         return found if self._motion is self.beam else found[0]
 
     def stress_at(self, s, beam: Beam | None = None) -> np.ndarray:
@@ -495,21 +408,7 @@ class StaticEquilibrium:
 
         ``beam`` says on which beam of an assembly.
         """
-        if beam is None and len(self._motion.members) == 1:
-            (beam,) = self._motion.members
-        if not any(beam is other for other in self._motion.members):
-            raise ValueError("beam must be one of the beams that are in equilibrium here")
-        return beam._resultants.of(self._stress(beam), s)
-
-    def _stress(self, beam: Beam) -> Function:
-        rod, space = beam.rod, beam.strain.function_space()
-        if id(beam) not in self._stresses:
-            pose = beam.position, beam.orientation
-            form = dot(rod.stress(pose), TestFunction(space)) / rod.cells.length
-            self._stresses[id(beam)] = VectorAssembly(rod.cells.sum(form))
-        result = Function(space, name="stress")
-        result.dat.data_wo[...] = self._stresses[id(beam)].assemble().dat.data_ro
-        return result
+        return self._resultants.stress_at(s, beam)
 
     def __repr__(self) -> str:
         return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"

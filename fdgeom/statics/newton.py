@@ -13,6 +13,7 @@ from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_words import divergence, refusing
 from fdgeom.solvers.petsc_words import reason as petsc_reason
 from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.stability import Tangent
 
 #: Steps are taken whole: mixed integration points let the residual grow on the way. The residual's
 #: round-off is that of the axial stiffness, so the size of the update stops the iteration as well.
@@ -93,7 +94,7 @@ class GroupNewton:
     def _function(self, snes, x: PETSc.Vec, f: PETSc.Vec) -> None:
         u, factor = self._read(x)
         if factor is not None:
-            self._problem.factor.assign(factor)
+            self._problem.load = factor
         self._problem.move(u)
         out = f.getArray()
         out[: self._n] = self._problem.residual()
@@ -106,7 +107,7 @@ class GroupNewton:
     def _jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
         u, factor = self._read(x)
         if factor is not None:
-            self._problem.factor.assign(factor)
+            self._problem.load = factor
         self._tangent = self._problem.tangent(u)
         if self._bordered:
             self._border()
@@ -177,7 +178,7 @@ class GroupNewton:
             If SNES does not converge or gives values that are not finite.
         """
         u = start = self._problem.start()
-        factor = float(self._problem.factor)
+        factor = self._problem.load
         if self._bordered:
             self._normal, self._slope, self._step = normal, slope, step
             self._origin = (u, factor)
@@ -201,14 +202,13 @@ class GroupNewton:
             raise SolveFailed("SNES gave values that are not finite")
         u, factor = self._read(self._x)
         if factor is not None:
-            self._problem.factor.assign(factor)
+            self._problem.load = factor
         self._problem.move(u)
         return u - start
 
-    @property
-    def tangent(self) -> PETSc.Mat:
-        """The tangent stiffness that was assembled last; rows of what is held are those of 1."""
-        return self._tangent
+    def stability(self) -> Tangent:
+        """Of the place where the tangent stiffness was assembled last."""
+        return Tangent(self._problem, self._tangent)
 
     @staticmethod
     def _guarded(action) -> None:

@@ -20,7 +20,7 @@ from fdgeom.forms import tidy
 from fdgeom.interrupt import shielded
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
-from fdgeom.solvers import EssentialValues, Number
+from fdgeom.solvers import EssentialValues
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -101,7 +101,6 @@ class EquilibriumPassage(Inputs):
         motion = self._motion = problem.motion
         _refuse_moved(motion)
         self._unknown = unknown = NodalUnknown(motion, "variation")
-        self._factor = Number(problem.factor)
         self._carried = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
         self._residual = tidy(self._form())
@@ -168,7 +167,7 @@ class EquilibriumPassage(Inputs):
     def origin(self, touched: Sequence[Function]) -> Departure:
         """The present one."""
         self._standing = Departure(
-            float(self._problem.factor),
+            self._problem.load,
             float(self._motion.time),
             self.constants(),
             Kept(self._carried),
@@ -192,7 +191,7 @@ class EquilibriumPassage(Inputs):
     def _set(self, origin: Departure) -> None:
         self.set_constants(origin.constants)
         origin.carried.restore()
-        self._factor.set(origin.load)
+        self._problem.load = origin.load
         self._motion.set_time(origin.time)
 
     # --- taken again, and derivatives ------------------------------------------------------------
@@ -255,7 +254,7 @@ class EquilibriumPassage(Inputs):
         if origin.found is None:
             self.run(course)
         origin.found.restore()
-        self._factor.set(course.load)
+        self._problem.load = course.load
         self._motion.set_time(course.time)
         for copy, f in zip(self._there, self._motion.configuration, strict=True):
             copy.assign(f)

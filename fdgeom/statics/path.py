@@ -9,10 +9,11 @@ from firedrake import Function
 from scipy.optimize import brentq
 
 from fdgeom.solvers import Snapshot, SolveFailed
+from fdgeom.statics.chain_path import ChainPath
 from fdgeom.statics.gathered import scattered
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
-from fdgeom.statics.stability import Tangent
+from fdgeom.statics.stability import Stability
 
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
@@ -60,7 +61,7 @@ class _Place:
     load: float
     du: np.ndarray
     slope: float
-    stiffness: Tangent
+    stiffness: Stability
 
     @property
     def negative(self) -> int:
@@ -85,7 +86,7 @@ class EquilibriumPath:
     ----------
     problem : EquilibriumProblem
         At an equilibrium.
-    newton : GroupNewton
+    newton : GroupNewton or ChainPath
         Bordered.
 
     Attributes
@@ -96,7 +97,7 @@ class EquilibriumPath:
         Those that steps have gone over.
     """
 
-    def __init__(self, problem: EquilibriumProblem, newton: GroupNewton) -> None:
+    def __init__(self, problem: EquilibriumProblem, newton: GroupNewton | ChainPath) -> None:
         self._problem, self._newton = problem, newton
         self._start = Snapshot(problem.functions)
         self._load = 0.0
@@ -112,7 +113,7 @@ class EquilibriumPath:
         SolveFailed
             If even a small part does not converge, or leads away from the path.
         """
-        begin, left, part = float(self._problem.factor), abs(length), abs(length)
+        begin, left, part = self._problem.load, abs(length), abs(length)
         here = self._here(self.direction)
         while left > _LEAST * abs(length):
             part = min(part, left)
@@ -144,7 +145,7 @@ class EquilibriumPath:
         problem, weights = self._problem, self._problem.weights
         for function, source in zip(problem.functions, point.equilibrium, strict=True):
             function.assign(source)
-        problem.factor.assign(point.load)
+        problem.load = point.load
         # The branch is sought across the path that has been followed.
         across = np.zeros_like(weights)
         problem.by_node(across)[:, :6] = point.modes[mode].dat.data_ro
@@ -169,11 +170,11 @@ class EquilibriumPath:
 
     def _mark(self) -> None:
         self._start.take()
-        self._load = float(self._problem.factor)
+        self._load = self._problem.load
 
     def _restore(self) -> None:
         self._start.restore()
-        self._problem.factor.assign(self._load)
+        self._problem.load = self._load
 
     # --- a part of a step ------------------------------------------------------------------------------
     def _here(self, forward: np.ndarray | None) -> _Place:
@@ -186,8 +187,8 @@ class EquilibriumPath:
         length = np.sqrt(self._dot(du, du))
         if not (np.isfinite(length) and length > 0):
             raise SolveFailed("the loads do not move the beam: there is no path to follow")
-        stiffness = Tangent(self._problem, self._newton.tangent)
-        return _Place(float(self._problem.factor), du / length, dload / length, stiffness)
+        stiffness = self._newton.stability()
+        return _Place(self._problem.load, du / length, dload / length, stiffness)
 
     def _arc(self, here: _Place, size: float) -> _Condition:
         """In the plane normal to the path (Riks)."""

@@ -30,7 +30,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.solvers import Field, MatrixAssembly, PointwiseUpdate, Snapshot, VectorAssembly
+from fdgeom.solvers import Field, MatrixAssembly, Number, PointwiseUpdate, Snapshot, VectorAssembly
 from fdgeom.solvers.derived import refresh
 from fdgeom.statics.gathered import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -92,6 +92,7 @@ class EquilibriumProblem:
         self.motion, self.rod, self.comm = motion, motion.rod, motion.comm
         self.pose, self.space = motion.configuration, motion.space
         self.factor = Constant(0.0, name="load factor")
+        self._load = Number(self.factor)
         unknown = self.unknown = NodalUnknown(motion)
         self.unknown_space = unknown.function.function_space()
         self.multiplier, self.functions = None, self.pose
@@ -263,21 +264,29 @@ class EquilibriumProblem:
         """The load factor."""
         return number_of(self.factor)
 
+    @load.setter
+    def load(self, value: float) -> None:
+        self._load.set(value)
+
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:
         """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ).
 
         That x has the size of a configuration, so that SNES's ``stol`` compares with it.
         """
-        values = np.ones((self._size // self._width, self._width))
-        values[:, 3:6] = self.pose[0].dat.data_ro
-        if self.multiplier is not None:
-            values[:, 6:] = self.multiplier.dat.data_ro / self._stiffness
-        self._x = values.ravel()
+        self._x = self.values()
         self._set_reference()
         self.increment.dat.data_wo_with_halos[...] = 0.0
         self._extrapolate()
         return self._x.copy()
+
+    def values(self) -> np.ndarray:
+        """That x."""
+        values = np.ones((self._size // self._width, self._width))
+        values[:, 3:6] = self.pose[0].dat.data_ro
+        if self.multiplier is not None:
+            values[:, 6:] = self.multiplier.dat.data_ro / self._stiffness
+        return values.ravel()
 
     def move(self, x: np.ndarray) -> None:
         """Go to the configuration and the multipliers of x."""
@@ -307,6 +316,11 @@ class EquilibriumProblem:
         """The part of a tangent that acts on displacements, of all nodes, on every process."""
         displacements = gathered(self.comm, self._displacements())
         return to_scipy(tangent)[displacements][:, displacements]
+
+    @property
+    def loads_turn(self) -> bool:
+        """Whether loads change with the shape, so that the tangent need not be symmetric."""
+        return self._change_form is not None
 
     def load_tangent(self) -> PETSc.Mat | None:
         """What the loads take from the tangent; None where it does not change with the shape."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sparse
@@ -14,6 +15,22 @@ from fdgeom.statics.conditions import Conditions
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
 from fdgeom.statics.problem import EquilibriumProblem
+
+
+class Stability(Protocol):
+    """What a path asks of the tangent stiffness K at a place.
+
+    Attributes
+    ----------
+    negative : int
+        How many of its pivots are negative.
+    """
+
+    negative: int
+
+    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The real eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
+        ...
 
 
 class Tangent:
@@ -33,7 +50,8 @@ class Tangent:
     def __init__(self, problem: EquilibriumProblem, matrix: PETSc.Mat) -> None:
         self._comm = problem.comm
         whole, free = to_scipy(matrix), problem.free
-        root = sparse.diags(1 / np.sqrt(gathered(problem.comm, problem.weights)[free]))
+        self._size = np.sqrt(gathered(problem.comm, problem.weights)[free])
+        root = sparse.diags(1 / self._size)
         joints = Conditions(whole[problem.conditions][:, free] @ root)
         #: Takes coordinates in which W is 1 to displacements of the free degrees of freedom.
         self._root = (root @ joints.basis).tocsr()
@@ -92,8 +110,13 @@ class Tangent:
             real = real[np.argsort(np.abs(values[real]))][:number]
             values, vectors = values[real].real, vectors[:, real].real
             vectors /= np.linalg.norm(vectors, axis=0)
-        vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), range(len(values))])
-        return self._comm.bcast((values, self._root @ vectors))
+        return self._comm.bcast((values, oriented(self._root @ vectors, self._size)))
+
+
+def oriented(modes: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Modes with the sign that makes their largest displacement, times its size, positive."""
+    largest = np.abs(size[:, None] * modes).argmax(axis=0)
+    return modes * np.sign(modes[largest, range(modes.shape[1])])
 
 
 def _parity(permutation: np.ndarray) -> int:

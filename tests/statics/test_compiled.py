@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from firedrake import Constant, SpatialCoordinate, as_vector, bessel_J, cos, dot, pi, sin
-from statics.rod_cases import cantilever, section
+from statics.frame_cases import bent_cantilever
+from statics.rod_cases import arch, cantilever, section
 from verification.bars import GRAVITY, bar
 from verification.beams import along, uneven_mesh
 
@@ -91,6 +92,72 @@ def test_same_equilibria(kind):
     np.testing.assert_allclose(f, g, atol=1e-9)
     np.testing.assert_allclose(stress, other, atol=1e-9)
     assert abs(iterations[0] - iterations[1]) <= 0.1 * iterations[1]
+
+
+def test_same_paths_over_limits_and_bifurcations():
+    """The deep arch: a limit, and before it the load at which it leaves its plane."""
+    found, loads, iterations = [], [], []
+    for compiled in (True, False):
+        beam = arch(12)
+        statics = fg.StaticEquilibrium(beam, compiled=compiled)
+        loads.append([statics.follow(0.1) for _ in range(14)])
+        assert statics.is_compiled is compiled
+        found.append((along(beam.position), statics.points))
+        iterations.append(statics.solver_stats()["newton_iterations"])
+    (x, points), (y, others) = found
+    assert [p.kind for p in points] == [p.kind for p in others]
+    assert {"limit", "bifurcation"} <= {p.kind for p in points}
+    assert [p.multiplicity for p in points] == [p.multiplicity for p in others]
+    assert iterations[0] == iterations[1]
+    # A point is found to 1e-6 of a step; of two that are so close the load differs by much less.
+    for one, other in zip(points, others, strict=True):
+        assert one.load == pytest.approx(other.load, rel=1e-7)
+        for mode, same in zip(one.modes, other.modes, strict=True):
+            size = np.abs(same.dat.data_ro).max()
+            np.testing.assert_allclose(mode.dat.data_ro, same.dat.data_ro, atol=1e-5 * size)
+    # Newton's method ends at 1e-12 of the first residual, which is that of an axial force: its
+    # stiffness is a hundred times that of the bending.
+    np.testing.assert_allclose(*loads, rtol=1e-9)
+    np.testing.assert_allclose(x, y, atol=1e-9 * np.abs(y).max())
+
+
+def test_same_branch_of_a_frame():
+    """Joints: a right-angled frame leaves its plane, to the side of its mode, at the same load."""
+    found = []
+    for compiled in (True, False):
+        assembly = bent_cantilever(5, (1.0, 0, 0))
+        statics = fg.StaticEquilibrium(assembly, compiled=compiled)
+        statics.follow(1.0, load_step=2.0)
+        (point,) = statics.points
+        assert (point.kind, point.multiplicity) == ("bifurcation", 1)
+        statics.switch(0.02)
+        statics.follow(0.05)
+        assert statics.is_compiled is compiled
+        x = np.concatenate([along(beam.position) for beam in assembly.beams])
+        found.append((point.load, x, statics.load))
+    (critical, x, load), (other, y, same) = found
+    assert critical == pytest.approx(other, rel=1e-7)
+    # The strip is 2500 times as stiff in its plane, and stiffer still along itself: the branch is
+    # that of the first guess at the point, which is known to 1e-6 of a step.
+    assert load == pytest.approx(same, rel=1e-6)
+    assert np.abs(y[:, 2]).max() > 1.0
+    np.testing.assert_allclose(x, y, atol=1e-6 * np.abs(y).max())
+
+
+def test_a_path_says_when_it_fails():
+    """Through a load that is no number, and a branch that does not exist: all stays as it was."""
+    force = Constant((0.0, 0.0, -5.0))
+    beam = cantilever(10, 5.0)
+    beam = fg.Beam(beam.mesh, section(1e9, 1e9, 1.0, 1.0), left="clamped",
+                   loads=fg.Load(force=force, at="right"))  # fmt: skip
+    statics = fg.StaticEquilibrium(beam, compiled=True)
+    statics.follow(0.2)
+    before, load = along(beam.position), statics.load
+    force.assign((0.0, np.nan, 0.0))
+    with pytest.raises(fg.LoadStepFailed):
+        statics.follow(0.1)
+    np.testing.assert_array_equal(along(beam.position), before)
+    assert statics.load == load
 
 
 def test_what_goes_through_petsc_says_why():

@@ -12,6 +12,7 @@ The road of a solve, a file each:
   chains; `between`: the order of what is solved for between the pieces;
 - `chain.hpp` with `blocks.hpp`: block elimination inside the pieces while a cell's matrix is in the
   cache; `between.hpp`: a banded LU with row exchanges of the rest; `newton.hpp`: the iteration, steps;
+  `border.hpp`: an equation and a number more;
 - `structs`, `net`, `library`, `unit`: the data and the compiled code;
 - `linear`: one linear solve; `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.
 
@@ -26,6 +27,7 @@ from fdgeom.solvers.chain.steps import Step
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.topology import mark_links
 from fdgeom.solvers.chain.unit import REASONS, SINGULAR, ChainUnit, check_chain
+from fdgeom.solvers.chain.vectors import Vectors
 
 __all__ = [
     "REASONS",
@@ -36,6 +38,7 @@ __all__ = [
     "ChainUnit",
     "Step",
     "Test",
+    "Vectors",
     "check_chain",
     "mark_links",
     "part_of",

@@ -31,6 +31,7 @@ struct Chain {
   vec *rhs;                 // [m + 1][unknowns]: a right-hand side, and a solution
   vec *given;               // [m + 1][unknowns]: where an unknown is given its value, or what it moves by
   vec *saved;               // [m + 1][unknowns]: the unknown before a step
+  vec *normal, *step;       // [m + 1][unknowns]: of a border; null if there is none
 };
 
 struct Net {
@@ -189,9 +190,9 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
   for (int i = 0; i < N; ++i) e.r_right[i] = r[i];
 }
 
-// Residual and tangent of all, as far as to the LU of what is between the pieces. False if that cannot
-// be solved for.
-template <class Cell, class Link> bool linearise(Net &X) {
+// Residual and tangent of all, as far as to the matrix of what is between the pieces. False if pivots
+// inside them are none.
+template <class Cell, class Link> bool condense(Net &X) {
   const Reduced &q = X.between;
   clear_between(q);
   vec square = 0.0, smallest = 1e300;
@@ -222,7 +223,12 @@ template <class Cell, class Link> bool linearise(Net &X) {
   clear_rows(q);
   if (RELATIVE) put_given<Cell, Link>(X);
   X.residual = std::sqrt(sums[0] + sum_of_squares(q));
-  return std::isfinite(X.residual) && sums[1] == 0.0 && factorise_between(q);
+  return std::isfinite(X.residual) && sums[1] == 0.0;
+}
+
+// The same, as far as to the LU of that matrix. False if it cannot be solved for.
+template <class Cell, class Link> bool linearise(Net &X) {
+  return condense<Cell, Link>(X) && factorise_between(X.between);
 }
 
 // The norm of the residual alone.
@@ -338,8 +344,9 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
   return std::sqrt(sum);
 }
 
-// rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept.
-template <class Link> void apply(Net &X) {
+// rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept. `parts`: at the ends of
+// pieces each of them has a part of it; else all of it.
+template <class Link, bool parts = false> void apply(Net &X) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.r[i] = 0.0;
   for (long g = 0; g < X.n_rods; ++g) {
@@ -371,8 +378,8 @@ template <class Link> void apply(Net &X) {
       for (int l = 0; l < W; ++l) {
         if (!Y.there[l]) continue;
         const int a = Y.left[i * W + l], b = Y.right[i * W + l];
-        if (a >= 0) q.square[a] = get(Y.rhs[i], l);
-        if (b >= 0) q.square[b] = get(Y.rhs[Y.m * n + i], l);
+        if (a >= 0) q.square[a] = (parts ? q.square[a] : 0.0) + get(Y.rhs[i], l);
+        if (b >= 0) q.square[b] = (parts ? q.square[b] : 0.0) + get(Y.rhs[Y.m * n + i], l);
       }
   };
   for (long i = 0; i < q.n; ++i) q.square[i] = 0.0;

@@ -40,9 +40,10 @@ class ChainLU:
 
     def apply(self, pc: PETSc.PC, b: PETSc.Vec, x: PETSc.Vec) -> None:
         """x := J⁻¹ b."""
-        self._vectors.put_right_hand_side(b)
+        self._vectors.put_right_hand_side(b.getArray(readonly=True))
         self._unit.apply()
-        self._vectors.get_solution(x, b)
+        b.copy(x)
+        self._vectors.get_solution(x.getArray())
 
     def view(self, pc: PETSc.PC, viewer: PETSc.Viewer | None = None) -> None:
         """Say what is solved."""

@@ -65,12 +65,12 @@ class ChainNewton:
             raise CannotCompile("ChainNewton solves F(u) = 0 only, without a right-hand side")
         unit, vectors = self._unit, self._vectors
         unit.begin()
-        vectors.put(x)
         start = np.array(x.getArray(readonly=True))
+        vectors.put(start)
         code, iterations = self._iterate(snes)
         snes.setIterationNumber(iterations)
         if code == 0:
-            vectors.get(x)
+            vectors.get(x.getArray())
             return
         x.getArray()[...] = start
         self.failure = REASONS.get(code)

@@ -54,4 +54,12 @@ def load(code: str, comm, *, seldom: bool = False):
         library.fdgeom_chain_advance.argtypes = [
             pointer, pointer, ctypes.c_long, real, real, pointer, real, pointer, pointer,
         ]  # fmt: skip
+    if hasattr(library, "fdgeom_chain_bordered"):
+        for name in ("stand", "slope"):
+            function = getattr(library, f"fdgeom_chain_{name}")
+            function.restype, function.argtypes = number, [pointer]
+        library.fdgeom_chain_bordered.restype = number
+        library.fdgeom_chain_bordered.argtypes = [
+            pointer, pointer, pointer, ctypes.c_double, pointer,
+        ]  # fmt: skip
     return library

@@ -38,6 +38,8 @@ class NetData:
         The functions and constants.
     factors : bool
         Whether the factors are kept for other right-hand sides.
+    border : bool
+        Whether there is memory for a border.
 
     Attributes
     ----------
@@ -45,6 +47,8 @@ class NetData:
         What the code is told.
     rhs : list of numpy.ndarray
         For each group a right-hand side, and a solution.
+    normal : list of numpy.ndarray
+        For each group what an update is multiplied by in the equation of a border.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class NetData:
         unknown: Function,
         tables: Tables,
         factors: bool,
+        border: bool = False,
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
         self._split, self._nodes = pieces(unknown), tables.coordinates
@@ -63,18 +68,21 @@ class NetData:
             function = self._split[e.part]
             known = given.get(function, np.array([], dtype=int))
             given[function] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
-        between = Between(layout, tuple(components), given, self._nodes)
+        between = self._between = Between(layout, tuple(components), given, self._nodes)
         reduced, self._kept = between.struct(layout.lanes)
+        self._matrix, self._border = self._kept[0], border
         self._comm = tables.mesh.comm
         ranks, also = sums(self._comm, between.size * (2 * between.band + 3) + _MORE)
         self._kept += also
         constants = [c.dat._data.ctypes.data for c in tables.constants]
         self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
         self.rhs: list[np.ndarray] = []
+        self.normal: list[np.ndarray] = []
+        self._factors: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
         made: tuple[list, list] = ([], [])
         for g, group in enumerate(layout.groups):
-            made[group.is_link].append(self._chain(g, between, given, factors))
+            made[group.is_link].append(self._chain(g, between, given, factors or border))
         self._groups = [(Chain * max(len(found), 1))(*found) for found in made]
         self._held = [self._places_of(e) for e in self._essential]
         rods, links = (ctypes.cast(found, ctypes.c_void_p) for found in self._groups)
@@ -101,6 +109,10 @@ class NetData:
         values, rhs, saved = (aligned((rows, n, lanes)) for _ in range(3))
         eliminated = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
         kept = aligned((rows, 3 * n * n, lanes)) if factors and not group.is_link else None
+        normal, step = (aligned((rows, n, lanes)) if self._border else None for _ in range(2))
+        if kept is not None:
+            self._factors.append(kept)
+        self.normal.append(normal)
         arrays = layout.arrays[g]
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         self._values.append(values)
@@ -119,6 +131,8 @@ class NetData:
             "rhs": rhs,
             "given": values,
             "saved": saved,
+            "normal": normal,
+            "step": step,
         }
         self._kept += [pointers, *memory.values()]
         return Chain(
@@ -139,6 +153,28 @@ class NetData:
             # A mean of old and new values moves with them.
             constant = constant and (isinstance(e, GivenValues) or not np.any(values))
         return bool(-largest_of_all(self._comm, -int(constant)))
+
+    def matrix_between(self) -> np.ndarray:
+        """What couples the unknowns between the pieces that are not given, before it is eliminated."""
+        n, band, lanes = self._between.size, self._between.band, self._layout.lanes
+        length = self.net.between.length
+        first = np.maximum(np.arange(n) - band, 0) // lanes * lanes
+        whole = np.zeros((n, n + length))
+        rows, columns = np.arange(n)[:, None], first[:, None] + np.arange(length)
+        whole[rows, columns] = self._matrix[: n * length].reshape(n, length)
+        free = self._between.held == 0
+        return whole[:, :n][np.ix_(free, free)]
+
+    def negative_pivots(self) -> int:
+        """How many pivots inside the pieces are negative; factors must be kept."""
+        found = 0
+        groups = [group for group in self._layout.groups if not group.is_link]
+        for group, kept in zip(groups, self._factors, strict=True):
+            n = len(self._components[0])
+            # Of what is kept the factors of a node come first, with their pivots' inverses.
+            pivots = kept[1 : group.m, : n * n : n + 1]
+            found += int((pivots[:, :, group.there] < 0).sum())
+        return found
 
     def _places_of(self, e) -> _HeldValues:
         """Where the values of given degrees of freedom stand here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from firedrake import Function
+from firedrake import Constant, Function
 
 from fdgeom.solvers.chain.carried import carried, of_one_node, same_everywhere
 from fdgeom.solvers.chain.cells import CellEquations, Component
@@ -48,11 +48,13 @@ def cell_class(
     name: str = "Cell",
     following: Function | None = None,
     change: Function | None = None,
+    border: Constant | None = None,
 ) -> str:
     """The class of a cell: residual and tangent, and how the unknown is moved.
 
     ``following``: the values of given numbers, where those are the first of the unknown.
-    ``change``: of the unknown's space; gets what each update changes.
+    ``change``: of the unknown's space; gets what each update changes. ``border``: a number by which
+    the residual is differentiated as well.
     """
     n = equations.size
     graph = equations.graph
@@ -74,6 +76,7 @@ def cell_class(
     first = statements(graph, [(place, node) for node, place in before.items()], loads)
     tangent_lines = statements(graph, [*both, *after], loads, before)
     alone = statements(graph, residual, loads)
+    by_number = "" if border is None else _slope(equations, loads, border)
     join = "\n    ".join
     return f"""
 struct {name} {{
@@ -96,12 +99,28 @@ struct {name} {{
   static __attribute__((noinline)) void residual(const Chain &X, long k, vec *ra, vec *rb) {{
     {join(alone)}
   }}
+{by_number}
 {_moves(equations.components, loads, change)}
   static void follow(const Chain &X) {{
     {_follow(equations.components, loads, following)}
   }}
 }};
 """
+
+
+def _slope(equations: CellEquations, loads: Loads, number: Constant) -> str:
+    """The derivative of the residual by a number."""
+    graph, n = equations.graph, equations.size
+    entries = jacobian(graph, equations.residual, [graph.input(("constant", number, 0))])
+    outputs = [
+        (f"{'rb' if i >= n else 'ra'}[{i % n}]", entries.get((i, 0), graph.zero))
+        for i in range(2 * n)
+    ]
+    lines = "\n    ".join(statements(graph, outputs, loads))
+    return f"""
+  static __attribute__((noinline)) void slope(const Chain &X, long k, vec *ra, vec *rb) {{
+    {lines}
+  }}"""
 
 
 def _moves(components: Sequence[Component], loads: Loads, change: Function | None) -> str:
@@ -180,16 +199,29 @@ struct Link {
 """
 
 
-def program(size: int, cells: Sequence[str], rest: Sequence[str], *, relative: bool = False) -> str:
-    """The whole unit; ``relative``: given numbers are what given unknowns move by."""
+def program(
+    size: int,
+    cells: Sequence[str],
+    rest: Sequence[str],
+    *,
+    relative: bool = False,
+    bordered: bool = False,
+) -> str:
+    """The whole unit.
+
+    ``relative``: given numbers are what given unknowns move by. ``bordered``: there is a number to be
+    found as well, by a step.
+    """
+    headers = (*_HEADERS, "border") if bordered else _HEADERS
     parts = [
         _SIMD.read_text(),
         f"#include <utility>\nnamespace {{ constexpr int N = {size}; }}\n",
         f"namespace {{ constexpr bool RELATIVE = {str(relative).lower()}; }}\n",
-        *((_HERE / f"{name}.hpp").read_text() for name in _HEADERS),
+        *((_HERE / f"{name}.hpp").read_text() for name in headers),
         *cells,
         *rest,
         _ENTRIES,
+        _OF_BORDER if bordered else "",
     ]
     return "\n".join(parts)
 
@@ -202,6 +234,23 @@ void fdgeom_chain_update(Net *X) { update<Cell, Link>(*X); }
 void fdgeom_chain_apply(Net *X) { apply<Link>(*X); }
 int fdgeom_chain_newton(Net *X, const Test *t, long *iterations) {
   return newton<Cell, Link>(*X, *t, *iterations);
+}
+}
+"""
+
+_OF_BORDER = """
+extern "C" {
+int fdgeom_chain_stand(Net *X) { Step::begin(*X); return condense<Cell, Link>(*X); }
+int fdgeom_chain_slope(Net *X) {
+  if (!factorise_between(X->between)) return 0;
+  solve_slope<Cell, Link>(*X);
+  return 1;
+}
+int fdgeom_chain_bordered(Net *X, const Test *t, Border *b, double ahead, long *iterations) {
+  Step::begin(*X);
+  const int reason = newton_bordered<Cell, Link, Step>(*X, *t, *b, ahead, *iterations);
+  if (reason != converged) Step::restore(*X);
+  return reason;
 }
 }
 """

@@ -125,10 +125,13 @@ struct Step {{
   static int solve(Net &X, const Test &t, long &iterations) {{
     {_ATTEMPTS[self.attempt]}
   }}
-  static int take(Net &X, const Test &t, long &iterations) {{
+  static void begin(Net &X) {{
     {given}
     {before} hold(X);
     save(X);
+  }}
+  static int take(Net &X, const Test &t, long &iterations) {{
+    begin(X);
     const int reason = solve(X, t, iterations);
     if (reason != converged) {{ restore(X); return reason; }}
     {after}

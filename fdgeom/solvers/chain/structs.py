@@ -43,6 +43,8 @@ class Chain(Structure):
         ("rhs", c_void_p),
         ("given", c_void_p),
         ("saved", c_void_p),
+        ("normal", c_void_p),
+        ("step", c_void_p),
     ]
 
 
@@ -91,6 +93,12 @@ class Test(Structure):
         ("contracting", c_int),
         ("grown", c_double),
     ]
+
+
+class Border(Structure):
+    """An equation and an unknown more than those of a chain; see border.hpp."""
+
+    _fields_ = [("number", c_void_p), ("slope", c_double), ("left", c_double)]
 
 
 class Copy(Structure):

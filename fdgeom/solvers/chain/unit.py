@@ -17,7 +17,7 @@ from fdgeom.solvers.chain.library import load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
-from fdgeom.solvers.chain.structs import Test
+from fdgeom.solvers.chain.structs import Border, Test
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
@@ -65,6 +65,8 @@ class ChainUnit:
         Like the unknown, of one space: gets by how much each update of Newton's changes it.
     seldom : bool
         Whether it is not used often, so that compiling it counts more.
+    border : Constant, optional
+        A number λ that can be found together with u, by :meth:`bordered`; keeps the factors.
 
     Raises
     ------
@@ -86,6 +88,7 @@ class ChainUnit:
         following: Function | None = None,
         change: Function | None = None,
         seldom: bool = False,
+        border: Constant | None = None,
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         self.comm = mesh.comm
@@ -105,21 +108,35 @@ class ChainUnit:
             self.tables.field(part.function)
         names = ("Cell", "Link")
         cells = [
-            cell_class(k, loads, n, following, change) for k, n in zip(kinds, names, strict=False)
+            cell_class(k, loads, n, following, change, border)
+            for k, n in zip(kinds, names, strict=False)
         ]
         cells += [NO_LINK] * (2 - len(kinds))
         texts = [Map(assignments).text(f"map{k}", loads) for k, assignments in enumerate(maps)]
         texts += [step.text()] if step else []
         written = [f for assignments in maps for f in assignments]
-        text = program(self.size, cells, texts, relative=bool(step and step.relative))
+        bordered = border is not None
+        text = program(
+            self.size,
+            cells,
+            texts,
+            relative=bool(step and step.relative),
+            bordered=bordered,
+        )
         library = self._library = load(text, self.comm, seldom=seldom)
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)
         self._components = [kinds[0].components, kinds[-1].components]
         data = self._data = NetData(
-            self.layout, self._components, essential, unknown, self.tables, factors
+            self.layout,
+            self._components,
+            essential,
+            unknown,
+            self.tables,
+            factors or border is not None,
+            border is not None,
         )
-        self.rhs, self._net = data.rhs, data.net
+        self.rhs, self.normal, self._net = data.rhs, data.normal, data.net
         self._pointer = ctypes.byref(self._net)
         self._iterations = ctypes.c_long(0)
         self._derived = list({
@@ -284,6 +301,39 @@ class ChainUnit:
             ctypes.byref(done), ctypes.byref(self._iterations),
         )  # fmt: skip
         return reason, done.value, self._iterations.value
+
+    # --- with a border -------------------------------------------------------------------------------
+    def stand(self) -> bool:
+        """Begin a step and condense the tangent; False if pivots inside the pieces are none."""
+        return bool(self._library.fdgeom_chain_stand(self._pointer))
+
+    def inertia(self) -> tuple[int, np.ndarray]:
+        """After :meth:`stand`: how many pivots inside the pieces are negative, and the matrix left."""
+        return self._data.negative_pivots(), self._data.matrix_between()
+
+    def solve_slope(self) -> bool:
+        """After :meth:`stand`: rhs := (tangent)⁻¹ ∂F/∂λ; False if the tangent is singular."""
+        return bool(self._library.fdgeom_chain_slope(self._pointer))
+
+    def bordered(
+        self, test: Test, number: Constant, ahead: float, slope: float, size: float
+    ) -> tuple[int, int]:
+        """Newton's iteration for F(u, λ) = 0 and normal·(u - u₀) + slope (λ - λ₀) = size.
+
+        It begins at u₀ + rhs and λ₀ + ahead.
+
+        Returns
+        -------
+        tuple of int
+            Why it ended, iterations.
+        """
+        self._iterations.value = 0
+        border = Border(number.dat._data.ctypes.data, slope, -size)
+        reason = self._library.fdgeom_chain_bordered(
+            self._pointer, ctypes.byref(test), ctypes.byref(border), ahead,
+            ctypes.byref(self._iterations),
+        )  # fmt: skip
+        return reason, self._iterations.value
 
 
 def check_chain(unknown: Function, *, shared: bool = False) -> None:

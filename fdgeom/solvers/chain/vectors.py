@@ -1,9 +1,10 @@
-"""PETSc's vectors of an unknown, and its values on a chain."""
+"""Vectors of an unknown, in the order of its degrees of freedom, and its values on a chain."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
-from petsc4py import PETSc
 
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.compiled.problem import pieces
@@ -40,30 +41,33 @@ class Vectors:
                 there = np.broadcast_to(group.there, place.shape)
                 there = there & ~group.beyond if len(place) == group.m else there
                 at = starts[c.function] + place * c.block + c.component
-                self._sides.append((unit.rhs[g], i, at, there))
+                self._sides.append((g, i, at, there))
 
-    def put(self, x: PETSc.Vec) -> None:
+    def put(self, x: np.ndarray) -> None:
         """Values of the unknown from a vector."""
-        values = x.getArray(readonly=True)
         for array, at, _ in self._values:
-            array[...] = values[at]
+            array[...] = x[at]
 
-    def get(self, x: PETSc.Vec) -> None:
+    def get(self, x: np.ndarray) -> None:
         """Values of the unknown to a vector."""
-        values = x.getArray()
         for array, at, there in self._values:
-            values[at[there]] = array[there]
+            x[at[there]] = array[there]
 
-    def put_right_hand_side(self, b: PETSc.Vec) -> None:
+    def put_right_hand_side(self, b: np.ndarray) -> None:
         """A right-hand side from a vector."""
-        values = b.getArray(readonly=True)
-        for rhs, i, at, there in self._sides:
-            rhs[len(at) :, i] = 0.0
-            rhs[: len(at), i] = np.where(there, values[at], 0.0)
+        self._put(self._unit.rhs, b)
 
-    def get_solution(self, x: PETSc.Vec, b: PETSc.Vec) -> None:
-        """A solution to a vector; what no equation knows is as on the right-hand side."""
-        b.copy(x)
-        values = x.getArray()
-        for rhs, i, at, there in self._sides:
-            values[at[there]] = rhs[: len(at), i][there]
+    def put_normal(self, b: np.ndarray) -> None:
+        """What a border multiplies an update by, from a vector."""
+        self._put(self._unit.normal, b)
+
+    def _put(self, groups: Sequence[np.ndarray], b: np.ndarray) -> None:
+        for g, i, at, there in self._sides:
+            array = groups[g]
+            array[len(at) :, i] = 0.0
+            array[: len(at), i] = np.where(there, b[at], 0.0)
+
+    def get_solution(self, x: np.ndarray) -> None:
+        """A solution to a vector, which keeps what no equation knows."""
+        for g, i, at, there in self._sides:
+            x[at[there]] = self._unit.rhs[g][: len(at), i][there]

@@ -1,0 +1,175 @@
+"""Equilibria and the load that belongs to them in compiled code, where everything stands on chains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg.lapack import dsytrf
+
+from fdgeom.solvers import SolveFailed
+from fdgeom.solvers.chain import REASONS, SINGULAR, Vectors
+from fdgeom.statics.chain_solve import ChainSolve
+from fdgeom.statics.eigen import nearest
+from fdgeom.statics.newton import GroupNewton
+from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.stability import Stability, Tangent, oriented
+
+# Between the pieces more unknowns are left to sparse factors.
+_DENSE = 600
+
+
+class ChainPath:
+    """The bordered iteration of `GroupNewton`, as a compiled chain.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        Residual and tangent.
+    chain : ChainSolve
+        Its compiled equations.
+    through_petsc : callable
+        ``through_petsc()`` gives a bordered `GroupNewton`, for where the tangent is singular without
+        exchanges of rows.
+
+    Attributes
+    ----------
+    solves, newton_iterations : int
+        Since this was made.
+    """
+
+    krylov_iterations = 0
+
+    def __init__(
+        self,
+        problem: EquilibriumProblem,
+        chain: ChainSolve,
+        through_petsc: Callable[[], GroupNewton],
+    ) -> None:
+        self._problem, self._through_petsc = problem, through_petsc
+        self._unit, self._test = chain.unit, chain.test
+        self._vectors = Vectors(self._unit)
+        self._stability: Callable[[], Stability] = self._of_matrix
+        self.solves = self.newton_iterations = 0
+
+    def solve(
+        self, du: np.ndarray, dload: float, *, normal: np.ndarray, slope: float, step: float
+    ) -> np.ndarray:
+        """As `GroupNewton.solve`: from there by a first guess, with the condition.
+
+        Raises
+        ------
+        SolveFailed
+            If it does not converge; nothing has changed then.
+        """
+        problem, unit = self._problem, self._unit
+        before, load = problem.values(), problem.load
+        self._begin()
+        self._vectors.put_right_hand_side(du)
+        self._vectors.put_normal(normal)
+        reason, iterations = unit.bordered(self._test, problem.factor, dload, slope, step)
+        reached = problem.load
+        self.solves += 1
+        self.newton_iterations += iterations
+        if reason in REASONS:
+            problem.load = load
+            if reason == SINGULAR:
+                return self._through_petsc().solve(du, dload, normal=normal, slope=slope, step=step)
+            raise SolveFailed(f"Newton's method ended with {REASONS[reason]}")
+        # Firedrake shall know of it.
+        problem.load = reached
+        unit.end()
+        return problem.unknown.function.dat.data_ro.ravel() - before
+
+    def tangent_of_path(self, normal: np.ndarray, slope: float) -> tuple[np.ndarray, float]:
+        """As `GroupNewton.tangent_of_path`: (du, dλ) along it, with normal·du + slope dλ = 1."""
+        problem, unit = self._problem, self._unit
+        self._begin()
+        found = None
+        if unit.stand():
+            pivots, between = unit.inertia()
+            if unit.solve_slope():
+                found = np.zeros_like(problem.weights)
+                self._vectors.get_solution(found)
+        if found is None or not np.all(np.isfinite(found)):
+            petsc = self._through_petsc()
+            self._stability = petsc.stability
+            return petsc.tangent_of_path(normal, slope)
+        dload = 1.0 / (slope - normal @ found)
+        if not problem.loads_turn and len(between) <= _DENSE:
+            negative = pivots + negative_eigenvalues(between) - int(problem.conditions.sum())
+            self._stability = lambda: ChainStability(problem, self._solve, negative)
+        else:
+            self._stability = self._of_matrix
+        return -dload * found, dload
+
+    def stability(self) -> Stability:
+        """Of the place whose direction has been found last."""
+        return self._stability()
+
+    def _of_matrix(self) -> Tangent:
+        return Tangent(self._problem, self._problem.tangent(self._problem.start()))
+
+    def _solve(self, b: np.ndarray) -> np.ndarray:
+        """(tangent)⁻¹ b, after :meth:`tangent_of_path`."""
+        self._vectors.put_right_hand_side(b)
+        self._unit.apply()
+        found = np.zeros_like(b)
+        self._vectors.get_solution(found)
+        return found
+
+    def _begin(self) -> None:
+        self._unit.begin()
+        self._unit.hold()
+
+
+class ChainStability:
+    """What `Tangent` says of a symmetric stiffness, by the factors of a chain.
+
+    Those inside the pieces have been found without exchanges, so that the signs of their pivots and
+    of the eigenvalues of what they leave between the pieces are those of the whole (Sylvester,
+    Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        At an equilibrium.
+    solve : callable
+        ``solve(b)`` solves with the stiffness there, as long as nothing else is asked of the chain.
+    negative : int
+        How many eigenvalues are negative.
+    """
+
+    symmetric = True
+
+    def __init__(
+        self,
+        problem: EquilibriumProblem,
+        solve: Callable[[np.ndarray], np.ndarray],
+        negative: int,
+    ) -> None:
+        self._free, self._solve, self.negative = problem.free, solve, negative
+        self._weights = problem.weights
+
+    def nearest(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The eigenvalues nearest to zero, and their vectors φ (all free), φ·W φ = 1."""
+        root = np.sqrt(self._weights[self._free])
+
+        def inverse(x: np.ndarray) -> np.ndarray:
+            b = np.zeros(len(self._weights))
+            b[self._free] = root * x
+            return root * self._solve(b)[self._free]
+
+        values, vectors = nearest(inverse, len(root), number, 0.0)
+        return values, oriented(vectors / root[:, None], root)
+
+
+def negative_eigenvalues(matrix: np.ndarray) -> int:
+    """How many eigenvalues of a symmetric matrix are negative: by L D Lᵀ (Bunch & Kaufman, 1977)."""
+    if not len(matrix):
+        return 0
+    size = np.sqrt(np.abs(matrix).max(axis=1))
+    factors, pivots, _ = dsytrf((matrix + matrix.T) / 2 / size / size[:, None])
+    # Blocks of two, the sign of whose numbers is negative, have an eigenvalue of each sign.
+    single = pivots > 0
+    return int((factors.diagonal()[single] < 0).sum()) + int((~single).sum()) // 2

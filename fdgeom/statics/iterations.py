@@ -1,0 +1,150 @@
+"""The iterations of an equilibrium: in compiled code where that can be, else through PETSc SNES."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import cached_property
+
+from fdgeom.solvers import SolveFailed
+from fdgeom.solvers.chain import check_chain
+from fdgeom.solvers.compiled import CannotCompile, falling_back
+from fdgeom.solvers.options import merge, wants_compiled, who_asked_for_snes
+from fdgeom.statics.chain_path import ChainPath
+from fdgeom.statics.chain_solve import ChainSolve
+from fdgeom.statics.freedom import free_motion, is_clamped
+from fdgeom.statics.newton import DEFAULTS, GroupNewton
+from fdgeom.statics.path import EquilibriumPath
+from fdgeom.statics.problem import EquilibriumProblem
+
+_COUNTED = ("solves", "newton_iterations", "krylov_iterations")
+
+
+class Iterations:
+    """Newton's method at a given load, and along a path of equilibria.
+
+    Parameters
+    ----------
+    problem : EquilibriumProblem
+        Residual and tangent.
+    given : dict
+        The user's PETSc options.
+    prefix : str
+        Prefix of options on the command line.
+    compiled : bool or None
+        Whether it shall be in compiled code; None: where it can.
+
+    Attributes
+    ----------
+    why_not : str or None
+        Why it goes through PETSc SNES, in a sentence; None if it is compiled.
+    """
+
+    def __init__(
+        self,
+        problem: EquilibriumProblem,
+        given: Mapping,
+        prefix: str,
+        compiled: bool | None,
+    ) -> None:
+        self._problem, self._motion = problem, problem.motion
+        self._given, self._prefix = given, prefix
+        wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
+        self._made: list[GroupNewton | ChainSolve | ChainPath] = []
+        self.why_not = None if wanted else who_asked_for_snes(given, prefix)
+        if wanted:
+            with self._falling_back():
+                check_chain(problem.unknown.function)
+        if merge({}, given, prefix, "", ())[2]:
+            _ = self._newton  # so that an unknown option is refused now
+
+    # --- what is solved with, made when it is first needed -----------------------------------------
+    def _options(self) -> tuple[dict, str, dict]:
+        defaults = dict(DEFAULTS)
+        if self._motion.joints is not None:
+            # Multipliers need pivoting, and room for it.
+            defaults |= {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_14": 200}
+        elif self._motion.comm.size > 1:
+            defaults["pc_factor_mat_solver_type"] = "mumps"
+        else:
+            # The nodes are numbered along the beam: a band of 11 beside the diagonal.
+            defaults["pc_factor_mat_ordering_type"] = "natural"
+        return merge(defaults, self._given, self._prefix, "", ())
+
+    def _counted(self, made):
+        self._made.append(made)
+        return made
+
+    @cached_property
+    def _newton(self) -> GroupNewton:
+        return self._through_petsc(bordered=False)
+
+    @cached_property
+    def _bordered(self) -> GroupNewton:
+        return self._through_petsc(bordered=True)
+
+    def _through_petsc(self, bordered: bool) -> GroupNewton:
+        options, prefix, given = self._options()
+        return self._counted(
+            GroupNewton(
+                self._problem, bordered=bordered, options=options, prefix=prefix, given=given
+            )
+        )
+
+    @cached_property
+    def _chain(self) -> ChainSolve | None:
+        if self.why_not is None:
+            with self._falling_back():
+                # Of a beam by itself nothing else finds that out.
+                motion = self._motion
+                if (
+                    motion.joints is None
+                    and not is_clamped(motion)
+                    and (free := free_motion(motion))
+                ):
+                    raise CannotCompile(f"{free}, so that the stiffness may be singular")
+                return self._counted(ChainSolve(self._problem, self._options()[0]))
+        return None
+
+    @cached_property
+    def path(self) -> EquilibriumPath:
+        """The path of equilibria through the present one."""
+        if self._chain is None:
+            return EquilibriumPath(self._problem, self._bordered)
+        compiled = ChainPath(self._problem, self._chain, lambda: self._bordered)
+        return EquilibriumPath(self._problem, self._counted(compiled))
+
+    @property
+    def has_path(self) -> bool:
+        """Whether :attr:`path` has been asked for."""
+        return "path" in self.__dict__
+
+    def _falling_back(self) -> AbstractContextManager:
+        return falling_back(
+            self._give_up,
+            self._motion.comm,
+            required=self._required,
+            what="this equilibrium",
+            instead="equilibria go through PETSc SNES",
+        )
+
+    def _give_up(self, why: str) -> None:
+        self.why_not = why
+
+    # --- solving -----------------------------------------------------------------------------------
+    def equilibrate(self, *, may_fail: bool) -> None:
+        """Newton's iteration at the present load; ``may_fail``: smaller load steps come after it."""
+        if self._chain is None:
+            self._newton.solve()
+            return
+        why = self._chain.solve()
+        if why is None:
+            return
+        # PETSc would do the same but for pivots, and has the last word.
+        if may_fail and not self._chain.was_singular:
+            raise SolveFailed(why)
+        self._newton.solve()
+
+    def stats(self) -> dict[str, int]:
+        """Solves, Newton and Krylov iterations since this was made."""
+        return {name: sum(getattr(made, name) for made in self._made) for name in _COUNTED}
