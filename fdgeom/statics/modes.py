@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from numbers import Integral
 
 import numpy as np
@@ -18,6 +19,7 @@ from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
 from fdgeom.statics.pencil import Pencil, pencil
+from fdgeom.statics.pencil_forms import Standing
 from fdgeom.statics.problem import finite_number, motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import off_the_tape
@@ -94,7 +96,7 @@ class VibrationModes:
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors
         self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
-        self.beam = beam
+        self.beam, self._standing = beam, Standing(motion)
         keep = gathered(motion.comm, free)
         self.shapes = [self._shape(motion, keep, v, k) for k, v in enumerate(shapes.T)]
 
@@ -119,6 +121,8 @@ class VibrationModes:
         NotImplementedError
             On the tape, if it is multiple or the last of those that were asked for, of assemblies,
             and where loads are not conservative.
+        ValueError
+            On the tape, if the beam stands elsewhere now or what it is made of has changed.
         """
         if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k < len(self.shapes):
             raise ValueError(
@@ -130,16 +134,25 @@ class VibrationModes:
             self.eigenvalues, k, self._symmetric, isinstance(self._motion, BeamMotion)
         )
 
+        if not self._standing.holds():
+            raise ValueError(
+                "beam: it does not stand where these modes were found, or what it is made of has "
+                "changed since; make fdgeom.VibrationModes anew"
+            )
+
         def again():
             modes = VibrationModes(self.beam, len(self.shapes), load=self._load)
             return float(modes.eigenvalues[k].real), np.array(modes.shapes[k].dat.data_ro)
 
-        with stop_annotating():
-            slopes = EigenvalueSlopes(self._motion, self._load)
         pair = float(self.eigenvalues[k].real), np.array(self.shapes[k].dat.data_ro)
-        block = EigenvalueBlock(slopes, pair, again)
+        block = EigenvalueBlock(self._slopes, pair, again)
         get_working_tape().add_block(block)
         return block.value()
+
+    @cached_property
+    def _slopes(self) -> EigenvalueSlopes:
+        with stop_annotating():
+            return EigenvalueSlopes(self._motion, self._load)
 
     @property
     def frequencies(self) -> np.ndarray:

@@ -7,26 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sparse
-import ufl
-from firedrake import (
-    Constant,
-    Function,
-    FunctionSpace,
-    TensorFunctionSpace,
-    TestFunction,
-    TrialFunction,
-    VectorFunctionSpace,
-    assemble,
-    dot,
-)
 from scipy.sparse.linalg import splu
-from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.forms import MATRIX_COMPILER, tidy
-from fdgeom.solvers.derived import refresh
 from fdgeom.statics.conditions import Conditions
-from fdgeom.statics.gathered import gathered, is_symmetric, scattered, to_scipy
+from fdgeom.statics.gathered import gathered, is_symmetric
+from fdgeom.statics.pencil_forms import forms_of
 
 _EPS = np.finfo(float).eps
 # How far what a solve leaves may be above round-off: its residual is 1e-12 or so of the forces.
@@ -103,62 +89,31 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
     ValueError
         If the configuration is no equilibrium at that load.
     """
-    rod, comm, space, pose = motion.rod, motion.comm, motion.space, motion.configuration
-    joints, still = motion.joints, ufl.zero(6)
-    test, trial = TestFunction(space), TrialFunction(space)
-    strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
-    probe = TestFunction(strains)
-    factor = Constant(load)
-    refresh(motion.balance(pose, motion.v, motion.v, motion.time, test))
-
-    def in_cells(density: Expr):
-        return rod.cells.sum(dot(density, probe) / rod.cells.length)
-
-    external = rod.external_work(pose, test)
-    loaded = bool(load) and not external.empty()
-    lengths = _of_cells(motion, rod.cells.length)
-    values = assemble(in_cells(rod.elastic_strain(pose))).dat.data_ro.copy()
+    comm, forms = motion.comm, forms_of(motion)
+    loaded = bool(load) and forms.is_loaded
+    lengths, values = forms.lengths(), forms.elastic_strain()
     if not loaded:
         _clean(values, lengths, motion)
-    strain, stress = (Function(strains) for _ in range(2))
-    strain.dat.data_wo[...] = values
-    stress.interpolate(rod.law.stress(strain, rod.stiffness))
-    stiffness = _of_cells(motion, rod.law.tangent(strain, rod.stiffness))
+    forms.set_strain(values)
 
-    keep = gathered(comm, free)
-    forces = [rod.stress_work(stress, pose, test), *([-factor * external] if loaded else [])]
-    rate = _scipy(in_cells(rod.strain_rate(pose, trial)))[:, keep]
-    rest = _scipy(rod.geometric_stiffness(stress, pose, trial, test))
-    if joints is not None:
-        forces.append(motion.spring_work(pose, still, test))
-    forces = [form for form in map(tidy, forces) if not form.empty()]
-    parts = [gathered(comm, assemble(form).dat.data_ro.ravel()) for form in forces]
-
-    inside = gathered(comm, _inside(motion))
-    lengths, stiffness = (gathered(comm, part)[inside] for part in (lengths, stiffness))
-    rate = rate[np.repeat(inside, 6)]
+    keep, inside = gathered(comm, free), forms.inside
+    parts = forms.works(load)
+    lengths, stiffness = (gathered(comm, part)[inside] for part in (lengths, forms.stiffness()))
+    rate = forms.rate()[np.repeat(inside, 6)][:, keep]
+    rest = forms.geometric()
     residual, slope = sum(parts)[keep], sparse.csr_matrix((0, int(keep.sum())))
-    if joints is not None:
-        multiplier = Function(joints.space, name="multiplier")
-        used = np.ones(multiplier.dat.data_ro.size, dtype=bool)
-        used[joints.idle[joints.idle < used.size]] = False
-        used = gathered(comm, used)
-        slope = _scipy(joints.slope(TestFunction(joints.space), trial, pose))[used][:, keep]
-        force = np.zeros(len(used))
-        force[used] = Conditions(slope).forces(residual)
-        residual = residual + slope.T @ force[used]
-        scattered(force, multiplier)
-        in_joints = motion.rate(
-            lambda g: joints.slope(multiplier, test, g) + motion.spring_work(g, still, test), trial
-        )
-        # Spherical joints are linear: they add nothing.
-        rest = rest if in_joints.empty() else rest + _scipy(in_joints)
+    if motion.joints is not None:
+        slope, force = forms.slope()[forms.used][:, keep], np.zeros(len(forms.used))
+        force[forms.used] = Conditions(slope).forces(residual)
+        residual = residual + slope.T @ force[forms.used]
+        in_joints = forms.in_joints(force)
+        rest = rest if in_joints is None else rest + in_joints
     _check_equilibrium(motion, residual, parts, (stiffness, lengths))
     rest = rest[keep][:, keep]
     extent = lengths.sum()
-    symmetric, change = True, rod.load_stiffness(pose, trial, test) if loaded else None
-    if change is not None and not change.empty():
-        of_loads = load * _scipy(change)[keep][:, keep]
+    symmetric, change = True, forms.of_loads() if loaded else None
+    if change is not None:
+        of_loads = load * change[keep][:, keep]
         rest = rest - of_loads
         size = sparse.diags(np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep])
         symmetric = is_symmetric(size @ rest @ size, size @ of_loads @ size)
@@ -166,7 +121,7 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
         # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
         rest = (rest + rest.T) / 2
 
-    mass = _scipy(motion.inertia(test, trial))
+    mass = forms.inertia()
     root = _inverse_root(mass, keep)
     root = (root @ Conditions(slope @ root).basis).tocsr()
     half = _blocks(_root(lengths[:, None, None] * stiffness))
@@ -190,23 +145,6 @@ def _root(matrices: np.ndarray) -> np.ndarray:
         ) from None
 
 
-def _inside(motion: RodMotion) -> np.ndarray:
-    """Which of the owned cells are pieces of beams."""
-    inside = motion.cells.inside
-    if inside is None:
-        return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)
-    return inside.dat.data_ro > 0.5
-
-
-def _of_cells(motion: RodMotion, value: Expr) -> np.ndarray:
-    """Values of an expression in the owned cells."""
-    shape, mesh = value.ufl_shape, motion.mesh
-    space = (
-        TensorFunctionSpace(mesh, "DG", 0, shape=shape) if shape else FunctionSpace(mesh, "DG", 0)
-    )
-    return Function(space).interpolate(value).dat.data_ro.copy()
-
-
 def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
     """Set components to zero that are nowhere above the round-off of positions and orientations.
 
@@ -214,14 +152,11 @@ def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
     """
     comm = motion.comm
     extent = max(comm.allgather(np.abs(motion.position.dat.data_ro).max(initial=0.0)))
+    # Those that only join nodes have none.
+    lengths = np.where(lengths > 0, lengths, 1.0)
     allowed = 16 * _EPS * (1 + np.array([1.0] * 3 + [extent] * 3) / lengths[:, None])
     above = np.array(comm.allgather((np.abs(strain) > allowed).any(axis=0))).any(axis=0)
     strain[:, ~above] = 0.0
-
-
-def _scipy(form) -> sparse.csr_matrix:
-    """The whole assembled matrix on every process."""
-    return to_scipy(assemble(form, form_compiler_parameters=MATRIX_COMPILER).petscmat)
 
 
 def _check_equilibrium(motion: RodMotion, residual, parts, cells) -> None:

@@ -202,7 +202,15 @@ def test_eigenvalue():
     value = modes.eigenvalue(1)
     with pytest.raises(NotImplementedError, match="of the last mode"):
         modes.eigenvalue(2)
+    assert modes.eigenvalue(1) == value
     pause_annotation()
+    # Moved by hand it is another system than the one whose modes these are.
+    beam.position.dat.data_wo[-1] += 1e-3
+    continue_annotation()
+    with pytest.raises(ValueError, match=r"^beam: it does not stand where these modes were found"):
+        modes.eigenvalue(1)
+    pause_annotation()
+    beam.position.dat.data_wo[-1] -= 1e-3
     reduced = ReducedFunctional(value, [Control(x) for x in given])
     assert value == pytest.approx(plain, rel=1e-10)
     there = [holding(given[0], 1.01 * here[0]), holding(given[1], here[1] + 0.01)]

@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from firedrake import Function, IntervalMesh, TestFunction, TrialFunction, as_vector, assemble
+from firedrake import (
+    Constant,
+    Function,
+    IntervalMesh,
+    TestFunction,
+    TrialFunction,
+    as_vector,
+    assemble,
+)
 from scipy.linalg import eigh
 from statics.rod_cases import cantilever, section
 from verification.beams import SOFT, along, set_random, uneven_mesh
@@ -106,6 +114,33 @@ def test_shapes():
     assert np.abs(first[:, 5] / first[-1, 5] - shape / shape[-1]).max() < 2e-3
     assert not first[0].any()
     assert np.abs(first[:, [0, 2, 3, 4]]).max() < 1e-6 * np.abs(first).max()
+
+
+def test_coefficients_are_read_anew():
+    """A section and a load that change between two calls: ω² goes with the stiffness."""
+    stiffness, pull = Constant(section(1e7, 1e7, 1.0, 1.0, 2.0).stiffness), Constant((0.0, 0, 0))
+    beam = fg.Beam(
+        IntervalMesh(8, 1.0),
+        fg.Section(stiffness, np.diag([1e-5] * 3 + [1.0] * 3)),
+        left="clamped",
+        loads=fg.Load(force=pull, at="right"),
+    )
+    before = fg.VibrationModes(beam, 4).eigenvalues
+    stiffness.assign(4 * stiffness.dat.data_ro.copy())
+    assert fg.VibrationModes(beam, 4).eigenvalues == pytest.approx(4 * before, rel=1e-9)
+    # What a pull adds to a beam does not depend on how it came to it.
+    pull.assign((30.0, 0, 0))
+    fg.StaticEquilibrium(beam).solve()
+    again = fg.Beam(
+        IntervalMesh(8, 1.0),
+        fg.Section(stiffness, np.diag([1e-5] * 3 + [1.0] * 3)),
+        left="clamped",
+        loads=fg.Load(force=(30.0, 0, 0), at="right"),
+    )
+    fg.StaticEquilibrium(again).solve()
+    found, fresh = (fg.VibrationModes(b, 4).eigenvalues for b in (beam, again))
+    assert found == pytest.approx(fresh, rel=1e-9)
+    assert found[0] > 1.2 * 4 * before[0]
 
 
 def test_tension():

@@ -1,0 +1,269 @@
+"""The forms of small vibrations about an equilibrium, made once for a beam or an assembly."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sparse
+import ufl
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    TensorFunctionSpace,
+    TestFunction,
+    TrialFunction,
+    VectorFunctionSpace,
+    inner,
+)
+from ufl.classes import Form
+from ufl.core.expr import Expr
+
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import tidy
+from fdgeom.solvers import MatrixAssembly, Number, Snapshot, VectorAssembly
+from fdgeom.solvers.derived import private, read_in
+from fdgeom.statics.gathered import gathered, scattered, to_scipy
+
+_KEPT = "_fdgeom_pencil_forms"
+
+
+def forms_of(motion: RodMotion) -> PencilForms:
+    """Those of a system, made at the first call, and again where other loads act on it."""
+    kept = getattr(motion, _KEPT, None)
+    if kept is None or kept.loads is not motion.rod.loads:
+        kept = PencilForms(motion)
+        setattr(motion, _KEPT, kept)
+    return kept
+
+
+class PencilForms:
+    """What is assembled about a configuration, with the present values of all coefficients.
+
+    Matrices are whole ones, on every process.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        A beam or an assembly.
+
+    Attributes
+    ----------
+    loads : tuple
+        The loads that the forms are of.
+    inside : ndarray of bool
+        Which of all processes' cells are pieces of beams.
+    """
+
+    def __init__(self, motion: RodMotion) -> None:
+        self._motion, self._rod, self.loads = motion, motion.rod, motion.rod.loads
+        self._test, self._trial = TestFunction(motion.space), TrialFunction(motion.space)
+        strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
+        self._strain, self._stress = (private(Function(strains)) for _ in range(2))
+        self._factor = private(Constant(0.0, name="load factor"))
+        self._set_load = Number(self._factor)
+        self.inside = gathered(motion.comm, _inside(motion))
+
+    def _in_cells(self, value: Expr) -> Form:
+        """Whose assembled vector holds the values in the cells: tested with 1 / their length."""
+        mesh, shape = self._motion.mesh, value.ufl_shape
+        space = (
+            TensorFunctionSpace(mesh, "DG", 0, shape=shape)
+            if len(shape) > 1
+            else VectorFunctionSpace(mesh, "DG", 0, dim=shape[0])
+            if shape
+            else FunctionSpace(mesh, "DG", 0)
+        )
+        cells = self._rod.cells
+        return cells.sum(inner(value, TestFunction(space)) / cells.length)
+
+    # --- what is assembled, made when it is first needed -------------------------------------------
+    @cached_property
+    def _lengths(self) -> VectorAssembly:
+        return VectorAssembly(self._in_cells(self._rod.cells.length))
+
+    @cached_property
+    def _elastic_strain(self) -> VectorAssembly:
+        return VectorAssembly(self._in_cells(self._rod.elastic_strain(self._pose)))
+
+    @cached_property
+    def _stress_of_strain(self) -> VectorAssembly:
+        return VectorAssembly(
+            self._in_cells(self._rod.law.stress(self._strain, self._rod.stiffness))
+        )
+
+    @cached_property
+    def _tangent(self) -> VectorAssembly:
+        return VectorAssembly(
+            self._in_cells(self._rod.law.tangent(self._strain, self._rod.stiffness))
+        )
+
+    @cached_property
+    def _works(self) -> list[tuple[VectorAssembly, bool]]:
+        """Of stress, loads and springs: each, and whether it is of loads."""
+        rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
+        forms = [(rod.stress_work(self._stress, pose, test), False)]
+        external = rod.external_work(pose, test)
+        if not external.empty():
+            forms.append((-self._factor * external, True))
+        if motion.joints is not None:
+            forms.append((motion.spring_work(pose, ufl.zero(6), test), False))
+        forms = [(tidy(form), of_loads) for form, of_loads in forms]
+        return [(VectorAssembly(form), of_loads) for form, of_loads in forms if not form.empty()]
+
+    @cached_property
+    def _rate(self) -> MatrixAssembly:
+        return MatrixAssembly(self._in_cells(self._rod.strain_rate(self._pose, self._trial)), "aij")
+
+    @cached_property
+    def _geometric(self) -> MatrixAssembly:
+        form = self._rod.geometric_stiffness(self._stress, self._pose, self._trial, self._test)
+        return MatrixAssembly(form, "aij")
+
+    @cached_property
+    def _of_loads(self) -> MatrixAssembly | None:
+        return _matrix(self._rod.load_stiffness(self._pose, self._trial, self._test))
+
+    @cached_property
+    def _slope(self) -> MatrixAssembly:
+        joints = self._motion.joints
+        form = joints.slope(TestFunction(joints.space), self._trial, self._pose)
+        return MatrixAssembly(form, "aij")
+
+    @cached_property
+    def _multiplier(self) -> Function:
+        return private(Function(self._motion.joints.space, name="multiplier"))
+
+    @cached_property
+    def _in_joints(self) -> MatrixAssembly | None:
+        motion, multiplier, test = self._motion, self._multiplier, self._test
+
+        def work(g) -> Form:
+            springs = motion.spring_work(g, ufl.zero(6), test)
+            return motion.joints.slope(multiplier, test, g) + springs
+
+        # Spherical joints are linear: they add nothing.
+        return _matrix(motion.rate(work, self._trial))
+
+    @cached_property
+    def _inertia(self) -> MatrixAssembly:
+        return MatrixAssembly(self._motion.inertia(self._test, self._trial), "aij")
+
+    @property
+    def _pose(self):
+        return self._motion.configuration
+
+    @cached_property
+    def read(self) -> tuple[Function | Constant, ...]:
+        """What a user may change of all that the stiffness and the inertia depend on."""
+        rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
+        forms = [rod.internal_work(pose, test), rod.external_work(pose, test)]
+        forms.append(motion.inertia(test, self._trial))
+        if motion.joints is not None:
+            forms.append(motion.spring_work(pose, ufl.zero(6), test))
+        return read_in(*(form for form in forms if not form.empty()))
+
+    # --- values --------------------------------------------------------------------------------------
+    @property
+    def is_loaded(self) -> bool:
+        """Whether there are loads."""
+        return any(of_loads for _, of_loads in self._works)
+
+    def elastic_strain(self) -> np.ndarray:
+        """The strain in the owned cells, minus that of the stress-free shape."""
+        return self._elastic_strain.assemble().dat.data_ro.copy()
+
+    def lengths(self) -> np.ndarray:
+        """Lengths of the owned cells."""
+        return self._lengths.assemble().dat.data_ro.copy()
+
+    def set_strain(self, values: np.ndarray) -> None:
+        """Take these strains in the owned cells, and the stress that belongs to them."""
+        self._strain.dat.data_wo[...] = values
+        self._stress.dat.data_wo[...] = self._stress_of_strain.assemble().dat.data_ro
+
+    def stiffness(self) -> np.ndarray:
+        """The tangent of the law in the owned cells."""
+        return self._tangent.assemble().dat.data_ro.copy()
+
+    def works(self, load: float) -> list[np.ndarray]:
+        """Of stress, loads times ``load`` and springs, by all processes' virtual displacements."""
+        self._set_load.set(load)
+        comm = self._motion.comm
+        return [
+            gathered(comm, work.assemble().dat.data_ro.ravel())
+            for work, of_loads in self._works
+            if load or not of_loads
+        ]
+
+    def rate(self) -> sparse.csr_matrix:
+        """Rates of strain in the cells."""
+        return to_scipy(self._rate.assemble())
+
+    def geometric(self) -> sparse.csr_matrix:
+        """The stiffness of the stress."""
+        return to_scipy(self._geometric.assemble())
+
+    def of_loads(self) -> sparse.csr_matrix | None:
+        """What loads of factor 1 take from the stiffness; None if that is nothing."""
+        return None if self._of_loads is None else to_scipy(self._of_loads.assemble())
+
+    def slope(self) -> sparse.csr_matrix:
+        """The conditions of the joints."""
+        return to_scipy(self._slope.assemble())
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """Which of all multipliers belong to a condition."""
+        joints = self._motion.joints
+        used = np.ones(self._multiplier.dat.data_ro.size, dtype=bool)
+        used[joints.idle[joints.idle < used.size]] = False
+        return gathered(self._motion.comm, used)
+
+    def in_joints(self, force: np.ndarray) -> sparse.csr_matrix | None:
+        """The stiffness of springs and of joints with these multipliers; None if that is nothing."""
+        scattered(force, self._multiplier)
+        return None if self._in_joints is None else to_scipy(self._in_joints.assemble())
+
+    def inertia(self) -> sparse.csr_matrix:
+        """The mass matrix."""
+        return to_scipy(self._inertia.assemble())
+
+
+class Standing:
+    """Where a system stands, and what it is made of: to be known again.
+
+    Parameters
+    ----------
+    motion : RodMotion
+        The system.
+    """
+
+    def __init__(self, motion: RodMotion) -> None:
+        read = forms_of(motion).read
+        functions = [f for f in read if isinstance(f, Function)]
+        self._snapshot = Snapshot([*motion.configuration, *functions])
+        self._snapshot.take()
+        self._constants = [f for f in read if not isinstance(f, Function)]
+        self._numbers = self._values()
+
+    def _values(self) -> list[bytes]:
+        return [c.dat.data_ro.tobytes() for c in self._constants]
+
+    def holds(self) -> bool:
+        """Whether all is as it was, to the last bit and on all ranks."""
+        return self._snapshot.holds() and self._values() == self._numbers
+
+
+def _matrix(form: Form) -> MatrixAssembly | None:
+    form = tidy(form)
+    return None if form.empty() else MatrixAssembly(form, "aij")
+
+
+def _inside(motion: RodMotion) -> np.ndarray:
+    """Which of the owned cells are pieces of beams."""
+    inside = motion.cells.inside
+    if inside is None:
+        return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)
+    return inside.dat.data_ro > 0.5
