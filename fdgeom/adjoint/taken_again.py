@@ -56,7 +56,7 @@ class TakenAgain(Inputs):
         self._stepper, system = stepper, stepper.system
         solves = list({id(solve): solve for solve, _ in stepper.sequence}.values())
         unknowns = keys(solve.unknown for solve in solves)
-        moving = stepper._moving()
+        moving = (*stepper._moving(), *system.followers().values())
         self._carried = [f for f in moving if keys([f]) <= unknowns]
         written = [f for solve in solves for f in solve.written]
         more = keys(written) | keys(e.target for s in solves for e in s.essential if e.target)

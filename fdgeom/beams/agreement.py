@@ -132,14 +132,15 @@ class Agreement:
             chain.follow(self._anchor) if strain else chain.project()
         self.note()
 
-    def openings_for_configuration(self, touched: Sequence[bool]) -> list:
+    def openings_for_configuration(self, touched: Sequence[bool], *, alone: bool = True) -> list:
         """What :meth:`restore_for_configuration` is about to do, as :meth:`openings`.
 
         Raises
         ------
         NotImplementedError
             If derivatives are to be taken by a strain that steps have left: by their own measure, so
-            that the configuration would jump if it were set.
+            that the configuration would jump if it were set; or by one that does not say where the
+            beam is, as in a network.
         """
         strain, momentum, pose, velocity = self._set(touched)
         made: list = []
@@ -148,7 +149,15 @@ class Agreement:
         elif momentum and not velocity:
             made.append(self.velocity_of_momentum)
         if strain and not pose:
-            if not self.noted.changed()[0] and not self._chain.agrees():
+            set_now = self.noted.changed()[0]
+            if not alone and set_now:
+                return made  # it is refused before the steps, whatever records
+            if not alone:
+                raise NotImplementedError(
+                    "gradients by the strain of a beam in a network are not there: it does not say "
+                    "where the beam is; take position, orientation and velocity"
+                )
+            if not set_now and not self._chain.agrees():
                 raise NotImplementedError(
                     "gradients by a strain that steps in configuration form have left are not there: "
                     "it is that of their own measure, and the beam would move if it were set; take "

@@ -156,6 +156,13 @@ class System(Energies, ABC):
     def settle(self) -> None:
         """Make all fields belong together: after steps, or when a checkpoint has been read."""
 
+    def followers(self) -> dict[str, Function]:
+        """What :meth:`settle` makes of :meth:`functions`, and may be set instead of them, by name.
+
+        Fields of what a system is put together from; nothing in general.
+        """
+        return {}
+
     def closings(self) -> list:
         """What :meth:`settle` changes, for derivatives: as :meth:`openings`."""
         return []

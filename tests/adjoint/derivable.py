@@ -6,6 +6,7 @@ import numpy as np
 from firedrake import Function, IntervalMesh, as_vector, assemble, cos, dx, inner, sin
 from verification import (
     hamiltonian_systems,
+    joined,
     nonholonomic_systems,
     rigid_body_systems,
     small_systems,
@@ -36,6 +37,18 @@ def moved():
         orientation=lambda t: as_vector([cos(t**2 / 2), 0, sin(t**2 / 2), 0]),
     )
     return fg.Beam(IntervalMesh(3, 1.0), SOFT, left=pose)
+
+
+def double_pendulum(**options):
+    """Two beams on a hinge and a ball, swinging."""
+    section = joined.section()
+    upper = joined.straight((0, 0, 0), (0.8, 0, -0.6), 2, section, **options)
+    lower = joined.straight((0.8, 0, -0.6), (1.4, 0, 0.2), 2, section, **options)
+    hinge = fg.Revolute(fg.ground, upper.left, axis=(0, 1, 0))
+    for beam in (upper, lower):
+        joined.spin(beam, (0.0, 0.4, 0.0))
+    ball = fg.Spherical(upper.right, lower.left)
+    return fg.Assembly([upper, lower], [hinge, ball], loads=fg.Gravity((0, 0, -9.81)))
 
 
 def split_body(dt):
@@ -127,6 +140,16 @@ CASES = {
         of(fg.GeneralizedAlpha, rigid_body_systems.heavy_top),
         ("velocity",),
     ),
+    "EnergyMomentum, joined": (
+        0.01,
+        of(fg.EnergyMomentum, lambda: double_pendulum(strain_measure="directors")),
+        ("velocity of beam 1",),
+    ),
+    "GeneralizedAlpha, joined": (
+        0.01,
+        of(fg.GeneralizedAlpha, double_pendulum),
+        ("velocity of beam 0", "velocity of beam 1"),
+    ),
     "HermiteSimpson": (0.1, of(fg.HermiteSimpson, spring_systems.pendulum), ("q", "velocity")),
     "FourthOrderAlpha": (
         0.1,
@@ -149,17 +172,21 @@ CASES = {
 class Run:
     """A stepper that begins again and again, from a start that is its own or another one.
 
-    ``objective`` is a functional of all that its system moves.
+    ``objective`` is a functional of all that its system moves, on the mesh of the controls.
     """
 
     def __init__(self, stepper, names=()) -> None:
-        self.stepper, self.functions = stepper, stepper.system.functions()
+        self.stepper = stepper
+        self.functions = {**stepper.system.functions(), **stepper.system.followers()}
         self._all = {**self.functions, **stepper.functions()}
         self._start = [np.array(f.dat.data_ro) for f in self._all.values()]
         self._clock = stepper.clock
         #: What derivatives are taken by.
         self.controls = [self.functions[name] for name in names]
-        self.objective = objective(self.functions.values())
+        mesh = next(iter(self.controls or self.functions.values())).function_space().mesh()
+        self.objective = objective(
+            f for f in self.functions.values() if f.function_space().mesh() is mesh
+        )
 
     def again(self) -> None:
         """Stand at the start; nothing was set by hand."""

@@ -16,7 +16,7 @@ from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.identity import beam_parameters, with_kind
 from fdgeom.beams.network.bodies import PointBody
-from fdgeom.beams.network.copying import Pieces
+from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
 from fdgeom.beams.network.joint import Joint, Prismatic
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.network.joint_springs import JointSprings
@@ -29,7 +29,7 @@ from fdgeom.beams.rod.loads import Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import arrays
-from fdgeom.solvers import Field, Number
+from fdgeom.solvers import Field, Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
 from fdgeom.taping import off_the_tape
 from fdgeom.words import shown
@@ -134,10 +134,11 @@ class Assembly(RodMotion):
         self._springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
-        self._written: list[np.ndarray] | None = None
+        #: What the beams' fields were when they last agreed with those of the network.
+        self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
         # So that a load which has no meaning here is refused now.
         self.external_work(self.configuration, TestFunction(self.space))
-        self.prepare()
+        self._read()
 
     # --- what it is made of --------------------------------------------------------------------------
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
@@ -220,17 +221,6 @@ class Assembly(RodMotion):
             for name in FIELDS
         }
 
-    def _of_beams(self, name: str) -> np.ndarray:
-        """A field of the beams at all their nodes."""
-        if self.comm.size == 1:
-            parts = self._parts[name]
-            found = np.empty((self.network.starts[-1], parts[0][0].block))
-            for field, numbers in parts:
-                found[numbers] = field.array
-            return found
-        parts = zip(self.beams, self.network.beams, strict=True)
-        return np.concatenate([own.gather(getattr(beam, name)) for beam, own in parts])
-
     def _to_beams(self, name: str, values: np.ndarray) -> None:
         """Put the values of all nodes into a field of the beams."""
         for field, numbers in self._parts[name]:
@@ -241,18 +231,14 @@ class Assembly(RodMotion):
         """Read the beams' configurations and velocities, if they are not those of the last step."""
         for link in self._links:
             link.prepare()
-        now = [self._of_beams(name) for name in FIELDS]
-        if self._written is not None and all(map(np.array_equal, now, self._written)):
-            return
-        numbering, count = self.network.numbering, self.network.starts[-1]
-        for function, values in zip(
-            (self.position, self.orientation, self._body), now, strict=True
-        ):
-            all_nodes = numbering.gather(function)
-            all_nodes[:count] = values
-            numbering.scatter(all_nodes, function)
+        if not self._written.holds():
+            self._read()
+
+    def _read(self) -> None:
+        for deed in self._gathering:
+            deed.apply()
         self._body_velocity.read()
-        self._written = now
+        self._written.take()
 
     def check_start(self) -> None:
         self.prepare()
@@ -267,28 +253,65 @@ class Assembly(RodMotion):
             self._to_beams(name, of_all)
         for link in self._links:
             link.settle()
-        self._written = [v[: self.network.starts[-1]] for v in values]
+        self._written.take()
 
-    def underivable(self):
-        return "the fields of its beams follow those of their network; of a Beam by itself they are there"
+    # --- derivatives -----------------------------------------------------------------------------
+    @cached_property
+    def _pieces(self) -> list[Pieces]:
+        """The fields of the beams as pieces of those of the network."""
+        wholes = zip(FIELDS, (self.position, self.orientation, self._body), strict=True)
+        return [
+            Pieces(self.network, whole, [getattr(beam, name) for beam in self.beams])
+            for name, whole in wholes
+        ]
+
+    @cached_property
+    def _gathering(self) -> list[Gathered]:
+        return [Gathered(pieces) for pieces in self._pieces]
+
+    @cached_property
+    def _scattering(self) -> list[Scattered]:
+        return [Scattered(pieces) for pieces in self._pieces]
+
+    def followers(self):
+        """The fields of the beams."""
+        return {
+            f"{name} of beam {k}": f
+            for k, beam in enumerate(self.beams)
+            for name, f in beam.functions().items()
+        }
+
+    def openings(self, touched=()):
+        names, found, reads = {key(f) for f in touched}, [], not self._written.holds()
+        for beam in self.beams:
+            flags = [key(f) in names for f in beam.functions().values()]
+            changed = [a or b for a, b in zip(flags, beam.agreement.noted.changed(), strict=True)]
+            found += beam.agreement.openings_for_configuration(flags, alone=False)
+            reads = reads or any(changed)
+        return [*found, *self._gathering, self._body_velocity.reading] if reads else found
+
+    def remembered(self):
+        return (self._written, *(beam.agreement.noted for beam in self.beams))
+
+    def closings(self):
+        strains = [deed for link in self._links for deed in link.closings]
+        return [self._body_velocity.writing, *self._scattering, *strains]
+
+    def agree(self) -> None:
+        for beam in self.beams:
+            beam.agreement.note()
+        self._written.take()
 
     def read_poses(self) -> None:
-        numbering, count = self.network.numbering, self.network.starts[-1]
-        for name in ("position", "orientation"):
-            function = getattr(self, name)
-            values = numbering.gather(function)
-            values[:count] = self._of_beams(name)
-            numbering.scatter(values, function)
+        for deed in self._gathering[:2]:
+            deed.apply()
 
     def write_poses(self) -> None:
         for name in ("position", "orientation"):
             self._to_beams(name, self.network.numbering.gather(getattr(self, name)))
 
     def pieces(self, names):
-        return [
-            Pieces(self.network, getattr(self, name), [getattr(beam, name) for beam in self.beams])
-            for name in names
-        ]
+        return [self._pieces[FIELDS.index(name)] for name in names]
 
     def member_of_nodes(self) -> np.ndarray:
         starts, count = self.network.starts, self.space.dof_dset.size

@@ -28,6 +28,22 @@ class Pieces:
         self._network, self.whole, self.fields = network, whole, tuple(fields)
         self._whole, *self._fields = (Function(f.function_space()) for f in (whole, *fields))
 
+    def gather(self) -> None:
+        """Make the field of the network from those of the beams; other nodes keep their values."""
+        numbering = self._network.numbering
+        values = numbering.gather(self.whole)
+        parts = zip(self._network.beams, self._network.starts, self.fields, strict=False)
+        for own, start, f in parts:
+            values[start : start + len(own.coordinates)] = own.gather(f)
+        numbering.scatter(values, self.whole)
+
+    def scatter(self) -> None:
+        """Make those of the beams from that of the network."""
+        values = self._network.numbering.gather(self.whole)
+        parts = zip(self._network.beams, self._network.starts, self.fields, strict=False)
+        for own, start, f in parts:
+            own.scatter(values[start : start + len(own.coordinates)], f)
+
     def gathered(self, vectors) -> np.ndarray | None:
         """Of vectors of the beams' fields that of the network; zero at other nodes."""
         if all(f not in vectors for f in self.fields):
@@ -70,9 +86,18 @@ class _OfPieces:
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces
 
+    def pull_rates(self, bars, rates, tangents) -> None:
+        """``pull`` of cotangents and of their rates: nothing bends here."""
+        self.pull(rates)
+        self.pull(bars)
+
 
 class Gathered(_OfPieces):
     """The field of the network becomes that of the beams; its derivatives."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        super().__init__(pieces)
+        self.targets, self.apply = (pieces.whole,), pieces.gather
 
     def pull(self, bars) -> None:
         """Replace the cotangent of the network's field by those of the beams'."""
@@ -88,6 +113,10 @@ class Gathered(_OfPieces):
 
 class Scattered(_OfPieces):
     """The fields of the beams become those of the network; derivatives."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        super().__init__(pieces)
+        self.targets, self.apply = pieces.fields, pieces.scatter
 
     def pull(self, bars) -> None:
         """Replace the cotangents of the beams' fields by that of the network's."""
