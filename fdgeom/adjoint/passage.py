@@ -17,7 +17,7 @@ from fdgeom.adjoint.deeds import (
 )
 from fdgeom.adjoint.origin import Origin
 from fdgeom.adjoint.steps import StepDerivative, each_part
-from fdgeom.adjoint.taken_again import MEMORY, TakenAgain
+from fdgeom.adjoint.taken_again import TakenAgain
 from fdgeom.adjoint.takes import Record
 from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.adjoint.way_back import WayBack
@@ -194,10 +194,13 @@ class Passage(TakenAgain):
         self.why_not_compiled = stepper.why_not_compiled
         if stepper._fused is None:
             return None
-        if self._closings:
-            self.why_not_compiled = "what follows the last step is not compiled"
+        if self._closings and running is not None:
+            self.why_not_compiled = "what is done after the last step is not compiled"
             return None
         reached = self._coefficients.reached_by(wanted)
+        if self._closings:
+            # They hand the cotangents of what they make to what they make it of.
+            seeded = keys(self._moving)
         found = None
         with falling_back(
             self._say_why_not,
@@ -206,7 +209,9 @@ class Passage(TakenAgain):
             what="the way back",
             instead="derivatives are taken solve by solve",
         ):
-            found = WayBack(stepper._fused, steps, seeded, reached, self._moving, MEMORY, running)
+            found = WayBack(
+                stepper._fused, steps, seeded, reached, self._moving, self._memory, running
+            )
         return found
 
     def _say_why_not(self, why: str) -> None:
@@ -216,5 +221,7 @@ class Passage(TakenAgain):
         self, way: WayBack, origin: Origin, bars: Vectors, wanted: Sequence[Function]
     ) -> None:
         """As :meth:`pull`, after steps that were taken with this way back."""
+        reached = self._coefficients.reached_by(wanted)
+        pull_of(applied(self._derived(self._closings, reached)), bars)
         way.pull(bars)
-        self._pull_openings(origin, way.before, bars, self._coefficients.reached_by(wanted))
+        self._pull_openings(origin, way.before, bars, reached)

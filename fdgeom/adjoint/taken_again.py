@@ -162,7 +162,7 @@ class TakenAgain(Inputs):
         """
         moving = self._moving
         size = Kept(moving).nbytes * steps
-        stride = steps if size <= MEMORY else math.isqrt(steps) + 1
+        stride = steps if size <= self._memory else math.isqrt(steps) + 1
         kept, clocks = [], []
         for first in range(0, steps, stride):
             kept.append(Kept(moving))
@@ -182,6 +182,10 @@ class TakenAgain(Inputs):
             for values, clock in reversed(inner):
                 values.restore()
                 yield clock
+
+    @property
+    def _memory(self) -> int:
+        return MEMORY
 
     @property
     def name(self) -> str:

@@ -39,18 +39,6 @@ def moved():
     return fg.Beam(IntervalMesh(3, 1.0), SOFT, left=pose)
 
 
-def double_pendulum(**options):
-    """Two beams on a hinge and a ball, swinging."""
-    section = joined.section()
-    upper = joined.straight((0, 0, 0), (0.8, 0, -0.6), 2, section, **options)
-    lower = joined.straight((0.8, 0, -0.6), (1.4, 0, 0.2), 2, section, **options)
-    hinge = fg.Revolute(fg.ground, upper.left, axis=(0, 1, 0))
-    for beam in (upper, lower):
-        joined.spin(beam, (0.0, 0.4, 0.0))
-    ball = fg.Spherical(upper.right, lower.left)
-    return fg.Assembly([upper, lower], [hinge, ball], loads=fg.Gravity((0, 0, -9.81)))
-
-
 def split_body(dt):
     system, pieces = small_systems.rigid_body()
     return fg.Splitting(system, dt, energies=pieces)
@@ -142,12 +130,12 @@ CASES = {
     ),
     "EnergyMomentum, joined": (
         0.01,
-        of(fg.EnergyMomentum, lambda: double_pendulum(strain_measure="directors")),
+        of(fg.EnergyMomentum, lambda: joined.double_pendulum(strain_measure="directors")),
         ("velocity of beam 1",),
     ),
     "GeneralizedAlpha, joined": (
         0.01,
-        of(fg.GeneralizedAlpha, double_pendulum),
+        of(fg.GeneralizedAlpha, joined.double_pendulum),
         ("velocity of beam 0", "velocity of beam 1"),
     ),
     "HermiteSimpson": (0.1, of(fg.HermiteSimpson, spring_systems.pendulum), ("q", "velocity")),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from derivable import CASES, CELLS, Run, beam
+from derivable import CASES, CELLS, Run, beam, clamped
 from firedrake import (
     Function,
     FunctionSpace,
@@ -19,7 +19,7 @@ from test_step_derivatives import product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
 import fdgeom as fg
-from fdgeom.adjoint import passage
+from fdgeom.adjoint import taken_again
 from fdgeom.adjoint.block import passage_of
 from fdgeom.adjoint.steps import StepDerivative
 from fdgeom.adjoint.values import Vectors
@@ -82,10 +82,30 @@ def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
         other = 0.0 if other is None else other
         # Round-off of some steps.
         assert np.abs(value - other).max() <= 1e-13 * max(1.0, np.abs(other).max()), f.name()
-    monkeypatch.setattr(passage, "MEMORY", 0)
+    monkeypatch.setattr(taken_again, "MEMORY", 0)
     again = swept(run, bars, moving)
     for f in moving:
         assert np.array_equal(again.of(f), found.of(f))
+
+
+def test_what_is_done_after_the_last_step():
+    """Configuration and velocity become strain and momentum: that is taken back before the steps."""
+
+    def gradient(**options):
+        one = clamped()
+        stepper = fg.VariationalIntegrator(one, 0.01, **options)
+        last = (inner(one.strain, one.strain) + inner(one.momentum, one.momentum)) * dx(degree=2)
+        found = fg.gradient(stepper, STEPS, last, [one.position, one.momentum])
+        return *found, stepper.passage.why_not_compiled
+
+    value, found, why = gradient()
+    assert why is None
+    number, expected, _ = gradient(compiled=False)
+    assert number == pytest.approx(value, rel=1e-13)
+    for one, other in zip(found, expected, strict=True):
+        # Round-off of some steps.
+        size = np.abs(other.dat.data_ro).max()
+        assert np.abs(one.dat.data_ro - other.dat.data_ro).max() <= 1e-12 * size
 
 
 def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):
@@ -107,7 +127,7 @@ def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):
 
     value, found, why = gradient()
     assert why is None
-    monkeypatch.setattr(passage, "MEMORY", 0)
+    monkeypatch.setattr(taken_again, "MEMORY", 0)
     again, kept_less, _ = gradient()
     assert again == value
     for one, other in zip(found, kept_less, strict=True):

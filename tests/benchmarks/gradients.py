@@ -55,7 +55,7 @@ def row(cells: int, steps: int, rounds: int) -> str:
     from verification.beams import papers_beam
 
     import fdgeom as fg
-    from fdgeom.adjoint import passage
+    from fdgeom.adjoint import taken_again
 
     def prepared(beam):
         stepper = fg.PoissonIntegrator(beam, 1e-2 / max(cells, 100))
@@ -74,11 +74,11 @@ def row(cells: int, steps: int, rounds: int) -> str:
         pause_annotation()
 
     def gradient(memory: int) -> None:
-        passage.MEMORY = memory
+        taken_again.MEMORY = memory
         fg.gradient(stepper, steps, distance, controls)
 
     def by_stiffness() -> None:
-        passage.MEMORY = EVERYTHING
+        taken_again.MEMORY = EVERYTHING
         fg.gradient(softer, steps, its_distance, [field])
 
     works = {

@@ -49,6 +49,10 @@ SHORT = {
         ["--cells", "4", "--steps", "20", "--waves", "3", "--iterations", "1"],
         ["arm.png"],
     ),
+    "swing_up": (
+        ["--cells", "3", "--steps", "16", "--waves", "5", "--iterations", "1"],
+        ["swing_up.png"],
+    ),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
     "blade_root": (
         ["--along", "8", "--angles", "3"],

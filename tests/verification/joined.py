@@ -50,6 +50,17 @@ def spin(beam, omega, drift=(0.0, 0.0, 0.0)):
     beam.velocity.dat.data[:, 3:] = arrays.quaternion.rotate_inverse(q, linear)
 
 
+def double_pendulum(**options):
+    """Two beams on a hinge and a ball, swinging."""
+    upper = straight((0, 0, 0), (0.8, 0, -0.6), 2, **options)
+    lower = straight((0.8, 0, -0.6), (1.4, 0, 0.2), 2, **options)
+    hinge = fg.Revolute(fg.ground, upper.left, axis=(0, 1, 0))
+    for beam in (upper, lower):
+        spin(beam, (0.0, 0.4, 0.0))
+    ball = fg.Spherical(upper.right, lower.left)
+    return fg.Assembly([upper, lower], [hinge, ball], loads=fg.Gravity((0, 0, -9.81)))
+
+
 def sprung_chain():
     """A slide from the ground, a hinge and a ball, all with springs and dampers; a turned end."""
     turned = fg.GivenPose(orientation=lambda t: as_vector([1, 0, 0, 0.4 * t**2]))

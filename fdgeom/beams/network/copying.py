@@ -32,17 +32,15 @@ class Pieces:
         """Make the field of the network from those of the beams; other nodes keep their values."""
         numbering = self._network.numbering
         values = numbering.gather(self.whole)
-        parts = zip(self._network.beams, self._network.starts, self.fields, strict=False)
-        for own, start, f in parts:
-            values[start : start + len(own.coordinates)] = own.gather(f)
+        for own, piece, f in self._places(self.fields):
+            values[piece] = own.gather(f)
         numbering.scatter(values, self.whole)
 
     def scatter(self) -> None:
         """Make those of the beams from that of the network."""
         values = self._network.numbering.gather(self.whole)
-        parts = zip(self._network.beams, self._network.starts, self.fields, strict=False)
-        for own, start, f in parts:
-            own.scatter(values[start : start + len(own.coordinates)], f)
+        for own, piece, f in self._places(self.fields):
+            own.scatter(values[piece], f)
 
     def gathered(self, vectors) -> np.ndarray | None:
         """Of vectors of the beams' fields that of the network; zero at other nodes."""
@@ -51,7 +49,7 @@ class Pieces:
         self._whole.dat.data_wo[...] = 0.0
         numbering = self._network.numbering
         values = numbering.gather(self._whole)
-        for f, (own, piece, place) in zip(self.fields, self._places(), strict=True):
+        for f, (own, piece, place) in zip(self.fields, self._places(self._fields), strict=True):
             found = vectors.of(f)
             place.dat.data_wo[...] = 0.0 if found is None else found
             values[piece] = own.gather(place)
@@ -62,16 +60,16 @@ class Pieces:
         """Of a vector of the network's field those of the beams."""
         self._whole.dat.data_wo[...] = vector
         values, found = self._network.numbering.gather(self._whole), []
-        for own, piece, place in self._places():
+        for own, piece, place in self._places(self._fields):
             own.scatter(values[piece], place)
             found.append(np.array(place.dat.data_ro))
         return found
 
-    def _places(self) -> Iterator[tuple[Numbering, slice, Function]]:
-        """Of each beam its nodes, where they are in the network, and a field."""
+    def _places(self, fields) -> Iterator[tuple[Numbering, slice, Function]]:
+        """Of each beam its nodes, where they are in the network, and its one of some fields."""
         starts = self._network.starts
-        for k, (own, place) in enumerate(zip(self._network.beams, self._fields, strict=True)):
-            yield own, slice(starts[k], starts[k + 1]), place
+        for k, (own, field) in enumerate(zip(self._network.beams, fields, strict=True)):
+            yield own, slice(starts[k], starts[k + 1]), field
 
 
 class _OfPieces:

@@ -1,0 +1,44 @@
+"""Gradients through steps of joined beams: the fields of the beams and those of their network."""
+
+import pytest
+from derivable import Run, directions, objective
+from verification.joined import double_pendulum
+
+import fdgeom as fg
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Of the network's motion, by what is set of its beams."""
+    made = Run(fg.GeneralizedAlpha(double_pendulum(), 0.01))
+    system = made.stepper.system
+    made.objective = objective(system.functions().values())
+    return made
+
+
+def test_by_what_is_set_of_the_beams(run, rng):
+    """Beam by beam, the momentum too, of which the velocity follows."""
+    for names in (["velocity of beam 0", "velocity of beam 1"], ["momentum of beam 1"]):
+        run.controls = [run.functions[name] for name in names]
+        moved = directions(run.controls, rng)
+        expected = run.difference(moved, (4,), 1e-3)
+        value, found = fg.gradient(run.stepper, 4, run.objective, run.controls)
+        terms = [g.dat.data_ro * d for g, d in zip(found, moved, strict=True)]
+        scale = sum(abs(t).sum() for t in terms)
+        # The error of the differences is about 1e-10.
+        assert sum(t.sum() for t in terms) == pytest.approx(expected, abs=1e-7 * scale)
+        assert value == pytest.approx(run.value([f.dat.data_ro for f in run.controls], (4,)))
+        run.again()
+
+
+def test_what_is_set_of_a_beam_counts_and_not_what_the_network_held(run):
+    network, beams = run.functions["velocity"], run.functions["velocity of beam 1"]
+    _, (of_network, of_beam) = fg.gradient(run.stepper, 2, run.objective, [network, beams])
+    assert abs(of_beam.dat.data_ro).max() > 0
+    assert abs(of_network.dat.data_ro).max() == 0
+
+
+def test_a_strain_does_not_say_where_a_beam_is(run):
+    strain = run.functions["strain of beam 0"]
+    with pytest.raises(NotImplementedError, match="take position, orientation and velocity"):
+        fg.gradient(run.stepper, 1, run.objective, [strain])
