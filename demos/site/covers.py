@@ -23,7 +23,7 @@ PARTS = {
     "soft_arm": ("arm.png", (0.612, 0.043, 0.942, 0.505)),
     "spherical_pendulum": ("motion.png", (0.06, 0.045, 0.404, 0.455)),
     "stiff_springs": ("springs.png", (0, 0.105, 0.33, 0.485)),
-    "swing_up": ("swing_up.png", (0, 0.06, 1, 0.55)),
+    "swing_up": ("swing_up.png", (0.552, 0.052, 0.998, 0.449)),
     "strip_stiffness": ("strip.png", (0.582, 0.043, 0.942, 0.405)),
     "strip_modes": ("modes.png", (0, 0, 1, 1)),
 }
