@@ -50,7 +50,7 @@ SHORT = {
         ["arm.png"],
     ),
     "swing_up": (
-        ["--cells", "3", "--steps", "16", "--waves", "5", "--iterations", "1"],
+        ["--cells", "3", "--steps", "100", "--waves", "5", "--iterations", "1"],
         ["swing_up.png"],
     ),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
