@@ -6,14 +6,13 @@ import numpy as np
 from firedrake import COMM_WORLD, Function, ds, dx, inner
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import chain
-from verification.joined import double_pendulum
 from verification.parallel_beam import gathered
 
 import fdgeom as fg
 
 
 def everything():
-    """Gradients of runs by what they begin from: of a beam, local, of a chain and of joined beams."""
+    """Gradients of a run of a beam, local, and of a chain, coupled, by what they begin from."""
     out = {}
     beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
     objective = (inner(beam.position, beam.position) + inner(beam.strain, beam.strain)) * dx(
@@ -31,12 +30,6 @@ def everything():
     objective = inner(system.q, system.q) * dx(degree=2)
     out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
     out["by p"] = gathered(_function(system.p, bar))
-    pendulum = double_pendulum()
-    last = pendulum.beams[1]
-    stepper = fg.GeneralizedAlpha(pendulum, 0.01)
-    objective = inner(last.position, last.position) * dx(degree=2)
-    out["pendulum"], (bar,) = fg.gradient(stepper, 3, objective, [last.velocity])
-    out["by velocity of a beam"] = gathered(_function(last.velocity, bar))
     return out
 
 
