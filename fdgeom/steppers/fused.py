@@ -12,6 +12,8 @@ from mpi4py import MPI
 from fdgeom.solvers import Snapshot, key
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
 from fdgeom.solvers.derived import all_constants, is_real
+from fdgeom.solvers.linked import add_linked
+from fdgeom.solvers.links import is_of_chains
 from fdgeom.solvers.reverse import Memory, Sweep, Trail
 from fdgeom.steppers.solve import Solve
 
@@ -100,7 +102,7 @@ class FusedSteps(CompiledSteps):
         self, sequence: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
     ) -> None:
         mesh = sequence[0][0].unknown.subfunctions[0].function_space().mesh()
-        self._program = Program(mesh)
+        self._program = Program(mesh, side_by_side=mesh.comm.size == 1 and is_of_chains(mesh))
         self._live, self._snapshot = tuple(live), snapshot
         phases: dict[int, list[tuple]] = {}
         self._sequence, self._names = [], []
@@ -118,6 +120,8 @@ class FusedSteps(CompiledSteps):
 
     def _add(self, solve: Solve, tolerances) -> list[tuple]:
         self._check(solve)
+        if solve.linked is not None:
+            return self._add_linked(solve, tolerances)
         before = [self._program.add_update(group) for group in solve.preparations]
         number = self._program.add_solve(
             solve.residual,
@@ -128,6 +132,11 @@ class FusedSteps(CompiledSteps):
         )
         updates = [self._program.add_update(group) for group in solve.assignments]
         return [(phase, solve.dt) for phase in (*before, number, *updates)]
+
+    def _add_linked(self, solve: Solve, tolerances) -> list[tuple]:
+        phases = add_linked(self._program, solve.linked.equations, (*tolerances, 0, solve.more))
+        phases += [self._program.add_update(group) for group in solve.linked.assignments]
+        return [(phase, solve.dt) for phase in phases]
 
     def _check(self, solve: Solve) -> None:
         why = solve.uncompilable
@@ -181,6 +190,8 @@ class FusedSteps(CompiledSteps):
         return done, why
 
     def sweep(self, seeded, wanted, running=None):
+        if any(phase.data is not None for phase in self._program.phases):
+            raise CannotCompile("the way back through solves of linked nodes is not compiled")
         read = () if running is None else running.coefficients()
         known = {key(f) for f in (*self._program.tables.functions, *read)}
         name = frozenset(known & seeded), frozenset(known & wanted), id(running)

@@ -19,6 +19,7 @@ from fdgeom.solvers import (
     PointwiseUpdate,
     plain,
 )
+from fdgeom.solvers.linked import Linked
 from fdgeom.solvers.options import merge
 
 Assignments = Mapping[Function, Expr]
@@ -42,6 +43,22 @@ class Following:
     given: Assignments
     prepared: Assignments = field(default_factory=dict)
     finished: Assignments = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AtLinks:
+    """A solve that couples but the nodes of links, for compiled steps.
+
+    Attributes
+    ----------
+    equations : Linked
+        Those of the nodes and of the links.
+    assignments : sequence of dict
+        What follows at all nodes.
+    """
+
+    equations: Linked
+    assignments: Sequence[Assignments]
 
 
 @dataclass(frozen=True)
@@ -118,6 +135,8 @@ class Solve:
     following : Following, optional
         What takes the place of a method's own preparations where whole steps are compiled and the
         motion of some degrees of freedom is given.
+    linked : AtLinks, optional
+        What takes the place of residual and assignments in compiled steps of local solves.
     """
 
     def __init__(
@@ -138,12 +157,13 @@ class Solve:
         more: int = 0,
         uncompilable: str | None = None,
         following: Following | None = None,
+        linked: AtLinks | None = None,
     ) -> None:
         self.name, self.unknown, self.dt, self.residual = name, unknown, dt, residual
         self.guess, self.essential = dict(guess), tuple(essential)
         self.preparations, self.assignments = tuple(preparations), tuple(assignments)
         self.options, self.exact, self.more = options, exact, more
-        self.uncompilable, self.following = uncompilable, following
+        self.uncompilable, self.following, self.linked = uncompilable, following, linked
         self.attempt, self.other = getattr(run, "attempt", None), getattr(run, "other", None)
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         #: A context that each :meth:`take` is done in, made of its ``dt``: what looks on.

@@ -5,6 +5,7 @@
 Ratios of one run, on one core: a step of each method at 100 cells over a step of the explicit scheme
 by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
 PETSc over a compiled one, for one beam, a double pendulum, eight welded bars and a four-bar linkage;
+an explicit step of two beams with two joints over one without;
 equilibria of a bent cantilever and of the welded bars, from one load to another. Times are those of
 the process, the least of several samples.
 """
@@ -29,7 +30,7 @@ args, sys.argv[1:] = parser.parse_known_args()
 import numpy as np  # noqa: E402
 from c_beam import CBeam, compile_program  # noqa: E402
 from firedrake import IntervalMesh, PETSc, SpatialCoordinate, as_vector, pi, sin  # noqa: E402
-from verification.bars import double_pendulum, four_bar, net  # noqa: E402
+from verification.bars import GRAVITY, double_pendulum, four_bar, net  # noqa: E402
 
 import fdgeom as fg  # noqa: E402
 
@@ -96,6 +97,20 @@ def equilibrium(system, compiled: bool) -> tuple[float, float]:
     return spent, (statics.solver_stats()["newton_iterations"] - before) / (10 * SAMPLES)
 
 
+def explicit_joined(joints: bool, compiled: bool = True) -> float:
+    """Seconds a step of the variational integrator, of two beams with two joints or without."""
+    pendulum = double_pendulum(100, 60)
+    system = pendulum if joints else fg.Assembly(pendulum.beams, loads=GRAVITY)
+    stepper = fg.VariationalIntegrator(system, 1e-5, compiled=compiled)
+    stepper.advance(2)  # compiles
+    return seconds(stepper.advance, 2000 if compiled else 20)
+
+
+EXPLICIT = (
+    ("two beams, VariationalIntegrator", False, True),
+    ("two joints, VariationalIntegrator", True, True),
+    ("two joints, VariationalIntegrator, PETSc", True, False),
+)
 STILL = (
     ("cantilever", cantilever, 100),
     ("welded bars", lambda: net(fg.Gravity((0.0, 0.03, -0.98)), held=True), 48),
@@ -121,6 +136,9 @@ def measure() -> list[tuple]:
                     rows.append(
                         (f"{what}, {name}{way}", cells, 1e6 * spent, iterations, spent / explicit)
                     )
+        for what, joints, compiled in EXPLICIT:
+            spent = explicit_joined(joints, compiled)
+            rows.append((what, 160, 1e6 * spent, 0.0, spent / explicit))
         for what, make, cells in STILL:
             for way in ("", ", PETSc"):
                 spent, iterations = equilibrium(make(), compiled=not way)
@@ -153,6 +171,11 @@ def main() -> None:
             other, more = found[name, 10_000]
             ratio = other / more / 10_000 / (spent / iterations / 100)
             PETSc.Sys.Print(f"{name}: a cell and iteration at 10000 cells over 100: {ratio:.2f}")
+    free, joined, petsc = (found[what, 160][0] for what, _, _ in EXPLICIT)
+    PETSc.Sys.Print(
+        f"VariationalIntegrator: with two joints {joined / free:.2f} times as long as without, "
+        f"through PETSc {petsc / joined:.0f} times as long"
+    )
     for what, _, cells in STILL:
         one, other = (found[f"{what} at rest{way}", cells][0] for way in ("", ", PETSc"))
         PETSc.Sys.Print(f"{what} at rest: through PETSc {other / one:.1f} times as long")

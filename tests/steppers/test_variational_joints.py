@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from test_energy_momentum_joints import pendulum, straight, turning
-from verification.rod_cases import SEPARATE, relative
+from verification.bars import double_pendulum
+from verification.rod_cases import SEPARATE, eccentric, relative
 
 import fdgeom as fg
 
@@ -20,6 +21,23 @@ def flying():
     return fg.Assembly(beams=[a, b], joints=[hinge], bodies=[body])
 
 
+def branched():
+    """All kinds of joints, three of them at one node, with springs; eccentric sections, a body."""
+    a = straight((0, 0, 0), (1, 0, 0), eccentric(), measure="simo-reissner", cells=4)
+    b = straight((1, 0, 0), (1, 1, 0.2), eccentric(), measure="simo-reissner", cells=3)
+    c = straight((1, 0, 0), (2, 0, 0), eccentric(), measure="simo-reissner", cells=2)
+    d = straight((1, 0, 0), (1, -1, 0), eccentric(), measure="simo-reissner", cells=2)
+    joints = [
+        fg.Revolute(fg.ground, a.left, axis=(0, 1, 0), stiffness=0.5, rest=0.3),
+        fg.Spherical(a.right, b.left, stiffness=0.3),
+        fg.Prismatic(c.left, a.right, axis=(1, 0, 0), stiffness=20.0, rest=0.02),
+        fg.Rigid(d.left, c.left),
+    ]
+    body = fg.PointBody(b.right, mass=0.5, inertia=(0.1, 0.2, 0.3), offset=(0.1, 0, 0.05))
+    turning(b, (0.5, 0.3, -0.4), (1, 0, 0))
+    return fg.Assembly([a, b, c, d], joints, bodies=[body], loads=fg.Gravity((0.0, 1.0, -9.81)))
+
+
 def state(motion):
     functions = (motion.position, motion.orientation, motion.v)
     return [np.array(f.dat.data_ro) for f in functions]
@@ -32,7 +50,7 @@ def gap(one, other):
 def test_what_is_kept():
     motion = flying()
     stepper = fg.VariationalIntegrator(motion, 4e-3)
-    assert not stepper.is_compiled
+    assert stepper.is_compiled
     energy, linear, angular = motion.energy(), motion.linear_momentum(), motion.angular_momentum()
     energies = []
     for _ in range(20):
@@ -45,6 +63,56 @@ def test_what_is_kept():
     assert motion.velocity_defect() < 1e-12
     # It swings by O(Δt²), here a hundred-thousandth; a first-order error would be a hundredth.
     assert 0 < np.abs(energies).max() < 1e-4 * energy
+
+
+@pytest.mark.parametrize(
+    ("make", "dt"), [(double_pendulum, 1e-3), (flying, 4e-3)], ids=["pendulum", "flying"]
+)
+def test_compiled_joints_are_those_of_petsc(make, dt):
+    motion, other = make(), make()
+    stepper = fg.VariationalIntegrator(motion, dt)
+    through_petsc = fg.VariationalIntegrator(other, dt, compiled=False)
+    assert stepper.is_compiled
+    assert not through_petsc.is_compiled
+    start = state(motion)
+    stepper.advance(50)
+    through_petsc.advance(50)
+    assert gap(state(motion)[:1], start[:1]) > 1e-2
+    # Round-off of fifty steps; velocities have that of the stiff directions.
+    assert gap(state(motion)[:2], state(other)[:2]) < 1e-13
+    assert gap(state(motion)[2:], state(other)[2:]) < 1e-10
+    assert motion.gap() < 1e-14
+    assert motion.velocity_defect() < 1e-13
+    forces = [m.force(m.joints.joints[0]) for m in (motion, other)]
+    assert forces[0] == pytest.approx(forces[1], abs=1e-8 * np.abs(forces[1]).max())
+
+
+def test_all_joints_at_branches():
+    motion = branched()
+    stepper = fg.VariationalIntegrator(motion, 2e-3)
+    assert stepper.is_compiled
+    start, energy = state(motion), motion.energy()
+    stepper.advance(100)
+    assert gap(state(motion), start) > 1
+    assert motion.gap() < 1e-13
+    assert motion.velocity_defect() < 1e-13
+    # It swings by O(Δt²), here some millionths.
+    assert abs(motion.energy() - energy) < 1e-4 * energy
+    stepper._dt = -stepper._dt
+    stepper.advance(100)
+    assert gap(state(motion), start) < 1e-11  # round-off
+
+
+def test_what_fails_names_the_joint():
+    motion = double_pendulum()
+    start = state(motion)
+    # The nodes by themselves fall, which one iteration finds.
+    options = {"increment_snes_max_it": 1}
+    stepper = fg.VariationalIntegrator(motion, 1e-3, solver_parameters=options)
+    with pytest.raises(fg.StepFailed, match=r"increment stopped with too many .*at joints\[0\]"):
+        stepper.advance(3)
+    assert gap(state(motion), start) == 0
+    assert stepper.steps == 0
 
 
 def test_symmetric():

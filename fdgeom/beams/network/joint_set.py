@@ -58,6 +58,10 @@ class JointSet(Condition):
         Most conditions of a joint, m: the multiplier has as many components.
     swapped : numpy.ndarray of bool
         Which joints have their first place at the second end of their cell.
+    owner : Function, DG0
+        Which end of a joint's cell carries its multiplier: 0, or 1 for that of the larger number.
+    sizes : Function, DG0
+        How many conditions a joint has.
     kinds : list
         Classes of joints, each with its mask: 1 in the cells of such joints, 0 elsewhere.
     """
@@ -87,7 +91,8 @@ class JointSet(Condition):
             (kind, self.field(mask, "joints")) for kind, mask in zip(kinds, masks, strict=True)
         ]
         self._any = self.field(np.ones(len(joints)), "joints")
-        self._owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
+        self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
+        self.sizes = self.field(np.array([float(joint.size) for joint in joints]), "sizes")
         self._first, self._second = self._triads(rotations)
         self.idle = self._idle()
         self._held: dict[str, VectorAssembly] = {}
@@ -118,6 +123,10 @@ class JointSet(Condition):
             used[node, : joint.size] = True
         return np.flatnonzero(~used[self._network.numbering.nodes].ravel())
 
+    def of_cells(self, name: str) -> Function:
+        """A function like the multiplier, with its values in the cells."""
+        return Function(VectorFunctionSpace(self._network.mesh, "DG", 0, dim=self.size), name=name)
+
     # --- in a joint ----------------------------------------------------------------------------------
     def ends(self, configuration: Pose) -> tuple[Side, Side]:
         """Position (3) and rotation matrix (3×3) of the two ends of a cell."""
@@ -128,7 +137,7 @@ class JointSet(Condition):
     def at_cell(self, multiplier: Expr) -> Expr:
         """A multiplier's value (m) in the cell of a joint."""
         first, second = self._cells.ends(multiplier)
-        return first + self._owner * (second - first)
+        return first + self.owner * (second - first)
 
     def sides(self, a: Side, b: Side) -> tuple[Side, Side]:
         """The same with the joint's triads instead of the sections' rotations."""

@@ -23,8 +23,8 @@ from fdgeom.beams.rod.rod import Rod, everywhere
 from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.beams.sampled_law import law_data
 from fdgeom.numbering import Numbering
-from fdgeom.solvers.chain import mark_links
 from fdgeom.solvers.derived import derived_of, sampled
+from fdgeom.solvers.links import mark_links
 
 
 class NetworkRod:
@@ -54,8 +54,7 @@ class NetworkRod:
         inside = np.arange(len(network.cells)) < network.pieces
         inside = network.cellwise(inside.astype(float), "inside") if not inside.all() else None
         self.cells = Cells(network.mesh, inside=inside)
-        if inside is not None:
-            mark_links(network.mesh, inside)
+        mark_links(network.mesh, inside)
         rods = [beam.rod for beam in beams]
         matrix = self._at_nodes([rod.inertia.matrix for rod in rods], "inertia")
         sections = Inertia(matrix, separate=all(rod.inertia.separate for rod in rods))

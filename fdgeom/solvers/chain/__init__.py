@@ -25,7 +25,6 @@ from fdgeom.solvers.chain.chain_newton import ChainNewton
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.chain.steps import Step
 from fdgeom.solvers.chain.structs import Test
-from fdgeom.solvers.chain.topology import mark_links
 from fdgeom.solvers.chain.unit import REASONS, SINGULAR, ChainUnit, check_chain
 from fdgeom.solvers.chain.vectors import Vectors
 
@@ -40,6 +39,5 @@ __all__ = [
     "Test",
     "Vectors",
     "check_chain",
-    "mark_links",
     "part_of",
 ]

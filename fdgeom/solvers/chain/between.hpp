@@ -93,8 +93,13 @@ template <long BAND> bool factorise_band(const Reduced &q) {
   const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
   vec pivot[BAND ? window_of(BAND) + 1 : 1];
   for (long i = 0; !BAND && i < q.n; ++i) q.last[i] = q.reach[i];
+  long reached = 0;  // the last row that has anything in this column: rows end as columns do
   for (long k = 0; k < q.n; ++k) {
-    const long last = k + band < q.n - 1 ? k + band : q.n - 1;
+    long last = k + band < q.n - 1 ? k + band : q.n - 1;
+    if (!BAND) {
+      if (q.reach[k] > reached) reached = q.reach[k];
+      if (reached < last) last = reached;
+    }
     double *const mine = q.row(k), *const factors = q.L + k * below * W;
     long p = k;
     double largest = std::fabs(mine[k]);
@@ -116,8 +121,9 @@ template <long BAND> bool factorise_band(const Reduced &q) {
     const double inverse = q.inverse[k] = 1.0 / other[k];
     if (p != k) {
       other[k] = mine[k];
+      const long longer = BAND ? window : ((q.last[p] > q.last[k] ? q.last[p] : q.last[k]) - line) / W;
 #pragma GCC unroll 16
-      for (long j = 0; j <= window; ++j) {
+      for (long j = 0; j <= longer; ++j) {
         vec *const a = (vec *)(mine + line + j * W), *const b = (vec *)(other + line + j * W);
         const vec x = *a;
         *a = *b;

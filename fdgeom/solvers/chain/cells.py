@@ -10,6 +10,7 @@ import numpy as np
 from finat.quadrature import make_quadrature
 from firedrake import Constant, Form, Function, TestFunction, assemble, ds
 from ufl import classes as c
+from ufl.algorithms import extract_coefficients
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 
 from fdgeom.forms import tidy
@@ -19,7 +20,7 @@ from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.derived import is_real
+from fdgeom.solvers.derived import derived_of, is_private, is_real
 
 #: More points would make more code than a cache holds.
 _POINTS = 4
@@ -223,12 +224,36 @@ def cell_equations(
     stand_in = Function(unknown.function_space(), name="test function")
     graph, totals = Graph(), []
     for form in [residual] if tangent is None else [residual, tangent]:
-        total = 0
-        for integral in tidy(form).integrals():
-            total = _add(graph, total, integral, mesh, stand_in, fixed or {})
-        totals.append(total)
+        totals.append(work_in_cell(graph, form, mesh, stand_in, fixed or {}))
     tests = [part_of(piece) for piece in pieces(stand_in)]
     return _sorted(graph, totals, parts, tests, fixed is None, {c.number for c in also})
+
+
+def work_in_cell(graph: Graph, form: Form, mesh, test: Function, fixed: Fixed) -> int:
+    """What a form with one argument is in a cell: a node of a graph; ``test`` stands for the argument."""
+    total = graph.zero
+    for integral in tidy(form).integrals():
+        total = _add(graph, total, integral, mesh, test, fixed)
+    return total
+
+
+def alike_in(cells: np.ndarray, forms: Sequence[Form]) -> dict[tuple[Function, int], float]:
+    """Components of a form's functions of cells that are zero, or one, in all of some cells.
+
+    Of those alone that no one changes.
+    """
+    found = {}
+    for f in {f: None for form in forms for f in extract_coefficients(form)}:
+        space = f.function_space()
+        still = is_private(f) and derived_of(f) is None and len(space) == 1
+        if not still or space.cell_node_map().arity != 1:
+            continue
+        numbers = space.cell_node_map().values[cells, 0]
+        values = f.dat.data_ro.reshape(-1, space.block_size)[numbers]
+        for k in range(values.shape[1]):
+            if values[0, k] in (0.0, 1.0) and np.all(values[:, k] == values[0, k]):
+                found[f, k] = float(values[0, k])
+    return found
 
 
 def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from fdgeom.solvers.chain.graph import FUNCTIONS, Graph
+from fdgeom.solvers.chain.graph import COMPARISONS, FUNCTIONS, Graph
 
 _SIGNS = {"<": "less({0}, {1})", "<=": "less_equal({0}, {1})", ">": "less({1}, {0})",
           ">=": "less_equal({1}, {0})", "==": "equal({0}, {1})", "!=": "no(equal({0}, {1}))",
@@ -88,3 +88,22 @@ def _text(op: tuple, names: dict[int, str], load) -> tuple[str, str]:
     if kind in ("pow", "atan2") or kind in FUNCTIONS:
         return f"{kind}({', '.join(f'vec({x})' for x in operands)}).v", "raw"
     raise ValueError(f"no C++ for {kind}")
+
+
+def template_text(op: tuple, names: Mapping[int, str], load) -> tuple[str, str]:
+    """An operation on numbers of type T, and its type: for templates, and for single numbers."""
+    kind = op[0]
+    if kind == "in":
+        return load(op[1]), "T"
+    one, *others = (names[a] for a in op[1:])
+    if kind == "neg":
+        return f"-{one}", "T"
+    if kind == "inv":
+        return f"1.0 / {one}", "T"
+    if kind == "!":
+        return f"!{one}", "bool"
+    if kind == "select":
+        return f"{one} ? T({others[0]}) : T({others[1]})", "T"
+    if kind in ("pow", "atan2") or kind in FUNCTIONS:
+        return f"{kind}({', '.join(f'T({x})' for x in (one, *others))})", "T"
+    return f"{one} {kind} {others[0]}", "bool" if kind in COMPARISONS else "T"

@@ -9,11 +9,12 @@ from firedrake import Function, SpatialCoordinate
 
 from fdgeom.solvers.chain.ranks import largest_of_all, numbers_everywhere
 from fdgeom.solvers.chain.structs import Copy
-from fdgeom.solvers.chain.topology import Topology, links_of
+from fdgeom.solvers.chain.topology import Topology
 from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
+from fdgeom.solvers.links import links_of
 
 
 @dataclass

@@ -8,30 +8,8 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from fdgeom.solvers.compiled.refused import CannotCompile
 
-_ATTRIBUTE = "_fdgeom_links"
 # What a node between pieces costs, beside a cell in every lane.
 _SEPARATOR = 0.13
-
-
-def mark_links(mesh, inside) -> None:
-    """Say which cells of a mesh are no pieces of chains, but link two nodes of them.
-
-    Parameters
-    ----------
-    mesh : firedrake.MeshGeometry
-        The mesh.
-    inside : Function, DG0
-        Zero in the links, one elsewhere.
-    """
-    setattr(mesh, _ATTRIBUTE, inside)
-
-
-def links_of(mesh) -> np.ndarray:
-    """Which cells are links, in the order of the maps from cells to nodes."""
-    inside = getattr(mesh, _ATTRIBUTE, None)
-    if inside is None:
-        return np.zeros(mesh.cell_set.size, dtype=bool)
-    return inside.dat.data_ro[inside.function_space().cell_node_map().values[:, 0]] < 0.5
 
 
 class Topology:

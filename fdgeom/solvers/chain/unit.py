@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace
 from mpi4py import MPI
-from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import is_affine
-from fdgeom.solvers.chain.cells import CellEquations, Component, cell_equations, part_of
+from fdgeom.solvers.chain.cells import CellEquations, Component, alike_in, cell_equations, part_of
 from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
 from fdgeom.solvers.chain.library import load
 from fdgeom.solvers.chain.net import NetData
@@ -22,7 +21,7 @@ from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
-from fdgeom.solvers.derived import derived_of, is_private
+from fdgeom.solvers.derived import derived_of
 
 #: More unknowns of a block make matrices that no cache holds.
 _LARGEST = 32
@@ -168,20 +167,9 @@ class ChainUnit:
         if not len(topology.links):
             return [cell_equations(residual, self.unknown, tangent=tangent)]
         forms = [residual] if tangent is None else [residual, tangent]
-        fields = [
-            f for f in {f: None for form in forms for f in extract_coefficients(form)}
-            if is_private(f) and derived_of(f) is None and len(f.function_space()) == 1
-            and self.tables.arity(f) == 1
-        ]  # fmt: skip
         found = []
         for cells in (np.concatenate(topology.chains), topology.links):
-            fixed = {}
-            for f in fields:
-                numbers = f.function_space().cell_node_map().values[cells, 0]
-                values = f.dat.data_ro.reshape(-1, f.function_space().block_size)[numbers]
-                for k in range(values.shape[1]):
-                    if values[0, k] in (0.0, 1.0) and np.all(values[:, k] == values[0, k]):
-                        fixed[f, k] = float(values[0, k])
+            fixed = alike_in(cells, forms)
             # Links know the pose of a node as the chains do, for the updates.
             also = found[0].components if found else ()
             found.append(cell_equations(residual, self.unknown, fixed, also, tangent))

@@ -11,9 +11,10 @@ from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.structs import Copy, FieldPointer
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
+from fdgeom.solvers.links import links_of
 
 # Vector loads may reach that far beyond the first and the last node.
-_PADDING = 16
+PADDING = 16
 # A register of the widest vectors, in numbers.
 _LINE = 8
 
@@ -21,9 +22,10 @@ _LINE = 8
 class DirectLayout:
     """Values where Firedrake keeps them, found through the maps from cells to nodes."""
 
-    is_chain, flags = False, ()
+    is_chain, flags, there = False, (), None
 
     def __init__(self, tables: Tables) -> None:
+        self.cells = tables.mesh.cell_set.total_size
         self.fields = [Field(f) for f in tables.functions]
         self.maps = [
             np.ascontiguousarray(f.function_space().cell_node_map().values_with_halo)
@@ -65,11 +67,32 @@ class DirectLayout:
 
 
 class ChainLayout:
-    """One array for each component, nodes and cells in the order of the chain."""
+    """One array for each component, nodes and cells in the order of the chain.
 
-    is_chain, flags = True, ("-DFDGEOM_CHAIN",)
+    Parameters
+    ----------
+    tables : Tables
+        The functions.
+    order : list of numpy.ndarray
+        For each node set its nodes in that order.
+    there : numpy.ndarray, optional
+        Of chains side by side: 1 for each cell, 0 for what lies between the last node of a chain and
+        the first one of the next. Cells that are in no chain come after these.
+    """
 
-    def __init__(self, tables: Tables, order: list[np.ndarray]) -> None:
+    is_chain = True
+
+    def __init__(
+        self, tables: Tables, order: list[np.ndarray], there: np.ndarray | None = None
+    ) -> None:
+        self.flags: tuple[str, ...] = ("-DFDGEOM_CHAIN",)
+        self.cells = tables.mesh.cell_set.total_size
+        self.there = None
+        if there is not None:
+            self.flags += ("-DFDGEOM_GAPS",)
+            self.cells = len(there)
+            self.there = _rows(1, len(there))[0]
+            self.there[PADDING:-PADDING] = there
         self.fields = [Field(f) for f in tables.functions]
         self.maps = [np.zeros(1, dtype=np.int32) for _ in tables.representatives]
         self._order = order
@@ -87,23 +110,23 @@ class ChainLayout:
 
     def extend_coordinates(self) -> None:
         """Give the cells beyond the ends a length too, so that vectors of cells stay finite."""
-        x, steps = self._coordinates, np.arange(1, _PADDING + 1)
-        n = x.shape[1] - 2 * _PADDING
-        inner = x[:, _PADDING : _PADDING + n]
-        x[:, _PADDING + n :] = inner[:, -1:] + (inner[:, -1] - inner[:, -2]) * steps
-        x[:, :_PADDING] = inner[:, :1] - (inner[:, 1] - inner[:, 0]) * steps[::-1]
+        x, steps = self._coordinates, np.arange(1, PADDING + 1)
+        n = x.shape[1] - 2 * PADDING
+        inner = x[:, PADDING : PADDING + n]
+        x[:, PADDING + n :] = inner[:, -1:] + (inner[:, -1] - inner[:, -2]) * steps
+        x[:, :PADDING] = inner[:, :1] - (inner[:, 1] - inner[:, 0]) * steps[::-1]
 
     def pointer(self, k: int) -> tuple[int, int, int]:
         array = self._arrays[k]
-        start = array.ctypes.data + _PADDING * array.itemsize
-        return start, array.strides[0] // array.itemsize, array.shape[1] - 2 * _PADDING
+        start = array.ctypes.data + PADDING * array.itemsize
+        return start, array.strides[0] // array.itemsize, array.shape[1] - 2 * PADDING
 
     def values(self, k: int) -> np.ndarray:
         return self._arrays[k]
 
     def shape(self, k: int) -> tuple[int, int, int]:
         rows, stride = self._arrays[k].shape[0], self._arrays[k].strides[0]
-        return rows, stride // self._arrays[k].itemsize, _PADDING
+        return rows, stride // self._arrays[k].itemsize, PADDING
 
     def workspace(self, space: int, block: int) -> None:
         return None
@@ -127,7 +150,7 @@ class ChainLayout:
 
 def _rows(block: int, nodes: int) -> np.ndarray:
     """Zeros, a row a component, padded at both ends; every first node at the start of a line."""
-    width = nodes + 2 * _PADDING
+    width = nodes + 2 * PADDING
     stride = -(-width // _LINE) * _LINE
     memory = np.zeros(block * stride + _LINE)
     first = -(memory.ctypes.data // memory.itemsize) % _LINE
@@ -164,6 +187,46 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
             return None
         orders.append(order)
     return orders
+
+
+def side_by_side(tables: Tables) -> tuple[list[np.ndarray], np.ndarray] | None:
+    """Several chains, one after another in the order of the coordinate; links are in none of them.
+
+    Returns
+    -------
+    (list of numpy.ndarray, numpy.ndarray) or None
+        The nodes of each set, and where there is a cell from a node to the next one. In the place of
+        one that is not there stands the cell before it; the links come last. None if the cells of
+        this rank, the only one, are no such chains.
+    """
+    mesh = tables.mesh
+    if mesh.comm.size > 1 or mesh.geometric_dimension != 1:
+        return None
+    spaces = [f.function_space() for f in tables.representatives]
+    arities = [tables.arity(f) for f in tables.representatives]
+    if any(n > 2 or (n == 2 and not _is_cg1(V)) for V, n in zip(spaces, arities, strict=True)):
+        return None
+    if tables.arity(mesh.coordinates) != 2:
+        return None
+    line = mesh.coordinates.function_space()
+    nodes = np.argsort(_node_coordinates(line))
+    place = np.argsort(nodes)
+    ends = np.sort(place[line.cell_node_map().values], axis=1)
+    links = links_of(mesh)
+    rods = np.flatnonzero(~links)
+    first = ends[rods, 0]
+    if np.any(ends[rods, 1] != first + 1) or len(np.unique(first)) < len(first) or 0 not in first:
+        return None
+    cell = np.full(len(nodes) - 1, -1)
+    cell[first] = rods
+    there = cell >= 0
+    known = np.maximum.accumulate(np.where(there, np.arange(len(cell)), 0))
+    cells = np.concatenate([cell[known], np.flatnonzero(links)])
+    orders = [
+        np.argsort(_node_coordinates(V)) if n == 2 else V.cell_node_map().values[cells, 0]
+        for V, n in zip(spaces, arities, strict=True)
+    ]
+    return orders, there.astype(float)
 
 
 # Families whose unknowns are values at points.

@@ -39,6 +39,8 @@ struct Context {
   long functions;             // how many
   double *slots;              // of the first step, where its moves keep or find values; null: nowhere
   long slot;                  // from there to that of the next step
+  const double *there;        // chains side by side: 1 in their cells, 0 between them
+  void *const *more;          // what phases have of their own
 };
 
 #ifdef FDGEOM_CHAIN
@@ -115,6 +117,11 @@ template <class P, class T> struct Gather<P, T, true> {
       for (int l = 0; l < lanes<T>::count; ++l)
         if (i + l < 0 || i + l >= X.cells)
           for (int k = 0; k < P::cell_nodes * N; ++k) put(A[k], l, 0.0);
+#ifdef FDGEOM_GAPS
+    const T there = load(X.there + i, (T *)0);
+#pragma GCC unroll 64
+    for (int k = 0; k < P::cell_nodes * N; ++k) A[k] = where(there, A[k]);
+#endif
 #pragma GCC unroll 64
     for (int k = 0; k < N; ++k) {
       data.b[k] = A[k];

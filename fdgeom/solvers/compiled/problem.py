@@ -25,6 +25,7 @@ from fdgeom.forms import is_affine, is_zero, tidy
 from fdgeom.solvers.compiled.collocation import is_collocated, scalar_space
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
 from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.rods import without_links
 from fdgeom.solvers.compiled.terms import Term, terms_of, total
 from fdgeom.solvers.derived import Derived, sampled
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
@@ -120,7 +121,9 @@ def pieces(function: Function) -> tuple[Function, ...]:
     return function.subfunctions if len(function.function_space()) > 1 else (function,)
 
 
-def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem | CellProblem:
+def local_problem(
+    residual: Form, unknown: Function, name: str, inside: Function | None = None
+) -> NodeProblem | CellProblem:
     """Find out whether a residual is local, and make the kernels of its local problems.
 
     Parameters
@@ -131,6 +134,9 @@ def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem |
         u; if of a mixed space, one whose parts have the same nodes.
     name : str
         Prefix of the kernels' names, unique in the unit that they become part of.
+    inside : Function, optional
+        One in the cells that explicit terms of nodes are added up over, zero in the others; all of
+        them if not given.
 
     Raises
     ------
@@ -146,7 +152,7 @@ def local_problem(residual: Form, unknown: Function, name: str) -> NodeProblem |
     if not implicit:
         if others and len(space) > 1:
             raise CannotCompile(f"this term, of a mixed space, is not nodal: {others[0]}")
-        return _node_problem(residual, unknown, nodal, others, name)
+        return _node_problem(residual, unknown, nodal, others, name, inside)
     if len(space) > 1:
         raise CannotCompile(f"this term couples more than one node's unknowns: {implicit[0]}")
     if any(len(dofs) for dim, entities in _entity_dofs(space).items() if dim != _top(space)
@@ -184,8 +190,10 @@ def is_nodal(term: Term, unknown: Function) -> bool:
     )
 
 
-def _node_problem(residual, unknown, nodal, others, name) -> NodeProblem:
+def _node_problem(residual, unknown, nodal, others, name, inside) -> NodeProblem:
     explicit, form = None, sum((t.form() for t in others), Form([]))
+    if inside is not None:
+        form = without_links(form, inside)
     if others:
         for term in others:
             if term.integral.integral_type() != "cell":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from ctypes import Structure
 from dataclasses import dataclass, field
 
 from firedrake import Form, Function
@@ -10,9 +11,11 @@ from ufl.core.expr import Expr
 
 from fdgeom.solvers.compiled import source
 from fdgeom.solvers.compiled.expressions import expression_kernel
+from fdgeom.solvers.compiled.layout import ChainLayout
 from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, local_problem, pieces
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.essential import EssentialValues
+from fdgeom.solvers.links import inside_of
 
 
 @dataclass
@@ -31,19 +34,35 @@ class Phase:
     #: What it says, for those who differentiate it: a local problem, or assignments.
     problem: NodeProblem | CellProblem | None = None
     assignments: Mapping[Function, Expr] = field(default_factory=dict)
+    #: What it needs beside functions: makes a struct for a layout; and the header that it needs.
+    data: Callable[[ChainLayout], Structure] | None = None
+    header: str = ""
 
 
 @dataclass
 class Program:
-    """What is to be compiled: phases in the order in which they were added."""
+    """What is to be compiled: phases in the order in which they were added.
+
+    Attributes
+    ----------
+    side_by_side : bool
+        Whether it is for whole meshes of several chains: then the cells that link them are none of
+        the cells of its solves.
+    """
 
     mesh: object
+    side_by_side: bool = False
     phases: list[Phase] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.tables = Tables(self.mesh)
         self.tables.field(self.tables.coordinates)
         self.kernels = []
+
+    @property
+    def has_links(self) -> bool:
+        """Whether there are links, which are not among the cells of its solves."""
+        return self.side_by_side and inside_of(self.mesh) is not None
 
     def add_solve(
         self,
@@ -62,7 +81,8 @@ class Program:
             If the residual is not local; says which term.
         """
         number = len(self.phases)
-        problem: NodeProblem | CellProblem = local_problem(residual, unknown, f"k{number}")
+        inside = inside_of(self.mesh) if self.has_links else None
+        problem: NodeProblem | CellProblem = local_problem(residual, unknown, f"k{number}", inside)
         write = source.node_solve if isinstance(problem, NodeProblem) else source.cell_solve
         solved = pieces(unknown)
         start = solved if guess is None else tuple(guess)
@@ -95,4 +115,5 @@ class Program:
 
     def code(self) -> str:
         """The C++ text."""
-        return source.program(self.kernels, [p.text for p in self.phases])
+        more = dict.fromkeys(p.header for p in self.phases if p.header)
+        return source.program(self.kernels, [p.text for p in self.phases], tuple(more))

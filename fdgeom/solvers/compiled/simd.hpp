@@ -76,6 +76,8 @@ inline bool all_le(vec a, vec b) {
   return every != 0;
 #endif
 }
+// a where there is something, zero elsewhere, whatever a is.
+inline vec where(vec there, vec a) { return there.v > 0.5 ? a.v : raw{}; }
 inline double get(vec a, int l) { return a.v[l]; }
 inline void put(vec &a, int l, double x) { a.v[l] = x; }
 // The last lane of one vector and all but the last of the next.
@@ -105,6 +107,7 @@ using std::tanh; using std::erf; using std::pow; using std::atan2; using std::fm
 inline double load(const double *p, double *) { return *p; }
 inline void store(double *p, double a) { *p = a; }
 inline bool all_le(double a, double b) { return a <= b; }
+inline double where(double there, double a) { return there > 0.5 ? a : 0.0; }
 inline double get(double a, int) { return a; }
 inline void put(double &a, int, double x) { a = x; }
 inline double shifted(double before, double) { return before; }

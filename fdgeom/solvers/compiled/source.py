@@ -20,6 +20,19 @@ def header(name: str) -> str:
 
 def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
     """The problem's struct and the phase that solves it at all nodes."""
+    space = tables.space(pieces(problem.unknown)[0])
+    solve = [
+        f"explicit_terms{number}(X);",
+        f"return solve_nodes<P{number}>(X, span, X.nodes[{space}], frozen, most);",
+    ]
+    reach = f"X.nodes[{space}].first, X.nodes[{space}].last, X.nodes[{space}].total"
+    norm = f"return residual_square<P{number}>(X, {reach}, X.essential + {number});"
+    text = node_problem(number, problem, guess, tables)
+    return text + phase_text(number, solve, [f"explicit_terms{number}(X);", norm])
+
+
+def node_problem(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
+    """The problem's struct, and what cells add to it."""
     n, unknown = problem.size, problem.unknown
     solved = pieces(unknown)
     nodal = [k for part in problem.parts for k in (part.residual, part.jacobian) if k]
@@ -69,14 +82,7 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
             "#endif",
         ]
     text = _struct(number, problem, members, loads, guesses, stores, residual, jacobian, more)
-    text += function_text(f"void explicit_terms{number}", [*body, "(void)X;"])
-    solve = [
-        f"explicit_terms{number}(X);",
-        f"return solve_nodes<P{number}>(X, span, X.nodes[{space}], frozen, most);",
-    ]
-    reach = f"X.nodes[{space}].first, X.nodes[{space}].last, X.nodes[{space}].total"
-    norm = f"return residual_square<P{number}>(X, {reach}, X.essential + {number});"
-    return text + phase_text(number, solve, [f"explicit_terms{number}(X);", norm])
+    return text + function_text(f"void explicit_terms{number}", [*body, "(void)X;"])
 
 
 def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
@@ -137,7 +143,7 @@ def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
 
 
 def program(kernels, phases: list[str], more: Sequence[str] = ()) -> str:
-    """The whole unit: ``more`` headers, kernels, phases, and the loop over steps."""
+    """The whole unit: ``more`` text, kernels, phases, and the loop over steps."""
     numbers = range(len(phases))
     seen = {k.name: k.code for k in kernels}
     frozen = [int(n) for text in phases for n in re.findall(r"// frozen: (\d+)", text)]
@@ -149,7 +155,7 @@ def program(kernels, phases: list[str], more: Sequence[str] = ()) -> str:
             header("copy.hpp"),
             header("exchange.hpp"),
             header("slots.hpp"),
-            *(header(name) for name in more),
+            *more,
             "namespace {",
             *seen.values(),
             *phases,

@@ -74,6 +74,8 @@ class Context(Structure):
         ("functions", c_long),
         ("slots", c_void_p),
         ("slot", c_long),
+        ("there", c_void_p),
+        ("more", c_void_p),
     ]
 
 

@@ -10,9 +10,16 @@ from mpi4py import MPI
 from pyop2 import compilation
 
 from fdgeom.solvers.compiled.exchange import make_exchange
-from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout, chain_order, describe
+from fdgeom.solvers.compiled.layout import (
+    PADDING,
+    ChainLayout,
+    DirectLayout,
+    chain_order,
+    describe,
+    side_by_side,
+)
 from fdgeom.solvers.compiled.program import Phase, Program
-from fdgeom.solvers.compiled.refused import NoCompiler
+from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiled.structs import (
     Context,
     Essential,
@@ -74,10 +81,7 @@ class Unit:
         self.program = program
         tables = program.tables
         self.comm = program.mesh.comm
-        order = chain_order(tables) if chain else None
-        if chain and self.comm.allreduce(int(order is None)):
-            order = None
-        self.layout = DirectLayout(tables) if order is None else ChainLayout(tables, order)
+        self.layout = self._lay_out(chain)
         self.is_chain = self.layout.is_chain
         self._library = load(program.code(), self.layout.flags, self.comm)
         written = {f for p in program.phases for f in p.written}
@@ -108,6 +112,24 @@ class Unit:
         self._ghosted = fields if self.comm.size > 1 else []
         self._changed = [fields[k] for k in self._written]
 
+    def _lay_out(self, chain: bool) -> ChainLayout | DirectLayout:
+        program, tables = self.program, self.program.tables
+        order = chain_order(tables) if chain else None
+        if chain and self.comm.allreduce(int(order is None)):
+            order = None
+        if order is not None and not program.has_links:
+            return ChainLayout(tables, order)
+        # What lies between two chains is no cell that could be solved for.
+        several = (
+            chain and program.side_by_side and all(p.nodal or not p.solved for p in program.phases)
+        )
+        found = side_by_side(tables) if several else None
+        if found is not None:
+            return ChainLayout(tables, *found)
+        if program.has_links:
+            raise CannotCompile("the cells of the mesh are no chains and links between them")
+        return DirectLayout(tables)
+
     def _make_context(self) -> Context:
         tables, layout, phases = self.program.tables, self.layout, self.program.phases
         #: What the structs point to.
@@ -122,7 +144,7 @@ class Unit:
         functions = array(FieldPointer, (layout.pointer(k) for k in range(len(tables.functions))))
         maps = array(ctypes.c_void_p, (m.ctypes.data for m in layout.maps))
         constants = array(ctypes.c_void_p, (c.dat._data.ctypes.data for c in tables.constants))
-        sides, essential = [], []
+        sides, essential, more = [], [], []
         for phase in phases:
             memory = None
             if phase.explicit:
@@ -130,6 +152,9 @@ class Unit:
                 keep.append(memory)
             sides.append((None, 0, 0) if memory is None else (memory.ctypes.data, 0, len(memory)))
             essential.append(self._essential(phase, keep))
+            own = None if phase.data is None else phase.data(layout)
+            more.append(None if own is None else ctypes.addressof(own))
+            keep.append(own)
         self.reports = array(Report, (Report() for _ in phases))
         self._exchange, self._exchanged, kept = make_exchange(self.program, layout)
         keep += kept
@@ -140,7 +165,7 @@ class Unit:
             C=ctypes.cast(constants, ctypes.c_void_p),
             B=ctypes.cast(array(FieldPointer, sides), ctypes.c_void_p),
             nodes=ctypes.cast(array(Range, layout.ranges), ctypes.c_void_p),
-            cells=self.program.mesh.cell_set.total_size,
+            cells=layout.cells,
             tol=ctypes.cast(self.tolerances, ctypes.c_void_p),
             report=ctypes.cast(self.reports, ctypes.c_void_p),
             essential=ctypes.cast(array(Essential, essential), ctypes.c_void_p),
@@ -148,12 +173,14 @@ class Unit:
             if self._exchange is not None
             else None,
             functions=len(tables.functions),
+            there=None if layout.there is None else layout.there[PADDING:].ctypes.data,
+            more=ctypes.cast(array(ctypes.c_void_p, more), ctypes.c_void_p),
         )
         return context
 
     def _can_block(self) -> bool:
         """Whether blocks pay: a chain that is much longer than a block on every rank."""
-        if not self.is_chain:
+        if not self.is_chain or any(p.data is not None for p in self.program.phases):
             return False
         ranges = self.layout.ranges
         self._context.ghosts = any(r[0] > 0 for r in ranges) + 2 * any(r[1] < r[2] for r in ranges)

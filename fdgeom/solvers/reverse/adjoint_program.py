@@ -122,4 +122,6 @@ class AdjointProgram(Program):
         self.reads.append(tuple(reads))
 
     def code(self) -> str:
-        return source.program(self.kernels, [p.text for p in self.phases], ("adjoint.hpp",))
+        return source.program(
+            self.kernels, [p.text for p in self.phases], (source.header("adjoint.hpp"),)
+        )

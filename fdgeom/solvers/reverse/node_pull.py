@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from firedrake import Constant, Function
@@ -10,8 +10,8 @@ from ufl.algorithms import expand_derivatives
 from ufl.algorithms.remove_complex_nodes import remove_complex_nodes
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.chain.emission import statements
-from fdgeom.solvers.chain.graph import COMPARISONS, FUNCTIONS, Graph
+from fdgeom.solvers.chain.emission import statements, template_text
+from fdgeom.solvers.chain.graph import COMPARISONS, Graph
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled.collocation import has_nodal_values
@@ -100,7 +100,7 @@ class NodePull:
             graph,
             [(f"A[{k}]", node) for k, node in enumerate(outputs)],
             lambda key: f"{places[key[0]]}[{key[1]}]",
-            text=_text,
+            text=template_text,
         )
         arguments = ["T *__restrict__ A", "T const *__restrict__ coords"]
         arguments += [f"T const *__restrict__ {places[f]}" for f in functions]
@@ -114,22 +114,3 @@ class NodePull:
             constants=tuple(constants),
             vectorises=not any(graph.ops[n][0] in COMPARISONS for n in graph.needed(outputs)),
         )
-
-
-def _text(op: tuple, names: Mapping[int, str], load) -> tuple[str, str]:
-    """An operation on numbers of type T, and its type."""
-    kind = op[0]
-    if kind == "in":
-        return load(op[1]), "T"
-    one, *others = (names[a] for a in op[1:])
-    if kind == "neg":
-        return f"-{one}", "T"
-    if kind == "inv":
-        return f"1.0 / {one}", "T"
-    if kind == "!":
-        return f"!{one}", "bool"
-    if kind == "select":
-        return f"{one} ? T({others[0]}) : T({others[1]})", "T"
-    if kind in ("pow", "atan2") or kind in FUNCTIONS:
-        return f"{kind}({', '.join(f'T({x})' for x in (one, *others))})", "T"
-    return f"{one} {kind} {others[0]}", "bool" if kind in COMPARISONS else "T"

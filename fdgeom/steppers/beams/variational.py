@@ -5,20 +5,20 @@ from __future__ import annotations
 import ufl
 from firedrake import Constant, Form, Function, TestFunction, dot
 from ufl.algorithms import extract_coefficients
+from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.nodal_inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.rod_numerics import exact_numerics
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import tidy
 from fdgeom.lie import quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.lie.operands import halves, join
 from fdgeom.solvers import EssentialValues, Numerics, PointwiseUpdate, Snapshot, defaults
+from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 SOLVES = ("momentum", "increment", "velocity")
 
@@ -53,7 +53,8 @@ class VariationalIntegrator(Stepper):
         Time step.
     solver_parameters, options_prefix, compiled
         As for every stepper; the solves are called ``momentum`` (linear), ``increment``, and with
-        joints ``velocity``. Compiled unless a load changes in time or there are joints.
+        joints ``velocity``. Compiled unless a load changes in time, or there are joints on several
+        ranks.
 
     Raises
     ------
@@ -130,8 +131,6 @@ class VariationalIntegrator(Stepper):
         g = system.configuration
         virtual = self._in_space(test)
         work = system.rod.internal_work(g, virtual) - system.external_work(g, virtual)
-        if system.constraint is not None:
-            work += system.spring_work(g, system.v, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
         return Solve(
             "momentum",
@@ -172,42 +171,58 @@ class VariationalIntegrator(Stepper):
 
     def _make_joined_drift(self) -> Solve:
         """The same with impulses of the joints at the start and no gap at the end."""
-        system, joints, M = self.system, self.system.constraint, self._inertia.matrix
-        unknown, dt = NodalUnknown(system), Constant(0.0, name="dt")
-        D = unknown.vector
-        before = self._before(D, dot(M, D) / dt)
-        residual = self._inertia.at_nodes(dot(before - self._momentum, unknown.test))
-        virtual = self._in_space(unknown.test)
-        residual += joints.slope(unknown.multiplier, virtual, system.configuration)
-        residual += joints.value(unknown.nu, self._group.retract(system.configuration, D))
-        new = self._moved(D, before)
-        return self._joined("increment", unknown, dt, residual, new, system.position)
+        system, dt = self.system, Constant(0.0, name="dt")
+
+        def before(D: Expr) -> Expr:
+            return self._before(D, dot(self._inertia.matrix, D) / dt)
+
+        return joined_solve(
+            "increment",
+            Joined(
+                gap=lambda D: before(D) - self._momentum,
+                condition=lambda D, nu: system.constraint.value(
+                    nu, self._group.retract(system.configuration, D)
+                ),
+                at_joints=lambda D, impulse: {self._momentum: before(D)},
+                moved=self._moved,
+                before=before,
+                changed=system.position,
+                guess=self._zero,
+            ),
+            self._nodes,
+            dt,
+            self.solve_options("increment", SOLVES),
+        )
 
     def _make_projection(self) -> Solve:
         """μ ↦ the momentum of velocities that the joints allow."""
-        system, joints, g = self.system, self.system.constraint, self.system.configuration
-        unknown, dt = NodalUnknown(system), Constant(0.0, name="dt")
-        momentum, impulse = unknown.vector, unknown.multiplier
-        residual = self._inertia.at_nodes(dot(momentum - self._momentum, unknown.test))
-        residual += joints.slope(impulse, self._in_space(unknown.test), g)
-        velocity = self._in_space(dot(self._inertia.inverse, momentum))
-        residual += joints.slope(unknown.nu, velocity, g)
-        new = {self._momentum: momentum, system.multiplier: 2 / dt * impulse}
-        return self._joined("velocity", unknown, dt, residual, new, self._momentum)
+        system, dt = self.system, Constant(0.0, name="dt")
 
-    def _joined(self, name: str, unknown: NodalUnknown, dt, residual, new, changed) -> Solve:
-        whole = unknown.function
-        return Solve(
-            name,
-            whole,
+        def rate(momentum: Expr, nu: Expr) -> Form:
+            velocity = self._in_space(dot(self._inertia.inverse, momentum))
+            return system.constraint.slope(nu, velocity, system.configuration)
+
+        return joined_solve(
+            "velocity",
+            Joined(
+                gap=lambda momentum: momentum - self._momentum,
+                condition=rate,
+                at_joints=lambda momentum, impulse: {
+                    self._momentum: momentum,
+                    system.multiplier: 2 / dt * impulse,
+                },
+                changed=self._momentum,
+                guess=self._momentum,
+            ),
+            self._nodes,
             dt,
-            tidy(residual),
-            {whole: Function(whole.function_space(), name="zero")},
-            [new],
-            essential=unknown.essential,
-            options=self.solve_options(name, SOLVES),
-            numerics=lambda residual, function: exact_numerics(changed),
-            uncompilable="joints couple the nodes of several beams",
+            self.solve_options("velocity", SOLVES),
+        )
+
+    @property
+    def _nodes(self) -> JoinedNodes:
+        return JoinedNodes(
+            self.system, self._inertia.at_nodes, self._in_space, self._momentum, self._fixed
         )
 
     def _before(self, increment, impulse):

@@ -1,0 +1,35 @@
+"""Forms of a mesh of rods and links as they are in the rods."""
+
+from __future__ import annotations
+
+import ufl
+from firedrake import Form, Function
+from ufl.algorithms.map_integrands import map_integrand_dags
+from ufl.corealg.multifunction import MultiFunction
+
+from fdgeom.forms import tidy
+
+
+class _Inside(MultiFunction):
+    """One for the function that is 1 in rods, and the choices that follow from it."""
+
+    def __init__(self, inside) -> None:
+        super().__init__()
+        self._inside = inside
+
+    expr = MultiFunction.reuse_if_untouched
+
+    def coefficient(self, o):
+        return ufl.as_ufl(1.0) if o is self._inside or o == self._inside else o
+
+    def conditional(self, o, condition, true, false):
+        if isinstance(condition, ufl.classes.GT):
+            left, right = condition.ufl_operands
+            if all(isinstance(x, ufl.classes.ScalarValue) for x in (left, right)):
+                return true if float(left) > float(right) else false
+        return self.reuse_if_untouched(o, condition, true, false)
+
+
+def without_links(form: Form, inside: Function) -> Form:
+    """A form as it is in the cells where a function is one, and not zero."""
+    return tidy(map_integrand_dags(_Inside(inside), tidy(form)))

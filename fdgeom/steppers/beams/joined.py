@@ -1,0 +1,128 @@
+"""Solves at the nodes of beams that joints couple: for PETSc at all nodes, compiled at those of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from firedrake import Constant, Form, Function, TestFunction, dot
+from ufl.core.expr import Expr
+
+from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.rod_numerics import exact_numerics
+from fdgeom.forms import tidy
+from fdgeom.solvers import EssentialValues
+from fdgeom.solvers.linked import Linked
+from fdgeom.steppers.solve import Assignments, AtLinks, Solve, SolveOptions
+from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+
+
+@dataclass(frozen=True)
+class JoinedNodes:
+    """What the solves of a step have in common.
+
+    Attributes
+    ----------
+    system : RodMotion
+        What moves.
+    at_nodes : callable
+        ``at_nodes(density)``: the form of a density that is lumped at the nodes.
+    in_space : callable
+        ``in_space(displacement)``: the same with its translation in the space frame.
+    momentum : Function
+        μ.
+    fixed : sequence of EssentialValues
+        Given degrees of freedom of a vector at the nodes.
+    """
+
+    system: RodMotion
+    at_nodes: Callable[[Expr], Form]
+    in_space: Callable[[Expr], Expr]
+    momentum: Function
+    fixed: Sequence[EssentialValues]
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A solve for u at all nodes, whose joints push with impulses.
+
+    Attributes
+    ----------
+    gap : callable
+        ``gap(u)`` vanishes but for what joints do, their springs' half kick included.
+    condition : callable
+        ``condition(u, nu)``: the form that vanishes in the joints.
+    at_joints : callable
+        ``at_joints(u, impulse)``: what follows at the nodes of joints.
+    changed, guess : Function
+        What u changes, and where compiled steps begin.
+    moved : callable, optional
+        ``moved(u, momentum)``: what follows at all nodes; no more than that at the joints if not
+        given.
+    before : callable, optional
+        ``before(u)``: the momentum for that.
+    """
+
+    gap: Callable[[Expr], Expr]
+    condition: Callable[[Expr, Expr], Form]
+    at_joints: Callable[[Expr, Expr], Assignments]
+    changed: Function
+    guess: Function
+    moved: Callable[[Expr, Expr], Assignments] | None = None
+    before: Callable[[Expr], Expr] | None = None
+
+
+def joined_solve(
+    name: str, joined: Joined, nodes: JoinedNodes, dt: Constant, options: SolveOptions
+) -> Solve:
+    """The solve: through PETSc for all nodes and multipliers at once, compiled for those of joints."""
+    system, joints, g = nodes.system, nodes.system.constraint, nodes.system.configuration
+    moved = joined.moved
+
+    def springs(test: Expr) -> Form:
+        return 0.5 * dt * system.spring_work(g, system.v, nodes.in_space(test))
+
+    unknown = NodalUnknown(system)
+    whole, u, impulse = unknown.function, unknown.vector, unknown.multiplier
+    residual = nodes.at_nodes(dot(joined.gap(u), unknown.test))
+    residual += joints.slope(impulse, nodes.in_space(unknown.test), g)
+    residual += springs(unknown.test)
+    residual += joined.condition(u, unknown.nu)
+    return Solve(
+        name,
+        whole,
+        dt,
+        tidy(residual),
+        {whole: Function(whole.function_space(), name="zero")},
+        [joined.at_joints(u, impulse) if moved is None else moved(u, joined.before(u))],
+        essential=unknown.essential,
+        options=options,
+        numerics=lambda residual, function: exact_numerics(joined.changed),
+        uncompilable=("joints couple the nodes of several ranks" if system.comm.size > 1 else None),
+        linked=_at_links(name, joined, nodes, springs),
+    )
+
+
+def _at_links(name: str, joined: Joined, nodes: JoinedNodes, springs) -> AtLinks:
+    """The same for nodes by themselves and joints by themselves."""
+    system, joints, moved = nodes.system, nodes.system.constraint, joined.moved
+    own, test = Function(system.space, name=name), TestFunction(system.space)
+    impulse = joints.of_cells("impulse")
+    told = Function(system.multiplier.function_space(), name="impulse")
+    equations = Linked(
+        residual=tidy(nodes.at_nodes(dot(joined.gap(own), test))),
+        unknown=own,
+        guess=joined.guess,
+        multiplier=impulse,
+        force=joints.slope(impulse, nodes.in_space(test), system.configuration),
+        rest=springs(test),
+        gap=joined.condition(own, TestFunction(impulse.function_space())),
+        conditions=joints.sizes,
+        owner=joints.owner,
+        changed=joined.changed,
+        told=told,
+        finish=joined.at_joints(own, told),
+        essential=nodes.fixed,
+        all_first=moved is not None,
+    )
+    return AtLinks(equations, [] if moved is None else [moved(own, nodes.momentum)])
