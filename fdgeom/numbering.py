@@ -31,12 +31,22 @@ class Numbering:
         mesh, element = space.mesh(), space.ufl_element()
         self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
         self.comm = mesh.comm
-        place = Function(self._space).interpolate(SpatialCoordinate(mesh)[0])
-        self.coordinates = np.sort(np.concatenate(self.comm.allgather(place.dat.data_ro)))
+        place, owned = self._place(), self._space.dof_dset.size
+        self.coordinates = np.sort(np.concatenate(self.comm.allgather(place[:owned])))
         # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
         middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
-        self.nodes = np.searchsorted(middles, place.dat.data_ro_with_halos)
-        self._owned = self.nodes[: place.dat.dataset.size]
+        self.nodes = np.searchsorted(middles, place)
+        self._owned = self.nodes[:owned]
+
+    def _place(self) -> np.ndarray:
+        """The coordinates of the local nodes."""
+        mesh = self._space.mesh()
+        known = mesh.coordinates.function_space().cell_node_map().values_with_halo
+        if np.array_equal(known, self._space.cell_node_map().values_with_halo):
+            # They are those of the mesh, which needs no kernel to be looked up.
+            return mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
+        x = Function(self._space).interpolate(SpatialCoordinate(mesh)[0])
+        return x.dat.data_ro_with_halos
 
     @cached_property
     def pairs(self) -> np.ndarray:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from firedrake import TestFunction, dot
+from functools import cached_property
+
+from firedrake import Form, TestFunction, dot
+from ufl.core.expr import Expr
 
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
@@ -32,19 +35,36 @@ class FollowingFields:
     def __init__(
         self, beam: BeamFields, rod: Rod, agreement: Agreement, *, alone: bool = True
     ) -> None:
+        self._beam, self._rod = beam, rod
         self._agreement, self._alone = agreement, alone
-        strain = rod.elastic_strain((beam.position, beam.orientation))
-        if beam.reference_strain is not None:
-            strain += beam.reference_strain
-        test = TestFunction(beam.strain.function_space())
-        # Over the length of the cell: then it is the value there.
-        self._strain = VectorAssembly(rod.cells.sum(dot(strain, test) / rod.cells.length))
-        self._target, self._source = Field(beam.strain), Field(self._strain.tensor)
-        gap = rod.cells.sum(dot(beam.strain - strain, test) / rod.cells.length)
-        #: What :meth:`settle` does, for derivatives.
-        self.closings = [
-            agreement.momentum_of_velocity,
-            Deed(self._set_strain, residual=tidy(gap), unknown=beam.strain),
+
+    # Forms of the strain: an assembly has many beams, and may never be settled.
+    def _in_cells(self, value: Expr) -> Form:
+        """Over the length of the cell: then it is the value there."""
+        test, cells = TestFunction(self._beam.strain.function_space()), self._rod.cells
+        return cells.sum(dot(value, test) / cells.length)
+
+    @cached_property
+    def _of_configuration(self) -> Expr:
+        beam = self._beam
+        strain = self._rod.elastic_strain((beam.position, beam.orientation))
+        return strain if beam.reference_strain is None else strain + beam.reference_strain
+
+    @cached_property
+    def _strain(self) -> VectorAssembly:
+        return VectorAssembly(self._in_cells(self._of_configuration))
+
+    @cached_property
+    def _copy(self) -> tuple[Field, Field]:
+        return Field(self._beam.strain), Field(self._strain.tensor)
+
+    @cached_property
+    def closings(self) -> list:
+        """What :meth:`settle` does, for derivatives."""
+        gap = self._in_cells(self._beam.strain - self._of_configuration)
+        return [
+            self._agreement.momentum_of_velocity,
+            Deed(self._set_strain, residual=tidy(gap), unknown=self._beam.strain),
         ]
 
     def prepare(self) -> None:
@@ -54,7 +74,9 @@ class FollowingFields:
         contradict one another.
         """
         if not self._agreement.holds():
-            self._agreement.restore_for_configuration(self._strain.assemble, alone=self._alone)
+            self._agreement.restore_for_configuration(
+                lambda: self._strain.assemble(), alone=self._alone
+            )
 
     def settle(self) -> None:
         """Make strain and momentum those of the configuration and the velocity."""
@@ -64,5 +86,6 @@ class FollowingFields:
 
     def _set_strain(self) -> None:
         self._strain.assemble()
-        self._target.owned[...] = self._source.owned
-        self._target.written()
+        target, source = self._copy
+        target.owned[...] = source.owned
+        target.written()

@@ -8,14 +8,18 @@ import numpy as np
 import scipy.sparse as sparse
 import ufl
 from firedrake import TestFunction, TrialFunction, assemble
+from scipy.sparse.linalg import LinearOperator, onenormest, splu
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.lie.arrays import quaternion, so3
 from fdgeom.statics.gathered import gathered, to_scipy
+from fdgeom.statics.null_space import null_space
 
 # Of the size of the beams: what counts as no motion. Of the stiffness: what counts as none.
 _NONE, _RESISTED = 1e-9, 1e-12
+# Free motions whose stiffness is a full matrix.
+_DENSE = 300
 
 
 def free_motion(motion: RodMotion) -> str:
@@ -27,16 +31,17 @@ def free_motion(motion: RodMotion) -> str:
         A beam or an assembly in its present configuration.
     """
     _, free, size = _free(motion)
-    if not len(free):
+    ways = free.shape[1]
+    if not ways:
         return ""
-    free = free.reshape(-1, len(motion.members), 6)
-    moving = np.flatnonzero(np.abs(free).max(axis=(0, 2)) > _NONE)
+    moving = np.flatnonzero(_largest(free) > _NONE)
     who = _named(moving, len(motion.members), alone=motion.joints is None)
-    together = free[:, moving[:1]]
-    if np.abs(free[:, moving] - together).max() > _NONE:
-        ways = "one way" if len(free) == 1 else f"{len(free)} independent ways"
-        return f"{who} can still move as rigid bodies in {ways}, in {_loose(motion, free)}"
-    return f"{who} can still {_described(together[:, 0], size, _pins(motion))}"
+    first = free[6 * moving[0] : 6 * moving[0] + 6]
+    together = sparse.kron(np.ones((len(moving), 1)), first)
+    if abs(_of_beams(free, moving) - together).max() > _NONE:
+        how = "one way" if ways == 1 else f"{ways} independent ways"
+        return f"{who} can still move as rigid bodies in {how}, in {_loose(motion, free)}"
+    return f"{who} can still {_described(first.toarray().T, size, _pins(motion))}"
 
 
 def is_clamped(motion: RodMotion) -> bool:
@@ -53,25 +58,54 @@ def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -
     for where it has a word in it.
     """
     rigid, free, size = _free(motion)
-    if not len(free):
+    if not free.shape[1]:
         return False
     stiffness = stiffness()
-    moved = sparse.diags(np.tile([1.0] * 3 + [size] * 3, rigid.shape[0] // 6)) @ rigid @ free.T
-    resisted = np.linalg.eigvals(moved.T @ (stiffness @ moved))
-    sizes = np.abs(moved).T @ (abs(stiffness) @ np.abs(moved))
-    return bool(np.abs(resisted).min() <= _RESISTED * sizes.max())
+    moved = sparse.diags(np.tile([1.0] * 3 + [size] * 3, rigid.shape[0] // 6)) @ rigid @ free
+    sizes = abs(moved).T @ (abs(stiffness) @ abs(moved))
+    resisted = moved.T @ (stiffness @ moved)
+    return _least(resisted) <= _RESISTED * sizes.max()
 
 
-def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, np.ndarray, float]:
-    """Displacements by rigid motions of the beams, those motions that are free, and the size."""
+def _least(matrix: sparse.spmatrix) -> float:
+    """The least size of an eigenvalue; of large matrices a norm of the inverse, which is above it."""
+    if matrix.shape[0] <= _DENSE:
+        return float(np.abs(np.linalg.eigvals(matrix.toarray())).min())
+    try:
+        factors = splu(matrix.tocsc())
+    except RuntimeError:
+        return 0.0
+    inverse = LinearOperator(
+        matrix.shape,
+        matvec=factors.solve,
+        rmatvec=lambda b: factors.solve(b, trans="T"),
+        dtype=float,
+    )
+    return 1.0 / float(onenormest(inverse))
+
+
+def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, sparse.csr_matrix, float]:
+    """Displacements by rigid motions of the beams, those motions that are free, and the size.
+
+    The free motions are the columns of a matrix with 6 rows for each beam.
+    """
     x = gathered(motion.comm, motion.position.dat.data_ro)
     size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
     rigid = _rigid_motions(motion, x / size)
     conditions = [sparse.csr_matrix((0, rigid.shape[1])), rigid[_held(motion)]]
     if motion.joints is not None:
         conditions += [part @ rigid for part in _in_joints(motion, size)]
-    _, values, basis = np.linalg.svd(sparse.vstack(conditions).toarray())
-    return rigid, basis[int(np.sum(values > _NONE)) :], size
+    return rigid, null_space(sparse.vstack(conditions), 6, _NONE), size
+
+
+def _largest(free: sparse.csr_matrix) -> np.ndarray:
+    """The largest entry of each beam."""
+    return abs(free).max(axis=1).toarray().reshape(-1, 6).max(axis=1)
+
+
+def _of_beams(free: sparse.csr_matrix, beams: np.ndarray) -> sparse.csr_matrix:
+    """The rows of some beams."""
+    return free[(6 * beams[:, None] + np.arange(6)).ravel()]
 
 
 def _described(free: np.ndarray, size: float, pins: Sequence[str]) -> str:
@@ -145,17 +179,20 @@ def _pins(motion: RodMotion) -> list[str]:
     return [hold.name for hold in holds if alone and list(hold.components) == [3, 4, 5]]
 
 
-def _loose(motion: RodMotion, free: np.ndarray) -> str:
+def _loose(motion: RodMotion, free: sparse.csr_matrix) -> str:
     """The joints in which the motions of the beams differ."""
     number = {id(beam): k for k, beam in enumerate(motion.members)}
     # The ground comes last, and does not move.
-    free = np.concatenate([free, np.zeros((len(free), 1, 6))], axis=1)
+    free = sparse.vstack([free, sparse.csr_matrix((6, free.shape[1]))], format="csr")
     sides = [
-        [number.get(id(getattr(place, "beam", None)), -1) for place in (joint.first, joint.second)]
+        [
+            number.get(id(getattr(place, "beam", None)), len(number))
+            for place in (joint.first, joint.second)
+        ]
         for joint in motion.joints.joints
     ]
     first, second = np.transpose(sides)
-    moves = np.abs(free[:, first] - free[:, second]).max(axis=(0, 2)) > _NONE
+    moves = _largest(_of_beams(free, first) - _of_beams(free, second)) > _NONE
     return _listed("joints", np.flatnonzero(moves))
 
 

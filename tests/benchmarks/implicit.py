@@ -6,8 +6,8 @@ Ratios of one run, on one core: a step of each method at 100 cells over a step o
 by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
 PETSc over a compiled one, for one beam, a double pendulum, eight welded bars and a four-bar linkage;
 an explicit step of two beams with two joints over one without;
-equilibria of a bent cantilever and of the welded bars, from one load to another. Times are those of
-the process, the least of several samples.
+equilibria of a bent cantilever and of the welded bars, from one load to another, and points of their
+paths. Times are those of the process, the least of several samples.
 """
 
 from __future__ import annotations
@@ -97,6 +97,20 @@ def equilibrium(system, compiled: bool) -> tuple[float, float]:
     return spent, (statics.solver_stats()["newton_iterations"] - before) / (10 * SAMPLES)
 
 
+def along_a_path(system, compiled: bool) -> tuple[float, float]:
+    """Seconds and iterations of a point, warm, by the arc length."""
+    statics = fg.StaticEquilibrium(system, compiled=compiled)
+    statics.follow(0.02, steps=2)
+    before = statics.solver_stats()["newton_iterations"]
+
+    def follow(points: int) -> None:
+        for _ in range(points):
+            statics.follow(0.02)
+
+    spent = seconds(follow, 10)
+    return spent, (statics.solver_stats()["newton_iterations"] - before) / (10 * SAMPLES)
+
+
 def explicit_joined(joints: bool, compiled: bool = True) -> float:
     """Seconds a step of the variational integrator, of two beams with two joints or without."""
     pendulum = double_pendulum(100, 60)
@@ -145,6 +159,10 @@ def measure() -> list[tuple]:
                 rows.append(
                     (f"{what} at rest{way}", cells, 1e6 * spent, iterations, spent / explicit)
                 )
+                spent, iterations = along_a_path(make(), compiled=not way)
+                rows.append(
+                    (f"{what}, a path{way}", cells, 1e6 * spent, iterations, spent / explicit)
+                )
     return rows
 
 
@@ -177,8 +195,9 @@ def main() -> None:
         f"through PETSc {petsc / joined:.0f} times as long"
     )
     for what, _, cells in STILL:
-        one, other = (found[f"{what} at rest{way}", cells][0] for way in ("", ", PETSc"))
-        PETSc.Sys.Print(f"{what} at rest: through PETSc {other / one:.1f} times as long")
+        for how in (" at rest", ", a path"):
+            one, other = (found[f"{what}{how}{way}", cells][0] for way in ("", ", PETSc"))
+            PETSc.Sys.Print(f"{what}{how}: through PETSc {other / one:.1f} times as long")
 
 
 if __name__ == "__main__":

@@ -570,7 +570,10 @@ def test_load_of_place_on_an_expression():
     weights = np.full(21, 1 / 20)
     weights[[0, -1]] /= 2
     total = 2.0 * weights @ np.sort(nodes)
-    assert statics.reactions()["left"][1] == pytest.approx([0, 0, total], abs=1e-8)
+    # A force is 1e8 times a strain, which is what a measure of size one differs from one by: the
+    # difference of two positions, turned and over a length, eight operations of half an ε each.
+    round_off = 1e8 * 8 * np.finfo(float).eps / 2
+    assert statics.reactions()["left"][1] == pytest.approx([0, 0, total], abs=round_off)
     size.assign(4.0)
     statics.solve()
-    assert statics.reactions()["left"][1] == pytest.approx([0, 0, 2 * total], abs=1e-8)
+    assert statics.reactions()["left"][1] == pytest.approx([0, 0, 2 * total], abs=round_off)

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import ufl
-from firedrake import Constant, SpatialCoordinate, TensorFunctionSpace
+from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
+from ufl.domain import extract_domains
+from ufl.utils.stacks import StackDict
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw
@@ -125,23 +127,29 @@ class NetworkRod:
         ``rest`` nodes or cells belong to no beam.
         """
         network, cells = self._network, family == "DG"
-        samples = [
-            sampled(
-                name,
-                value,
-                TensorFunctionSpace(beam.mesh, family, 0 if cells else 1, shape=value.ufl_shape),
-                private=True,
-            )
-            for value, beam in zip(values, self._beams, strict=True)
-        ]
+
+        def sample(value: Expr, beam: Beam) -> np.ndarray | Function:
+            numbers = _numbers(value)
+            if numbers is not None:
+                return numbers
+            space = TensorFunctionSpace(beam.mesh, family, 0 if cells else 1, shape=value.ufl_shape)
+            return sampled(name, value, space, private=True)
+
+        samples = [sample(v, beam) for v, beam in zip(values, self._beams, strict=True)]
+
+        def of_beam(numbering: Numbering, found: np.ndarray | Function) -> np.ndarray:
+            if isinstance(found, Function):
+                return collect(numbering, found)
+            return np.tile(found, (len(numbering.coordinates) - cells, *[1] * found.ndim))
 
         def gather() -> np.ndarray:
-            found = [collect(n, f) for n, f in zip(network.beams, samples, strict=True)]
+            found = [of_beam(n, f) for n, f in zip(network.beams, samples, strict=True)]
             everywhere = np.concatenate([*found, *([found[0][:1]] * rest)])
             return everywhere.reshape(-1, *values[0].ufl_shape)
 
         if any(map(_may_change, values)):
-            return network.followed(samples, gather, name, cells=cells)
+            functions = [f for f in samples if isinstance(f, Function)]
+            return network.followed(functions, gather, name, cells=cells)
         return network.packed(gather(), name, cells=cells)
 
     def _bodies(self, bodies: Sequence[PointBody]) -> list[Inertia]:
@@ -180,6 +188,16 @@ class NetworkRod:
             part = PartOfRod(place, arc - float(network.offsets[k]), inertia)
             for load in beam.loads:
                 yield LoadInNetwork(load, part, mask, beam.mesh)
+
+
+def _numbers(value: Expr) -> np.ndarray | None:
+    """The tensor, where it is made of numbers alone; None where it is a field."""
+    if extract_coefficients(value) or list(extract_domains(value)):
+        return None
+    found = np.empty(value.ufl_shape)
+    for component in np.ndindex(found.shape):
+        found[component] = value.evaluate((), {}, component, StackDict())
+    return found
 
 
 def _may_change(value: Expr) -> bool:
