@@ -384,6 +384,21 @@ def test_refused(case):
         make(*pair())
 
 
+def test_conditions_that_follow_from_others_are_named():
+    """Three beams at a point need two joints; the fourth joint, elsewhere, is not to blame."""
+    a, b = pair()
+    c, d = straight((1, 0, 0), (1, 1, 0), 2), straight((1, 1, 0), (1, 2, 0), 2)
+    joints = [
+        fg.Spherical(a.right, b.left),
+        fg.Spherical(b.left, c.left),
+        fg.Spherical(c.left, a.right),
+        fg.Spherical(c.right, d.left),
+    ]
+    named = r"^joints: 3 of .* over-constrained, in joints.0., joints.1., joints.2.\. Leave them out"
+    with pytest.raises(ValueError, match=named):
+        fg.GeneralizedAlpha(fg.Assembly([a, b, c, d], joints), 0.01)
+
+
 def test_refused_starts():
     """Velocities that do not agree in a joint, nodes that have been moved apart, an undamped scheme."""
     a, b = pair()
