@@ -1,12 +1,23 @@
 """Whole steps in compiled code, where the one solve of a method couples neighbours on a chain."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from firedrake import Constant
+from firedrake import Constant, Function
+from ufl.algorithms import extract_coefficients, replace
 from ufl.classes import Expr
 
-from fdgeom.solvers import Number, Settled
-from fdgeom.solvers.chain import ChainUnit, Step, Test, check_chain, part_of
+from fdgeom.solvers import Number, Settled, key
+from fdgeom.solvers.chain import (
+    ChainBack,
+    ChainSweep,
+    ChainTrail,
+    ChainUnit,
+    Step,
+    Test,
+    check_chain,
+    part_of,
+)
 from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.derived import all_constants, constants_behind
 from fdgeom.steppers.fused import CompiledSteps
@@ -44,6 +55,8 @@ class ChainSteps(CompiledSteps):
         self._maps, self._step = _step(self._solve)
         self._dt: Number = Number(self._solve.dt)
         self._unit: ChainUnit | None = None
+        self._trail: ChainTrail | None = None
+        self._sweeps: dict[frozenset[int], ChainSweep | CannotCompile] = {}
         self._solves = self._iterations = 0
 
     def _check(self, clocks: Sequence[Constant]) -> None:
@@ -119,14 +132,65 @@ class ChainSteps(CompiledSteps):
         done = 0
         if unit.hold():
             now = self._stepper.t
-            _, done, iterations = unit.advance(test, steps, now, dt, self._clock, self._share)
+            take = unit.advance if self._trail is None else self._trail.advance
+            _, done, iterations = take(test, steps, now, dt, self._clock, self._share)
             self._solves += done
             self._iterations += iterations
             unit.end()
         if not done:
-            self._stepper._step(self._stepper.t, dt)
+            self._step_through_petsc(dt)
             done = 1
         return done, None
+
+    def _step_through_petsc(self, dt: float) -> None:
+        begin, trail, unit = self._stepper.t, self._trail, self._unit
+        if trail is not None:
+            trail.before()
+        self._stepper._step(begin, dt)
+        if trail is not None:
+            unit.begin()
+            unit.take_unknown()
+            trail.after(begin, otherwise=True)
+
+    def sweep(self, seeded, wanted, running=None):
+        if running is not None:
+            raise CannotCompile("a running functional of steps that are solved as a chain")
+        if self._singly:
+            raise CannotCompile("coefficients that follow the time")
+        if any(key(part.function) in seeded for part in self._unit.parts):
+            raise CannotCompile("a cotangent of the unknown of a step")
+        name = frozenset(wanted)
+        if name not in self._sweeps:
+            try:
+                self._sweeps[name] = self._sweep(name)
+            except CannotCompile as why:
+                self._sweeps[name] = why
+        found = self._sweeps[name]
+        if isinstance(found, CannotCompile):
+            raise found
+        return found
+
+    def _sweep(self, wanted: frozenset[int]) -> ChainSweep:
+        solve, moving = self._solve, {key(f) for f in self._stepper._moving() for f in pieces(f)}
+        if solve.following is not None:
+            raise CannotCompile("the way back through motions that are given in time")
+        assignments, prepared = _at_once(solve.assignments), _at_once(solve.preparations)
+        read = {f for e in assignments.values() for f in extract_coefficients(e)}
+        read |= set(solve.residual.coefficients())
+        # The guess is forgotten.
+        prepared = {f: e for f, e in prepared.items() if f in read}
+        back = ChainBack(
+            solve.residual, solve.unknown, solve.essential, assignments, wanted | moving, prepared
+        )
+        return ChainSweep(self._unit, back, self._dt, self._fraction)
+
+    @contextmanager
+    def leaving(self, trail: ChainTrail) -> Iterator[None]:
+        self._trail = trail
+        try:
+            yield
+        finally:
+            self._trail = None
 
     def stats(self) -> dict[str, int]:
         return {"solves": self._solves, "newton_iterations": self._iterations}
@@ -167,3 +231,11 @@ def _alike(group: dict) -> list[dict]:
     for function, expression in group.items():
         parts.setdefault(part_of(function).nodal, {})[function] = expression
     return list(parts.values())
+
+
+def _at_once(groups: Sequence[dict]) -> dict[Function, Expr]:
+    """Assignments, one group after another, by what there is before all of them."""
+    found: dict[Function, Expr] = {}
+    for group in groups:
+        found |= {f: replace(e, found) for f, e in group.items()}
+    return found

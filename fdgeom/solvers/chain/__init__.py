@@ -14,26 +14,32 @@ The road of a solve, a file each:
   cache; `between.hpp`: a banded LU with row exchanges of the rest; `newton.hpp`: the iteration, steps;
   `border.hpp`: an equation and a number more;
 - `structs`, `net`, `library`, `unit`: the data and the compiled code;
+- `back`, `back.hpp`: cotangents taken back through a step; `trail`: through many of them;
 - `linear`: one linear solve; `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.
 
 They know forms and unknowns, nothing of beams or steppers.
 """
 
+from fdgeom.solvers.chain.back import ChainBack
 from fdgeom.solvers.chain.cells import part_of
 from fdgeom.solvers.chain.chain_lu import ChainLU
 from fdgeom.solvers.chain.chain_newton import ChainNewton
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.chain.steps import Step
 from fdgeom.solvers.chain.structs import Test
+from fdgeom.solvers.chain.trail import ChainSweep, ChainTrail
 from fdgeom.solvers.chain.unit import REASONS, SINGULAR, ChainUnit, check_chain
 from fdgeom.solvers.chain.vectors import Vectors
 
 __all__ = [
     "REASONS",
     "SINGULAR",
+    "ChainBack",
     "ChainLU",
     "ChainLinear",
     "ChainNewton",
+    "ChainSweep",
+    "ChainTrail",
     "ChainUnit",
     "Step",
     "Test",

@@ -49,8 +49,10 @@ def cell_class(
     following: Function | None = None,
     change: Function | None = None,
     border: Constant | None = None,
+    *,
+    transposed: bool = False,
 ) -> str:
-    """The class of a cell: residual and tangent, and how the unknown is moved.
+    """The class of a cell: residual and tangent (or its transpose), and how the unknown is moved.
 
     ``following``: the values of given numbers, where those are the first of the unknown.
     ``change``: of the unknown's space; gets what each update changes. ``border``: a number by which
@@ -60,6 +62,8 @@ def cell_class(
     graph = equations.graph
     ends = [of_one_node(graph, side) for side in "AB"]
     entries = jacobian(graph, equations.slopes, equations.unknowns, ends)
+    if transposed:
+        entries = {(j, i): node for (i, j), node in entries.items()}
     sides = ("ra", "rb")
     residual = [(f"{sides[i // n]}[{i % n}]", r) for i, r in enumerate(equations.residual)]
     blocks = {(0, 0): "A", (0, 1): "B", (1, 0): "C", (1, 1): "E"}
@@ -206,13 +210,14 @@ def program(
     *,
     relative: bool = False,
     bordered: bool = False,
+    also: Sequence[str] = (),
 ) -> str:
     """The whole unit.
 
     ``relative``: given numbers are what given unknowns move by. ``bordered``: there is a number to be
-    found as well, by a step.
+    found as well, by a step. ``also`` are headers after the others.
     """
-    headers = (*_HEADERS, "border") if bordered else _HEADERS
+    headers = (*_HEADERS, *(["border"] if bordered else []), *also)
     parts = [
         _SIMD.read_text(),
         f"#include <utility>\nnamespace {{ constexpr int N = {size}; }}\n",

@@ -36,22 +36,7 @@ class Map:
         (nodal,) = kinds
 
         def terminal(e, derivatives: int) -> np.ndarray:
-            if derivatives:
-                raise CannotCompile("derivatives in space in an update")
-            if isinstance(e, Constant):
-                keys = [("constant", e, k) for k in range(int(np.prod(e.ufl_shape, dtype=int)))]
-            elif isinstance(e, Function):
-                parts = [part_of(p) for p in pieces(e)]
-                if not all(p.nodal for p in parts):
-                    raise CannotCompile(
-                        f"{e.name()} has other nodes than {targets[0].function.name()}"
-                    )
-                keys = [("value", p.function, "C", k) for p in parts for k in range(p.size)]
-            else:
-                raise CannotCompile(f"{type(e).__name__} in an update")
-            made = np.empty(len(keys), dtype=object)
-            made[:] = [graph.input(key) for key in keys]
-            return made.reshape(e.ufl_shape)
+            return at_nodes(graph, e, derivatives)
 
         if not nodal:
             mesh = targets[0].function.function_space().mesh()
@@ -74,6 +59,24 @@ static void {name}(const Chain &X) {{
   }}
 }}
 """
+
+
+def at_nodes(graph: Graph, e, derivatives: int) -> np.ndarray:
+    """A terminal of assignments to functions of nodes, as inputs of a graph."""
+    if derivatives:
+        raise CannotCompile("derivatives in space in an update")
+    if isinstance(e, Constant):
+        keys = [("constant", e, k) for k in range(int(np.prod(e.ufl_shape, dtype=int)))]
+    elif isinstance(e, Function):
+        parts = [part_of(p) for p in pieces(e)]
+        if not all(p.nodal for p in parts):
+            raise CannotCompile(f"{e.name()} has other nodes than what an update writes")
+        keys = [("value", p.function, "C", k) for p in parts for k in range(p.size)]
+    else:
+        raise CannotCompile(f"{type(e).__name__} in an update")
+    made = np.empty(len(keys), dtype=object)
+    made[:] = [graph.input(key) for key in keys]
+    return made.reshape(e.ufl_shape)
 
 
 @dataclass(frozen=True)

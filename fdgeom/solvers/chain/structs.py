@@ -111,3 +111,9 @@ class Copy(Structure):
         ("count", c_long),
         ("size", c_int),
     ]
+
+
+class Meeting(Structure):
+    """The nodes at which pieces end; see back.hpp."""
+
+    _fields_ = [("ids", c_void_p), ("number", c_long), ("sums", c_void_p)]

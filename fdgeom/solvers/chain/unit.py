@@ -153,6 +153,8 @@ class ChainUnit:
         self._quiet_copies = self.layout.copies(self._quiet)
         self._length_copies = self.layout.copies([self.length])
         written = [f for f in dict.fromkeys((*written, *own)) if f not in private]
+        #: What steps change.
+        self.moving = written
         self._outgoing = self.layout.copies(written, out=True)
         self._written_fields = [self.layout.fields[self.tables.field(f)] for f in written]
         self._unknown_in, self._unknown_out = (

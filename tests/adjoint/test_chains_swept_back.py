@@ -1,0 +1,137 @@
+"""Steps that are solved as a chain taken back in compiled code: the same as solve by solve."""
+
+import numpy as np
+import pytest
+from derivable import CELLS
+from firedrake import Function, TensorFunctionSpace, VectorFunctionSpace, assemble, dx, inner
+from test_step_derivatives import product, random
+from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
+
+import fdgeom as fg
+from fdgeom.adjoint import passage
+from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint.values import parts
+
+STEPS, DT = 7, 0.01
+
+
+class Case:
+    """A clamped beam with a field of stiffness matrices and one of forces, from a smooth start."""
+
+    def __init__(self):
+        mesh = uneven_mesh(CELLS)
+        self.stiffness = Function(TensorFunctionSpace(mesh, "DG", 0, shape=(6, 6)))
+        self.stiffness.dat.data_wo[...] = STIFFNESS
+        self.force = Function(VectorFunctionSpace(mesh, "CG", 1, dim=3))
+        self.force.dat.data_wo[...] = np.random.default_rng(3).normal(size=(CELLS + 1, 3))
+        section = fg.Section(self.stiffness, INERTIA, axis=0)
+        loads = [fg.Load(force=self.force)]
+        self.beam = beam = set_smooth(fg.Beam(mesh, section, left="clamped", loads=loads))
+        beam.momentum.dat.data_wo[beam.velocity.function_space().boundary_nodes(1)] = 0.0
+        beam.prepare()
+        self.start = {f: f.dat.data_ro.copy() for f in beam.functions().values()}
+        self.controls = [beam.momentum, self.stiffness, self.force]
+        self.objective = inner(beam.position, beam.position) * dx(degree=2)
+        self.objective += inner(beam.momentum, beam.strain) * dx(degree=2)
+
+    def stepper(self, method=fg.EnergyMomentum, **options):
+        """At the start."""
+        for f, values in self.start.items():
+            f.dat.data_wo[...] = values
+        self.beam.settle()
+        return method(self.beam, DT, **options)
+
+    def gradient(self, stepper):
+        value, found = fg.gradient(stepper, STEPS, self.objective, self.controls)
+        return value, [g.dat.data_ro.copy() for g in found]
+
+
+@pytest.fixture(scope="module")
+def case():
+    return Case()
+
+
+@pytest.fixture(scope="module")
+def swept(case):
+    """Value and gradient in compiled code."""
+    stepper = case.stepper()
+    found = case.gradient(stepper)
+    assert passage_of(stepper).why_not_compiled is None
+    return found
+
+
+@pytest.mark.parametrize("method", [fg.EnergyMomentum, fg.GeneralizedAlpha])
+def test_the_same_as_solve_by_solve(case, method):
+    """That of generalized alpha prepares velocities and accelerations for its equations."""
+    plain = case.stepper(method, compiled=False)
+    expected, expected_slopes = case.gradient(plain)
+    assert passage_of(plain).why_not_compiled == "compiled=False asks for PETSc SNES"
+    stepper = case.stepper(method)
+    value, found = case.gradient(stepper)
+    assert passage_of(stepper).why_not_compiled is None
+    assert value == pytest.approx(expected, rel=1e-12)
+    for one, other in zip(expected_slopes, found, strict=True):
+        # Both are taken where Newton's iteration has ended, at 1e-13 from each other, in matrices
+        # whose condition number is some hundreds.
+        assert np.abs(one - other).max() <= 1e-11 * np.abs(one).max()
+
+
+def test_few_states_kept(case, swept, monkeypatch):
+    """The steps between are taken again to the last bit."""
+    monkeypatch.setattr(passage, "MEMORY", 0)
+    value, found = case.gradient(case.stepper())
+    assert value == swept[0]
+    for one, other in zip(found, swept[1], strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_differences_of_runs(case, swept, rng):
+    moved = [rng.normal(size=f.dat.data_ro.shape) for f in case.controls]
+    # A held node stays at rest, and stiffness matrices stay symmetric.
+    moved[0][case.beam.velocity.function_space().boundary_nodes(1)] = 0.0
+    moved[1] = 0.1 * (moved[1] + moved[1].transpose(0, 2, 1))
+    fields = {f: f.dat.data_ro.copy() for f in (case.stiffness, case.force)}
+
+    def at(h):
+        for f, values in fields.items():
+            f.dat.data_wo[...] = values + h * moved[case.controls.index(f)]
+        stepper = case.stepper()
+        case.beam.momentum.dat.data[...] += h * moved[0]
+        stepper.advance(STEPS)
+        return assemble(case.objective)
+
+    h = 1e-3
+    try:
+        found = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    finally:
+        for f, values in fields.items():
+            f.dat.data_wo[...] = values
+    expected = sum(np.vdot(g, d) for g, d in zip(swept[1], moved, strict=True))
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+def test_pairing_with_tangents(case, rng):
+    """⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩."""
+    stepper = case.stepper()
+    way, wanted = passage_of(stepper), case.controls[1:]
+    state = [part for f in way.state for part in parts(f)]
+    functions = [*state, *wanted]
+    origin = way.origin(())
+    start, bars = random(functions, rng), random(state, rng)
+    tangents, found = start.copy(), bars.copy()
+    with way.at(origin, way.inputs):
+        way.push(origin, STEPS, tangents, wanted)
+    with way.at(origin, way.inputs):
+        way.pull(origin, STEPS, found, wanted)
+    assert way.why_not_compiled is None
+    expected, size = product(state, bars, tangents)
+    assert product(functions, found, start)[0] == pytest.approx(expected, abs=1e-12 * size)
+
+
+def test_what_is_not_compiled_says_why(case):
+    """And is taken solve by solve."""
+    stepper = case.stepper()
+    with passage_of(stepper).at(passage_of(stepper).origin(()), passage_of(stepper).inputs):
+        running = inner(case.beam.position, case.beam.position) * dx(degree=2)
+        assert passage_of(stepper).way_back(STEPS, set(), (), running) is None
+    assert "after the last step" in passage_of(stepper).why_not_compiled
