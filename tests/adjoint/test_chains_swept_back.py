@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from derivable import CELLS
 from firedrake import Function, TensorFunctionSpace, VectorFunctionSpace, assemble, dx, inner
+from test_step_derivatives import product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
 import fdgeom as fg
-from fdgeom.adjoint import passage
+from fdgeom.adjoint import taken_again
 from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint.values import parts
 
 STEPS, DT = 7, 0.01
 
@@ -76,7 +78,7 @@ def test_the_same_as_solve_by_solve(case, method):
 
 def test_few_states_kept(case, swept, monkeypatch):
     """The steps between are taken again to the last bit."""
-    monkeypatch.setattr(passage, "MEMORY", 0)
+    monkeypatch.setattr(taken_again, "MEMORY", 0)
     value, found = case.gradient(case.stepper())
     assert value == swept[0]
     for one, other in zip(found, swept[1], strict=True):
@@ -106,6 +108,24 @@ def test_differences_of_runs(case, swept, rng):
             f.dat.data_wo[...] = values
     expected = sum(np.vdot(g, d) for g, d in zip(swept[1], moved, strict=True))
     assert found == pytest.approx(expected, rel=1e-7)
+
+
+def test_pairing_with_tangents(case, rng):
+    """⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩."""
+    stepper = case.stepper()
+    way, wanted = passage_of(stepper), case.controls[1:]
+    state = [part for f in way.state for part in parts(f)]
+    functions = [*state, *wanted]
+    origin = way.origin(())
+    start, bars = random(functions, rng), random(state, rng)
+    tangents, found = start.copy(), bars.copy()
+    with way.at(origin, way.inputs):
+        way.push(origin, STEPS, tangents, wanted)
+    with way.at(origin, way.inputs):
+        way.pull(origin, STEPS, found, wanted)
+    assert way.why_not_compiled is None
+    expected, size = product(state, bars, tangents)
+    assert product(functions, found, start)[0] == pytest.approx(expected, abs=1e-12 * size)
 
 
 def test_what_is_not_compiled_says_why(case):
