@@ -139,7 +139,7 @@ class NetworkRod:
 
         def of_beam(numbering: Numbering, found: np.ndarray | Function) -> np.ndarray:
             if isinstance(found, Function):
-                return collect(numbering, found)
+                return collect(numbering, found).reshape(-1, *found.ufl_shape)
             return np.tile(found, (len(numbering.coordinates) - cells, *[1] * found.ndim))
 
         def gather() -> np.ndarray:

@@ -68,14 +68,17 @@ def _by(graph: Graph, outputs, inputs, first, order) -> Entries:
 
 def _edges(graph: Graph, outputs, inputs):
     """For each vertex what goes into it and out of it, with the derivatives."""
-    active, leaves = graph.depending(inputs), set(inputs)
+    leaves = set(inputs)
+    # Not what depends by a condition alone: it has no slope.
+    active = set(leaves)
     into: dict = {}
     out: dict = {}
     for node in graph.needed(outputs):
-        if node not in active or node in leaves:
+        if node in leaves:
             continue
         for operand, slope in graph.partials(node):
             if operand in active and slope != graph.zero:
+                active.add(node)
                 edges = into.setdefault(node, {})
                 known = edges.get(operand)
                 edges[operand] = slope if known is None else graph.add(known, slope)
