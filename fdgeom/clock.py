@@ -1,7 +1,5 @@
 """The clock of a stepper."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -37,20 +35,20 @@ class Clock(NamedTuple):
         """The time."""
         return self.begin + (self.steps - self.first) * self.dt
 
-    def after(self, steps: int, last_dt: float | None = None) -> Clock:
+    def after(self, steps: int, last_dt: float | None = None) -> "Clock":
         """The clock so many steps later."""
         last_dt = self.dt if last_dt is None else last_dt
         return Clock(self.begin, self.dt, last_dt, self.first, self.steps + steps)
 
-    def set_to(self, t: float) -> Clock:
+    def set_to(self, t: float) -> "Clock":
         """The clock at another time, after as many steps."""
         return self._replace(begin=t, first=self.steps)
 
-    def with_dt(self, dt: float) -> Clock:
+    def with_dt(self, dt: float) -> "Clock":
         """The clock with another step from here on."""
         return self if dt == self.dt else self.set_to(self.t)._replace(dt=dt)
 
-    def begun(self) -> Clock:
+    def begun(self) -> "Clock":
         """The clock where what a method carries has been made for the present step."""
         return self._replace(last_dt=self.dt)
 

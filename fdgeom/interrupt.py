@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM wait for the end of a step: what is left is never half of one."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -16,7 +14,7 @@ INT, TERM = int(signal.SIGINT), int(signal.SIGTERM)
 #: Only these handlers are replaced; one that the user has set stays.
 _USUAL = {INT: signal.default_int_handler, TERM: int(signal.SIG_DFL)}
 
-_outermost: delayed | None = None
+_outermost: "delayed | None" = None
 
 
 class delayed:
@@ -44,7 +42,7 @@ class delayed:
         self._taker: delayed | None = None
         self._replaced: list[int] = []
 
-    def __enter__(self) -> delayed:
+    def __enter__(self) -> "delayed":
         global _outermost
         if threading.current_thread() is threading.main_thread():
             if _outermost is None:

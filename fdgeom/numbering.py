@@ -1,7 +1,5 @@
 """The nodes of a space on a line of cells, numbered along it, the same on every rank."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Steps, and what else finds a state, on pyadjoint's tape."""
 
-from __future__ import annotations
-
 import warnings
 import weakref
 

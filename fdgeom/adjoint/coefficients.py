@@ -1,7 +1,5 @@
 """What steps read beside the state: whose derivatives can be taken, and what follows from what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What else changes a system, beside steps: on the tape."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Derivatives of what is done before and after steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gradients of runs without a tape."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from firedrake import Cofunction, Form, Function
@@ -97,7 +95,7 @@ def gradient(
         return value, [bars.read_all(f, Cofunction(f.function_space().dual())) for f in wrt]
 
 
-def _slopes(passage: Passage, form: Form, active: set[int], factor: float = 1.0) -> _Slopes:
+def _slopes(passage: Passage, form: Form, active: set[int], factor: float = 1.0) -> "_Slopes":
     """Those of a form that was asked for before are there still."""
     name = id(form), frozenset(active), factor
     kept: dict[tuple, tuple[Form, _Slopes]] = passage.kept

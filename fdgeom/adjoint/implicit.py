@@ -1,7 +1,5 @@
 """Derivatives of what a solve finds."""
 
-from __future__ import annotations
-
 from collections.abc import Set
 from functools import cached_property
 
@@ -120,7 +118,7 @@ class Solved:
             tangents.put(part, found.dat.data_ro)
 
     @cached_property
-    def _matrix(self) -> _Matrix:
+    def _matrix(self) -> "_Matrix":
         return _Matrix(derivative(self._residual, self.unknown), self.unknown, self._essential)
 
     @cached_property

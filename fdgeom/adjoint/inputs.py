@@ -1,7 +1,5 @@
 """What a function on the tape reads and gives: a state and coefficients, put in place and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Linear forms, assembled again and again."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Form
 from firedrake.assemble import get_assembler

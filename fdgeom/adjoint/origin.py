@@ -1,7 +1,5 @@
 """Where steps begin that are to be taken again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

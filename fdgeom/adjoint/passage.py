@@ -1,7 +1,5 @@
 """Some steps of a stepper, from given values of all that they read: their derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from firedrake import Form, Function

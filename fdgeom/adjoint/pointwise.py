@@ -1,7 +1,5 @@
 """Derivatives of assignments at nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from functools import cached_property
 

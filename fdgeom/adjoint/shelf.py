@@ -1,7 +1,5 @@
 """What schedules of checkpoints drop too early."""
 
-from __future__ import annotations
-
 from pyadjoint import Block
 
 

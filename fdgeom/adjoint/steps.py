@@ -1,7 +1,5 @@
 """Derivatives of steps: what was taken, one solve after another, and back again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 

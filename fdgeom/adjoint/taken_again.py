@@ -1,7 +1,5 @@
 """Some steps of a stepper, from given values of all that they read: taken again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """One solve of a step with what comes before and after it: recorded, and its derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ class Record:
         What it has found.
     """
 
-    taken: Taken
+    taken: "Taken"
     dt: float
     clocks: list[float]
     before: Kept

@@ -1,7 +1,5 @@
 """Tangents and cotangents of Functions, part by part, as arrays of what a rank owns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -74,7 +72,7 @@ class Vectors:
     def __contains__(self, part: Function) -> bool:
         return key(part) in self._arrays
 
-    def copy(self) -> Vectors:
+    def copy(self) -> "Vectors":
         """The same, in arrays of their own."""
         made = Vectors()
         made._arrays = {k: np.array(values) for k, values in self._arrays.items()}
@@ -96,7 +94,7 @@ class Kept:
             else:
                 part.dat.data_wo_with_halos[...] = values
 
-    def differing(self, other: Kept | None = None) -> list[Function]:
+    def differing(self, other: "Kept | None" = None) -> list[Function]:
         """The parts that hold other values now, or in another copy, to the last bit, on this rank."""
         others = _all(self._parts) if other is None else other._values
         return [

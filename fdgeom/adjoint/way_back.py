@@ -1,7 +1,5 @@
 """Steps that leave a trail, and their cotangents taken back along it, in compiled code."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 
 from firedrake import Form, Function

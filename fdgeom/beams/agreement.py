@@ -1,7 +1,5 @@
 """The two descriptions of a beam: which of them was set last, and whether they contradict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 

@@ -1,7 +1,5 @@
 """The geometrically exact beam."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
@@ -337,5 +335,5 @@ class Beam(BeamBracket):
     def output_orientation(self) -> Function:
         return self.orientation
 
-    def drawn_beams(self) -> tuple[Beam, ...]:
+    def drawn_beams(self) -> "tuple[Beam, ...]":
         return (self,)

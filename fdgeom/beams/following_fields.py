@@ -1,7 +1,5 @@
 """Strain and momentum of a beam that is moved in configuration form: they follow it."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 from firedrake import Form, TestFunction, dot

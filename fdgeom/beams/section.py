@@ -1,7 +1,5 @@
 """Cross-sections of beams: stiffness and inertia as 6×6 matrices, rotation first."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 
@@ -62,7 +60,7 @@ class Section(SectionMatrices):
         poisson_ratio: Number,
         shear_factor: float | Sequence[float] = 1.0,
         axis: int = 0,
-    ) -> Section:
+    ) -> "Section":
         """Section of a homogeneous isotropic material from the geometry of its shape.
 
         Parameters
@@ -105,7 +103,7 @@ class Section(SectionMatrices):
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
         **material,
-    ) -> Section:
+    ) -> "Section":
         """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
 
         The transverse axes count in increasing order: for ``axis=1`` the width lies along axis 0
@@ -124,7 +122,7 @@ class Section(SectionMatrices):
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
         **material,
-    ) -> Section:
+    ) -> "Section":
         """Full circle of the given radius.
 
         The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
@@ -142,7 +140,7 @@ class Section(SectionMatrices):
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
         **material,
-    ) -> Section:
+    ) -> "Section":
         """Circular tube.
 
         The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
@@ -163,7 +161,7 @@ class Section(SectionMatrices):
         degree: int = 2,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
-    ) -> MeshSection:
+    ) -> "MeshSection":
         """Section from a drawing: stiffness and inertia of any shape of any elastic materials.
 
         Parameters
@@ -223,7 +221,7 @@ class Section(SectionMatrices):
         )
 
     @classmethod
-    def along(cls, stations: Sequence[tuple[float, Section]]) -> Section:
+    def along(cls, stations: "Sequence[tuple[float, Section]]") -> "Section":
         """Section that changes along the beam, interpolated between some.
 
         Parameters
@@ -256,7 +254,9 @@ class Section(SectionMatrices):
         )
 
     @classmethod
-    def from_table(cls, stiffness, inertia, *, convention: str, axis: int | None = None) -> Section:
+    def from_table(
+        cls, stiffness, inertia, *, convention: str, axis: int | None = None
+    ) -> "Section":
         """Section from the 6×6 matrices of another program.
 
         Parameters
@@ -283,7 +283,7 @@ class Section(SectionMatrices):
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Section:
+    def load(cls, path: str | os.PathLike) -> "Section":
         """A section written by :meth:`save`."""
         data = read_json(path)
         if "stations" in data:

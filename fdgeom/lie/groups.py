@@ -5,8 +5,6 @@ first, translation last. `SO3`, `R3xSO3` and `SE3` move by their exponential; ``
 Cayley map.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -52,7 +50,7 @@ class Group(ABC):
             raise ValueError(f"retraction must be one of {_RETRACTIONS}, not {retraction!r}")
         self.retraction = retraction
 
-    def by(self, retraction: str) -> Group:
+    def by(self, retraction: str) -> "Group":
         """The same group, moved by another retraction."""
         return type(self)(retraction)
 

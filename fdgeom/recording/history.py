@@ -1,7 +1,5 @@
 """What was sampled during a run, as NumPy arrays."""
 
-from __future__ import annotations
-
 import csv
 import os
 import re
@@ -132,7 +130,7 @@ class History:
         return {name: line[which].reshape(shape) for name, (which, shape) in self._places.items()}
 
     @classmethod
-    def from_csv(cls, path: str | os.PathLike) -> History:
+    def from_csv(cls, path: str | os.PathLike) -> "History":
         """Read what `to_csv` or `run(csv=...)` wrote; `stats` and `wall_time` are not in the file.
 
         Raises

@@ -1,7 +1,5 @@
 """How far the run is: the bar on the terminal, and the size of the pieces that it moves by."""
 
-from __future__ import annotations
-
 import sys
 import time
 
@@ -59,7 +57,7 @@ class Pace:
         self._steps = wished if self.limit is None else min(wished, self.limit)
         return self._steps
 
-    def __enter__(self) -> Pace:
+    def __enter__(self) -> "Pace":
         self._start = time.perf_counter()
         return self
 

@@ -1,7 +1,5 @@
 """Shapes of a system during a run, kept in memory or in a file, for pictures."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 
@@ -134,7 +132,7 @@ class Snapshots:
         np.savez_compressed(path, **arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Snapshots:
+    def load(cls, path: str | os.PathLike) -> "Snapshots":
         """Read what `save` wrote.
 
         Parameters

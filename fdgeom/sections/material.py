@@ -4,8 +4,6 @@ Strain and stress are symmetric 3×3 in the axes of the section: the beam's axis
 transverse ones. The formulas are plain arithmetic on entries, so that they serve UFL and NumPy.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ class Material:
         """
         return ufl.as_matrix(self.components(entries(strain), entries(frame)))
 
-    def evaluated(self, evaluate: Callable) -> Material:
+    def evaluated(self, evaluate: Callable) -> "Material":
         """The same material with numbers or arrays for its parameters."""
         raise NotImplementedError
 
@@ -81,7 +79,7 @@ class Isotropic(Material):
             for i in range(3)
         ]
 
-    def evaluated(self, evaluate: Callable) -> Isotropic:
+    def evaluated(self, evaluate: Callable) -> "Isotropic":
         return unchecked(
             self,
             youngs_modulus=evaluate(self.youngs_modulus),
@@ -172,7 +170,7 @@ class Orthotropic(Material):
         stress = [[normal[0], s12, s13], [s12, normal[1], s23], [s13, s23, normal[2]]]
         return turned(stress, [[frame[j][i] for j in range(3)] for i in range(3)])
 
-    def evaluated(self, evaluate: Callable) -> Orthotropic:
+    def evaluated(self, evaluate: Callable) -> "Orthotropic":
         return unchecked(
             self,
             youngs_moduli=tuple(map(evaluate, self.youngs_moduli)),

@@ -1,7 +1,5 @@
 """The two 6×6 matrices of a cross-section, and what they tell of it."""
 
-from __future__ import annotations
-
 import os
 from functools import cached_property
 from numbers import Integral
@@ -104,7 +102,7 @@ class SectionMatrices:
             raise ValueError(f"{name}: the section varies along the beam")
 
     # --- at a place of a beam ----------------------------------------------------------------------
-    def at(self, s: float) -> SectionMatrices:
+    def at(self, s: float) -> "SectionMatrices":
         """The section at one place of a beam: itself if it does not vary.
 
         Raises

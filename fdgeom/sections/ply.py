@@ -1,7 +1,5 @@
 """A ply: a material whose fibre runs at an angle in the wall of a section."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,7 +64,7 @@ class Ply(Material):
     def stress(self, strain: Expr, frame: Expr) -> Expr:
         return self.material.stress(strain, ufl.as_matrix(self.axes(entries(frame))))
 
-    def evaluated(self, evaluate: Callable) -> Ply:
+    def evaluated(self, evaluate: Callable) -> "Ply":
         return unchecked(
             self,
             material=self.material.evaluated(evaluate),

@@ -1,7 +1,5 @@
 """Degrees of freedom that are given, not solved for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,7 +40,7 @@ class EssentialValues:
     target: Function | None = None
     share: float = 1.0
 
-    def at_share(self, share: float) -> EssentialValues:
+    def at_share(self, share: float) -> "EssentialValues":
         """The same for an unknown that lies so far from ``old`` to ``target``."""
         return replace(self, share=share)
 
@@ -73,7 +71,7 @@ class GivenValues:
     def __init__(self, part: int, dofs: np.ndarray) -> None:
         self.part, self.dofs, self.now = part, dofs, 0.0
 
-    def at_share(self, share: float) -> GivenValues:
+    def at_share(self, share: float) -> "GivenValues":
         """The same: the values are those of the unknown, wherever it lies."""
         return self
 

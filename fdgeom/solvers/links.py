@@ -1,7 +1,5 @@
 """Cells of an interval mesh that are no pieces of rods, but link two nodes of them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 _ATTRIBUTE = "_fdgeom_links"

@@ -1,7 +1,5 @@
 """Equilibria and the load that belongs to them in compiled code, where everything stands on chains."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Newton's method for equilibria in compiled code, where everything stands on chains."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import ufl

@@ -1,7 +1,5 @@
 """Linear conditions C x = 0 on displacements: what they leave free, and the forces that keep them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

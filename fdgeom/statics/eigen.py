@@ -1,7 +1,5 @@
 """Eigenpairs nearest to a shift, by SciPy's ARPACK."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Static equilibrium of beams under loads, and the path of equilibria as the loads grow."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Which rigid motions of beams their held ends and joints leave free, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

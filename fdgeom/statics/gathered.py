@@ -1,7 +1,5 @@
 """Whole matrices and vectors on every process, and whether loads leave them symmetric."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sparse
 from firedrake import Function

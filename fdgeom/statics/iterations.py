@@ -1,7 +1,5 @@
 """The iterations of an equilibrium: in compiled code where that can be, else through PETSc SNES."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property

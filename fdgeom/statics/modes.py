@@ -1,7 +1,5 @@
 """Small vibrations of beams and assemblies about an equilibrium: frequencies and shapes."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from numbers import Integral
 

@@ -1,7 +1,5 @@
 """PETSc SNES for a configuration on a group: the reference moves along with the iterates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What conditions on many small blocks of unknowns leave free, without a matrix of all."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Equilibria as functions of what beams are made of: taken again, and their derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass

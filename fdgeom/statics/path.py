@@ -1,7 +1,5 @@
 """The path of equilibria as the loads grow: its steps, the points where it turns or branches."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Stiffness and inertia about an equilibrium, factored so that slender beams keep digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

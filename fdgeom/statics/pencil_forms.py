@@ -1,7 +1,5 @@
 """The forms of small vibrations about an equilibrium, made once for a beam or an assembly."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np
@@ -29,7 +27,7 @@ from fdgeom.statics.gathered import gathered, scattered, to_scipy
 _KEPT = "_fdgeom_pencil_forms"
 
 
-def forms_of(motion: RodMotion) -> PencilForms:
+def forms_of(motion: RodMotion) -> "PencilForms":
     """Those of a system, made at the first call, and again where other loads act on it."""
     kept = getattr(motion, _KEPT, None)
     if kept is None or kept.loads is not motion.rod.loads:

@@ -1,7 +1,5 @@
 """The equations of equilibrium of beams and joints, and their tangent by mixed integration points."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from numbers import Real

@@ -1,7 +1,5 @@
 """What beams and joints carry in an equilibrium: forces on ends and joints, stress resultants."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

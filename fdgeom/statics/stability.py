@@ -1,7 +1,5 @@
 """Where the tangent stiffness at an equilibrium becomes singular: its sign and nearest eigenvalues."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Eigenvalues of vibration modes on pyadjoint's tape."""
 
-from __future__ import annotations
-
 import numpy as np
 from firedrake import Cofunction, Function, TestFunction, derivative
 from pyadjoint import AdjFloat, Block

@@ -1,7 +1,5 @@
 """Whole steps in compiled code, where every solve of a method is local."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager

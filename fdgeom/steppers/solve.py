@@ -1,7 +1,5 @@
 """One solve of a step: what comes before it, what is to vanish, what follows from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What every system answers: to the steppers that move it, and to what records its motion."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

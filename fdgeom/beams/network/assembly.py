@@ -1,7 +1,5 @@
 """Several beams, joined to one another and to the ground."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property, partial
 

@@ -1,7 +1,5 @@
 """Values of the nodes of several beams, one after another in a network, and back: with derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """All joints of a network as the conditions of a motion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

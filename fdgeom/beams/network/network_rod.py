@@ -1,7 +1,5 @@
 """The forms of several beams as those of one rod on their network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rods as a motion: poses of the nodes on R³×SO(3), their velocities, and the balance of forces."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -68,7 +66,7 @@ class RodMotion(Motion):
         *,
         inertias: Sequence[Inertia] | None = None,
         holds: Sequence[Hold] = (),
-        condition: Callable[[RodMotion], Condition] | None = None,
+        condition: "Callable[[RodMotion], Condition] | None" = None,
     ) -> None:
         space = VectorFunctionSpace(rod.cells.mesh, position.function_space().ufl_element()
                                     .sub_elements[0], dim=6)  # fmt: skip

@@ -1,7 +1,5 @@
 """What is solved for between the pieces of chains: its order, and what the lanes know of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

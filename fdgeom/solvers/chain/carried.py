@@ -1,7 +1,5 @@
 """What is computed from the values of one node: by one cell, for the next one too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fdgeom.solvers.chain.graph import Graph

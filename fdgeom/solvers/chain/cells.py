@@ -1,7 +1,5 @@
 """A residual on an interval mesh as the equations of one cell."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The exact inverse of the Jacobian of a chain of cells, as a PETSc PC type."""
 
-from __future__ import annotations
-
 from petsc4py import PETSc
 
 from fdgeom.solvers.chain.unit import ChainUnit

@@ -1,7 +1,5 @@
 """Newton's method on a chain of cells, as a PETSc SNES type."""
 
-from __future__ import annotations
-
 import numpy as np
 from petsc4py import PETSc
 

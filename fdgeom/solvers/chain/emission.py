@@ -1,7 +1,5 @@
 """Graphs of scalar operations as C++."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from fdgeom.solvers.chain.graph import COMPARISONS, FUNCTIONS, Graph

@@ -1,7 +1,5 @@
 """Expressions as a graph of scalar operations, in which equal ones are there once."""
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Derivatives of the outputs of a graph by its inputs."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Where the values of chains lie: pieces side by side, one in each lane."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

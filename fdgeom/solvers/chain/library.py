@@ -1,7 +1,5 @@
 """The compiled code of a chain, as functions."""
 
-from __future__ import annotations
-
 import ctypes
 
 from pyop2 import compilation

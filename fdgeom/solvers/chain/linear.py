@@ -1,7 +1,5 @@
 """Linear equations on a chain, solved in compiled code without any test but that of their matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

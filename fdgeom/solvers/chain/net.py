@@ -1,7 +1,5 @@
 """The data of chains side by side and of the links between them."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 
@@ -176,7 +174,7 @@ class NetData:
             found += int((pivots[:, :, group.there] < 0).sum())
         return found
 
-    def _places_of(self, e) -> _HeldValues:
+    def _places_of(self, e) -> "_HeldValues":
         """Where the values of given degrees of freedom stand here."""
         dofs, layout = np.asarray(e.dofs, dtype=int), self._layout
         order = np.argsort(dofs)

@@ -1,7 +1,5 @@
 """What the ranks of a chain share: numbers of nodes, what is between their pieces, and sums."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np

@@ -1,7 +1,5 @@
 """UFL expressions at one point of a cell, as scalar operations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

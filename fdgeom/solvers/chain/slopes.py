@@ -1,7 +1,5 @@
 """All derivatives of one number, as nodes of its graph."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fdgeom.solvers.chain.graph import Graph

@@ -1,7 +1,5 @@
 """The C++ text of a compiled chain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The C++ text of whole steps: pointwise assignments, and the order of what a step does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

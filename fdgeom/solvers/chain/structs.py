@@ -1,7 +1,5 @@
 """What compiled chains share with Python; chain.hpp says what they are."""
 
-from __future__ import annotations
-
 from ctypes import Structure, c_double, c_int, c_long, c_void_p
 
 

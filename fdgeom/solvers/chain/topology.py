@@ -1,7 +1,5 @@
 """How the cells of an interval mesh hang together: chains, the pieces they are cut into, and links."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee

@@ -1,7 +1,5 @@
 """Steps of a chain that are kept, and cotangents taken back through them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -52,7 +50,7 @@ class ChainSweep:
                 self.reads += [(start + k, after, place) for k, place in enumerate(places)]
             self.values += arrays
 
-    def trail(self, steps: int, memory: int) -> ChainTrail:
+    def trail(self, steps: int, memory: int) -> "ChainTrail":
         """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
         return ChainTrail(self, steps, memory)
 

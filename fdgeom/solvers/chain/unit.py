@@ -1,7 +1,5 @@
 """A residual on a chain compiled, with its data."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Mapping, Sequence
 

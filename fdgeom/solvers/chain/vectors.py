@@ -1,7 +1,5 @@
 """Vectors of an unknown, in the order of its degrees of freedom, and its values on a chain."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where a compiled unit finds the values: as Firedrake keeps them, or in the order of a chain."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

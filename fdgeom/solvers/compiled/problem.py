@@ -1,7 +1,5 @@
 """Local problems: residuals whose unknowns couple at one node, or in one cell, only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

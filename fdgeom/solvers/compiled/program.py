@@ -1,7 +1,5 @@
 """What is to be compiled: local solves and pointwise updates, in their order, as C++ text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import Structure
 from dataclasses import dataclass, field

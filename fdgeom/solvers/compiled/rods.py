@@ -1,7 +1,5 @@
 """Forms of a mesh of rods and links as they are in the rods."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import Form, Function
 from ufl.algorithms.map_integrands import map_integrand_dags

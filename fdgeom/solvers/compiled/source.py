@@ -1,7 +1,5 @@
 """The C++ text of a program of local solves and updates."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from importlib.resources import files

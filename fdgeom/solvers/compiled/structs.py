@@ -1,7 +1,5 @@
 """The structs that compiled units share with Python; the headers say what they are."""
 
-from __future__ import annotations
-
 from ctypes import Structure, c_double, c_int, c_long, c_void_p
 
 

@@ -1,7 +1,5 @@
 """A program of local solves and updates compiled to one unit, which runs many steps at once."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 

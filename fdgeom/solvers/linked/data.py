@@ -1,7 +1,5 @@
 """Nodes that links hold together, group by group, for compiled code."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from ctypes import Structure, c_long, c_void_p

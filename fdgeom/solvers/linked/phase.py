@@ -1,7 +1,5 @@
 """Solves at nodes that links hold together, as a phase of a compiled program."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

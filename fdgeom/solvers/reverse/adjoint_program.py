@@ -1,7 +1,5 @@
 """Phases that take cotangents back through local problems."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The C++ text of phases that take local problems back; see `adjoint.hpp`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from firedrake import Function

@@ -1,7 +1,5 @@
 """Gradients of numbers at one node, as kernels: reverse differentiation of scalar operations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One step backwards: the transposes of its phases, the last one first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A functional that is taken after each step: its value and its derivatives."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from firedrake import Form, Function, FunctionSpace

@@ -1,7 +1,5 @@
 """Where steps keep the values that the way back reads: a slot of memory for each of them."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 

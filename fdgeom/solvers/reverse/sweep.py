@@ -1,7 +1,5 @@
 """Steps in compiled code, and the cotangents before them from those after them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence, Set
 
@@ -83,7 +81,7 @@ class Sweep:
             found, report.sum = found + report.sum, 0.0
         return self.unit.comm.allreduce(found)
 
-    def trail(self, steps: int, memory: int) -> Trail:
+    def trail(self, steps: int, memory: int) -> "Trail":
         """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
         return Trail(self, steps, memory)
 

@@ -1,7 +1,5 @@
 """The one solve of a generalized-α step."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import Constant, Form, Function
 from tsfc.ufl_utils import extract_firedrake_constants
@@ -83,7 +81,7 @@ class AlphaSolve(Solve):
         """v_c and a_c, for each part of their space."""
         return list(zip(pieces(self._v_c), pieces(self._a_c), strict=True))
 
-    def _prediction(self, symbols: _Kinematics, dt: Constant, first: Function) -> list[dict]:
+    def _prediction(self, symbols: "_Kinematics", dt: Constant, first: Function) -> list[dict]:
         """The motion goes on with a as it is, and the solve corrects that."""
         going_on = [dt * (v + 0.5 * dt * a) for v, a, _ in self._states()]
         multiplier = self._motion.multiplier
@@ -93,7 +91,7 @@ class AlphaSolve(Solve):
             group |= dict(zip(targets, symbols.constants(dt, *state), strict=True))
         return groups
 
-    def _update(self, symbols: _Kinematics, dt: Constant) -> list[dict]:
+    def _update(self, symbols: "_Kinematics", dt: Constant) -> list[dict]:
         motion, unknown = self._motion, self._unknown
         w, v_D, a_D = symbols.slopes(dt)
         groups = motion.displacements(unknown.parts)
@@ -106,7 +104,7 @@ class AlphaSolve(Solve):
             groups = [groups[0] | found] if unknown.is_joined else [*groups, found]
         return groups
 
-    def _following(self, symbols: _Kinematics, dt: Constant) -> Following | None:
+    def _following(self, symbols: "_Kinematics", dt: Constant) -> Following | None:
         """What :meth:`_prepare` and :meth:`_follow` do, as expressions at the nodes."""
         motion, held = self._motion, self._motion.held
         given = held.assignments(motion.time) if held is not None and held.varies else None

@@ -1,7 +1,5 @@
 """Solves at the nodes of beams that joints couple: for PETSc at all nodes, compiled at those of joints."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Beams in small explicit steps that are symplectic and keep both momenta."""
 
-from __future__ import annotations
-
 import ufl
 from firedrake import Constant, Form, Function, TestFunction, dot
 from ufl.algorithms import extract_coefficients

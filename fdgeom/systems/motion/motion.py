@@ -1,7 +1,5 @@
 """Second-order motions: a configuration, its velocity, and the balance of forces."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -79,8 +77,8 @@ class Motion(System):
         configuration: Mapping[str, Function],
         v: Function,
         *,
-        condition: Callable[[Motion], Condition] | None = None,
-        held: Callable[[Motion], Held] | None = None,
+        condition: "Callable[[Motion], Condition] | None" = None,
+        held: "Callable[[Motion], Held] | None" = None,
         coordinates: Function | None = None,
         time: Constant | None = None,
     ) -> None:

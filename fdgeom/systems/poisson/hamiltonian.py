@@ -1,7 +1,5 @@
 """Canonical Hamiltonian systems."""
 
-from __future__ import annotations
-
 from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
@@ -86,6 +84,6 @@ class HamiltonianSystem(PoissonSystem):
             self._held["separable"] = is_zero(tidy(derivative(slope, self.p, other)))
         return self._held["separable"]
 
-    def with_energy(self, energy: Form) -> HamiltonianSystem:
+    def with_energy(self, energy: Form) -> "HamiltonianSystem":
         """The system with the same q, p and pairing and another energy."""
         return HamiltonianSystem(self.q, self.p, energy, measure=self._measure, names=self.names)

@@ -1,7 +1,5 @@
 """Poisson systems: a state, an energy, a bracket and a pairing, all UFL."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
@@ -109,7 +107,7 @@ class PoissonSystem(PoissonForms):
         if gradient is not None:
             check_gradient(self, gradient)
 
-    def with_energy(self, energy: Form) -> PoissonSystem:
+    def with_energy(self, energy: Form) -> "PoissonSystem":
         """The system with the same state, bracket and pairing and another energy."""
         if self.auxiliary is not None:
             raise ValueError("system: with auxiliary functions the energy cannot be exchanged")

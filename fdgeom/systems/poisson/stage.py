@@ -1,7 +1,5 @@
 """A stage: the unknown of one implicit substep, seen as a state with its variational derivative."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from firedrake import Function
@@ -46,7 +44,7 @@ class Stage:
     auxiliary: tuple[Expr, ...] = field(default=())
     conditions: Form = field(default_factory=lambda: Form([]))
 
-    def reaching(self, reach: float) -> Stage:
+    def reaching(self, reach: float) -> "Stage":
         """The stage of a rule by which new = old + reach (stage - old): with its given values."""
         given = tuple(e.at_share(1 / reach) for e in self.essential)
         return replace(self, essential=given)
