@@ -9,10 +9,11 @@ The road of a solve, a file each:
   Evaluating Derivatives, 2nd ed. 2008, chapters 9 and 10);
 - `emission`: graphs as C++ for eight cells at once; `source`, `steps`: the whole text;
 - `topology`, `layout`: chains cut into pieces, one in each lane of a vector, and the links that join
-  chains; `between`: the order of what is solved for between the pieces;
+  chains; `between`: the order of what is solved for between the pieces; `elimination`, `fronts`: the
+  same where there are links;
 - `chain.hpp` with `blocks.hpp`: block elimination inside the pieces while a cell's matrix is in the
-  cache; `between.hpp`: a banded LU with row exchanges of the rest; `newton.hpp`: the iteration, steps;
-  `border.hpp`: an equation and a number more;
+  cache; `fronts.hpp`, `between.hpp`: that of the rest by fronts, or a banded LU with row exchanges;
+  `newton.hpp`: the iteration, steps; `border.hpp`: an equation and a number more;
 - `structs`, `net`, `library`, `unit`: the data and the compiled code;
 - `back`, `back.hpp`: cotangents taken back through a step; `trail`: through many of them;
 - `linear`: one linear solve; `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.

@@ -1,5 +1,5 @@
-// What is solved for between the pieces of chains: a banded LU with row exchanges.
-// Included after blocks.hpp, before chain.hpp.
+// What is solved for between the pieces of chains: a banded LU with row exchanges, or fronts.
+// Included after fronts.hpp, before chain.hpp.
 
 namespace {
 
@@ -20,31 +20,25 @@ struct Reduced {
   const unsigned char *held;    // [n]: whether it is given
   const int *reach;             // [n]: the last entry of each row of the matrix
   int *last;                    // [n]: the same while rows are eliminated
+  const Fronts *fronts;         // null: there are none
+  int in_fronts;                // whether the matrix stands there
   long first(long i) const { return i > band ? (i - band) / W * W : 0; }
   double *row(long i) const { return M + i * length - first(i); }
 };
 
-inline double sum_of(vec a) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
-  return _mm512_reduce_add_pd((__m512d)a.v);
-#else
-  double s = 0.0;
-  for (int l = 0; l < W; ++l) s += get(a, l);
-  return s;
-#endif
-}
-
 inline void clear_between(const Reduced &q) {
-  for (long i = 0; i < q.n * q.length; ++i) q.M[i] = 0.0;
+  if (q.in_fronts) clear_fronts(*q.fronts);
+  else for (long i = 0; i < q.n * q.length; ++i) q.M[i] = 0.0;
   for (long i = 0; i < q.n; ++i) q.r[i] = q.square[i] = 0.0;
 }
 inline void clear_rows(const Reduced &q) {
   for (long i = 0; i < q.n; ++i) {
     if (!q.held[i]) continue;
+    q.r[i] = q.square[i] = 0.0;
+    if (q.in_fronts) continue;
     double *const row = q.row(i);
     for (long j = q.first(i); j < q.first(i) + q.length; ++j) row[j] = 0.0;
     row[i] = 1.0;
-    q.r[i] = q.square[i] = 0.0;
   }
 }
 inline double sum_of_squares(const Reduced &q) {
@@ -175,10 +169,12 @@ template <long BAND> void solve_band(const Reduced &q) {
 }
 
 __attribute__((noinline)) bool factorise_between(const Reduced &q) {
+  if (q.in_fronts) return factorise_fronts(*q.fronts);
   return q.band == CHAIN ? factorise_band<CHAIN>(q) : factorise_band<0>(q);
 }
 __attribute__((noinline)) void solve_between(const Reduced &q) {
-  if (q.band == CHAIN) solve_band<CHAIN>(q);
+  if (q.in_fronts) solve_fronts(*q.fronts, q.r);
+  else if (q.band == CHAIN) solve_band<CHAIN>(q);
   else solve_band<0>(q);
 }
 

@@ -35,6 +35,12 @@ class Between:
         How many there are on all ranks, and how far they couple.
     left, right : list of numpy.ndarray of int, (unknowns, lanes)
         For each group the numbers of those at the two ends; -1 where there is none.
+    node : numpy.ndarray of int
+        For each of them the place of its node in the order.
+    held : numpy.ndarray
+        Whether it is given.
+    carried : numpy.ndarray of bool
+        Whether it belongs to links alone: a multiplier.
     """
 
     def __init__(
@@ -60,14 +66,18 @@ class Between:
                     where.append((g, side, i, keys))
                     used = group.there & (keys >= 0)
                     held = self._held(c, numbers[side])
-                    found.append(np.array([keys, rank[known[ends[side]]], held])[:, used])
+                    carried = np.full(len(keys), c not in unknowns[0])
+                    place = rank[known[ends[side]]]
+                    found.append(np.array([keys, place, held, carried])[:, used])
         table = of_all(self._comm, np.hstack(found))
         keys, first = np.unique(table[0], return_index=True)
         order = np.lexsort((keys // (layout.largest + 1), table[1, first]))
         number = np.empty(len(keys), dtype=np.int32)
         number[order] = np.arange(len(keys))
         self.size = len(keys)
+        self.node = table[1, first][order]
         self.held = np.ascontiguousarray(table[2, first][order].astype(np.uint8))
+        self.carried = table[3, first][order].astype(bool)
         sides = [
             [
                 np.full((len(unknowns[g.is_link]), layout.lanes), -1, dtype=np.int32)

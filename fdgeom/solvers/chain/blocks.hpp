@@ -16,6 +16,16 @@ inline lane_mask either(lane_mask a, lane_mask b) { return a | b; }
 inline lane_mask no(lane_mask a) { return ~a; }
 #endif
 
+inline double sum_of(vec a) {
+#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
+  return _mm512_reduce_add_pd((__m512d)a.v);
+#else
+  double s = 0.0;
+  for (int l = 0; l < W; ++l) s += get(a, l);
+  return s;
+#endif
+}
+
 // out := base - A B for R rows and 4 or fewer columns; A has N columns, B and out rows of `stride`.
 template <int R, int K> FDGEOM_INLINE void product_block(const vec *A, const vec *B, const vec *base, int bstride, vec *out, int stride) {
   vec sum[R][K];

@@ -54,27 +54,6 @@ template <class Link, class Pick> double normal_times(const Net &X, Pick values)
   return sum_of(sum);
 }
 
-// u := u - (part step + share rhs) in a group; adds up the norms.
-template <class Cell> void move_by(const Chain &X, double part, double share, vec &step, vec &size) {
-  constexpr int n = Cell::n;
-  vec x[n], u[n];
-  for (long k = 0; k <= X.m; ++k) {
-    for (int i = 0; i < n; ++i) x[i] = share * X.rhs[k * n + i];
-    if (part != 0.0) for (int i = 0; i < n; ++i) x[i] += part * X.step[k * n + i];
-    Cell::add(X, k, x, u);
-    count<n>(X, k, x, step);
-    count<n>(X, k, u, size);
-  }
-}
-template <class Cell, class Link> void move_all(Net &X, double part, double share) {
-  vec step = 0.0, size = 0.0;
-  for (long g = 0; g < X.n_rods; ++g) move_by<Cell>(X.rods[g], part, share, step, size);
-  if constexpr (Link::there)
-    for (long g = 0; g < X.n_links; ++g) move_by<Link>(X.links[g], part, share, step, size);
-  X.update = sum_of(step);
-  X.size = sum_of(size);
-}
-
 // The update after `linearise`; false if there is none.
 template <class Cell, class Link> bool update_bordered(Net &X, Border &b) {
   solve_between(X.between);

@@ -26,6 +26,8 @@ struct Chain {
   const vec *nodes;         // [m + 1]: the same of the nodes
   const unsigned char *there;    // [W]: whether there is a piece, or another one is repeated
   const int *left, *right;  // [unknowns][W]: their numbers between the pieces; -1 where there is none
+  const int *source, *target;  // [entries]: of the blocks at the ends, and their places in the fronts
+  long entries;
   vec *X;                   // [m + 1][N][2 N + 1]
   vec *factors;             // [m + 1][3 N N] for other right-hand sides; null if there are none
   vec *rhs;                 // [m + 1][unknowns]: a right-hand side, and a solution
@@ -64,7 +66,7 @@ inline void hold_rows(const vec *free_, const vec *given, vec *D, vec *X) {
   }
 }
 
-// What a pass leaves at the two ends of each piece.
+// What a pass leaves at the two ends of each piece; the four blocks one after another.
 struct Ends {
   vec left[NN], to_right[NN], to_left[NN], right[NN], r_left[N], r_right[N];
   vec first_left[N], first_right[N];  // the residuals there
@@ -99,8 +101,18 @@ template <int n> __attribute__((noinline)) void add_blocks(const Chain &X, const
   }
 }
 
+// The same to what is between the pieces, of the four blocks together.
+template <int n> void add_ends(const Chain &X, const Reduced &q, const vec *blocks) {
+  if (!q.in_fronts) {
+    add_blocks<n>(X, q, blocks, blocks + n * n, blocks + 2 * n * n, blocks + 3 * n * n);
+    return;
+  }
+  const double *const from = (const double *)blocks;
+  for (long e = 0; e < X.entries; ++e) q.fronts->memory[X.target[e]] += from[X.source[e]];
+}
+
 // What given unknowns between the pieces are to move by.
-template <class Cell, class Link> void put_given(const Net &X) {
+template <class Link> void put_given(const Net &X) {
   const Reduced &q = X.between;
   const auto put = [&](const Chain &Y, auto size) {
     constexpr int n = decltype(size)::value;
@@ -190,28 +202,29 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
   for (int i = 0; i < N; ++i) e.r_right[i] = r[i];
 }
 
-// Residual and tangent of all, as far as to the matrix of what is between the pieces. False if pivots
-// inside them are none.
-template <class Cell, class Link> bool condense(Net &X) {
+// Residual and tangent of all, as far as to the matrix of what is between the pieces: in fronts, or in
+// the band. False if pivots inside them are none.
+template <class Cell, class Link> bool condense(Net &X, bool in_fronts) {
+  X.between.in_fronts = in_fronts;
   const Reduced &q = X.between;
   clear_between(q);
   vec square = 0.0, smallest = 1e300;
   for (long g = 0; g < X.n_rods; ++g) {
     Ends e;
     eliminate<Cell>(X.rods[g], e, square, smallest);
-    add_blocks<N>(X.rods[g], q, e.left, e.to_right, e.to_left, e.right);
+    add_ends<N>(X.rods[g], q, e.left);
     add_entries<N>(X.rods[g], e.r_left, e.r_right, q.r);
     add_entries<N>(X.rods[g], e.first_left, e.first_right, q.square);
   }
   if constexpr (Link::there) {
     constexpr int n = Link::n;
-    vec A[n * n], B[n * n], C[n * n], E[n * n], ra[n], rb[n];
-    for (int j = 0; j < n * n; ++j) A[j] = B[j] = C[j] = E[j] = 0.0;
+    vec blocks[4 * n * n], ra[n], rb[n];
+    for (int j = 0; j < 4 * n * n; ++j) blocks[j] = 0.0;
     for (long g = 0; g < X.n_links; ++g) {
       typename Link::Carry carry;
       Link::begin(X.links[g], carry);
-      Link::tangent(X.links[g], 0, carry, A, B, C, E, ra, rb);
-      add_blocks<n>(X.links[g], q, A, B, C, E);
+      Link::tangent(X.links[g], 0, carry, blocks, blocks + n * n, blocks + 2 * n * n, blocks + 3 * n * n, ra, rb);
+      add_ends<n>(X.links[g], q, blocks);
       add_entries<n>(X.links[g], ra, rb, q.r);
       add_entries<n>(X.links[g], ra, rb, q.square);
     }
@@ -221,17 +234,20 @@ template <class Cell, class Link> bool condense(Net &X) {
   double sums[2] = {sum_of(square), X.smallest > 0.0 ? 0.0 : 1.0};
   sum_between(X.ranks, q, true, sums, 2);
   clear_rows(q);
-  if (RELATIVE) put_given<Cell, Link>(X);
+  if (RELATIVE) put_given<Link>(X);
   X.residual = std::sqrt(sums[0] + sum_of_squares(q));
   return std::isfinite(X.residual) && sums[1] == 0.0;
 }
 
 // The same, as far as to the LU of that matrix. False if it cannot be solved for.
 template <class Cell, class Link> bool linearise(Net &X) {
-  return condense<Cell, Link>(X) && factorise_between(X.between);
+  const bool in_fronts = X.between.fronts;
+  if (!condense<Cell, Link>(X, in_fronts)) return false;
+  if (factorise_between(X.between)) return true;
+  return in_fronts && condense<Cell, Link>(X, false) && factorise_between(X.between);
 }
 
-// The norm of the residual alone.
+// The norm of the residual alone; where factors are kept rhs becomes the residual, in parts at the ends.
 template <class Cell, class Link> void evaluate(Net &X) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.square[i] = 0.0;
@@ -247,22 +263,24 @@ template <class Cell, class Link> void evaluate(Net &X) {
         vec norm = r[i] + ra[i];
         if (Y.special[k]) norm = choose(less(vec(0.5), Y.free_[k * N + i]), norm, left_over(Y.given[k * N + i]));
         if (k >= Y.whole) norm = choose(there, norm, vec(0.0));
+        if (Y.factors) Y.rhs[k * N + i] = norm;
         square += choose(less(vec(0.5), Y.nodes[k]), norm * norm, vec(0.0));
         r[i] = k >= Y.whole ? choose(there, rb[i], r[i]) : rb[i];
       }
     }
+    for (int i = 0; Y.factors && i < N; ++i) { Y.rhs[i] = left[i]; Y.rhs[Y.m * N + i] = r[i]; }
     add_entries<N>(Y, left, r, q.square);
   }
   if constexpr (Link::there)
     for (long g = 0; g < X.n_links; ++g) {
-      vec ra[Link::n], rb[Link::n];
+      vec *const ra = X.links[g].rhs, *const rb = ra + Link::n;
       Link::residual(X.links[g], 0, ra, rb);
       add_entries<Link::n>(X.links[g], ra, rb, q.square);
     }
   double inside = sum_of(square);
   sum_between(X.ranks, q, false, &inside, 1);
   for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
-  if (RELATIVE) put_given<Cell, Link>(X);
+  if (RELATIVE) put_given<Link>(X);
   X.residual = std::sqrt(inside + sum_of_squares(q));
 }
 
@@ -345,8 +363,8 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
 }
 
 // rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept. `parts`: at the ends of
-// pieces each of them has a part of it; else all of it.
-template <class Link, bool parts = false> void apply(Net &X) {
+// pieces each of them has a part of it, and what is given there moves `moving` by itself; else all of it.
+template <class Link, bool parts = false> void apply(Net &X, bool moving = false) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.r[i] = 0.0;
   for (long g = 0; g < X.n_rods; ++g) {
@@ -386,6 +404,8 @@ template <class Link, bool parts = false> void apply(Net &X) {
   for (long g = 0; g < X.n_rods; ++g) own(X.rods[g], std::integral_constant<int, N>());
   if constexpr (Link::there)
     for (long g = 0; g < X.n_links; ++g) own(X.links[g], std::integral_constant<int, Link::n>());
+  if (parts) for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
+  if (moving) put_given<Link>(X);
   for (long i = 0; i < q.n; ++i) q.r[i] = q.held[i] ? q.square[i] : q.r[i] + q.square[i];
   solve_between(q);
   for (long g = 0; g < X.n_rods; ++g) {
@@ -406,6 +426,35 @@ template <class Link, bool parts = false> void apply(Net &X) {
   if constexpr (Link::there)
     for (long g = 0; g < X.n_links; ++g)
       spread<Link::n>(X.links[g], q, X.links[g].rhs, X.links[g].rhs + Link::n);
+}
+
+// u := u - (part step + share rhs) in a group; adds up the norms.
+template <class Cell> void move_by(const Chain &X, double part, double share, vec &step, vec &size) {
+  constexpr int n = Cell::n;
+  vec x[n], u[n];
+  for (long k = 0; k <= X.m; ++k) {
+    for (int i = 0; i < n; ++i) x[i] = share * X.rhs[k * n + i];
+    if (part != 0.0) for (int i = 0; i < n; ++i) x[i] += part * X.step[k * n + i];
+    Cell::add(X, k, x, u);
+    count<n>(X, k, x, step);
+    count<n>(X, k, u, size);
+  }
+}
+template <class Cell, class Link> void move_all(Net &X, double part, double share) {
+  vec step = 0.0, size = 0.0;
+  for (long g = 0; g < X.n_rods; ++g) move_by<Cell>(X.rods[g], part, share, step, size);
+  if constexpr (Link::there)
+    for (long g = 0; g < X.n_links; ++g) move_by<Link>(X.links[g], part, share, step, size);
+  X.update = sum_of(step);
+  X.size = sum_of(size);
+}
+
+// The update of another residual, that of the last `evaluate`, by the factors of the last `linearise`.
+template <class Cell, class Link> __attribute__((noinline)) void update_again(Net &X) {
+  apply<Link, true>(X, RELATIVE);
+  move_all<Cell, Link>(X, 0.0, 1.0);
+  X.update = std::sqrt(X.update);
+  X.size = std::sqrt(X.size);
 }
 
 }  // namespace

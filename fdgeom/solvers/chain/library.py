@@ -2,6 +2,7 @@
 
 import ctypes
 
+import numpy as np
 from pyop2 import compilation
 
 from fdgeom.solvers.compiled.refused import NoCompiler
@@ -42,7 +43,8 @@ def load(code: str, comm, *, seldom: bool = False):
         ("in", None, [pointer, number]), ("out", None, [pointer, number]),
         ("width", number, []), ("linearise", number, [pointer]),
         ("evaluate", None, [pointer]), ("update", None, [pointer]),
-        ("apply", None, [pointer]), ("newton", number, [pointer, pointer, pointer]),
+        ("apply", None, [pointer]), ("coupled", number, [pointer]),
+        ("newton", number, [pointer, pointer, pointer]),
     ):  # fmt: skip
         function = getattr(library, f"fdgeom_chain_{name}")
         function.restype, function.argtypes = result, arguments
@@ -61,3 +63,10 @@ def load(code: str, comm, *, seldom: bool = False):
             pointer, pointer, pointer, ctypes.c_double, pointer,
         ]  # fmt: skip
     return library
+
+
+def coupled_in(library) -> np.ndarray:
+    """Which entries of the four blocks of a link there are."""
+    which = ctypes.POINTER(ctypes.c_int)()
+    number = library.fdgeom_chain_coupled(ctypes.byref(which))
+    return np.array(which[:number], dtype=int)

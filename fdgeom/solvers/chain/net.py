@@ -8,6 +8,7 @@ from firedrake import Function
 
 from fdgeom.solvers.chain.between import Between
 from fdgeom.solvers.chain.cells import Component
+from fdgeom.solvers.chain.fronts import Fronts
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
 from fdgeom.solvers.chain.ranks import largest_of_all, sums
 from fdgeom.solvers.chain.structs import Chain, Net
@@ -38,6 +39,8 @@ class NetData:
         Whether the factors are kept for other right-hand sides.
     border : bool
         Whether there is memory for a border.
+    coupled : numpy.ndarray of int, optional
+        Which entries of a link's four blocks there are.
 
     Attributes
     ----------
@@ -58,6 +61,7 @@ class NetData:
         tables: Tables,
         factors: bool,
         border: bool = False,
+        coupled: np.ndarray | None = None,
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
         self._split, self._nodes = pieces(unknown), tables.coordinates
@@ -69,6 +73,11 @@ class NetData:
         between = self._between = Between(layout, tuple(components), given, self._nodes)
         reduced, self._kept = between.struct(layout.lanes)
         self._matrix, self._border = self._kept[0], border
+        self._coupled, self._fronts = coupled, None
+        # Where ranks share what is between their pieces each of them solves for it by the band.
+        if tables.mesh.comm.size == 1 and layout.groups[-1].is_link:
+            self._fronts = Fronts(between, layout)
+            reduced.fronts = ctypes.addressof(self._fronts.struct)
         self._comm = tables.mesh.comm
         ranks, also = sums(self._comm, between.size * (2 * between.band + 3) + _MORE)
         self._kept += also
@@ -132,6 +141,12 @@ class NetData:
             "normal": normal,
             "step": step,
         }
+        entries = 0
+        if self._fronts is not None:
+            memory["source"], memory["target"] = self._fronts.entries(
+                g, self._coupled if group.is_link else None
+            )
+            entries = len(memory["source"])
         self._kept += [pointers, *memory.values()]
         return Chain(
             F=ctypes.cast(pointers, ctypes.c_void_p),
@@ -139,6 +154,7 @@ class NetData:
             m=group.m,
             count=address(group.count),
             whole=int(group.count.min()),
+            entries=entries,
             **{name: address(array) for name, array in memory.items()},
         )
 

@@ -59,6 +59,15 @@ double norm_of(const Net &X, int function, int size) {
 // What follows the unknown after each update: nothing.
 struct Still { static void moved(Net &) {} };
 
+// Whether the factors at hand do for another update after one of a size and the one before it. The tangent
+// changes with the update, by a part that two of them show: Newton's next one would be as its square,
+// and of that this leaves the product. So it takes a fraction of the work, and no more updates.
+inline bool is_near(double step, double before, double size, bool again) {
+  if (again) return step <= 0.01 * before;
+  const double part = step / before;
+  return step <= 1e-3 * size && 2.0 * part * part * part * part * step <= 1e-15 * size;
+}
+
 // Solves for the unknown from what it is; returns why it ended.
 template <class Cell, class Link, class Follows = Still> int newton(Net &X, const Test &t, long &iterations) {
   Watch watch;
@@ -66,20 +75,26 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
   if (t.contracting) watch.last = norm_of_unknown<Cell, Link>(X);
   bool solvable = linearise<Cell, Link>(X);
   int reason = watch(t, 0, 0.0, 0.0, X.residual);
+  const bool kept = X.n_rods && X.rods[0].factors && !X.ranks;
+  bool again = false;
+  double before = -1.0;
   for (int it = 1;; ++it) {
     if (reason) return reason;
     if (it > t.max_it) return too_many;
     if (!solvable) return singular;
-    update<Cell, Link>(X);
+    if (again) update_again<Cell, Link>(X);
+    else update<Cell, Link>(X);
     Follows::moved(X);
     ++iterations;
+    const double step = X.update, size = X.size;
+    again = kept && is_near(step, before < 0.0 ? size : before, size, again);
+    before = step;
     // After an update that may be the last one the residual by itself is a fraction of the work.
-    if (t.kind == 2 || X.update <= 1e-7 * X.size || X.update <= 1e-12 * watch.positions) {
+    if (t.kind == 2 || again || step <= 1e-7 * size || step <= 1e-12 * watch.positions) {
       evaluate<Cell, Link>(X);
-      reason = watch(t, it, X.size, X.update, X.residual);
-      if (!reason) solvable = linearise<Cell, Link>(X);
+      reason = watch(t, it, size, step, X.residual);
+      if (!reason && !again) solvable = linearise<Cell, Link>(X);
     } else {
-      const double step = X.update, size = X.size;
       solvable = linearise<Cell, Link>(X);
       reason = watch(t, it, size, step, X.residual);
     }

@@ -12,7 +12,7 @@ from fdgeom.solvers.chain.jacobian import jacobian
 from fdgeom.solvers.compiled.tables import Tables
 
 _HERE = Path(__file__).parent
-_HEADERS = ("blocks", "between", "chain", "newton")
+_HEADERS = ("blocks", "fronts", "between", "chain", "newton")
 _SIMD = _HERE.parent / "compiled" / "simd.hpp"
 
 
@@ -65,6 +65,7 @@ def cell_class(
     sides = ("ra", "rb")
     residual = [(f"{sides[i // n]}[{i % n}]", r) for i, r in enumerate(equations.residual)]
     blocks = {(0, 0): "A", (0, 1): "B", (1, 0): "C", (1, 1): "E"}
+    coupled = sorted((2 * (i // n) + j // n) * n * n + i % n * n + j % n for i, j in entries)
     tangent = [
         (f"{blocks[i // n, j // n]}[{i % n * n + j % n}]", node)
         for (i, j), node in sorted(entries.items())
@@ -81,8 +82,11 @@ def cell_class(
     by_number = "" if border is None else _slope(equations, loads, border)
     join = "\n    ".join
     return f"""
+// Entries of the four blocks that are not always zero.
+namespace {{ constexpr int coupled_{name}[] = {{{", ".join(map(str, coupled or [0]))}}}; }}
 struct {name} {{
   static constexpr bool there = true;
+  static int coupled(const int **which) {{ *which = coupled_{name}; return {len(coupled)}; }}
   static constexpr int n = {n};
   // Values of the node between two cells, from the one to the other.
   struct Carry {{ vec values[{max(len(before), 1)}]; }};
@@ -193,6 +197,7 @@ NO_LINK = """
 struct Link {
   static constexpr bool there = false;
   static constexpr int n = 1;
+  static int coupled(const int **) { return 0; }
   static void save(const Chain &) {}
   static void restore(const Chain &) {}
   static void hold(const Chain &) {}
@@ -235,6 +240,7 @@ int fdgeom_chain_linearise(Net *X) { return linearise<Cell, Link>(*X); }
 void fdgeom_chain_evaluate(Net *X) { evaluate<Cell, Link>(*X); }
 void fdgeom_chain_update(Net *X) { update<Cell, Link>(*X); }
 void fdgeom_chain_apply(Net *X) { apply<Link>(*X); }
+int fdgeom_chain_coupled(const int **which) { return Link::coupled(which); }
 int fdgeom_chain_newton(Net *X, const Test *t, long *iterations) {
   return newton<Cell, Link>(*X, *t, *iterations);
 }
@@ -243,7 +249,7 @@ int fdgeom_chain_newton(Net *X, const Test *t, long *iterations) {
 
 _OF_BORDER = """
 extern "C" {
-int fdgeom_chain_stand(Net *X) { Step::begin(*X); return condense<Cell, Link>(*X); }
+int fdgeom_chain_stand(Net *X) { Step::begin(*X); return condense<Cell, Link>(*X, false); }
 int fdgeom_chain_slope(Net *X) {
   if (!factorise_between(X->between)) return 0;
   solve_slope<Cell, Link>(*X);

@@ -17,6 +17,40 @@ class Reduced(Structure):
         ("held", c_void_p),
         ("reach", c_void_p),
         ("last", c_void_p),
+        ("fronts", c_void_p),
+        ("in_fronts", c_int),
+    ]
+
+
+class Front(Structure):
+    """What is eliminated together; see fronts.hpp."""
+
+    _fields_ = [
+        ("own", c_long),
+        ("size", c_long),
+        ("width", c_long),
+        ("parent", c_long),
+        ("A", c_void_p),
+        ("L", c_void_p),
+        ("U", c_void_p),
+        ("inverse", c_void_p),
+        ("column", c_void_p),
+        ("ids", c_void_p),
+        ("to", c_void_p),
+        ("runs", c_void_p),
+        ("n_runs", c_long),
+    ]
+
+
+class Fronts(Structure):
+    _fields_ = [
+        ("fronts", c_void_p),
+        ("n", c_long),
+        ("memory", c_void_p),
+        ("size", c_long),
+        ("ones", c_void_p),
+        ("n_ones", c_long),
+        ("work", c_void_p),
     ]
 
 
@@ -36,6 +70,9 @@ class Chain(Structure):
         ("there", c_void_p),
         ("left", c_void_p),
         ("right", c_void_p),
+        ("source", c_void_p),
+        ("target", c_void_p),
+        ("entries", c_long),
         ("X", c_void_p),
         ("factors", c_void_p),
         ("rhs", c_void_p),

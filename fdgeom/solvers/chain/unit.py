@@ -10,7 +10,7 @@ from mpi4py import MPI
 from fdgeom.forms import is_affine
 from fdgeom.solvers.chain.cells import CellEquations, Component, alike_in, cell_equations, part_of
 from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
-from fdgeom.solvers.chain.library import load
+from fdgeom.solvers.chain.library import coupled_in, load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
@@ -130,8 +130,10 @@ class ChainUnit:
             essential,
             unknown,
             self.tables,
-            factors or border is not None,
+            # Steps take their last updates by them.
+            factors or border is not None or (step is not None and self.comm.size == 1),
             border is not None,
+            coupled_in(library),
         )
         self.rhs, self.normal, self._net = data.rhs, data.normal, data.net
         self._pointer = ctypes.byref(self._net)
