@@ -11,7 +11,7 @@ from typing import ClassVar
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.lie import quaternion, se3, so3
+from fdgeom.lie.in_ufl import quaternion, se3, so3
 from fdgeom.lie.operands import blocks, halves, join, tensor
 
 Configuration = tuple[Expr, ...]

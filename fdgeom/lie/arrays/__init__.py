@@ -5,7 +5,7 @@ Vectors have shapes (..., 3) and (..., 6), quaternions (..., 4), rotations (...,
 multiply a chain up.
 """
 
-from fdgeom.lie.arrays import quaternion, se3, so3
+from fdgeom.lie.arrays.in_numpy import quaternion, se3, so3
 from fdgeom.lie.arrays.scan import pose_scan, scan
 
 __all__ = ["pose_scan", "quaternion", "scan", "se3", "so3"]

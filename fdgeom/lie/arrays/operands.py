@@ -1,13 +1,22 @@
-"""What the NumPy functions accept, and how arrays are taken apart and put together."""
+"""What the NumPy functions accept, and the operations that the formulas are made of."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fdgeom.lie.coefficients import RotationCoefficients
 
-coefficients = RotationCoefficients(
-    np.sqrt, np.sin, np.cos, below=lambda s, bound: np.real(s) < bound, where=np.where
-)
+identity, zero = np.eye(3), np.zeros((3, 3))
+sqrt, times, where = np.sqrt, np.matmul, np.where
+
+
+def below(s: NDArray, bound: ArrayLike) -> NDArray:
+    """Where the real part is smaller."""
+    return np.real(s) < np.real(bound)
+
+
+coefficients = RotationCoefficients(sqrt, np.sin, np.cos, below, where)
 
 
 def tensor(x: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray:
@@ -27,6 +36,13 @@ def tensor(x: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray:
         trailing = ", ".join(map(str, shape))
         raise ValueError(f"{name} must have shape (..., {trailing}), not {x.shape}")
     return x if x.dtype.kind in "fc" else x.astype(float)
+
+
+def not_zero(q: NDArray, name: str) -> NDArray:
+    """Quaternions of which none is zero or NaN, or an error that names the argument."""
+    if not np.all(np.real(dot(q, q)) > 0):
+        raise ValueError(f"{name} must not hold a zero quaternion, which is no rotation, nor NaN")
+    return q
 
 
 def pair(pose: tuple[ArrayLike, ArrayLike], name: str) -> tuple[NDArray, NDArray]:
@@ -87,3 +103,52 @@ def motion(rotation: NDArray, translation: NDArray, corner: float) -> NDArray:
     matrix = np.zeros((*lead, 4, 4), np.result_type(rotation, translation))
     matrix[..., :3, :3], matrix[..., :3, 3], matrix[..., 3, 3] = rotation, translation, corner
     return matrix
+
+
+def motion_parts(g: ArrayLike, name: str) -> tuple[NDArray, NDArray]:
+    """Rotations (..., 3, 3) and translations (..., 3) of matrices (..., 4, 4)."""
+    g = tensor(g, (4, 4), name)
+    return g[..., :3, :3], g[..., :3, 3]
+
+
+def vector(components: Sequence[NDArray]) -> NDArray:
+    """Vectors (..., n) of their components (...)."""
+    return np.stack(components, axis=-1)
+
+
+def matrix(rows: Sequence[Sequence[ArrayLike]]) -> NDArray:
+    """Matrices (..., 3, 3) of their entries: numbers or arrays (...)."""
+    like = rows[0][1]
+    entries = np.empty((*like.shape, 3, 3), like.dtype)
+    for i, row in enumerate(rows):
+        for j, entry in enumerate(row):
+            entries[..., i, j] = entry
+    return entries
+
+
+def trace(m: NDArray) -> NDArray:
+    """Traces (..., 1) of matrices, ready to multiply vectors."""
+    return np.trace(m, axis1=-2, axis2=-1)[..., None]
+
+
+def scalar_and_vector(q: ArrayLike, name: str) -> tuple[NDArray, NDArray]:
+    """The parts (..., 1) and (..., 3) of quaternions."""
+    q = tensor(q, (4,), name)
+    return q[..., :1], q[..., 1:]
+
+
+def quaternion(scalar: ArrayLike, vector: NDArray) -> NDArray:
+    """The quaternions of these parts."""
+    return join(np.atleast_1d(scalar), vector)
+
+
+def logarithm(scalar: NDArray, vector: NDArray) -> NDArray:
+    """The rotation vectors of unit quaternions."""
+    length = np.sqrt(dot(vector, vector))
+    angle = 2 * np.arctan2(length, scalar)
+    return np.where(length > 0, angle / np.where(length > 0, length, 1.0), 2.0) * vector
+
+
+def wide(s: NDArray) -> NDArray:
+    """Scalars (..., 1, 1) that multiply matrices, of those (..., 1) that multiply vectors."""
+    return s[..., None]

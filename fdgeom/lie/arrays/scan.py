@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fdgeom.lie.arrays import quaternion, se3
+from fdgeom.lie.arrays.in_numpy import quaternion, se3
 from fdgeom.lie.arrays.operands import pair
 
 Chain = tuple[NDArray, ...]

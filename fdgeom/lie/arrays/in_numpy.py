@@ -1,0 +1,10 @@
+"""The formulas of the groups for NumPy arrays."""
+
+from fdgeom.lie.arrays import operands
+from fdgeom.lie.motions import Motions
+from fdgeom.lie.quaternions import Quaternions
+from fdgeom.lie.rotations import Rotations
+
+quaternion = Quaternions(operands)
+so3 = Rotations(operands, quaternion)
+se3 = Motions(operands, quaternion, so3)
