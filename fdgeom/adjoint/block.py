@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 from firedrake import Cofunction, Function
-from firedrake.adjoint_utils.checkpointing import maybe_disk_checkpoint
+from firedrake.adjoint_utils.checkpointing import disk_checkpointing, maybe_disk_checkpoint
 from pyadjoint import Block
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
@@ -13,6 +13,7 @@ from pyadjoint.tape import get_working_tape, stop_annotating
 from fdgeom.adjoint.deed_passage import DeedPassage
 from fdgeom.adjoint.inputs import whole_of
 from fdgeom.adjoint.passage import Passage
+from fdgeom.adjoint.state_variable import StateVariable
 from fdgeom.adjoint.values import Kept, Vectors, parts
 
 #: What pyadjoint knows the fields by that blocks have made anew.
@@ -52,7 +53,7 @@ class AdvanceBlock(Block):
             self._passage.run(self._steps)
         get_working_tape().add_block(self)
         for f in self._passage.outputs:
-            self.add_output(f.create_block_variable())
+            self.add_output(StateVariable(f))
         _FOLLOWING.update(f.block_variable for f in self._passage.fields)
         self._passage.seen = {
             id(f): (weakref.ref(f.block_variable), Kept([f])) for f in self._passage.outputs
@@ -250,3 +251,5 @@ def _meet(passage: Passage, function: Function) -> None:
             stacklevel=4,
         )
         function.create_block_variable()
+    elif variable is last and not disk_checkpointing():
+        variable.keep(left)

@@ -76,6 +76,35 @@ def test_a_part_that_is_a_control_before_anything_is_recorded():
     assert np.array_equal(start.dat.data_ro, system.momentum.dat.data_ro)
 
 
+def test_a_control_between_blocks():
+    """What steps have left: kept as it is, whatever comes after, and another one in its place."""
+    run = pendulum()
+    run.again()
+    p = run.functions["p"]
+    continue_annotation()
+    run.stepper.advance(3)
+    control, p_there = Control(p), p.dat.data_ro.copy()
+    run.stepper.advance(2)
+    value = assemble(run.objective)
+    pause_annotation()
+    assert np.array_equal(control.data().dat.data_ro, p_there)
+    reduced = ReducedFunctional(value, control)
+    derivative = reduced.derivative().dat.data_ro.copy()
+    assert reduced(holding(p, p_there)) == value
+
+    def at(change):
+        run.again()
+        run.stepper.advance(3)
+        p.dat.data_wo[...] = p_there + change
+        run.stepper.advance(2)
+        return assemble(run.objective)
+
+    h = 1e-3
+    assert reduced(holding(p, p_there + h)) == pytest.approx(at(h), rel=1e-14)
+    expected = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    assert derivative.sum() == pytest.approx(expected, rel=1e-7)
+
+
 def test_what_was_changed_unseen_counts_as_given():
     run = pendulum()
     continue_annotation()
