@@ -1,7 +1,5 @@
 """What pyadjoint knows a Function by that steps have changed."""
 
-from __future__ import annotations
-
 from firedrake import Function
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import stop_annotating

@@ -1,6 +1,5 @@
 """Some steps of a stepper, from given values of all that they read: taken again."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
@@ -14,6 +13,7 @@ from fdgeom.adjoint.values import Kept, keys
 from fdgeom.adjoint.way_back import WayBack
 from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
+from fdgeom.solvers import Strides
 
 #: So many bytes of states are kept; of more, some are taken again.
 MEMORY = 2**29
@@ -155,27 +155,24 @@ class TakenAgain(Inputs):
     def _backwards(self, steps: int) -> Iterator[Clock]:
         """Stand before each step, the last one first.
 
-        All states are kept, or if they are too many every k-th, k² being the number of steps, and
-        those between are made again, by the same steps to the last bit.
+        Those between the states that are kept are made again, by the same steps to the last bit.
         """
         moving = self._moving
-        size = Kept(moving).nbytes * steps
-        stride = steps if size <= self._memory else math.isqrt(steps) + 1
-        kept, clocks = [], []
-        for first in range(0, steps, stride):
-            kept.append(Kept(moving))
-            clocks.append(self._stepper.clock)
-            if first + stride < steps:
-                self._stepper._advance(stride)
-        for number in reversed(range(len(kept))):
-            kept[number].restore()
-            self._stepper._clock = clocks[number]
+        comm = self._stepper.system.mesh.comm
+        strides = Strides.fitting(steps, Kept(moving).nbytes, self._memory, comm)
+        kept = []
+        for number in range(strides.last + 1):
+            kept.append((Kept(moving), self._stepper.clock))
+            if number < strides.last:
+                self._stepper._advance(strides.stride)
+        for number, _, some in strides.backwards():
+            values, self._stepper._clock = kept[number]
+            values.restore()
             self._agree()
-            last = min(stride, steps - number * stride)
             inner = []
-            for k in range(last):
+            for k in range(some):
                 inner.append((Kept(moving), self._stepper.clock))
-                if k + 1 < last:
+                if k + 1 < some:
                     self._stepper._advance(1)
             for values, clock in reversed(inner):
                 values.restore()

@@ -10,7 +10,8 @@ a time. Other rooms come in by this door, and by those of `compiled` and `chain`
   those whose matrix stays, and for those with multipliers;
 - `local_newton`, `compiled`: equations of single nodes; `chain`: equations of neighbours;
 - `numerics`, `settled`: how a problem wants to be solved, and when Newton's iteration is done;
-- `derived`: fields that follow others; `structure`: what couples what; `options`, `petsc_words`.
+- `derived`: fields that follow others; `structure`: what couples what; `strides`: which states of
+  long runs are kept; `options`, `petsc_words`.
 """
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
@@ -26,4 +27,5 @@ from fdgeom.solvers.numerics import Numerics, plain, saddle
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES, banded, deficiency, saddle_defaults
 from fdgeom.solvers.settled import Settled
+from fdgeom.solvers.strides import Strides
 from fdgeom.solvers.structure import is_local

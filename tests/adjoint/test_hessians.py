@@ -14,7 +14,7 @@ from firedrake.adjoint import (
 
 import fdgeom as fg
 
-#: Local and coupled solves, with a mean derivative, with accelerations, of several parts.
+#: Local and coupled solves, with a mean derivative, with accelerations, of several parts, with joints.
 NAMES = (
     "PoissonIntegrator, clamped",
     "ImplicitMidpoint, waves",
@@ -23,6 +23,9 @@ NAMES = (
     "GeneralizedAlpha",
     "GeneralizedAlpha, top",
     "HermiteSimpson",
+    "EnergyMomentum",
+    "GeneralizedAlpha, joined",
+    "EnergyMomentum, joined",
 )
 PIECES = (2, 1)
 

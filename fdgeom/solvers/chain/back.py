@@ -13,6 +13,7 @@ from fdgeom.solvers.chain.cells import CellEquations, cell_equations, part_of
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.layout import PieceLayout, address, topology_of
+from fdgeom.solvers.chain.lengths import put_lasts, put_lengths
 from fdgeom.solvers.chain.library import load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.scalars import Scalars
@@ -134,7 +135,8 @@ extern "C" int fdgeom_chain_back(Net *X, const Meeting *q) {{
         self._data = NetData(self.layout, [components] * 2, essential, whole, tables, False)
         self._pointer = ctypes.byref(self._data.net)
         self._meet(mesh)
-        self._measure(mesh, length, last)
+        put_lengths(length)
+        put_lasts(last)
         made = {*self._multipliers.values(), *self._unknown_bars.values(), length, last}
         made |= {change for change, _ in changes}
         made |= {*self.bars.values(), *prepared}
@@ -261,15 +263,6 @@ extern "C" int fdgeom_chain_back(Net *X, const Meeting *q) {{
         sums = np.zeros(len(known) * max(f.block for f in layout.fields))
         self._kept = ids, sums
         self._meeting = Meeting(address(ids), len(known), address(sums))
-
-    def _measure(self, mesh, length: Function, last: Function) -> None:
-        nodes = mesh.coordinates.cell_node_map().values
-        x = mesh.coordinates.dat.data_ro.reshape(-1)[nodes]
-        cells = length.function_space().cell_node_map().values[:, 0]
-        length.dat.data_wo[cells] = np.abs(x[:, 1] - x[:, 0])
-        second = np.take_along_axis(nodes, np.argmax(x, axis=1)[:, None], axis=1)[:, 0]
-        first = np.take_along_axis(nodes, np.argmin(x, axis=1)[:, None], axis=1)[:, 0]
-        last.dat.data_wo[cells] = ~np.isin(second, first)
 
     def begin(self) -> None:
         """Make the present values of all that is read known here, and the cotangents."""

@@ -1,6 +1,5 @@
 """Steps of a chain that are kept, and cotangents taken back through them."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from fdgeom.solvers.chain.back import ChainBack
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.data import Number, key
+from fdgeom.solvers.strides import Strides
 
 
 class ChainSweep:
@@ -70,18 +70,15 @@ class ChainTrail:
     steps : int
         How many.
     memory : int
-        If all states are more than so many bytes, they are kept every k-th only, k² being their
-        number, and the k steps after each of them are taken again, to the last bit.
+        So many bytes may be kept: see `Strides`.
     """
 
     def __init__(self, sweep: ChainSweep, steps: int, memory: int) -> None:
-        self._sweep, self._steps, self._taken = sweep, steps, 0
-        size = 8 * sum(values.size for values in sweep.values) * steps
-        self._stride = steps if size <= memory else math.isqrt(steps) + 1
-        slots = min(self._stride, steps) + 1
-        rows = -(-steps // self._stride) - 1
-        self._slots = [np.empty((slots, *values.shape)) for values in sweep.values]
-        self._states = [np.empty((rows, *values.shape)) for values in sweep.values]
+        self._sweep, self._taken = sweep, 0
+        size = 8 * sum(values.size for values in sweep.values)
+        strides = self._strides = Strides.fitting(steps, size, memory, sweep.unit.comm)
+        self._slots = [np.empty((strides.stride + 1, *values.shape)) for values in sweep.values]
+        self._states = [np.empty((strides.last, *values.shape)) for values in sweep.values]
         self._times: list[float] = []
         #: What follows steps that were not taken in compiled code.
         self._others: dict[int, list[np.ndarray]] = {}
@@ -103,26 +100,23 @@ class ChainTrail:
             self.after(now)
         return reason, steps, iterations
 
-    @property
-    def _keeps_all(self) -> bool:
-        return self._taken // self._stride == len(self._states[0])
-
     def before(self) -> None:
         """Note where a step begins."""
-        row, inside = divmod(self._taken, self._stride)
+        number, inside = self._strides.place(self._taken)
         if inside:
             return
-        if self._keeps_all:
+        if number == self._strides.last:
             self._put(self._slots, 0)
         else:
-            self._put(self._states, row)
+            self._put(self._states, number)
 
     def after(self, begin: float, *, otherwise: bool = False) -> None:
         """Note what follows a step from a time, that was taken here or ``otherwise``."""
         if otherwise:
             self._others[self._taken] = [np.array(values) for values in self._sweep.values]
-        if self._keeps_all:
-            self._put(self._slots, self._taken % self._stride + 1)
+        number, inside = self._strides.place(self._taken)
+        if number == self._strides.last:
+            self._put(self._slots, inside + 1)
         self._taken += 1
         self._times.append(begin)
 
@@ -135,21 +129,20 @@ class ChainTrail:
         """The cotangents before the steps from those after them; returns the sum of nothing."""
         _, dt, _, _ = self._last
         self._sweep.begin(dt)
-        rows = len(self._states[0])
-        self._back(rows * self._stride, self._steps - rows * self._stride)
-        for row in reversed(range(rows)):
-            for values, states in zip(self._sweep.values, self._states, strict=True):
-                values[...] = states[row]
-            self._again(row * self._stride)
-            self._back(row * self._stride, self._stride)
+        for number, first, steps in self._strides.backwards():
+            if number < self._strides.last:
+                for values, states in zip(self._sweep.values, self._states, strict=True):
+                    values[...] = states[number]
+                self._again(first, steps)
+            self._back(first, steps)
         self._sweep.back.end()
         return 0.0
 
-    def _again(self, first: int) -> None:
+    def _again(self, first: int, steps: int) -> None:
         """Take the steps after a state again."""
         test, dt, clock, share = self._last
         self._put(self._slots, 0)
-        for k in range(self._stride):
+        for k in range(steps):
             others = self._others.get(first + k)
             if others is None:
                 self._sweep.unit.advance(test, 1, self._times[first + k], dt, clock, share)

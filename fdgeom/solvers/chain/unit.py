@@ -10,6 +10,7 @@ from mpi4py import MPI
 from fdgeom.forms import is_affine
 from fdgeom.solvers.chain.cells import CellEquations, Component, alike_in, cell_equations, part_of
 from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
+from fdgeom.solvers.chain.lengths import put_lengths
 from fdgeom.solvers.chain.library import coupled_in, load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
@@ -211,10 +212,7 @@ class ChainUnit:
 
     def _measure(self) -> None:
         """The lengths of the cells."""
-        coordinates = self._mesh.coordinates
-        ends = coordinates.dat.data_ro_with_halos.reshape(-1)[coordinates.cell_node_map().values]
-        cells = self.length.function_space().cell_node_map().values[:, 0]
-        self.length.dat.data_wo[cells] = np.abs(ends[:, 1] - ends[:, 0])
+        put_lengths(self.length)
         self._take(self._length_copies)
 
     def take_unknown(self) -> None:

@@ -1,16 +1,15 @@
 """Steps in compiled code, and the cotangents before them from those after them."""
 
-import math
 from collections.abc import Sequence, Set
 
 import numpy as np
 from firedrake import Form
-from mpi4py import MPI
 
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.unit import REASONS, Unit
 from fdgeom.solvers.reverse.reversed_step import ReversedStep
 from fdgeom.solvers.reverse.slots import Memory, Slots, tell
+from fdgeom.solvers.strides import Strides
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 256
@@ -96,17 +95,14 @@ class Trail:
     steps : int
         How many.
     memory : int
-        If all that they keep is more than so many bytes, they are kept every k-th only, k² being
-        their number, and the k steps after each of them are taken again, to the last bit.
+        So many bytes may be kept: see `Strides`.
     """
 
     def __init__(self, sweep: Sweep, steps: int, memory: int) -> None:
-        self._sweep, self._steps, self._taken, self._dt = sweep, steps, 0, 0.0
-        size = 8 * sweep.size * steps
-        fits = sweep.unit.comm.allreduce(int(size <= memory), op=MPI.MIN)
-        self._stride = steps if fits else math.isqrt(steps) + 1
-        states = -(-steps // self._stride) - 1
-        slots = (min(self._stride, steps) + 1) * sweep.size
+        self._sweep, self._taken, self._dt = sweep, 0, 0.0
+        strides = Strides.fitting(steps, 8 * sweep.size, memory, sweep.unit.comm)
+        self._strides, states = strides, strides.last
+        slots = (strides.stride + 1) * sweep.size
         self._size = sum(values.size for values in sweep.unit.written_values()) if states else 0
         self._memory = sweep.memory.take(slots + states * self._size)
         #: The states before all of them but the last.
@@ -116,17 +112,17 @@ class Trail:
         """Take some of the steps, in place of :meth:`Unit.advance`."""
         unit, done, self._dt = self._sweep.unit, 0, dt
         while done < steps:
-            inside = self._taken % self._stride
-            left = self._steps - (self._taken - inside)
-            if inside == 0 and left > self._stride:
-                self._copy(self._states[self._taken // self._stride], put=False)
-            elif inside == 0:
+            number, inside = self._strides.place(self._taken)
+            is_last = number == self._strides.last
+            if inside == 0 and is_last:
                 self._begin()
-            piece = min(steps - done, self._stride - inside)
-            if left > self._stride:
-                reason, more, move = unit.advance(piece, plan, dt)
-            else:
+            elif inside == 0:
+                self._copy(self._states[number], put=False)
+            piece = min(steps - done, self._strides.stride - inside)
+            if is_last:
                 reason, more, move = self._keep(inside, piece)
+            else:
+                reason, more, move = unit.advance(piece, plan, dt)
             done, self._taken = done + more, self._taken + more
             if reason:
                 return reason, done, move
@@ -171,14 +167,13 @@ class Trail:
         if sweep.back is None:
             return 0.0
         sweep.back.begin()
-        last = self._steps - self._stride * len(self._states)
-        self._back(last)
-        for state in reversed(self._states):
-            self._copy(state, put=True)
-            self._begin()
-            for first in range(0, self._stride, _CHUNK):
-                self._keep(first, min(_CHUNK, self._stride - first))
-            self._back(self._stride)
+        for number, _, steps in self._strides.backwards():
+            if number < self._strides.last:
+                self._copy(self._states[number], put=True)
+                self._begin()
+                for first in range(0, steps, _CHUNK):
+                    self._keep(first, min(_CHUNK, steps - first))
+            self._back(steps)
         sweep.back.end()
         if len(self._states):
             sweep.unit.end()
