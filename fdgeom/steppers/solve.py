@@ -130,6 +130,8 @@ class Solve:
         Newton updates beyond convergence, of compiled steps alone.
     uncompilable : str, optional
         Why the solve cannot be compiled, where that is known before its form is looked at.
+    not_local : str, optional
+        Why it is no local solve with pointwise assignments, where that is known.
     following : Following, optional
         What takes the place of a method's own preparations where whole steps are compiled and the
         motion of some degrees of freedom is given.
@@ -154,6 +156,7 @@ class Solve:
         exact: bool = False,
         more: int = 0,
         uncompilable: str | None = None,
+        not_local: str | None = None,
         following: Following | None = None,
         linked: AtLinks | None = None,
     ) -> None:
@@ -161,7 +164,8 @@ class Solve:
         self.guess, self.essential = dict(guess), tuple(essential)
         self.preparations, self.assignments = tuple(preparations), tuple(assignments)
         self.options, self.exact, self.more = options, exact, more
-        self.uncompilable, self.following, self.linked = uncompilable, following, linked
+        self.uncompilable, self.not_local = uncompilable, not_local
+        self.following, self.linked = following, linked
         self.attempt, self.other = getattr(run, "attempt", None), getattr(run, "other", None)
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         #: A context that each :meth:`take` is done in, made of its ``dt``: what looks on.
@@ -193,6 +197,11 @@ class Solve:
     def numerics(self) -> Numerics:
         """How it is solved, but for the user's options."""
         return self._numerics(self.residual, self.unknown)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether more than one call of the SNES may be needed."""
+        return self._run is not None
 
     @property
     def made(self) -> HeldSNES | None:

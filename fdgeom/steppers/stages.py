@@ -64,8 +64,8 @@ class Stages:
         return tuple(_sum(self.old, change) for change in self.nodal_changes)
 
     @property
-    def uncompilable(self) -> str | None:
-        """Why solves for it are not compiled, if that is known."""
+    def not_local(self) -> str | None:
+        """Why solves for it are not local, if that is known."""
         return None if self.gradient_tests is None else SOLVES_GRADIENT
 
     @property
@@ -173,5 +173,5 @@ class StagesStepper(Stepper):
             unknown.guess,
             assignments,
             options=self.solve_options(),
-            uncompilable=unknown.uncompilable,
+            not_local=unknown.not_local,
         )

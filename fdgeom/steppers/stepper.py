@@ -16,7 +16,7 @@ from fdgeom.solvers import HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.options import check_parameters, wants_compiled, who_asked_for_snes
-from fdgeom.steppers.fused import CompiledSteps, FusedSteps, tolerances_of
+from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.solve import Solve, SolveOptions
@@ -40,8 +40,8 @@ class Stepper(Method, metaclass=CheckedCall):
         Prefix under which the command line is read; it wins over ``solver_parameters``.
     compiled : bool, optional
         Whether to run the steps in compiled code, which is the default where all solves of the method
-        are local, and for EnergyMomentum and GeneralizedAlpha of beams on one rank (if no option
-        asks for more than other tolerances). False, like the option ``fdgeom_compiled 0``, goes
+        are local, or where it has one solve that couples neighbours on an interval mesh (if no
+        option asks for more than other tolerances). False, like the option ``fdgeom_compiled 0``, goes
         through PETSc SNES, and so does whatever cannot be compiled, by itself:
         :attr:`why_not_compiled` says why. True raises if it is not possible.
 
@@ -64,6 +64,10 @@ class Stepper(Method, metaclass=CheckedCall):
     memory), the state is that after a whole number of steps, and the clock, what the method carries
     from step to step and the fields that follow the state belong to it.
     """
+
+    #: At what part of a step its one solve is told the time, if it is one; None: of that it says
+    #: nothing.
+    _told_time: float | None = None
 
     def __init__(
         self,
@@ -295,10 +299,18 @@ class Stepper(Method, metaclass=CheckedCall):
             self._fused = self._compiled_steps()
 
     def _compiled_steps(self) -> CompiledSteps:
-        """What takes whole steps in compiled code: here, solves that are all local."""
-        return FusedSteps(
-            self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
-        )
+        """What takes whole steps in compiled code: solves that are all local, or one along a chain."""
+        try:
+            return FusedSteps(
+                self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
+            )
+        except CannotCompile as local:
+            if self.system.mesh.ufl_cell().cellname != "interval":
+                raise
+            try:
+                return ChainSteps(self, self._told_time)
+            except CannotCompile as chain:
+                raise CannotCompile(f"{local}; along a chain: {chain}") from local
 
     def _falling_back(self) -> AbstractContextManager:
         return falling_back(

@@ -129,7 +129,8 @@ class Substep(Solve):
             _assignments(system, stage, rule.reach, dt, companions),
             essential=stage.essential,
             options=options,
-            uncompilable=_uncompilable(stage),
+            uncompilable="auxiliary functions are solved for" if stage.auxiliary else None,
+            not_local=None if stage.gradient_test is None else SOLVES_GRADIENT,
         )
 
     @property
@@ -137,12 +138,6 @@ class Substep(Solve):
         """Parts of the unknown that begin with what the last solve has left there."""
         guessed = {id(part) for f in self.guess for part in f.subfunctions}
         return [f for f in self.unknown.subfunctions if id(f) not in guessed]
-
-
-def _uncompilable(stage: Stage) -> str | None:
-    if stage.auxiliary:
-        return "auxiliary functions are solved for"
-    return None if stage.gradient_test is None else SOLVES_GRADIENT
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:

@@ -219,7 +219,7 @@ def test_what_is_not_local_says_why():
         inner(stepper.system.strain, stepper.system.strain) * dx,
         [stepper.system.strain],
     )
-    assert "couples more than one node" in stepper.passage.why_not_compiled
+    assert "unknowns in cells" in stepper.passage.why_not_compiled
 
 
 def test_a_running_objective_that_is_not_local_says_why():

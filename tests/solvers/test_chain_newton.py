@@ -10,6 +10,7 @@ from firedrake import (
     IntervalMesh,
     NonlinearVariationalProblem,
     NonlinearVariationalSolver,
+    PeriodicIntervalMesh,
     SpatialCoordinate,
     TestFunctions,
     UnitSquareMesh,
@@ -169,24 +170,30 @@ def causes(error):
     return found
 
 
-@pytest.mark.parametrize("kind", ["plane", "degree 2", "many points"])
+@pytest.mark.parametrize("kind", ["plane", "discontinuous", "closed", "many points"])
 def test_what_is_no_chain_is_refused(kind):
-    mesh = UnitSquareMesh(2, 2) if kind == "plane" else IntervalMesh(3, 1.0)
-    space = FunctionSpace(mesh, "CG", 2 if kind == "degree 2" else 1)
+    lines = {"plane": UnitSquareMesh(2, 2), "closed": PeriodicIntervalMesh(3, 1.0)}
+    mesh = lines.get(kind) or IntervalMesh(3, 1.0)
+    space = FunctionSpace(mesh, "DG" if kind == "discontinuous" else "CG", 1)
     u = Function(space)
-    measure = dx(degree=11) if kind == "many points" else dx
-    words = {"plane": "interval", "degree 2": "CG1", "many points": "points"}
+    measure = dx(degree=15) if kind == "many points" else dx
+    words = {
+        "plane": "interval",
+        "discontinuous": "DG0",
+        "closed": "periodic",
+        "many points": "points",
+    }
     with pytest.raises(CannotCompile, match=words[kind]):
         ChainUnit((u**3 - 1) * Test(space) * measure, u)
 
 
 def test_a_form_that_does_not_fit_is_an_error_of_the_solver():
-    space = FunctionSpace(IntervalMesh(3, 1.0), "CG", 2)
+    space = FunctionSpace(IntervalMesh(3, 1.0), "DG", 2)
     u = Function(space)
     problem = NonlinearVariationalProblem((u**3 - 1) * Test(space) * dx, u)
     with pytest.raises(Exception) as caught:  # noqa: PT011 (petsc4py may wrap it)
         NonlinearVariationalSolver(problem, solver_parameters=NEWTON).solve()
-    assert any(isinstance(e, CannotCompile) for e in causes(caught.value)) or "CG1" in str(
+    assert any(isinstance(e, CannotCompile) for e in causes(caught.value)) or "DG0" in str(
         caught.value
     )
 

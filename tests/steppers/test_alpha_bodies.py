@@ -430,11 +430,20 @@ def test_after_a_singular_block():
     assert any("DIVERGED_LINEAR_SOLVE" in reason for reason in reasons)
 
 
-def test_what_cannot_be_compiled():
-    pushed = free_body(force=lambda q, v, t: t * v)
-    assert not GA(pushed, 0.1).is_compiled
-    with pytest.raises(ValueError, match="compiled: .*the forces depend on the time"):
-        GA(pushed, 0.1, compiled=True)
+def test_forces_in_time():
+    """Compiled, and the same through SNES; steps that may be cut in halves are not compiled."""
+    ends = []
+    for compiled in (None, False):
+        pushed = free_body(force=lambda q, v, t: t * v)
+        stepper = GA(pushed, 0.1, compiled=compiled)
+        assert stepper.is_compiled is (compiled is None)
+        stepper.advance(10)
+        ends.append([f.dat.data_ro.copy() for f in pushed.functions().values()])
+    for one, other in zip(*ends, strict=True):
+        # Both solve to round-off, of accelerations over the square of the step.
+        assert one == pytest.approx(other, abs=1e-12)
+    with pytest.raises(ValueError, match="compiled: .*cut in halves"):
+        GA(pushed, 0.1, halvings=2, compiled=True)
 
 
 # --- two ranks -----------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ The road of a solve, a file each:
 
 - `graph`: expressions as a graph of scalar operations, each of them there once;
 - `scalars`: UFL expressions put into that graph;
-- `cells`: a residual form as the equations of one cell, in the values at its two nodes and inside it;
+- `parts`: functions by what stands at the nodes and in the cells; `cells`: a residual form as the
+  equations of one cell, in the values at its two nodes and inside it;
 - `jacobian`: their derivatives, by eliminating the vertices of the graph (Griewank & Walther,
   Evaluating Derivatives, 2nd ed. 2008, chapters 9 and 10);
 - `emission`: graphs as C++ for eight cells at once; `source`, `steps`: the whole text;
@@ -22,10 +23,10 @@ They know forms and unknowns, nothing of beams or steppers.
 """
 
 from fdgeom.solvers.chain.back import ChainBack
-from fdgeom.solvers.chain.cells import part_of
 from fdgeom.solvers.chain.chain_lu import ChainLU
 from fdgeom.solvers.chain.chain_newton import ChainNewton
 from fdgeom.solvers.chain.linear import ChainLinear
+from fdgeom.solvers.chain.parts import parts_of
 from fdgeom.solvers.chain.steps import Step
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.trail import ChainSweep, ChainTrail
@@ -46,5 +47,5 @@ __all__ = [
     "Test",
     "Vectors",
     "check_chain",
-    "part_of",
+    "parts_of",
 ]

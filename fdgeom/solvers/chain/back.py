@@ -9,13 +9,14 @@ import ufl
 from firedrake import Form, Function, FunctionSpace
 from ufl.algorithms import expand_derivatives
 
-from fdgeom.solvers.chain.cells import CellEquations, cell_equations, part_of
+from fdgeom.solvers.chain.cells import CellEquations, cell_equations
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.layout import PieceLayout, address, topology_of
 from fdgeom.solvers.chain.lengths import put_lasts, put_lengths
 from fdgeom.solvers.chain.library import load
 from fdgeom.solvers.chain.net import NetData
+from fdgeom.solvers.chain.parts import part_of
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
@@ -85,6 +86,9 @@ class ChainBack:
         equations = cell_equations(residual, unknown)
         if not all(part.nodal for part in equations.parts):
             raise CannotCompile("the way back through unknowns in cells")
+        for f in residual.coefficients():
+            for piece in pieces(f):
+                part_of(piece)
         self.bars: dict[Function, Function] = {}
         self._sources = [part.function for part in equations.parts]
         self._unknown_bars = {f: _like(f, "cotangent of") for f in self._sources}

@@ -10,9 +10,10 @@ from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
 from fdgeom.solvers.chain.ranks import largest_of_all, of_all
 from fdgeom.solvers.chain.structs import Reduced
 from fdgeom.solvers.chain.topology import narrow_order
+from fdgeom.solvers.data import key
 
 Unknowns = Sequence[Component]
-Given = dict[Function, np.ndarray]
+Given = dict[int, np.ndarray]
 
 
 class Between:
@@ -25,7 +26,8 @@ class Between:
     unknowns : pair of sequences of Component
         Those of a cell of the chains, and of a link.
     given : dict
-        For parts of the unknown the scalar degrees of freedom that are given.
+        For parts of the unknown (by their :func:`~fdgeom.solvers.data.key`) the scalar degrees of
+        freedom that are given.
     nodes : Function
         Some function of the nodes.
 
@@ -106,7 +108,7 @@ class Between:
         return rank
 
     def _held(self, c: Component, numbers: np.ndarray) -> np.ndarray:
-        return np.isin(numbers * c.block + c.component, self._given.get(c.function, []))
+        return np.isin(numbers * c.block + c.component, self._given.get(key(c.function), []))
 
     def _there(self, c: Component, numbers: np.ndarray, of_chains: Unknowns) -> np.ndarray:
         """Whether there is an unknown: multipliers that belong to no condition are none."""

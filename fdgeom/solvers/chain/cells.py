@@ -13,51 +13,20 @@ from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 
 from fdgeom.forms import tidy
 from fdgeom.solvers.chain.graph import Graph
+from fdgeom.solvers.chain.jacobian import operations
+from fdgeom.solvers.chain.parts import Part, parts_of, values_at
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
-from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space
+from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.derived import derived_of, is_private, is_real
+from fdgeom.solvers.derived import derived_of, is_private
 
 #: More points would make more code than a cache holds.
-_POINTS = 4
+_POINTS = 6
+#: Equations of more operations are not compiled in a time that anyone waits for.
+_OPERATIONS = 8000
 _SIDES = ("A", "B")
-
-
-@dataclass(frozen=True)
-class Part:
-    """A function of one value a node, or one a cell, and its components.
-
-    Attributes
-    ----------
-    function : Function
-        It, or a part of a mixed one.
-    nodal : bool
-        Whether its values are at the nodes.
-    size : int
-        Numbers at one place.
-    """
-
-    function: Function
-    nodal: bool
-    size: int
-
-
-def part_of(function: Function) -> Part:
-    """What a function is on a chain; CannotCompile if it is of degree 2 or the like."""
-    space = function.function_space()
-    if is_real(function):
-        raise CannotCompile(f"{function.name()} is a number of a Real space")
-    element = space.finat_element
-    dofs = element.entity_dofs()
-    at = [len(v) for v in dofs[0].values()], [len(v) for v in dofs[1].values()]
-    if not has_nodal_values(space) or at not in (([1, 1], [0]), ([0, 0], [1])):
-        raise CannotCompile(
-            f"{function.name()}: a chain takes functions with one value a node (CG1) or one a cell "
-            f"(DG0), not {space.ufl_element()}"
-        )
-    return Part(function, at == ([1, 1], [0]), space.block_size)
 
 
 @dataclass(frozen=True)
@@ -165,10 +134,26 @@ class Point:
         for piece in pieces(function):
             if piece.function_space().mesh().topology is not self._mesh.topology:
                 raise CannotCompile(f"{function.name()} lives on another mesh")
-            part = part_of(piece)
-            for k in range(part.size):
-                values.append(self._value(part, k, role, derivatives))
+            parts = parts_of(piece)
+            for k in range(parts[0].size):
+                if len(parts) == 1:
+                    values.append(self._value(parts[0], k, role, derivatives))
+                else:
+                    values.append(self._sum(parts, k, role, derivatives))
         return _array(values, shape)
+
+    def _sum(self, parts: Sequence[Part], component: int, role, derivatives: int) -> int:
+        """A function of degree 2 or more by its nodes."""
+        g, kind, terms = self._graph, role or "value", []
+        basis = values_at(parts, self._place, derivatives)
+        for part, numbers in zip(parts, basis, strict=True):
+            sides = _SIDES if part.nodal else "C"
+            for side, number in zip(sides, numbers, strict=True):
+                terms.append((number, g.input((kind, part.function, side, component))))
+        made = g.combination(terms)
+        for _ in range(derivatives):
+            made = g.mul(made, g.inv(self.length))
+        return made
 
     def _value(self, part: Part, component: int, role, derivatives: int) -> int:
         g, kind = self._graph, role or "value"
@@ -218,12 +203,14 @@ def cell_equations(
         If a term is not of the kind that a chain has; says which.
     """
     mesh = unknown.subfunctions[0].function_space().mesh()
-    parts = [part_of(piece) for piece in pieces(unknown)]
+    parts = [part for piece in pieces(unknown) for part in parts_of(piece)]
     stand_in = Function(unknown.function_space(), name="test function")
     graph, totals = Graph(), []
     for form in [residual] if tangent is None else [residual, tangent]:
         totals.append(work_in_cell(graph, form, mesh, stand_in, fixed or {}))
-    tests = [part_of(piece) for piece in pieces(stand_in)]
+    if (length := operations(graph, totals)) > _OPERATIONS:
+        raise CannotCompile(f"equations of {length} operations in a cell, more than {_OPERATIONS}")
+    tests = [part for piece in pieces(stand_in) for part in parts_of(piece)]
     return _sorted(graph, totals, parts, tests, fixed is None, {c.number for c in also})
 
 

@@ -21,8 +21,9 @@ class ChainNewton:
 
     Chosen by the options ``snes_type: python``, ``snes_python_type: fdgeom.ChainNewton``, for the
     steppers of fdgeom and for any :class:`firedrake.NonlinearVariationalProblem` whose unknown has
-    values at the nodes (CG1), in the cells (DG0) or both, on a mesh that is one open line. Residual
-    and tangent are compiled for several cells at once, and the matrix is eliminated while it is made.
+    values at nodes (CG of any degree), one in each cell (DG0) or both, on a mesh that is one open
+    line. Residual and tangent are compiled for several cells at once, and the matrix is eliminated
+    while it is made.
 
     Whole steps of Newton's method are taken. They end by SNES's test of convergence: that of its
     tolerances (``snes_rtol``, ``snes_atol``, ``snes_stol``), or the one that has been set; ``snes_max_it``,

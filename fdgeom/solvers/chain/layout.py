@@ -5,12 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from firedrake import Function, SpatialCoordinate
 
+from fdgeom.solvers.chain.parts import is_linear
 from fdgeom.solvers.chain.ranks import largest_of_all, numbers_everywhere
 from fdgeom.solvers.chain.structs import Copy
 from fdgeom.solvers.chain.topology import Topology
 from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.solvers.compiled.tables import Tables
+from fdgeom.solvers.compiled.tables import Tables, nodes_of
 from fdgeom.solvers.data import Field
 from fdgeom.solvers.links import links_of
 
@@ -101,7 +102,7 @@ class PieceLayout:
             [aligned((self._rows(group, f.function), f.block, lanes)) for f in self.fields]
             for group in self.groups
         ]
-        self._maps = [_oriented(f.function_space()) for f in tables.representatives]
+        self._maps = [_oriented(f) for f in tables.representatives]
         self._everywhere = [numbers_everywhere(f) for f in tables.representatives]
         self._owned = [f.function_space().node_set.size for f in tables.representatives]
         seen: dict[int, set] = {}
@@ -198,21 +199,23 @@ class PieceLayout:
 
 def topology_of(tables: Tables) -> Topology:
     """The chains and links of the mesh."""
-    nodes = _oriented(tables.coordinates.function_space())
+    nodes = _oriented(tables.coordinates)
     x = tables.coordinates.dat.data_ro_with_halos.reshape(-1)
-    if tables.arity(tables.coordinates) != 2 or len(x) <= nodes.max():
-        raise CannotCompile("a mesh whose coordinates are not of degree 1")
+    if len(x) <= nodes.max() or not is_linear(tables.coordinates):
+        raise CannotCompile("a mesh that is periodic, or whose coordinates are not of degree 1")
     return Topology(nodes, x, links_of(tables.mesh))
 
 
-def _oriented(space) -> np.ndarray:
-    """The nodes of each cell, the one of the smaller coordinate first."""
+def _oriented(function: Function) -> np.ndarray:
+    """The nodes of each cell where a function is seen, the one of the smaller coordinate first."""
+    space, seen = function.function_space(), nodes_of(function)
     nodes = space.cell_node_map().values
     if nodes.shape[1] == 1:
         return nodes
     x = Function(scalar_space(space)).interpolate(SpatialCoordinate(space.mesh())[0])
     order = np.argsort(x.dat.data_ro_with_halos[nodes], axis=1)
-    return np.take_along_axis(nodes, order, axis=1)
+    nodes = np.take_along_axis(nodes, order, axis=1)
+    return nodes if seen is None else nodes[:, seen]
 
 
 def aligned(shape: tuple[int, ...]) -> np.ndarray:

@@ -14,6 +14,7 @@ from fdgeom.solvers.chain.ranks import largest_of_all, sums
 from fdgeom.solvers.chain.structs import Chain, Net
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.tables import Tables
+from fdgeom.solvers.data import key
 from fdgeom.solvers.essential import GivenValues
 
 #: Numbers that go with a sum of what is between the pieces.
@@ -65,11 +66,11 @@ class NetData:
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
         self._split, self._nodes = pieces(unknown), tables.coordinates
-        given: dict[Function, np.ndarray] = {}
+        given: dict[int, np.ndarray] = {}
         for e in self._essential:
-            function = self._split[e.part]
-            known = given.get(function, np.array([], dtype=int))
-            given[function] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
+            whose = key(self._split[e.part])
+            known = given.get(whose, np.array([], dtype=int))
+            given[whose] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
         between = self._between = Between(layout, tuple(components), given, self._nodes)
         reduced, self._kept = between.struct(layout.lanes)
         self._matrix, self._border = self._kept[0], border
@@ -107,7 +108,7 @@ class NetData:
             places = layout.places(c.function, g)
             shared = not group.is_link or c in self._components[0]
             once[: len(places), i] = layout.own(c.function, g, of_links=not shared)
-            held = np.isin(places * c.block + c.component, given.get(c.function, []))
+            held = np.isin(places * c.block + c.component, given.get(key(c.function), []))
             free[: len(places), i] = ~held
         special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
         nodes = aligned((rows, lanes))
@@ -197,7 +198,7 @@ class NetData:
         found = []
         for g, group in enumerate(layout.groups):
             for i, c in enumerate(self._components[group.is_link]):
-                if c.function is not self._split[e.part] or not len(dofs):
+                if key(c.function) != key(self._split[e.part]) or not len(dofs):
                     continue
                 wanted = layout.places(c.function, g) * c.block + c.component
                 at = np.minimum(np.searchsorted(dofs[order], wanted), len(dofs) - 1)

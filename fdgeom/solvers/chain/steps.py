@@ -9,9 +9,10 @@ from firedrake import Constant, Function
 from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.chain.cells import Point, part_of
+from fdgeom.solvers.chain.cells import Point
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
+from fdgeom.solvers.chain.parts import AT_NODES, IN_CELLS, part_of, parts_of
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.source import Loads
 from fdgeom.solvers.compiled.problem import pieces
@@ -20,7 +21,10 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 
 @dataclass(frozen=True)
 class Map:
-    """Pointwise assignments: functions of nodes from others of nodes, or values in the middle of cells."""
+    """Pointwise assignments: functions of nodes from others of nodes, or values in the middle of cells.
+
+    Functions of degree 2 or more are assigned as what they are at one kind of nodes.
+    """
 
     assignments: Mapping[Function, Expr]
 
@@ -28,15 +32,16 @@ class Map:
         """The C++ function."""
         graph = Graph()
         targets = [part_of(f) for f in self.assignments]
-        kinds = {t.nodal for t in targets}
+        kinds = {t.kind for t in targets}
         if len(kinds) != 1:
             raise CannotCompile("an update of functions of nodes and of cells at once")
-        (nodal,) = kinds
+        (kind,) = kinds
+        nodal = targets[0].nodal
 
         def terminal(e, derivatives: int) -> np.ndarray:
-            return at_nodes(graph, e, derivatives)
+            return at_nodes(graph, e, derivatives, kind)
 
-        if not nodal:
+        if kind == IN_CELLS:
             mesh = targets[0].function.function_space().mesh()
             terminal = Point(graph, mesh, 0.5, None, None, {})
         scalars, outputs = Scalars(graph, terminal), []
@@ -59,15 +64,18 @@ static void {name}(const Chain &X) {{
 """
 
 
-def at_nodes(graph: Graph, e, derivatives: int) -> np.ndarray:
-    """A terminal of assignments to functions of nodes, as inputs of a graph."""
+def at_nodes(graph: Graph, e, derivatives: int, kind: tuple = AT_NODES) -> np.ndarray:
+    """A terminal of assignments to functions of nodes, as inputs of a graph.
+
+    ``kind``: that of the parts that are assigned to.
+    """
     if derivatives:
         raise CannotCompile("derivatives in space in an update")
     if isinstance(e, Constant):
         keys = [("constant", e, k) for k in range(int(np.prod(e.ufl_shape, dtype=int)))]
     elif isinstance(e, Function):
-        parts = [part_of(p) for p in pieces(e)]
-        if not all(p.nodal for p in parts):
+        parts = [part for p in pieces(e) for part in parts_of(p) if part.kind == kind]
+        if len(parts) != len(pieces(e)):
             raise CannotCompile(f"{e.name()} has other nodes than what an update writes")
         keys = [("value", p.function, "C", k) for p in parts for k in range(p.size)]
     else:
@@ -89,8 +97,8 @@ class Step:
         Maps.
     attempt : {"", "smaller", "contracting"}
         How two guesses are tried, as `Solve` says.
-    other : int or None
-        A map that makes the other guess.
+    other : sequence of int
+        Maps that make the other guess.
     moved : sequence of int
         Maps after each update of the unknown, for what follows it.
     relative : bool
@@ -102,20 +110,20 @@ class Step:
     before: Sequence[int]
     after: Sequence[int]
     attempt: str = ""
-    other: int | None = None
+    other: Sequence[int] = ()
     moved: Sequence[int] = ()
     relative: bool = False
 
     def text(self) -> str:
         """The C++ class."""
-        given, before, after, moved = (
+        given, before, after, moved, other = (
             " ".join(f"each(X, map{k});" for k in group)
-            for group in (self.given, self.before, self.after, self.moved)
+            for group in (self.given, self.before, self.after, self.moved, self.other)
         )
         given += " each(X, Cell::follow, Link::follow);" if self.given else ""
         hold = "" if self.relative else "each(X, Cell::hold, Link::hold);"
         moved += f" {given}" if self.relative else ""
-        other = "" if self.other is None else f"restore(X); each(X, map{self.other}); hold(X);"
+        other = f"restore(X); {other} hold(X);" if other else ""
         return f"""
 struct Step {{
   static void hold(Net &X) {{ {hold} }}

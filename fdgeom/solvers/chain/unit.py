@@ -8,18 +8,19 @@ from firedrake import Constant, Form, Function, FunctionSpace
 from mpi4py import MPI
 
 from fdgeom.forms import is_affine
-from fdgeom.solvers.chain.cells import CellEquations, Component, alike_in, cell_equations, part_of
+from fdgeom.solvers.chain.cells import CellEquations, Component, alike_in, cell_equations
 from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
 from fdgeom.solvers.chain.lengths import put_lengths
 from fdgeom.solvers.chain.library import coupled_in, load
 from fdgeom.solvers.chain.net import NetData
+from fdgeom.solvers.chain.parts import part_of, parts_of
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
 from fdgeom.solvers.chain.structs import Border, Test
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
-from fdgeom.solvers.data import Field
+from fdgeom.solvers.data import Field, key
 from fdgeom.solvers.derived import derived_of
 
 #: More unknowns of a block make matrices that no cache holds.
@@ -95,6 +96,9 @@ class ChainUnit:
         self.tables = Tables(mesh)
         self.length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
         self.affine = is_affine(residual, unknown)
+        for f in (following, change):
+            if f is not None:
+                part_of(f)
         kinds = self._equations(residual, tangent)
         self.parts, self.size = kinds[0].parts, kinds[0].size
         if max(kind.size for kind in kinds) > _LARGEST:
@@ -142,9 +146,9 @@ class ChainUnit:
         self._derived = list({
             id(d): d for d in map(derived_of, self.tables.functions) if d is not None
         }.values())  # fmt: skip
-        own, private = [p.function for p in self.parts], set(private)
-        hidden = {self.length, *own, *private}
-        read = [f for f in self.tables.functions if f not in hidden]
+        own, alone = [p.function for p in self.parts], set(map(key, private))
+        hidden = {key(self.length), *map(key, own), *alone}
+        read = [f for f in self.tables.functions if key(f) not in hidden]
         quiet = {f for f in read if (d := derived_of(f)) is not None and d.private}
         quiet.add(mesh.coordinates)
         quiet -= set(written)
@@ -153,7 +157,7 @@ class ChainUnit:
         self._quiet = [f for f in read if f in quiet]
         self._quiet_copies = self.layout.copies(self._quiet)
         self._length_copies = self.layout.copies([self.length])
-        written = [f for f in dict.fromkeys((*written, *own)) if f not in private]
+        written = [f for f in dict.fromkeys((*written, *own)) if key(f) not in alone]
         #: What steps change.
         self.moving = written
         self._outgoing = self.layout.copies(written, out=True)
@@ -341,7 +345,8 @@ def check_chain(unknown: Function, *, shared: bool = False) -> None:
         raise CannotCompile("chains are made of interval meshes in one dimension")
     tables = Tables(mesh)
     for piece in pieces(unknown):
-        tables.field(part_of(piece).function)
+        for part in parts_of(piece):
+            tables.field(part.function)
     if shared and mesh.comm.allreduce(mesh.cell_set.size, op=MPI.MIN) == 0:
         raise CannotCompile("a rank that has no cells")
     for reason in filter(None, mesh.comm.allgather(_no_chain(tables))):

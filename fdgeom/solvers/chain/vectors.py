@@ -6,6 +6,7 @@ import numpy as np
 
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.data import key
 
 
 class Vectors:
@@ -21,7 +22,7 @@ class Vectors:
         self._unit = unit
         layout, starts, start = unit.layout, {}, 0
         for piece in pieces(unit.unknown):
-            starts[piece] = start
+            starts[key(piece)] = start
             start += piece.dat.data_ro.size
         self._values, self._sides = [], []
         for g, group in enumerate(layout.groups):
@@ -29,7 +30,7 @@ class Vectors:
                 place = layout.places(part.function, g)
                 there = np.broadcast_to(group.there, place.shape)
                 there = there & ~group.beyond if len(place) == group.m else there
-                at = starts[part.function] + place[:, None] * part.size
+                at = starts[key(part.function)] + place[:, None] * part.size
                 at = at + np.arange(part.size)[None, :, None]
                 self._values.append(
                     (layout.array(part.function, g), at, there[:, None] & (at >= 0))
@@ -38,7 +39,7 @@ class Vectors:
                 place = layout.places(c.function, g)
                 there = np.broadcast_to(group.there, place.shape)
                 there = there & ~group.beyond if len(place) == group.m else there
-                at = starts[c.function] + place * c.block + c.component
+                at = starts[key(c.function)] + place * c.block + c.component
                 self._sides.append((g, i, at, there))
 
     def put(self, x: np.ndarray) -> None:

@@ -51,9 +51,9 @@ class Tables:
 
     def space(self, function: Function) -> int:
         """Number of a function's node set."""
-        nodes = function.function_space().node_set
+        nodes = function.function_space().node_set, nodes_of(function)
         for k, known in enumerate(self.representatives):
-            if known.function_space().node_set is nodes:
+            if (known.function_space().node_set, nodes_of(known)) == nodes:
                 return k
         self.representatives.append(function)
         return len(self.representatives) - 1
@@ -61,4 +61,10 @@ class Tables:
     @staticmethod
     def arity(function: Function) -> int:
         """Nodes a cell."""
-        return function.function_space().cell_node_map().arity
+        seen = nodes_of(function)
+        return function.function_space().cell_node_map().arity if seen is None else len(seen)
+
+
+def nodes_of(function: Function) -> tuple[int, ...] | None:
+    """Which nodes of a cell are seen, of those in the order of their places; None: all."""
+    return getattr(function, "seen", None)

@@ -9,10 +9,11 @@ import numpy as np
 from firedrake import Form, Function
 from ufl.core.expr import Expr
 
-from fdgeom.solvers.chain.cells import alike_in, part_of, work_in_cell
+from fdgeom.solvers.chain.cells import alike_in, work_in_cell
 from fdgeom.solvers.chain.emission import statements, template_text
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.jacobian import jacobian
+from fdgeom.solvers.chain.parts import part_of
 from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled import CannotCompile, Program
 from fdgeom.solvers.compiled.expressions import expression_kernel

@@ -8,7 +8,7 @@ from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.alpha.solve import AlphaSolve
-from fdgeom.steppers.chain_steps import ChainSteps
+from fdgeom.steppers.compiled import ChainSteps
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.words import shown
 
@@ -117,8 +117,11 @@ class GeneralizedAlpha(MotionStepper):
     def uncompilable(self):
         return "a step that fails is to be cut in halves" if self._halvings else None
 
+    _told_time = 1.0
+
     def _compiled_steps(self):
-        return ChainSteps(self, 1.0) if self.system.is_chain else super()._compiled_steps()
+        is_rod = self.system.is_chain
+        return ChainSteps(self, self._told_time) if is_rod else super()._compiled_steps()
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:

@@ -42,6 +42,7 @@ class AlphaSolve(Solve):
         first = Function(function.function_space(), name="first guess")
         residual = self._residual(*symbols.slopes(dt))
         numerics, run = motion.solver_defaults(self._unknown)
+        following = self._following(symbols, dt)
         super().__init__(
             "the motion",
             function,
@@ -56,8 +57,9 @@ class AlphaSolve(Solve):
             run=run,
             # An error of D over βh² shows in the accelerations: round-off shall be all there is.
             more=1,
-            uncompilable=_why_not(motion, residual),
-            following=self._following(symbols, dt),
+            uncompilable=self._why_not(following),
+            not_local=_not_local(motion, residual),
+            following=following,
         )
 
     def _residual(self, w, v_D, a_D) -> Form:
@@ -128,6 +130,12 @@ class AlphaSolve(Solve):
             {a: chosen(rate, a)},
         )
 
+    def _why_not(self, following: Following | None) -> str | None:
+        held = self._motion.held
+        if held is not None and held.varies and following is None:
+            return "a motion is prescribed as a function of time"
+        return None
+
     # --- what is held --------------------------------------------------------------------------------
     def put_given(self) -> None:
         held = self._motion.held
@@ -183,7 +191,7 @@ class _Kinematics:
         return (1 + B1) * new - (B1 + B2) * rate + B2 * a
 
 
-def _why_not(motion: Motion, residual: Form) -> str | None:
+def _not_local(motion: Motion, residual: Form) -> str | None:
     """Why a step is more than a local solve and pointwise assignments; None if it is that."""
     if not motion.is_in_cells:
         return "the motion: the unknowns are not one to a cell (DG0)"

@@ -11,7 +11,7 @@ from fdgeom.beams.rod.rod_numerics import exact_numerics
 from fdgeom.forms import tidy
 from fdgeom.solvers import Snapshot
 from fdgeom.steppers.beams.mean_forces import MeanForces
-from fdgeom.steppers.chain_steps import ChainSteps
+from fdgeom.steppers.compiled import ChainSteps
 from fdgeom.steppers.solve import Following, Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown

@@ -137,7 +137,7 @@ class FusedSteps(CompiledSteps):
         return [(phase, solve.dt) for phase in phases]
 
     def _check(self, solve: Solve) -> None:
-        why = solve.uncompilable
+        why = solve.uncompilable or solve.not_local
         if any(e.target is not None for e in solve.essential):
             why = why or "a motion is prescribed as a function of time"
         elif solve.essential and len(solve.unknown.function_space()) > 1:

@@ -16,11 +16,11 @@ from fdgeom.solvers.chain import (
     Step,
     Test,
     check_chain,
-    part_of,
+    parts_of,
 )
 from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.derived import all_constants, constants_behind
-from fdgeom.steppers.fused import CompiledSteps
+from fdgeom.steppers.compiled.fused import CompiledSteps
 from fdgeom.steppers.solve import Solve
 
 # So many steps at the most go by before Ctrl-C is heard.
@@ -37,8 +37,8 @@ class ChainSteps(CompiledSteps):
     ----------
     stepper : Stepper
         Whose steps.
-    share : float
-        At what part of a step the solve is told the time.
+    share : float, optional
+        At what part of a step the solve is told the time; None: it must not read it.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class ChainSteps(CompiledSteps):
         If the solve is not that of a chain; says why.
     """
 
-    def __init__(self, stepper, share: float) -> None:
+    def __init__(self, stepper, share: float | None = None) -> None:
         if len(stepper.sequence) != 1:
             raise CannotCompile("the step is made of several solves")
         self._stepper, self._share = stepper, share
@@ -62,8 +62,13 @@ class ChainSteps(CompiledSteps):
     def _check(self, clocks: Sequence[Constant]) -> None:
         solve = self._solve
         check_chain(solve.unknown, shared=True)
+        why = solve.uncompilable
         if any(e.target is not None for e in solve.essential):
-            raise CannotCompile(f"{solve.name}: a motion is prescribed as a function of time")
+            why = why or "a motion is prescribed as a function of time"
+        if solve.is_run and solve.attempt is None:
+            why = why or "it is solved in a way of its own"
+        if why:
+            raise CannotCompile(f"{solve.name}: {why}")
         things = [
             solve.residual,
             *_expressions(solve.preparations),
@@ -76,6 +81,8 @@ class ChainSteps(CompiledSteps):
         # Coefficients that follow the time are made anew for every step, in Python.
         self._singly = len(read) > 1 or any(id(c) in behind for c in read)
         self._clock = read[0] if read and not self._singly else None
+        if self._share is None and (self._singly or read):
+            raise CannotCompile(f"{solve.name}: a coefficient is a function of the time")
 
     @property
     def is_ready(self) -> bool:
@@ -133,7 +140,7 @@ class ChainSteps(CompiledSteps):
         if unit.hold():
             now = self._stepper.t
             take = unit.advance if self._trail is None else self._trail.advance
-            _, done, iterations = take(test, steps, now, dt, self._clock, self._share)
+            _, done, iterations = take(test, steps, now, dt, self._clock, self._share or 0.0)
             self._solves += done
             self._iterations += iterations
             unit.end()
@@ -221,16 +228,17 @@ def _step(solve: Solve) -> tuple[list[dict], Step]:
         before=numbered(*solve.preparations, prepared, guess),
         after=numbered(*solve.assignments, finished),
         attempt=solve.attempt or "",
-        other=numbered(solve.other)[0] if solve.attempt else None,
+        other=numbered(solve.other) if solve.attempt else (),
     )
 
 
 def _alike(group: dict) -> list[dict]:
     """Assignments to functions of nodes, and those to functions of cells."""
-    parts: dict[bool, dict] = {}
+    kinds: dict[tuple, dict] = {}
     for function, expression in group.items():
-        parts.setdefault(part_of(function).nodal, {})[function] = expression
-    return list(parts.values())
+        for part in parts_of(function):
+            kinds.setdefault(part.kind, {})[part.function] = expression
+    return list(kinds.values())
 
 
 def _at_once(groups: Sequence[dict]) -> dict[Function, Expr]:
