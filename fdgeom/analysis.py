@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fdgeom.real import real_array
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.words import shown
 
@@ -208,12 +209,7 @@ def _principal(method: Method, Omega: ArrayLike, damping: float) -> np.ndarray:
 
 
 def _frequencies(Omega: ArrayLike) -> np.ndarray:
-    try:
-        W = np.asarray(Omega, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"Omega must be a number or an array of numbers, not {shown(Omega)}"
-        ) from None
+    W = real_array(Omega, f"Omega must be a number or an array of numbers, not {shown(Omega)}")
     if not (W >= 0).all():
         raise ValueError("Omega must not be negative or NaN")
     return W

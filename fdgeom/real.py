@@ -8,22 +8,18 @@ import numpy as np
 from fdgeom.words import shown
 
 
-def real_array(value, name: str = "the value") -> np.ndarray:
-    """A new array of floats.
+def real_array(value, refusal: str = "not an array of real numbers") -> np.ndarray:
+    """A new array of floats; ``TypeError`` with a text of one's own if there is none.
 
     NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
-
-    Raises
-    ------
-    TypeError
-        If the entries are complex, text or anything else than real numbers.
-    ValueError
-        If the rows are of different lengths.
     """
-    found = np.array(value)
-    if found.dtype.kind not in "iufO":
-        raise TypeError(f"{name} must be real numbers, not {shown(value)}")
-    return found.astype(float)
+    try:
+        found = np.array(value)
+        if found.dtype.kind in "iufO":
+            return found.astype(float)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(refusal)
 
 
 def number(name: str, value) -> float:

@@ -180,10 +180,8 @@ class _SubintervalRule:
 
 
 def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        x, q = real_array(position), real_array(orientation)
-    except (TypeError, ValueError):
-        raise TypeError("position and orientation must be 3 and 4 numbers") from None
+    refusal = "position and orientation must be 3 and 4 numbers"
+    x, q = real_array(position, refusal), real_array(orientation, refusal)
     if x.shape != (3,) or not np.all(np.isfinite(x)):
         raise ValueError(f"position must be 3 finite numbers, not {shown(position)}")
     if q.shape != (4,) or not np.all(np.isfinite(q)) or abs(np.linalg.norm(q) - 1) > 1e-8:

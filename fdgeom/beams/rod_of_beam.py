@@ -120,12 +120,9 @@ def viscosity_of(beam: BeamFields):
             raise ValueError(f"damping must be a time that is not negative, not {damping!r}")
         return Constant(float(damping)) * beam.stiffness
     if not isinstance(damping, ufl.core.expr.Expr):
-        try:
-            damping = real_array(damping)
-        except (TypeError, ValueError):
-            raise TypeError(
-                f"damping must be a time or a 6×6 matrix of numbers, not {shown(damping)}"
-            ) from None
+        damping = real_array(
+            damping, f"damping must be a time or a 6×6 matrix of numbers, not {shown(damping)}"
+        )
     shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")

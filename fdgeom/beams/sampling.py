@@ -78,7 +78,7 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
         expression = value
     elif np.ndim(value) == 1:
         if not any(isinstance(v, ufl.core.expr.Expr) for v in value):
-            value = real_array(value, name)
+            value = real_array(value, f"{name} must be real numbers, not {shown(value)}")
         expression = ufl.as_vector(list(value))
     else:
         raise ValueError(f"{name} must be a vector of 6, not {shown(value)}")

@@ -15,6 +15,7 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
+from fdgeom.real import real_array
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
 from fdgeom.words import brief, shown
@@ -213,10 +214,8 @@ class Probe:
             )
         self.name = name
         self.function = function
-        try:
-            self.point = np.atleast_1d(np.asarray(point, dtype=float))
-        except (TypeError, ValueError):
-            raise TypeError(f"point must be a number or numbers, not {shown(point)}") from None
+        refusal = f"point must be a number or numbers, not {shown(point)}"
+        self.point = np.atleast_1d(real_array(point, refusal))
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""

@@ -21,22 +21,3 @@ from .shapes import (
     spar_box,
     tube,
 )
-
-__all__ = [
-    "Isotropic",
-    "Orthotropic",
-    "Ply",
-    "Shape",
-    "TsaiWu",
-    "VonMises",
-    "angle",
-    "box",
-    "channel",
-    "circle",
-    "ellipse",
-    "half_tube",
-    "i_beam",
-    "rectangle",
-    "spar_box",
-    "tube",
-]

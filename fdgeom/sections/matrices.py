@@ -193,10 +193,7 @@ def _matrix(name: str, value):
         if value.ufl_shape != (6, 6):
             raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
         return value
-    try:
-        matrix = real_array(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a 6×6 array of numbers or a UFL expression") from None
+    matrix = real_array(value, f"{name} must be a 6×6 array of numbers or a UFL expression")
     if matrix.shape != (6, 6):
         raise ValueError(f"{name} must have shape (6, 6), not {matrix.shape}")
     check_positive_definite(name, matrix)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fdgeom.real import real_array
+
 from .along import MatrixAlong
 
 #: Where each program has the beam's axis among (x, y, z); all put forces before moments.
@@ -27,10 +29,7 @@ def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray
     if convention not in CONVENTIONS:
         known = ", ".join(map(repr, CONVENTIONS))
         raise ValueError(f"convention must be one of {known}, not {convention!r}")
-    try:
-        given = np.array(matrix, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a 6×6 array of numbers") from None
+    given = real_array(matrix, f"{name} must be a 6×6 array of numbers")
     if given.shape != (6, 6):
         raise ValueError(f"{name} must have shape (6, 6), not {given.shape}")
     turn = (axis - CONVENTIONS[convention]) % 3

@@ -172,10 +172,7 @@ def _checked(name: str, value):
         return value
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         return _checked(name, ufl.as_vector(list(value)))
-    try:
-        numbers = real_array(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a vector of 3 numbers, not {value!r}") from None
+    numbers = real_array(value, f"{name} must be a vector of 3 numbers, not {value!r}")
     if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):
         raise ValueError(f"{name} must be a vector of 3 finite numbers, not {value!r}")
     return Constant(numbers)

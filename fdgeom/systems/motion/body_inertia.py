@@ -32,12 +32,9 @@ def body_inertia(value, like: Function) -> Expr:
     """
     if isinstance(value, Expr):
         return _field("inertia", value, (3, 3), like, _check_inertia)
-    try:
-        matrix = real_array(value)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"inertia must be a 3x3 matrix, its diagonal or a UFL expression, not {shown(value)}"
-        ) from None
+    matrix = real_array(
+        value, f"inertia must be a 3x3 matrix, its diagonal or a UFL expression, not {shown(value)}"
+    )
     if matrix.shape == (3,):
         matrix = np.diag(matrix)
     if matrix.shape != (3, 3):
