@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 from firedrake import Constant, Function
 from ufl.algorithms import extract_coefficients, replace
 from ufl.classes import Expr
@@ -20,6 +21,7 @@ from fdgeom.solvers.chain import (
 )
 from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.derived import all_constants, constants_behind
+from fdgeom.solvers.essential import GivenValues
 from fdgeom.steppers.compiled.fused import CompiledSteps
 from fdgeom.steppers.solve import Solve
 
@@ -52,6 +54,7 @@ class ChainSteps(CompiledSteps):
         self._stepper, self._share = stepper, share
         ((self._solve, self._fraction),) = stepper.sequence
         self._check(stepper.system.clocks)
+        self._given = [e for e in self._solve.essential if isinstance(e, GivenValues)]
         self._maps, self._step = _step(self._solve)
         self._dt: Number = Number(self._solve.dt)
         self._unit: ChainUnit | None = None
@@ -134,6 +137,10 @@ class ChainSteps(CompiledSteps):
         if self._singly:
             steps = 1
             self._stepper.system.set_time(self._stepper.t + self._share * dt)
+        if self._solve.essential and self._solve.following is None:
+            self._solve.put_given()
+            # What has been given by hand since is reached by one step.
+            steps = 1 if any(np.any(e.values()) for e in self._given) else steps
         unit.begin()
         unit.take_unknown()
         done = 0
