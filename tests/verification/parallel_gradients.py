@@ -3,16 +3,18 @@
 import sys
 
 import numpy as np
-from firedrake import COMM_WORLD, Function, ds, dx, inner
+from firedrake import COMM_WORLD, Function, assemble, ds, dx, inner
+from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import chain
+from verification.joined import double_pendulum
 from verification.parallel_beam import gathered
 
 import fdgeom as fg
 
 
 def everything():
-    """Gradients of a run of a beam, local, and of a chain, coupled, by what they begin from."""
+    """Gradients of runs of a beam, local, and of a chain, coupled, and of joined beams on the tape."""
     out = {}
     beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
     objective = (inner(beam.position, beam.position) + inner(beam.strain, beam.strain)) * dx(
@@ -30,7 +32,28 @@ def everything():
     objective = inner(system.q, system.q) * dx(degree=2)
     out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
     out["by p"] = gathered(_function(system.p, bar))
-    return out
+    return out | _joined()
+
+
+def _joined():
+    """Two blocks on the tape, replayed from elsewhere, and their derivatives."""
+    system = double_pendulum()
+    stepper, lower = fg.GeneralizedAlpha(system, 0.01), system.beams[1]
+    continue_annotation()
+    start = Function(lower.velocity.function_space()).assign(lower.velocity)
+    lower.velocity.assign(start)
+    stepper.advance(2)
+    stepper.advance(1)
+    value = assemble(inner(lower.position, lower.position) * dx(degree=2))
+    pause_annotation()
+    assert stepper.why_not_compiled is None
+    reduced = ReducedFunctional(value, Control(start))
+    out = {"joined": value, "there again": reduced(start)}
+    out["by velocity"] = gathered(_function(start, reduced.derivative()))
+    along = start.copy(deepcopy=True)
+    out["tangent"] = reduced.tlm(along)
+    out["elsewhere"] = reduced(along.assign(1.01 * start))
+    return {name: np.asarray(found, dtype=float) for name, found in out.items()}
 
 
 def _function(f, bar):

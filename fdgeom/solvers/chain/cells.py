@@ -15,6 +15,7 @@ from fdgeom.forms import tidy
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.jacobian import operations
 from fdgeom.solvers.chain.parts import Part, parts_of, values_at
+from fdgeom.solvers.chain.ranks import largest_of_all
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled.collocation import scalar_space
@@ -223,7 +224,7 @@ def work_in_cell(graph: Graph, form: Form, mesh, test: Function, fixed: Fixed) -
 
 
 def alike_in(cells: np.ndarray, forms: Sequence[Form]) -> dict[tuple[Function, int], float]:
-    """Components of a form's functions of cells that are zero, or one, in all of some cells.
+    """Components of a form's functions of cells that are zero, or one, in all of some cells of all ranks.
 
     Of those alone that no one changes.
     """
@@ -234,10 +235,11 @@ def alike_in(cells: np.ndarray, forms: Sequence[Form]) -> dict[tuple[Function, i
         if not still or space.cell_node_map().arity != 1:
             continue
         numbers = space.cell_node_map().values[cells, 0]
-        values = f.dat.data_ro.reshape(-1, space.block_size)[numbers]
-        for k in range(values.shape[1]):
-            if values[0, k] in (0.0, 1.0) and np.all(values[:, k] == values[0, k]):
-                found[f, k] = float(values[0, k])
+        values = f.dat.data_ro_with_halos.reshape(-1, space.block_size)[numbers]
+        largest = largest_of_all(space.comm, values.max(axis=0, initial=-np.inf))
+        least = -largest_of_all(space.comm, (-values).max(axis=0, initial=-np.inf))
+        for k in np.flatnonzero((least == largest) & np.isin(least, (0.0, 1.0))):
+            found[f, int(k)] = float(least[k])
     return found
 
 

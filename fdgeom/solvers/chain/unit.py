@@ -14,6 +14,7 @@ from fdgeom.solvers.chain.lengths import put_lengths
 from fdgeom.solvers.chain.library import coupled_in, load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.parts import part_of, parts_of
+from fdgeom.solvers.chain.ranks import largest_of_all
 from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
 from fdgeom.solvers.chain.structs import Border, Test
@@ -169,9 +170,9 @@ class ChainUnit:
         self._versions: list[int] | None = None
 
     def _equations(self, residual: Form, tangent: Form | None) -> list[CellEquations]:
-        """Those of a cell of the chains, and of a link where there are links."""
+        """Those of a cell of the chains, and of a link where there are links, on any rank."""
         topology = topology_of(self.tables)
-        if not len(topology.links):
+        if not largest_of_all(self.comm, len(topology.links)):
             return [cell_equations(residual, self.unknown, tangent=tangent)]
         forms = [residual] if tangent is None else [residual, tangent]
         found = []
