@@ -4,7 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Argument, Cofunction, Function, TestFunction, derivative, split
+from firedrake import (
+    Argument,
+    Cofunction,
+    Function,
+    FunctionSpace,
+    TensorFunctionSpace,
+    TestFunction,
+    VectorFunctionSpace,
+    derivative,
+    split,
+)
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
 from ufl.algorithms.apply_integral_scaling import compute_integrand_scaling_factor
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
@@ -197,6 +207,15 @@ def check_functional(name: str, form, rank: int) -> Form:
             f"{name} must have {rank} arguments, this form has {len(form.arguments())}"
         )
     return form
+
+
+def shaped_space(shape: tuple[int, ...], mesh, family, degree: int | None = None):
+    """Functions with values of a shape at the nodes of an element, or of a family and degree."""
+    if not shape:
+        return FunctionSpace(mesh, family, degree)
+    if len(shape) == 1:
+        return VectorFunctionSpace(mesh, family, degree, dim=shape[0])
+    return TensorFunctionSpace(mesh, family, degree, shape=shape)
 
 
 def copy_into(target: Function | Cofunction, source: Function | Cofunction) -> None:

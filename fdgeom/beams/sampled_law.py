@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, VectorFunctionSpace
+from firedrake import Constant, Function
 from ufl.algorithms import expand_derivatives, extract_arguments, extract_coefficients
 from ufl.classes import Expr, SpatialCoordinate, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.law import LINEAR, SectionLaw, TranslatedLaw
+from fdgeom.forms import shaped_space
 from fdgeom.solvers.derived import collectively, sampled
 from fdgeom.words import blamed, shown
 
@@ -58,14 +59,13 @@ def sampled_law(
                 f"law: the energy must be a function of the strain, and not of the beam's "
                 f"{part.name()}: else it changes when the beam is moved as a whole"
             )
-    mesh = scalar_space.mesh()
+    mesh, element = scalar_space.mesh(), scalar_space.ufl_element()
     if any(ufl.domain.extract_unique_domain(part) is not mesh for part in used):
         raise ValueError("law: its Functions and coordinates must be on the mesh of the beam")
     found = law
     if used:
-        fields = {
-            p: sampled("law", p, _like(scalar_space, p.ufl_shape), private=True) for p in used
-        }
+        spaces = {p: shaped_space(p.ufl_shape, mesh, element) for p in used}
+        fields = {p: sampled("law", p, space, private=True) for p, space in spaces.items()}
         found = TranslatedLaw(law, fields)
     _check(found, stiffness, scalar_space)
     return found
@@ -94,23 +94,14 @@ def _made(law: SectionLaw, name: str) -> Expr:
     return value
 
 
-def _like(space, shape: tuple[int, ...]):
-    mesh, element = space.mesh(), space.ufl_element()
-    if not shape:
-        return FunctionSpace(mesh, element)
-    if len(shape) == 1:
-        return VectorFunctionSpace(mesh, element, dim=shape[0])
-    return TensorFunctionSpace(mesh, element, shape=shape)
-
-
 def _check(law: SectionLaw, stiffness: Expr, scalar_space) -> None:
     """Raise ``ValueError`` unless the energy is least at rest, and stress and tangent are its own."""
-    strain = Function(_like(scalar_space, (6,)))
-    comm = scalar_space.comm
+    mesh, element, comm = scalar_space.mesh(), scalar_space.ufl_element(), scalar_space.comm
+    strain = Function(shaped_space((6,), mesh, element))
 
     def values(expression: Expr) -> np.ndarray:
-        field = Function(_like(scalar_space, expression.ufl_shape)).interpolate(expression)
-        return np.array(field.dat.data_ro)
+        field = Function(shaped_space(expression.ufl_shape, mesh, element))
+        return np.array(field.interpolate(expression).dat.data_ro)
 
     stress, tangent = values(law.stress(strain, stiffness)), values(law.tangent(strain, stiffness))
     collectively(comm, lambda: _check_rest(stress, tangent))

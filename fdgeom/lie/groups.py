@@ -12,12 +12,13 @@ import ufl
 from ufl.core.expr import Expr
 
 from fdgeom.lie.in_ufl import quaternion, se3, so3
-from fdgeom.lie.operands import blocks, halves, join, tensor
+from fdgeom.lie.motions import Motions
+from fdgeom.lie.operands import blocks, halves, identity, join, tensor, zero
+from fdgeom.lie.rotations import Rotations
 
 Configuration = tuple[Expr, ...]
 
 _RETRACTIONS = ("exp", "cay")
-_ZERO = ufl.zero(3, 3)
 
 
 class Group(ABC):
@@ -44,6 +45,8 @@ class Group(ABC):
     name: ClassVar[str]
     dimension: ClassVar[int]
     shapes: ClassVar[tuple[tuple[int, ...], ...]]
+    #: The formulas of the algebra.
+    _algebra: ClassVar[Rotations | Motions]
 
     def __init__(self, retraction: str = "exp") -> None:
         if retraction not in _RETRACTIONS:
@@ -69,17 +72,18 @@ class Group(ABC):
     def rate(self, configuration: Configuration, v: Expr) -> Configuration:
         """ġ = g v̂, part by part: the derivative of `retract` at d = 0 along v."""
 
-    @abstractmethod
     def tangent(self, increment: Expr) -> Expr:
         """The matrix T(d) with r(d)⁻¹ Dr(d)·δ = hat(T(d) δ)."""
+        algebra = self._algebra
+        return (algebra.dexp if self.retraction == "exp" else algebra.dcay)(increment)
 
-    @abstractmethod
     def bracket(self, a: Expr, b: Expr) -> Expr:
         """[a, b]."""
+        return self._algebra.bracket(a, b)
 
-    @abstractmethod
     def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
         """ad*_v μ, from ⟨ad*_v μ, w⟩ = ⟨μ, [v, w]⟩."""
+        return self._algebra.coadjoint(v, momentum)
 
     def parts(self, configuration: Configuration) -> Configuration:
         """A configuration, its number of parts and their shapes checked."""
@@ -110,6 +114,7 @@ class _SO3(Group):
     name = "SO3"
     dimension = 3
     shapes = ((4,),)
+    _algebra = so3
 
     def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
         (q,) = self.parts(configuration)
@@ -119,15 +124,6 @@ class _SO3(Group):
         (q,) = self.parts(configuration)
         return (self.turning(q, tensor(v, (3,), "v")),)
 
-    def tangent(self, increment: Expr) -> Expr:
-        return so3.dexp(increment) if self.retraction == "exp" else so3.dcay(increment)
-
-    def bracket(self, a: Expr, b: Expr) -> Expr:
-        return so3.bracket(a, b)
-
-    def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
-        return so3.coadjoint(v, momentum)
-
 
 class _R3xSO3(Group):
     """Translations beside rotations: configuration (position, unit quaternion), velocity (ω, v)
@@ -136,6 +132,7 @@ class _R3xSO3(Group):
     name = "R3xSO3"
     dimension = 6
     shapes = ((3,), (4,))
+    _algebra = so3
 
     def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
         x, q = self.parts(configuration)
@@ -149,15 +146,14 @@ class _R3xSO3(Group):
 
     def tangent(self, increment: Expr) -> Expr:
         rotation, _ = halves(increment, "increment")
-        turn = so3.dexp(rotation) if self.retraction == "exp" else so3.dcay(rotation)
-        return blocks(turn, _ZERO, _ZERO, ufl.Identity(3))
+        return blocks(super().tangent(rotation), zero, zero, identity)
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
-        return join(so3.bracket(halves(a, "a")[0], halves(b, "b")[0]), ufl.zero(3))
+        return join(super().bracket(halves(a, "a")[0], halves(b, "b")[0]), ufl.zero(3))
 
     def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
         moment, _ = halves(momentum, "momentum")
-        return join(so3.coadjoint(halves(v, "v")[0], moment), ufl.zero(3))
+        return join(super().coadjoint(halves(v, "v")[0], moment), ufl.zero(3))
 
 
 class _SE3(Group):
@@ -167,6 +163,7 @@ class _SE3(Group):
     name = "SE3"
     dimension = 6
     shapes = ((3,), (4,))
+    _algebra = se3
 
     def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
         x, q = self.parts(configuration)
@@ -179,15 +176,6 @@ class _SE3(Group):
         _, q = self.parts(configuration)
         rotation, translation = halves(v, "v")
         return quaternion.rotate(q, translation), self.turning(q, rotation)
-
-    def tangent(self, increment: Expr) -> Expr:
-        return se3.dexp(increment) if self.retraction == "exp" else se3.dcay(increment)
-
-    def bracket(self, a: Expr, b: Expr) -> Expr:
-        return se3.bracket(a, b)
-
-    def coadjoint(self, v: Expr, momentum: Expr) -> Expr:
-        return se3.coadjoint(v, momentum)
 
 
 #: Rotations about a fixed point.

@@ -4,20 +4,17 @@ from collections.abc import Callable
 
 import finat.ufl
 import ufl
-from firedrake import Function, FunctionSpace, interpolate
+from firedrake import Function, interpolate
 from firedrake.assemble import get_assembler
 from ufl.algorithms import extract_coefficients
 
+from fdgeom.forms import shaped_space
 from fdgeom.solvers.derived import refresh
 
 
 def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:
     """A Function of a Lagrange element, and what interpolates the expression to it."""
-    shape = expression.ufl_shape
-    element = finat.ufl.TensorElement(scalar_element, shape=shape) if shape else scalar_element
-    if len(shape) == 1:
-        element = finat.ufl.VectorElement(scalar_element, dim=shape[0])
-    target = Function(FunctionSpace(mesh, element))
+    target = Function(shaped_space(expression.ufl_shape, mesh, scalar_element))
     assembler = get_assembler(interpolate(expression, target.function_space()))
 
     def update() -> None:

@@ -9,13 +9,13 @@ from firedrake import (
     Function,
     FunctionSpace,
     Mesh,
-    TensorElement,
     TensorProductElement,
     VectorElement,
     VectorFunctionSpace,
 )
 
 from fdgeom.beams.beam import Beam
+from fdgeom.forms import shaped_space
 from fdgeom.lie.arrays import quaternion
 from fdgeom.numbering import Numbering
 from fdgeom.sections.drawn_section import DrawnSection
@@ -128,13 +128,7 @@ class SolidMesh:
         self.mesh = Mesh(place)
         self._place = place
         self.functions = [
-            Function(
-                FunctionSpace(
-                    self.mesh, TensorElement(element, shape=known[n]) if known[n] else element
-                ),
-                name=n,
-            )
-            for n in (names or known)
+            Function(shaped_space(known[n], self.mesh, element), name=n) for n in (names or known)
         ]
 
     def update(self) -> None:

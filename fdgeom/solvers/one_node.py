@@ -2,8 +2,9 @@
 
 from functools import cache
 
-from firedrake import COMM_SELF, FunctionSpace, TensorFunctionSpace, UnitIntervalMesh
-from firedrake import VectorFunctionSpace as VectorSpace
+from firedrake import COMM_SELF, UnitIntervalMesh
+
+from fdgeom.forms import shaped_space
 
 
 @cache
@@ -14,8 +15,4 @@ def one_node_mesh():
 
 def one_node_space(shape: tuple[int, ...]):
     """Values of a shape at one node."""
-    if shape == ():
-        return FunctionSpace(one_node_mesh(), "DG", 0)
-    if len(shape) == 1:
-        return VectorSpace(one_node_mesh(), "DG", 0, dim=shape[0])
-    return TensorFunctionSpace(one_node_mesh(), "DG", 0, shape=shape)
+    return shaped_space(shape, one_node_mesh(), "DG", 0)

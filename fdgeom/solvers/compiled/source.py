@@ -2,18 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from importlib.resources import files
 
 from fdgeom.solvers.compiled.kernel import Kernel
 from fdgeom.solvers.compiled.problem import CellProblem, NodeProblem, pieces
+from fdgeom.solvers.compiled.structs import header
 from fdgeom.solvers.compiled.tables import Tables
 
 NODE_COORDINATES = "const T xy[2] = {0.0, 1.0};"
-
-
-def header(name: str) -> str:
-    """A header file of this package."""
-    return files("fdgeom.solvers.compiled").joinpath(name).read_text()
 
 
 def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:

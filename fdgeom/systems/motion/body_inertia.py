@@ -4,9 +4,10 @@ from numbers import Real
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace
+from firedrake import Constant, Function
 from ufl.core.expr import Expr
 
+from fdgeom.forms import shaped_space
 from fdgeom.real import real_array
 from fdgeom.solvers.derived import collectively, sampled
 from fdgeom.words import shown
@@ -73,10 +74,7 @@ def _field(name: str, value: Expr, shape: tuple[int, ...], like: Function, check
     """A field that is constant in each cell, its values checked on all ranks."""
     if value.ufl_shape != shape:
         raise ValueError(f"{name} must have the shape {shape}, not {value.ufl_shape}")
-    mesh = like.function_space().mesh()
-    space = (
-        TensorFunctionSpace(mesh, "DG", 0, shape=shape) if shape else FunctionSpace(mesh, "DG", 0)
-    )
+    space = shaped_space(shape, like.function_space().mesh(), "DG", 0)
     if isinstance(value, Function) and value.function_space() == space:
         collectively(space.comm, lambda: check(value.dat.data_ro))
         return value  # what the user changes is to be seen
