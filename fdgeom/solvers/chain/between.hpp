@@ -169,11 +169,11 @@ template <long BAND> void solve_band(const Reduced &q) {
 }
 
 __attribute__((noinline)) bool factorise_between(const Reduced &q) {
-  if (q.in_fronts) return factorise_fronts(*q.fronts);
+  if (LINKED && q.in_fronts) return factorise_fronts(*q.fronts);
   return q.band == CHAIN ? factorise_band<CHAIN>(q) : factorise_band<0>(q);
 }
 __attribute__((noinline)) void solve_between(const Reduced &q) {
-  if (q.in_fronts) solve_fronts(*q.fronts, q.r);
+  if (LINKED && q.in_fronts) solve_fronts(*q.fronts, q.r);
   else if (q.band == CHAIN) solve_band<CHAIN>(q);
   else solve_band<0>(q);
 }

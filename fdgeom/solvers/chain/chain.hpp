@@ -204,7 +204,7 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
 
 // Residual and tangent of all, as far as to the matrix of what is between the pieces: in fronts, or in
 // the band. False if pivots inside them are none.
-template <class Cell, class Link> bool condense(Net &X, bool in_fronts) {
+template <class Cell, class Link> __attribute__((noinline)) bool condense(Net &X, bool in_fronts) {
   X.between.in_fronts = in_fronts;
   const Reduced &q = X.between;
   clear_between(q);
@@ -240,7 +240,7 @@ template <class Cell, class Link> bool condense(Net &X, bool in_fronts) {
 }
 
 // The same, as far as to the LU of that matrix. False if it cannot be solved for.
-template <class Cell, class Link> bool linearise(Net &X) {
+template <class Cell, class Link> __attribute__((noinline)) bool linearise(Net &X) {
   const bool in_fronts = X.between.fronts;
   if (!condense<Cell, Link>(X, in_fronts)) return false;
   if (factorise_between(X.between)) return true;
@@ -248,7 +248,7 @@ template <class Cell, class Link> bool linearise(Net &X) {
 }
 
 // The norm of the residual alone; where factors are kept rhs becomes the residual, in parts at the ends.
-template <class Cell, class Link> void evaluate(Net &X) {
+template <class Cell, class Link> __attribute__((noinline)) void evaluate(Net &X) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.square[i] = 0.0;
   vec square = 0.0;
@@ -364,7 +364,7 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
 
 // rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept. `parts`: at the ends of
 // pieces each of them has a part of it, and what is given there moves `moving` by itself; else all of it.
-template <class Link, bool parts = false> void apply(Net &X, bool moving = false) {
+template <class Link, bool parts = false> __attribute__((noinline)) void apply(Net &X, bool moving = false) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.r[i] = 0.0;
   for (long g = 0; g < X.n_rods; ++g) {

@@ -225,6 +225,7 @@ def program(
         _SIMD.read_text(),
         f"#include <utility>\nnamespace {{ constexpr int N = {size}; }}\n",
         f"namespace {{ constexpr bool RELATIVE = {str(relative).lower()}; }}\n",
+        f"namespace {{ constexpr bool LINKED = {str(NO_LINK not in cells).lower()}; }}\n",
         *((_HERE / f"{name}.hpp").read_text() for name in headers),
         *cells,
         *rest,
