@@ -62,7 +62,8 @@ class Topology:
         pieces = [
             piece
             for chain in self.chains
-            for piece in np.split(chain, np.arange(best, len(chain), best))
+            # Of one length but for a cell: what is shorter costs as much, and is to be told apart.
+            for piece in np.array_split(chain, -(-len(chain) // best))
         ]
         pieces.sort(key=len, reverse=True)
         return [pieces[k : k + lanes] for k in range(0, len(pieces), lanes)]
