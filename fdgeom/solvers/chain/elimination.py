@@ -1,7 +1,5 @@
 """In which order the nodes between pieces are eliminated, and what is coupled with them then."""
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass
 

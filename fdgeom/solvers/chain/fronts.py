@@ -1,7 +1,5 @@
 """The memory of an elimination between the pieces in a fixed order; see fronts.hpp."""
 
-from __future__ import annotations
-
 import ctypes
 
 import numpy as np
