@@ -8,6 +8,7 @@ formulas, differentiated three times, are still good to 1e-12.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import factorial, pi
 from typing import Any
 
@@ -41,6 +42,7 @@ def slope(coefficients: Sequence[float]) -> list[float]:
     return [k * coefficient for k, coefficient in enumerate(coefficients)][1:]
 
 
+@dataclass(frozen=True)
 class RotationCoefficients:
     """The coefficient functions in one arithmetic.
 
@@ -50,7 +52,7 @@ class RotationCoefficients:
         dexp(w)         = I - cosine ŵ + cubic ŵ²
         dexp_inverse(w) = I + ŵ/2 + cotangent ŵ²
 
-    Parameters
+    Attributes
     ----------
     sqrt, sin, cos
         The functions of that arithmetic.
@@ -65,36 +67,29 @@ class RotationCoefficients:
     or a compiler that writes the choice as a sum would multiply an infinite one by zero.
     """
 
-    def __init__(
-        self,
-        sqrt: Callable[[Any], Any],
-        sin: Callable[[Any], Any],
-        cos: Callable[[Any], Any],
-        below: Callable[[Any, float], Any],
-        where: Callable[[Any, Any, Any], Any],
-    ) -> None:
-        self._sqrt, self._sin, self._cos = sqrt, sin, cos
-        self._below, self._where = below, where
+    sqrt: Callable[[Any], Any]
+    sin: Callable[[Any], Any]
+    cos: Callable[[Any], Any]
+    below: Callable[[Any, float], Any]
+    where: Callable[[Any, Any, Any], Any]
 
     def _switch(self, s: Any, near: Callable[[Any], Any], far: Callable[[Any], Any]) -> Any:
-        small = self._below(s, SWITCH)
-        return self._where(
-            small, near(self._where(small, s, 0.0)), far(self._where(small, SWITCH, s))
-        )
+        small = self.below(s, SWITCH)
+        return self.where(small, near(self.where(small, s, 0.0)), far(self.where(small, SWITCH, s)))
 
     def _far_sine(self, s: Any) -> Any:
-        angle = self._sqrt(s)
-        return self._sin(angle) / angle
+        angle = self.sqrt(s)
+        return self.sin(angle) / angle
 
     def _far_cosine(self, s: Any) -> Any:
-        return (1 - self._cos(self._sqrt(s))) / s
+        return (1 - self.cos(self.sqrt(s))) / s
 
     def _far_cubic(self, s: Any) -> Any:
         return (1 - self._far_sine(s)) / s
 
     def _far_cotangent(self, s: Any) -> Any:
-        half = self._sqrt(s) / 2
-        return (1 - half * self._cos(half) / self._sin(half)) / s
+        half = self.sqrt(s) / 2
+        return (1 - half * self.cos(half) / self.sin(half)) / s
 
     def sine(self, s: Any) -> Any:
         """sin θ / θ."""

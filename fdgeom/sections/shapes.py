@@ -5,7 +5,7 @@ inside. The tags and the tangents are what plies need: ``shape.lay(...)`` makes 
 """
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 
 import numpy as np
@@ -112,19 +112,16 @@ def ellipse(first: float, second: float, *, cells: int = 6, comm=COMM_WORLD) -> 
     rows = rows_of([1], cells)
     square = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half
 
-    def outside(quarter):
+    def outside(quarter, xi, eta):
         a, b = square[quarter], square[(quarter + 1) % 4]
-
-        def place(xi, eta):
-            angle = np.pi / 2 * (quarter + xi) - 3 * np.pi / 4
-            arc = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-            edge = a + xi[..., None] * (b - a)
-            return (edge + (1 - eta[..., None]) * (arc - edge)) * axes
-
-        return place
+        angle = np.pi / 2 * (quarter + xi) - 3 * np.pi / 4
+        arc = np.stack([np.cos(angle), np.sin(angle)], axis=-1)
+        edge = a + xi[..., None] * (b - a)
+        return (edge + (1 - eta[..., None]) * (arc - edge)) * axes
 
     blocks = [Block("wall", straight(square * axes), cells, *rows)]
-    blocks += [Block("wall", outside(k), cells, *rows, is_straight=False) for k in range(4)]
+    places = [partial(outside, quarter) for quarter in range(4)]
+    blocks += [Block("wall", place, cells, *rows, is_straight=False) for place in places]
     return Shape(blocks, comm)
 
 
@@ -146,18 +143,14 @@ def _arc(outer_radius, inner_radius, quarters, layers, along, through, comm) -> 
     if not inner_radius < outer_radius:
         raise ValueError("inner_radius must be smaller than outer_radius")
 
-    def piece(quarter):
-        def place(xi, eta):
-            angle = np.pi / 2 * (quarter + xi)
-            radius = outer_radius + eta * (inner_radius - outer_radius)
-            return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
-
-        return place
+    def piece(quarter, xi, eta):
+        angle = np.pi / 2 * (quarter + xi)
+        radius = outer_radius + eta * (inner_radius - outer_radius)
+        return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
 
     rows, along = _rows(layers, through), _count("along", along)
-    return Shape(
-        [Block("wall", piece(k), along, *rows, is_straight=False) for k in range(quarters)], comm
-    )
+    places = [partial(piece, quarter) for quarter in range(quarters)]
+    return Shape([Block("wall", place, along, *rows, is_straight=False) for place in places], comm)
 
 
 def box(width: float, height: float, thickness, *, layers=(1,), along: int = 12, through: int = 2,
@@ -259,31 +252,25 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
         )
     _fits("thickness", 2 * web, rear - front, 0.0, 1.0)
 
-    def surface(curve, inwards):
-        def place(xi, eta):
-            x = front + web * eta + xi * (rear - front - 2 * web * eta)
-            return np.stack([x, curve(x) + inwards * skin * eta], axis=-1)
+    def surface(curve, inwards, xi, eta):
+        x = front + web * eta + xi * (rear - front - 2 * web * eta)
+        return np.stack([x, curve(x) + inwards * skin * eta], axis=-1)
 
-        return place
+    low, high = partial(surface, bottom, 1), partial(surface, top, -1)
 
-    low, high = surface(bottom, 1), surface(top, -1)
-
-    def upright(at):
-        def place(xi, eta):
-            a, b = low(np.full_like(xi, at), eta), high(np.full_like(xi, at), eta)
-            up = xi if at else 1 - xi
-            return a + up[..., None] * (b - a)
-
-        return place
+    def upright(at, xi, eta):
+        a, b = low(np.full_like(xi, at), eta), high(np.full_like(xi, at), eta)
+        up = xi if at else 1 - xi
+        return a + up[..., None] * (b - a)
 
     rows, along = _rows(layers, through), _count("along", along)
     beside = max(2, round(along * (top(front) - bottom(front)) / (rear - front)))
     return Shape(
         [
             Block("lower", low, along, *rows, is_straight=False),
-            Block("rear", upright(1), beside, *rows),
+            Block("rear", partial(upright, 1), beside, *rows),
             Block("upper", lambda xi, eta: high(1 - xi, eta), along, *rows, is_straight=False),
-            Block("front", upright(0), beside, *rows),
+            Block("front", partial(upright, 0), beside, *rows),
         ],
         comm,
     )
