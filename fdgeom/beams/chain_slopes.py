@@ -7,9 +7,8 @@ from fdgeom.beams.chain import Chain
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.forms import tidy
-from fdgeom.lie import quaternion
-from fdgeom.lie import se3 as se3_forms
-from fdgeom.lie.arrays import se3
+from fdgeom.lie import arrays, quaternion, se3
+from fdgeom.lie.arrays.operands import join
 from fdgeom.solvers import Deed
 
 
@@ -61,22 +60,14 @@ class FollowingShape:
             self._gathered(place, tangents, name)[self._anchor]
             for place, name in ((self._position, "position"), (self._orientation, "orientation"))
         )
-        s, u = q[self._anchor][0], q[self._anchor][1:]
-        spin = 2 / size * (s * dq[1:] - dq[0] * u - np.cross(dq[1:], u))
+        spin = 2 / size * _turning(q[self._anchor], dq)
         start = np.concatenate([spin, dx - np.cross(spin, there)])
         total = np.concatenate([np.zeros((1, 6)), np.cumsum(rates, axis=0)])
         motion = start + total - total[self._anchor]
         spin = motion[:, :3]
-        turn = np.concatenate(
-            [
-                -np.sum(spin * q[:, 1:], 1, keepdims=True),
-                q[:, :1] * spin + np.cross(spin, q[:, 1:]),
-            ],
-            axis=1,
-        )
         for values, place, target in (
             (motion[:, 3:] + np.cross(spin, x), self._position, self.targets[0]),
-            (0.5 * turn, self._orientation, self.targets[1]),
+            (0.5 * _turned(q, spin), self._orientation, self.targets[1]),
         ):
             nodes.scatter(values, place)
             tangents.put(target, place.dat.data_ro)
@@ -88,8 +79,7 @@ class FollowingShape:
         _, x, q, slopes, (there, size) = self._linearised()
         bar_x = self._gathered(self._position, bars, "position")
         bar_q = self._gathered(self._orientation, bars, "orientation")
-        s, u = q[:, :1], q[:, 1:]
-        turn = 0.5 * (s * bar_q[:, 1:] - bar_q[:, :1] * u + np.cross(u, bar_q[:, 1:]))
+        turn = 0.5 * _turning(q, bar_q)
         motion = np.concatenate([turn + np.cross(x, bar_x), bar_x], axis=1)
         before = np.cumsum(motion, axis=0)[:-1]
         whole = motion.sum(axis=0)
@@ -97,11 +87,9 @@ class FollowingShape:
         self._put(bars, self._strain, "strain", np.einsum("nij,ni->nj", slopes, rates), add=True)
 
         spin, pull = whole[:3] - np.cross(there, whole[3:]), whole[3:]
-        s, u = q[self._anchor][0], q[self._anchor][1:]
         at_x, at_q = np.zeros_like(x), np.zeros_like(q)
         at_x[self._anchor] = pull
-        at_q[self._anchor, 0] = -2 / size * np.dot(u, spin)
-        at_q[self._anchor, 1:] = 2 / size * (s * spin - np.cross(u, spin))
+        at_q[self._anchor] = 2 / size * _turned(q[self._anchor], spin)
         self._put(bars, self._position, "position", at_x)
         self._put(bars, self._orientation, "orientation", at_q)
 
@@ -125,7 +113,8 @@ class FollowingShape:
         beam, chain = self._beam, self._chain
         nodes, exponents, lengths = chain.exponents()
         x, q = chain.followed(self._anchor)
-        slopes = se3.Ad(se3.pose_matrix((x[1:], q[1:]))) @ se3.dcay(exponents)
+        slopes = arrays.se3.Ad(arrays.se3.pose_matrix((x[1:], q[1:])))
+        slopes = slopes @ arrays.se3.dcay(exponents)
         size = np.linalg.norm(nodes.gather(beam.orientation)[self._anchor])
         there = nodes.gather(beam.position)[self._anchor]
         return nodes, x, q, lengths[:, :, None] * slopes, (there, size)
@@ -175,6 +164,16 @@ class ReconstructedShape(FollowingShape):
             bars.take(target)
 
 
+def _turned(q: np.ndarray, spin: np.ndarray) -> np.ndarray:
+    """(0, ω) q, twice the rate of a quaternion that turns."""
+    return arrays.quaternion.product(join(np.zeros(1), spin), q)
+
+
+def _turning(q: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """The vector part of p q̄ for a change p; the transpose of :func:`_turned`."""
+    return arrays.quaternion.product(change, arrays.quaternion.conjugate(q))[..., 1:]
+
+
 def projection(beam: BeamFields, chain: Chain) -> Deed:
     """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes.
 
@@ -192,7 +191,7 @@ def projection(beam: BeamFields, chain: Chain) -> Deed:
     cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
     (x, y), (p, q) = cells.ends(beam.position), cells.ends(beam.orientation)
     a, b = (x, quaternion.normalize(p)), (y, quaternion.normalize(q))
-    relative = se3_forms.pose_compose(se3_forms.pose_inverse(a), b)
-    strain = se3_forms.pose_cay_inverse(relative) / cells.length - beam.tangent
+    relative = se3.pose_compose(se3.pose_inverse(a), b)
+    strain = se3.pose_cay_inverse(relative) / cells.length - beam.tangent
     gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
     return Deed(chain.project, residual=tidy(gap), unknown=beam.strain)

@@ -191,13 +191,12 @@ class Operators:
         P.setNearNullSpace(self._kernel)
         self.ksp = PETSc.KSP().create(comm=self.comm)
         self.ksp.setOperators(A, P)
-        petsctools.attach_options(
+        petsctools.set_from_options(
             self.ksp,
             parameters=dict(self._options),
             options_prefix=self._prefix or None,
             default_prefix="fdgeom_section",
         )
-        petsctools.set_from_options(self.ksp)
         self._load, self._solution = Function(self.space), Function(self.space)
         self._used = False
 

@@ -116,14 +116,10 @@ class HeldSNES:
         self._set_callbacks()
         # For the case that its type becomes LocalNewton.
         attach_problem(self.snes, residual, unknown, essential)
-        petsctools.attach_options(
-            self.snes,
-            parameters=options,
-            options_prefix=prefix or None,
-            default_prefix="fdgeom",
-        )
         with refusing(options):
-            petsctools.set_from_options(self.snes)
+            petsctools.set_from_options(
+                self.snes, options, options_prefix=prefix or None, default_prefix="fdgeom"
+            )
         manager = petsctools.get_options(self.snes)
         self._wrote = dict(wrote or {})
         #: Whether an option of the user's is yet to be looked up.

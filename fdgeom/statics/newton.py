@@ -68,14 +68,10 @@ class GroupNewton:
         self.snes = PETSc.SNES().create(comm=self.comm)
         self.snes.setFunction(self._function, self._f)
         self.snes.setJacobian(self._jacobian, self._matrix)
-        petsctools.attach_options(
-            self.snes,
-            parameters=options,
-            options_prefix=prefix or None,
-            default_prefix="fdgeom_statics",
-        )
         with refusing(options):
-            petsctools.set_from_options(self.snes)
+            petsctools.set_from_options(
+                self.snes, options, options_prefix=prefix or None, default_prefix="fdgeom_statics"
+            )
         if given:
             used = petsctools.get_options(self.snes)._used_options
             refuse_unknown(given, used, DEFAULTS)

@@ -9,6 +9,7 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import parts_of, polynomial_degree, substitute
+from fdgeom.solvers import pieces
 from fdgeom.systems.poisson.checks import antisymmetry_defect, jacobi_defect
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
@@ -260,6 +261,5 @@ class PoissonSystem(PoissonForms):
 
     def start_values(self, stage: Stage) -> dict[Function, Function]:
         """A first guess of a stage's unknown: for each of its parts the function to copy."""
-        mixed = len(stage.unknown.function_space()) > 1
-        pieces = stage.unknown.subfunctions if mixed else (stage.unknown,)
-        return {piece: self.parts[k] for k, piece in zip(stage.active, pieces, strict=False)}
+        own = pieces(stage.unknown)
+        return {piece: self.parts[k] for k, piece in zip(stage.active, own, strict=False)}
