@@ -1,5 +1,7 @@
 """Derivatives of the configuration of a beam that follows its strain, and of the strain of it."""
 
+from typing import NamedTuple
+
 import numpy as np
 from firedrake import Function, TestFunction, dot
 
@@ -10,6 +12,25 @@ from fdgeom.forms import tidy
 from fdgeom.lie import arrays, quaternion, se3
 from fdgeom.lie.arrays.operands import join
 from fdgeom.solvers import Deed
+
+#: Steps into the complex plane are so small that their squares are nothing.
+_ASIDE = 1e-40j
+
+
+class _Place(NamedTuple):
+    """Poses that follow, x (n + 1, 3) and q (n + 1, 4), the Δs (γ+e), the fixed node as it is given, Δs."""
+
+    x: np.ndarray
+    q: np.ndarray
+    exponents: np.ndarray
+    position: np.ndarray
+    orientation: np.ndarray
+    lengths: np.ndarray
+
+    @property
+    def size(self):
+        """The length of the quaternion."""
+        return np.sqrt(np.sum(self.orientation**2))
 
 
 class FollowingShape:
@@ -54,20 +75,10 @@ class FollowingShape:
 
     def push(self, tangents) -> None:
         """Put the tangents of the configuration; before :meth:`apply`."""
-        nodes, x, q, slopes, (there, size) = self._linearised()
-        rates = np.einsum("nij,nj->ni", slopes, self._gathered(self._strain, tangents, "strain"))
-        dx, dq = (
-            self._gathered(place, tangents, name)[self._anchor]
-            for place, name in ((self._position, "position"), (self._orientation, "orientation"))
-        )
-        spin = 2 / size * _turning(q[self._anchor], dq)
-        start = np.concatenate([spin, dx - np.cross(spin, there)])
-        total = np.concatenate([np.zeros((1, 6)), np.cumsum(rates, axis=0)])
-        motion = start + total - total[self._anchor]
-        spin = motion[:, :3]
+        _, nodes, moved = self._there_and_moved(tangents)
         for values, place, target in (
-            (motion[:, 3:] + np.cross(spin, x), self._position, self.targets[0]),
-            (0.5 * _turned(q, spin), self._orientation, self.targets[1]),
+            (moved.x, self._position, self.targets[0]),
+            (moved.q, self._orientation, self.targets[1]),
         ):
             nodes.scatter(values, place)
             tangents.put(target, place.dat.data_ro)
@@ -76,48 +87,80 @@ class FollowingShape:
         """Replace the cotangents of the configuration by those of the strain and of the fixed node."""
         if all(target not in bars for target in self.targets):
             return
-        _, x, q, slopes, (there, size) = self._linearised()
-        bar_x = self._gathered(self._position, bars, "position")
-        bar_q = self._gathered(self._orientation, bars, "orientation")
+        _, there = self._there()
+        self._put_all(bars, self._pulled(there, *self._cotangents(bars)))
+
+    def pull_rates(self, bars, rates, tangents) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents: of cotangents and their rates.
+
+        All is analytic, so a step into the complex plane gives both, to round-off.
+        """
+        if all(target not in bars and target not in rates for target in self.targets):
+            return
+        there, _, moved = self._there_and_moved(tangents)
+        aside = _Place(*(a + _ASIDE * b for a, b in zip(there, moved, strict=True)))
+        pairs = zip(self._cotangents(bars), self._cotangents(rates), strict=True)
+        found = self._pulled(aside, *(a + _ASIDE * b for a, b in pairs))
+        self._put_all(bars, [values.real for values in found])
+        self._put_all(rates, [values.imag / _ASIDE.imag for values in found])
+
+    # --- pieces ----------------------------------------------------------------------------------
+    def _there(self):
+        """The nodes, and where they are."""
+        beam, chain = self._beam, self._chain
+        nodes, exponents, lengths = chain.exponents()
+        fixed = (nodes.gather(f)[self._anchor] for f in (beam.position, beam.orientation))
+        return nodes, _Place(*chain.followed(self._anchor), exponents, *fixed, lengths)
+
+    def _slopes(self, place: _Place) -> np.ndarray:
+        """The ∂η/∂γ of the cells."""
+        poses = arrays.se3.pose_matrix((place.x[1:], place.q[1:]))
+        slopes = arrays.se3.Ad(poses) @ arrays.se3.dcay(place.exponents)
+        return place.lengths[:, :, None] * slopes
+
+    def _there_and_moved(self, tangents):
+        """The poses that follow and what they follow from, the nodes, and the tangents of all that."""
+        nodes, place = self._there()
+        q, strain = place.q, self._gathered(self._strain, tangents, "strain")
+        rates = np.einsum("nij,nj->ni", self._slopes(place), strain)
+        dx, dq = (values[self._anchor] for values in self._cotangents(tangents))
+        spin = 2 / place.size * _turning(q[self._anchor], dq)
+        start = np.concatenate([spin, dx - np.cross(spin, place.position)])
+        total = np.concatenate([np.zeros((1, 6)), np.cumsum(rates, axis=0)])
+        motion = start + total - total[self._anchor]
+        spin = motion[:, :3]
+        moved = motion[:, 3:] + np.cross(spin, place.x), 0.5 * _turned(q, spin)
+        still = np.zeros_like(place.lengths)
+        return place, nodes, _Place(*moved, place.lengths * strain, dx, dq, still)
+
+    def _pulled(self, place: _Place, bar_x: np.ndarray, bar_q: np.ndarray) -> list[np.ndarray]:
+        """The cotangents of strain, position and orientation from those of the configuration."""
+        x, q, size = place.x, place.q, place.size
         turn = 0.5 * _turning(q, bar_q)
         motion = np.concatenate([turn + np.cross(x, bar_x), bar_x], axis=1)
         before = np.cumsum(motion, axis=0)[:-1]
         whole = motion.sum(axis=0)
         rates = whole - before if self._anchor == 0 else -before
-        self._put(bars, self._strain, "strain", np.einsum("nij,ni->nj", slopes, rates), add=True)
+        by_strain = np.einsum("nij,ni->nj", self._slopes(place), rates)
 
-        spin, pull = whole[:3] - np.cross(there, whole[3:]), whole[3:]
+        spin, pull = whole[:3] - np.cross(place.position, whole[3:]), whole[3:]
         at_x, at_q = np.zeros_like(x), np.zeros_like(q)
         at_x[self._anchor] = pull
         at_q[self._anchor] = 2 / size * _turned(q[self._anchor], spin)
+        return [by_strain, at_x, at_q]
+
+    def _cotangents(self, vectors) -> list[np.ndarray]:
+        """Those of position and orientation; tangents likewise."""
+        return [
+            self._gathered(self._position, vectors, "position"),
+            self._gathered(self._orientation, vectors, "orientation"),
+        ]
+
+    def _put_all(self, bars, values: list[np.ndarray]) -> None:
+        by_strain, at_x, at_q = values
+        self._put(bars, self._strain, "strain", by_strain, add=True)
         self._put(bars, self._position, "position", at_x)
         self._put(bars, self._orientation, "orientation", at_q)
-
-    def pull_rates(self, bars, rates, tangents) -> None:
-        """Nothing where nothing depends on the configuration.
-
-        Raises
-        ------
-        NotImplementedError
-            If something does: second derivatives are not there.
-        """
-        if any(target in bars or target in rates for target in self.targets):
-            raise NotImplementedError(
-                "second derivatives where the configuration of a beam follows its strain are not there: "
-                "take differences of gradients, or an objective that does not read the configuration"
-            )
-
-    # --- pieces ----------------------------------------------------------------------------------
-    def _linearised(self):
-        """The poses that follow, the ∂η/∂γ of the cells, and where the fixed node is, with \\|q\\|."""
-        beam, chain = self._beam, self._chain
-        nodes, exponents, lengths = chain.exponents()
-        x, q = chain.followed(self._anchor)
-        slopes = arrays.se3.Ad(arrays.se3.pose_matrix((x[1:], q[1:])))
-        slopes = slopes @ arrays.se3.dcay(exponents)
-        size = np.linalg.norm(nodes.gather(beam.orientation)[self._anchor])
-        there = nodes.gather(beam.position)[self._anchor]
-        return nodes, x, q, lengths[:, :, None] * slopes, (there, size)
 
     def _gathered(self, place: Function, vectors, name: str) -> np.ndarray:
         values = vectors.of(getattr(self._beam, name))
@@ -162,6 +205,17 @@ class ReconstructedShape(FollowingShape):
         super().pull(bars)
         for target in self.targets:
             bars.take(target)
+
+    def pull_rates(self, bars, rates, tangents) -> None:
+        """:meth:`pull`, and the same of its derivative along tangents: of cotangents and their rates."""
+        self.apply()
+        inside = tangents.copy()
+        for target in self.targets:
+            inside.take(target)
+        super().pull_rates(bars, rates, inside)
+        for target in self.targets:
+            bars.take(target)
+            rates.take(target)
 
 
 def _turned(q: np.ndarray, spin: np.ndarray) -> np.ndarray:

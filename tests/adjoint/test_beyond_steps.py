@@ -71,6 +71,20 @@ def test_one_description_from_the_other(made, method, sources, targets, rng):
     tangent = reduced.tlm([holding(x, d) for x, d in zip(given, moved, strict=True)])
     assert tangent == pytest.approx(along, abs=1e-12 * scale)
 
+    def slope(size):
+        """The derivative along the directions, some way along them."""
+        reduced([holding(x, x.dat.data_ro + size * d) for x, d in zip(given, moved, strict=True)])
+        return sum(
+            (g.dat.data_ro * d).sum() for g, d in zip(reduced.derivative(), moved, strict=True)
+        )
+
+    bent = difference(slope)
+    slope(0.0)
+    reduced.tlm([holding(x, d) for x, d in zip(given, moved, strict=True)])
+    found = reduced.hessian([holding(x, d) for x, d in zip(given, moved, strict=True)])
+    terms = [g.dat.data_ro * d for g, d in zip(found, moved, strict=True)]
+    assert sum(t.sum() for t in terms) == pytest.approx(bent, abs=1e-7 * scale)
+
 
 def test_monitors_are_functionals(made, rng):
     """Their numbers are those of a run, and have its derivatives."""
