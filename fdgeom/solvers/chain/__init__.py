@@ -9,6 +9,7 @@ The road of a solve, a file each:
 - `jacobian`: their derivatives, by eliminating the vertices of the graph (Griewank & Walther,
   Evaluating Derivatives, 2nd ed. 2008, chapters 9 and 10);
 - `emission`: graphs as C++ for eight cells at once; `source`, `steps`: the whole text;
+  `kept_text`: that of cells on disk, for the next process;
 - `topology`, `layout`: chains cut into pieces, one in each lane of a vector, and the links that join
   chains; `between`: the order of what is solved for between the pieces; `elimination`, `fronts`: the
   same where there are links;

@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 #: Functions of one argument, as C++ calls them.
 FUNCTIONS = {
@@ -266,6 +266,11 @@ class Graph:
         if x is not None:
             return a if x else b
         return a if a == b else self._make("select", condition, a, b)
+
+    def written(self, name: Callable[[Sequence], object]) -> str:
+        """All that later operations depend on, in words; ``name`` says what an input is called."""
+        ops = [(op[0], name(op[1])) if op[0] == "in" else op for op in self.ops]
+        return f"{ops!r} {self._linear!r}"
 
     # --- what stands in it -------------------------------------------------------------------------
     def operands(self, node: int) -> Sequence[int]:

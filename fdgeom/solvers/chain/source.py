@@ -9,6 +9,7 @@ from fdgeom.solvers.chain.carried import carried, of_one_node, same_everywhere
 from fdgeom.solvers.chain.cells import CellEquations, Component
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.jacobian import jacobian
+from fdgeom.solvers.chain.kept_text import Names, kept_text
 from fdgeom.solvers.compiled.tables import Tables
 
 _HERE = Path(__file__).parent
@@ -38,6 +39,32 @@ class Loads:
     def number(self, function: Function) -> int:
         """The number of a function."""
         return self._tables.field(function)
+
+
+def kept_cell_class(
+    equations: CellEquations,
+    tables: Tables,
+    length: Function,
+    name: str,
+    following: Function | None,
+    change: Function | None,
+    border: Constant | None,
+) -> str:
+    """What :func:`cell_class` gives, from the disk if it is there."""
+
+    def describe(names: Names) -> list:
+        components = [
+            (names(c.function), c.component, c.number, c.block, c.part.nodal)
+            for c in equations.components
+        ]
+        outputs = equations.unknowns, equations.residual, equations.slopes
+        others = [names(thing) for thing in (length, following, change, border)]
+        return [name, components, *outputs, others]
+
+    def make() -> str:
+        return cell_class(equations, Loads(tables, length), name, following, change, border)
+
+    return kept_text(equations.graph, tables, describe, make)
 
 
 def cell_class(

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace
@@ -15,7 +16,7 @@ from fdgeom.solvers.chain.library import coupled_in, load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.parts import part_of, parts_of
 from fdgeom.solvers.chain.ranks import largest_of_all
-from fdgeom.solvers.chain.source import NO_LINK, Loads, cell_class, program
+from fdgeom.solvers.chain.source import NO_LINK, Loads, kept_cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
 from fdgeom.solvers.chain.structs import Border, Test
 from fdgeom.solvers.compiled.problem import pieces
@@ -96,7 +97,7 @@ class ChainUnit:
         self.unknown, self._mesh = unknown, mesh
         self.tables = Tables(mesh)
         self.length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
-        self.affine = is_affine(residual, unknown)
+        self._residual = residual
         for f in (following, change):
             if f is not None:
                 part_of(f)
@@ -111,7 +112,7 @@ class ChainUnit:
             self.tables.field(part.function)
         names = ("Cell", "Link")
         cells = [
-            cell_class(k, loads, n, following, change, border)
+            kept_cell_class(k, self.tables, self.length, n, following, change, border)
             for k, n in zip(kinds, names, strict=False)
         ]
         cells += [NO_LINK] * (2 - len(kinds))
@@ -254,6 +255,11 @@ class ChainUnit:
     def number(self, function: Function) -> int:
         """The number of a function in the compiled code."""
         return self.tables.field(function)
+
+    @cached_property
+    def affine(self) -> bool:
+        """Whether the residual is of first degree in the unknown."""
+        return is_affine(self._residual, self.unknown)
 
     @property
     def residual_norm(self) -> float:

@@ -1,0 +1,164 @@
+"""Text of cells that has been made once, kept on disk beside the compiled kernels.
+
+Derivatives by elimination take most of the time that a chain takes where its kernels are compiled
+already. What they are made of is a graph of scalars, and that is what the text is found by.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from firedrake import Constant, Function
+from pyop2.configuration import configuration
+
+from fdgeom.solvers.chain.graph import Graph
+from fdgeom.solvers.compiled.tables import Tables
+
+
+class Names:
+    """Functions and constants by the order in which they are met, instead of by what they are.
+
+    Parameters
+    ----------
+    tables : Tables
+        The numbers that the text has for them.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._functions: dict[Function, int] = {}
+        self._constants: dict[Constant, int] = {}
+        self._met: list = []
+
+    def __call__(self, thing: Function | Constant | None) -> int | None:
+        """The name of a thing."""
+        if thing is None:
+            return None
+        known = self._constants if isinstance(thing, Constant) else self._functions
+        if thing not in known:
+            known[thing] = len(self._met)
+            self._met.append(thing)
+        return known[thing]
+
+    def of_input(self, key: Sequence) -> tuple:
+        """An input of a graph, by names."""
+        return (key[0], *(self(x) if _is_thing(x) else x for x in key[1:]))
+
+    def state(self) -> list:
+        """What the text depends on beside the names: numbers that there are, and sizes."""
+        tables = self._tables
+        functions = {f: k for k, f in enumerate(tables.functions)}
+        constants = {id(c): k for k, c in enumerate(tables.constants)}
+        found: list = [len(tables.functions), len(tables.constants)]
+        for thing in self._met:
+            if isinstance(thing, Constant):
+                found.append(("constant", constants.get(id(thing))))
+            else:
+                found.append((thing.function_space().block_size, functions.get(thing)))
+        return found
+
+    def taken(self, functions: int, constants: int) -> list[int] | None:
+        """The names of what has got a number since there were so many; None if one has no name."""
+        tables = self._tables
+        known = [self._functions.get(f) for f in tables.functions[functions:]]
+        known += [self._constants.get(c) for c in tables.constants[constants:]]
+        return None if None in known else known
+
+    def take(self, names: Sequence[int]) -> None:
+        """Give numbers in that order."""
+        for name in names:
+            thing = self._met[name]
+            if isinstance(thing, Constant):
+                self._tables.constant(thing)
+            else:
+                self._tables.field(thing)
+
+    def fits(self, names) -> bool:
+        """Whether these are names."""
+        return isinstance(names, list) and all(
+            type(name) is int and 0 <= name < len(self._met) for name in names
+        )
+
+
+def _is_thing(x) -> bool:
+    return not isinstance(x, str | int)
+
+
+def kept_text(
+    graph: Graph, tables: Tables, describe: Callable[[Names], object], make: Callable[[], str]
+) -> str:
+    """What ``make`` gives, or gave to another process for the same graph.
+
+    Functions and constants get the same numbers either way.
+
+    Parameters
+    ----------
+    graph : Graph
+        What the text is made of.
+    tables : Tables
+        The functions and constants, which ``make`` adds to.
+    describe : callable
+        ``describe(names)`` gives all else that the text depends on, as numbers, strings, lists.
+    make : callable
+        Makes the text.
+    """
+    names = Names(tables)
+    # In this order: who is met when decides the names.
+    told = [graph.written(names.of_input), describe(names)]
+    told.append(names.state())
+    digest = hashlib.sha256(f"{_sources()}\n{told!r}".encode()).hexdigest()
+    file = folder() / f"{digest}.json"
+    found = _read(file, names)
+    if found is not None:
+        text, taken = found
+        names.take(taken)
+        return text
+    before = len(tables.functions), len(tables.constants)
+    text = make()
+    taken = names.taken(*before)
+    if taken is not None:
+        _write(file, {"text": text, "taken": taken})
+    return text
+
+
+def folder() -> Path:
+    """Where the texts are."""
+    return Path(configuration["cache_dir"]) / "fdgeom-chains"
+
+
+@cache
+def _sources() -> str:
+    """What tells one version of the code that makes texts from another."""
+    here, found = Path(__file__).parent, hashlib.sha256()
+    for file in sorted(here.glob("*.py")):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def _read(file: Path, names: Names) -> tuple[str, list[int]] | None:
+    try:
+        found = json.loads(file.read_text())
+        text, taken = found["text"], found["taken"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (text, taken) if isinstance(text, str) and names.fits(taken) else None
+
+
+def _write(file: Path, what: dict) -> None:
+    """All at once, for others may read it now; a disk that cannot be written to is none."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".new")
+        try:
+            with os.fdopen(handle, "w") as out:
+                json.dump(what, out)
+            os.replace(name, file)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError:
+        return
