@@ -68,6 +68,13 @@ class Numbering:
         # Vectors of one component are stored as numbers.
         data[...] = values[self.nodes].reshape(-1, *data.shape[1:])
 
+    def scatter_cells(self, values: np.ndarray, function: Function) -> None:
+        """Put values in the order of the cells into a DG0 function; of nodes that are ends of cells."""
+        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
+        data = function.dat.data_wo_with_halos
+        # Vectors of one component are stored as numbers.
+        data[dofs] = values[self.pairs[:, 0]].reshape(-1, *data.shape[1:])
+
     def gather_cells(self, function: Function) -> np.ndarray:
         """Values of a DG0 function in the order of the cells; of nodes that are ends of cells."""
         dofs = function.function_space().cell_node_map().values[:, 0]

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import ufl
-from firedrake import Cofunction, Constant, Function, TestFunction, assemble, interpolate
-from ufl.algorithms import expand_derivatives
+from firedrake import Constant, Function
 
-from fdgeom.adjoint.values import Vectors, fill, keys, parts
+from fdgeom.adjoint.values import Vectors, keys, parts
 from fdgeom.solvers import key
-from fdgeom.solvers.derived import Derived, derived_of, read_in
+from fdgeom.solvers.derived import derived_of, read_in
 
 
 class Coefficients:
@@ -114,9 +113,12 @@ class Coefficients:
             if bar is None or key(field) not in reached:
                 continue
             derived = derived_of(field)
+            if derived.rule.inverse:
+                turned = np.swapaxes(field.dat.data_ro, -1, -2)
+                bar = -turned @ bar @ turned
             for source in derived.sources.functions:
                 if keys([source]) & reached:
-                    self._pull_one(field, derived, source, bar, bars)
+                    bars.add_all(source, derived.rule.across(field, source, bar))
 
     def pull_rates(
         self, bars: Vectors, rates: Vectors, tangents: Vectors, reached: set[int]
@@ -137,15 +139,14 @@ class Coefficients:
                 bar = -x @ bar @ x
             for source in derived.sources.functions:
                 if keys([source]) & reached:
-                    self._pull_through(field, derived.rule.expression, source, bar, bars)
-                    self._pull_through(field, derived.rule.expression, source, rate, rates)
+                    bars.add_all(source, derived.rule.across(field, source, bar))
+                    rates.add_all(source, derived.rule.across(field, source, rate))
                     for other in derived.sources.functions:
                         if any(part in tangents for part in parts(other)):
                             along = tangents.read_all(other, Function(other.function_space()))
-                            bent = expand_derivatives(
-                                ufl.derivative(derived.rule.expression, other, along)
-                            )
-                            self._pull_through(field, bent, source, bar, rates)
+                            bent = derived.rule.bent(other, along)
+                            if bent is not None:
+                                rates.add_all(source, bent.across(field, source, bar))
 
     def push(self, tangents: Vectors, reached: set[int]) -> None:
         """Put the tangents of fields."""
@@ -153,37 +154,12 @@ class Coefficients:
             derived = derived_of(field)
             if key(field) not in reached:
                 continue
-            change = Function(field.function_space())
+            values = np.zeros(field.dat.data_ro.shape)
             for source in derived.sources.functions:
                 if any(part in tangents for part in parts(source)):
                     along = tangents.read_all(source, Function(source.function_space()))
-                    slope = expand_derivatives(
-                        ufl.derivative(derived.rule.expression, source, along)
-                    )
-                    change += Function(field.function_space()).interpolate(slope)
-            values = np.array(change.dat.data_ro)
+                    values += derived.rule.along(field, source, along)
             if derived.rule.inverse:
                 inverse = field.dat.data_ro
                 values = -inverse @ values @ inverse
             tangents.add(field, values)
-
-    @staticmethod
-    def _pull_one(
-        field: Function, derived: Derived, source: Function, bar: np.ndarray, bars: Vectors
-    ) -> None:
-        if derived.rule.inverse:
-            turned = np.swapaxes(field.dat.data_ro, -1, -2)
-            bar = -turned @ bar @ turned
-        Coefficients._pull_through(field, derived.rule.expression, source, bar, bars)
-
-    @staticmethod
-    def _pull_through(
-        field: Function, expression, source: Function, bar: np.ndarray, bars: Vectors
-    ) -> None:
-        """Add what a cotangent of an interpolated expression gives to that of a source."""
-        work = Cofunction(field.function_space().dual())
-        fill(work, bar)
-        test = TestFunction(source.function_space())
-        slope = expand_derivatives(ufl.derivative(expression, source, test))
-        if not isinstance(slope, ufl.classes.Zero):
-            bars.add_all(source, assemble(interpolate(slope, work)))

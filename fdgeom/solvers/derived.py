@@ -1,7 +1,6 @@
 """Data that follow other data: noticed when they change, and made anew."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from firedrake import Constant, Form, Function, get_interpolator, interpolate
@@ -11,6 +10,7 @@ from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
 from fdgeom.solvers.data import Snapshot
+from fdgeom.solvers.rules import Interpolated, Rule
 from fdgeom.taping import refuse_annotation
 
 _ATTRIBUTE = "_fdgeom_derived"
@@ -110,22 +110,6 @@ def is_real(function) -> bool:
     return any(V.ufl_element().family() == "Real" for V in function.function_space())
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How a field follows an expression, for those who differentiate it.
-
-    Attributes
-    ----------
-    expression : UFL expression
-        What it is the interpolant of.
-    inverse : bool
-        Whether it is the inverse of the matrices that are found at its nodes.
-    """
-
-    expression: Expr
-    inverse: bool
-
-
 class Derived:
     """Functions that are made from other data, and made anew before they are read if those changed.
 
@@ -147,7 +131,7 @@ class Derived:
     Attributes
     ----------
     rule : Rule or None
-        How the one target follows its source, if that is known.
+        How the one target follows its sources, if that is known.
     """
 
     rule: Rule | None = None
@@ -305,7 +289,7 @@ def sampled(
         field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
 
     made = Derived([field], [expression], make, private=private)
-    made.rule = Rule(expression, inverse)
+    made.rule = Interpolated(expression, inverse)
     return field
 
 

@@ -1,6 +1,6 @@
 """One mesh for several beams: a cell for each piece of a beam, and one for each joint."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import ufl
@@ -10,6 +10,7 @@ from firedrake import (
     FunctionSpace,
     Mesh,
     SpatialCoordinate,
+    TensorFunctionSpace,
     VectorFunctionSpace,
 )
 from firedrake.mesh import plex_from_cell_list
@@ -21,6 +22,7 @@ from fdgeom.beams.network.places import Ground, Place
 from fdgeom.numbering import Numbering
 from fdgeom.solvers.compiled import name_places
 from fdgeom.solvers.derived import Derived, private
+from fdgeom.solvers.rules import Copied
 
 
 class Network:
@@ -73,6 +75,7 @@ class Network:
         pairs = self.numbering.pairs
         self._cell_of = order[np.searchsorted(keys[order], pairs[:, 0] * size + pairs[:, 1])]
         name_places(self.mesh, self._words)
+        self._numbers: dict[int, Function] = {}
 
     def _words(self, x: float) -> str:
         """The node at a coordinate: its place on a beam, and the joints that are there."""
@@ -132,7 +135,7 @@ class Network:
         """A DG0 function from its values in all cells."""
         space = self._space("DG", 0, values)
         function = private(Function(space, name=name))
-        self._put_cells(values, function)
+        self.put_cells(values, function)
         return function
 
     def at_ends(self, function) -> np.ndarray:
@@ -150,7 +153,16 @@ class Network:
         found[self._cell_of[: len(nodes)]] = own[nodes]
         return self.mesh.comm.allreduce(found)
 
-    def _put_cells(self, values: np.ndarray, function: Function) -> None:
+    def get_cells(self, function: Function) -> np.ndarray:
+        """The values of a DG0 function in all cells, on every rank."""
+        own = function.dat.data_ro
+        dofs = function.function_space().cell_node_map().values[:, 0]
+        found = np.zeros((len(self.cells), *own.shape[1:]))
+        found[self._cell_of[: len(dofs)]] = own[dofs]
+        return self.mesh.comm.allreduce(found)
+
+    def put_cells(self, values: np.ndarray, function: Function) -> None:
+        """Put values of all cells into a DG0 function."""
         dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
         data = function.dat.data_wo_with_halos
         # Vectors of one component are stored as numbers.
@@ -183,30 +195,20 @@ class Network:
                 entries[k] = constant[k] if fixed[k] else ufl.as_ufl(0.0)
         return ufl.as_tensor(entries.reshape(shape).tolist())
 
-    def followed(
-        self,
-        sources: Sequence[Function],
-        gather: Callable[[], np.ndarray],
-        name: str,
-        *,
-        cells: bool,
-    ) -> Function:
-        """A function of values (n, ...) at nodes or in cells, gathered anew when a source changes."""
-        values = gather()
-        flat = values.reshape(len(values), -1)
-        field = (self.cellwise if cells else self.nodal)(flat, name)
-        put = self._put_cells if cells else self.numbering.scatter
+    def number(self, source: Function) -> Function:
+        """A number, a Function of a Real space of a beam, as one of the network's, which follows it."""
+        name = id(source)
+        if name not in self._numbers:
+            shape = source.ufl_shape
+            space = TensorFunctionSpace(self.mesh, "R", 0, shape=shape) if shape else None
+            made = Function(space or FunctionSpace(self.mesh, "R", 0), name=source.name())
 
-        def make() -> None:
-            found = gather()
-            put(found.reshape(len(found), -1), field)
+            def make() -> None:
+                made.dat.data_wo[...] = source.dat.data_ro
 
-        Derived([field], sources, make, private=True)
-        shape = values.shape[1:]
-        if len(shape) == 1:
-            return field
-        entries = [field[k] for k in range(flat.shape[1])]
-        return ufl.as_tensor(np.array(entries, dtype=object).reshape(shape).tolist())
+            Derived([made], [source], make, private=True).rule = Copied()
+            self._numbers[name] = made
+        return self._numbers[name]
 
     def local(self, number: int) -> np.ndarray:
         """Local indices of a node, on the ranks that have it."""

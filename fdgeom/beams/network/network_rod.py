@@ -13,6 +13,7 @@ from ufl.utils.stacks import StackDict
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw
 from fdgeom.beams.network.bodies import PointBody
+from fdgeom.beams.network.gathering import Gathering
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.part_loads import LoadInNetwork
 from fdgeom.beams.network.places import Place
@@ -22,8 +23,7 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod, everywhere
 from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.beams.sampled_law import law_data
-from fdgeom.numbering import Numbering
-from fdgeom.solvers.derived import derived_of, sampled
+from fdgeom.solvers.derived import Derived, derived_of, sampled
 from fdgeom.solvers.links import mark_links
 
 
@@ -110,21 +110,14 @@ class NetworkRod:
         return found[0] if scalar else found
 
     def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
-        network = self._network
-        rest = len(network.cells) - network.pieces
-        return self._gathered(values, name, "DG", Numbering.gather_cells, rest)
+        return self._gathered(values, name, "DG")
 
     def _at_nodes(self, values: Sequence[Expr], name: str) -> Expr:
-        network = self._network
-        rest = len(network.numbering.coordinates) - network.starts[-1]
-        return self._gathered(values, name, "CG", Numbering.gather, rest)
+        return self._gathered(values, name, "CG")
 
-    def _gathered(self, values: Sequence[Expr], name: str, family: str, collect, rest: int) -> Expr:
-        """A tensor of each beam as one of the network, which follows them where they may change.
-
-        ``rest`` nodes or cells belong to no beam.
-        """
-        network, cells = self._network, family == "DG"
+    def _gathered(self, values: Sequence[Expr], name: str, family: str) -> Expr:
+        """A tensor of each beam as one of the network, which follows them where they may change."""
+        cells = family == "DG"
 
         def sample(value: Expr, beam: Beam) -> np.ndarray | Function:
             numbers = _numbers(value)
@@ -134,21 +127,28 @@ class NetworkRod:
             return sampled(name, value, space, private=True)
 
         samples = [sample(v, beam) for v, beam in zip(values, self._beams, strict=True)]
-
-        def of_beam(numbering: Numbering, found: np.ndarray | Function) -> np.ndarray:
-            if isinstance(found, Function):
-                return collect(numbering, found).reshape(-1, *found.ufl_shape)
-            return np.tile(found, (len(numbering.coordinates) - cells, *[1] * found.ndim))
-
-        def gather() -> np.ndarray:
-            found = [of_beam(n, f) for n, f in zip(network.beams, samples, strict=True)]
-            everywhere = np.concatenate([*found, *([found[0][:1]] * rest)])
-            return everywhere.reshape(-1, *values[0].ufl_shape)
-
+        gathering = Gathering(self._network, samples, cells=cells)
         if any(map(_may_change, values)):
-            functions = [f for f in samples if isinstance(f, Function)]
-            return network.followed(functions, gather, name, cells=cells)
-        return network.packed(gather(), name, cells=cells)
+            return self._followed(gathering, name, cells=cells)
+        return self._network.packed(gathering.values(), name, cells=cells)
+
+    def _followed(self, gathering: Gathering, name: str, *, cells: bool) -> Expr:
+        """A tensor of values at nodes or in cells, gathered anew when a source changes."""
+        network, values = self._network, gathering.values()
+        flat = values.reshape(len(values), -1)
+        field = (network.cellwise if cells else network.nodal)(flat, name)
+        made = Derived(
+            [field],
+            gathering.functions,
+            lambda: gathering.put(gathering.values(), field),
+            private=True,
+        )
+        made.rule = gathering
+        shape = values.shape[1:]
+        if len(shape) == 1:
+            return field
+        entries = [field[k] for k in range(flat.shape[1])]
+        return ufl.as_tensor(np.array(entries, dtype=object).reshape(shape).tolist())
 
     def _bodies(self, bodies: Sequence[PointBody]) -> list[Inertia]:
         """The bodies' inertia per length at their nodes."""
@@ -185,7 +185,7 @@ class NetworkRod:
 
             part = PartOfRod(place, arc - float(network.offsets[k]), inertia)
             for load in beam.loads:
-                yield LoadInNetwork(load, part, mask, beam.mesh)
+                yield LoadInNetwork(load, part, mask, beam.mesh, network.number)
 
 
 def _numbers(value: Expr) -> np.ndarray | None:

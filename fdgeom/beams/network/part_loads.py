@@ -1,11 +1,15 @@
 """Loads of one beam among several."""
 
+from collections.abc import Callable
+
 import ufl
+from firedrake import Function
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.body_load import BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.variation import Pose
+from fdgeom.solvers.derived import is_real
 
 
 class LoadInNetwork(BodyLoad):
@@ -21,10 +25,21 @@ class LoadInNetwork(BodyLoad):
         1 along the beam and 0 elsewhere; 1 for loads on all beams.
     mesh : firedrake.MeshGeometry, optional
         That of the beam; its coordinate in an expression means ``part.arc``.
+    number : callable, optional
+        ``number(f)``: the number of the network that follows one of the beam, a Function of a Real
+        space.
     """
 
-    def __init__(self, load: BodyLoad, part: PartOfRod, mask: Expr, mesh=None) -> None:
+    def __init__(
+        self,
+        load: BodyLoad,
+        part: PartOfRod,
+        mask: Expr,
+        mesh=None,
+        number: Callable[[Function], Function] | None = None,
+    ) -> None:
         self._load, self._part, self._mask, self._own = load, part, mask, mesh
+        self._number = number
         self._mesh = ufl.domain.extract_unique_domain(part.arc)
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
@@ -43,12 +58,19 @@ class LoadInNetwork(BodyLoad):
     def _translated(self, density: Expr) -> Expr:
         if self._own is not None:
             here = ufl.SpatialCoordinate(self._own)
-            density = replace(density, {here: ufl.as_vector([self._part.arc])})
+            numbers = [
+                f
+                for f in extract_coefficients(density)
+                if is_real(f) and f.function_space().mesh() is self._own
+            ]
+            meant = {f: self._number(f) for f in numbers}
+            density = replace(density, {here: ufl.as_vector([self._part.arc]), **meant})
             found = extract_coefficients(density)
             if any(f.function_space().mesh() is not self._mesh for f in found):
                 raise ValueError(
                     f"{self._load!r}: a Function on the mesh of a beam cannot load it in an assembly; "
-                    "give a function of (s, t) that returns an expression"
+                    "give a function of (s, t) that returns an expression, or numbers as Functions of a Real "
+                    "space"
                 )
         return self._mask * density
 

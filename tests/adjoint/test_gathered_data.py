@@ -1,0 +1,42 @@
+"""Data of beams in the order of their network: what brings them there, and its transpose."""
+
+import numpy as np
+import pytest
+from firedrake import COMM_WORLD, Cofunction, Function, TensorFunctionSpace
+from verification.joined import straight
+
+import fdgeom as fg
+from fdgeom.beams.network.gathering import Gathering
+from fdgeom.beams.network.network import Network
+
+
+@pytest.mark.parametrize("cells", [True, False])
+def test_transposed(cells):
+    """⟨G δ, b⟩ = ⟨δ, Gᵀ b⟩ for each beam; a joint to the ground has a node and a cell of its own."""
+    first = straight((0, 0, 0), (1.0, 0, 0), 3)
+    second = straight((1.0, 0, 0), (2.0, 0, 0), 4)
+    joints = [fg.Spherical(fg.ground, first.left), fg.Spherical(first.right, second.left)]
+    network, rng = Network([first, second], joints), np.random.default_rng(COMM_WORLD.rank)
+    family, degree = ("DG", 0) if cells else ("CG", 1)
+
+    def random(function):
+        function.dat.data_wo[...] = rng.uniform(-1, 1, function.dat.data_ro.shape)
+        return function
+
+    spaces = [TensorFunctionSpace(b.mesh, family, degree, shape=(2, 2)) for b in (first, second)]
+    samples = [random(Function(space)) for space in spaces]
+    gathering = Gathering(network, samples, cells=cells)
+    values = gathering.values()
+    field = (network.cellwise if cells else network.nodal)(values.reshape(-1, 4), "data")
+    total = 0.0
+    for sample in samples:
+        change = random(Function(sample.function_space()))
+        bar = random(Cofunction(field.function_space().dual())).dat.data_ro
+        there = np.sum(gathering.along(field, sample, change) * bar)
+        back = np.sum(gathering.across(field, sample, bar).dat.data_ro * change.dat.data_ro)
+        there, back = (COMM_WORLD.allreduce(float(v)) for v in (there, back))
+        assert abs(there) > 1e-3
+        assert there == pytest.approx(back, rel=1e-13, abs=1e-13)
+        # It is linear: of the values themselves it makes what is there.
+        total = total + gathering.along(field, sample, sample)
+    assert np.allclose(total, field.dat.data_ro, rtol=0, atol=1e-15)
