@@ -7,12 +7,21 @@ from fdgeom.solvers.chain.graph import Graph
 
 Entries = dict[tuple[int, int], int]
 
-# Which vertex goes next, by the numbers of edges into it and out of it and those of them whose
-# derivative is no ±1, and by its place in the graph.
-_ORDERS: dict[str, Callable[[int, int, int, int, int], tuple]] = {
-    "edges": lambda a, b, x, y, k: (a * b, -k),
-    "products": lambda a, b, x, y, k: (a * b - (a - x) * (b - y), -k),
-}
+
+def _edges_made(v: int, into, out, plain: set[int]) -> int:
+    return len(into[v]) * len(out.get(v, ()))
+
+
+def _products_made(v: int, into, out, plain: set[int]) -> int:
+    """Without those of two derivatives that are ±1."""
+    before, after = into[v], out.get(v, ())
+    plain_before = sum(slope in plain for slope in before.values())
+    plain_after = sum(into[target][v] in plain for target in after)
+    return len(before) * len(after) - plain_before * plain_after
+
+
+# Which vertex goes next: where the fewest are made, then what comes last in the graph.
+_ORDERS: Sequence[Callable[..., int]] = (_edges_made, _products_made)
 
 
 def jacobian(
@@ -38,7 +47,7 @@ def jacobian(
     strain), are found, and derivatives are multiplied there. No order is the best for all; of a few
     that one is taken which leaves the fewest operations.
     """
-    tried = [_by(graph, outputs, inputs, first, order) for order in _ORDERS.values()]
+    tried = [_by(graph, outputs, inputs, first, order) for order in _ORDERS]
     return min(tried, key=lambda entries: operations(graph, [*outputs, *entries.values()]))
 
 
@@ -93,10 +102,7 @@ def _eliminate(graph: Graph, into, out, vertices: set[int], order) -> None:
     plain = {graph.one, graph.const(-1.0)}
 
     def cost(v) -> tuple:
-        before, after = into[v], out.get(v, ())
-        x = sum(slope not in plain for slope in before.values())
-        y = sum(into[target][v] not in plain for target in after)
-        return order(len(before), len(after), x, y, v)
+        return order(v, into, out, plain), -v
 
     heap = [(cost(v), v) for v in vertices]
     heapq.heapify(heap)
