@@ -31,7 +31,7 @@ demo: setup
 PYTEST = bash .setup/browser.sh && $(VPY) -m pytest -n $(JOBS) --dist loadfile
 
 test: setup
-	@echo "Running the tests (on two cores 25 minutes the first time on a machine, while forms are compiled; then 12). Those in tests/long.txt are run by make test-all"
+	@echo "Running the tests (on two cores 25 minutes the first time on a machine, while forms are compiled; then 8). Those in tests/long.txt are run by make test-all"
 	@$(PYTEST) --round quick $(ARGS)
 
 test-long: setup
