@@ -85,7 +85,7 @@ class ChainSolve:
         unit = self.unit
         unit.begin()
         unit.hold()
-        reason, done, iterations = unit.advance(self.test, 1, 0.0, 0.0, None, 0.0)
+        reason, done, iterations = unit.advance(self.test, 1)
         self.was_singular = reason == SINGULAR
         self.solves += 1
         self.newton_iterations += iterations

@@ -49,11 +49,13 @@ def load(code: str, comm, *, seldom: bool = False):
         function = getattr(library, f"fdgeom_chain_{name}")
         function.restype, function.argtypes = result, arguments
     if hasattr(library, "fdgeom_chain_advance"):
-        real = ctypes.c_double
         library.fdgeom_chain_advance.restype = number
         library.fdgeom_chain_advance.argtypes = [
-            pointer, pointer, ctypes.c_long, real, real, pointer, real, pointer, pointer,
+            pointer, pointer, ctypes.c_long, pointer, pointer, pointer, pointer, pointer,
         ]  # fmt: skip
+    if hasattr(library, "fdgeom_chain_back"):
+        library.fdgeom_chain_back.restype = number
+        library.fdgeom_chain_back.argtypes = [pointer, pointer, pointer, ctypes.c_long]
     if hasattr(library, "fdgeom_chain_bordered"):
         for name in ("stand", "slope"):
             function = getattr(library, f"fdgeom_chain_{name}")

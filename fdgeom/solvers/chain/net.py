@@ -42,6 +42,8 @@ class NetData:
         Whether there is memory for a border.
     coupled : numpy.ndarray of int, optional
         Which entries of a link's four blocks there are.
+    shared : int
+        So many values of other kinds are summed over the ranks at once, at the most.
 
     Attributes
     ----------
@@ -51,6 +53,8 @@ class NetData:
         For each group a right-hand side, and a solution.
     normal : list of numpy.ndarray
         For each group what an update is multiplied by in the equation of a border.
+    places : list of ctypes.Array
+        For each group the addresses of the values of functions.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class NetData:
         factors: bool,
         border: bool = False,
         coupled: np.ndarray | None = None,
+        shared: int = 0,
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
         self._split, self._nodes = pieces(unknown), tables.coordinates
@@ -80,12 +85,14 @@ class NetData:
             self._fronts = Fronts(between, layout)
             reduced.fronts = ctypes.addressof(self._fronts.struct)
         self._comm = tables.mesh.comm
-        ranks, also = sums(self._comm, between.size * (2 * between.band + 3) + _MORE)
+        values = between.size * (2 * between.band + 3) + _MORE
+        ranks, also = sums(self._comm, max(values, shared))
         self._kept += also
         constants = [c.dat._data.ctypes.data for c in tables.constants]
         self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
         self.rhs: list[np.ndarray] = []
         self.normal: list[np.ndarray] = []
+        self.places: list[ctypes.Array] = []
         self._factors: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
         made: tuple[list, list] = ([], [])
@@ -100,7 +107,7 @@ class NetData:
     def _chain(self, g: int, between: Between, given: dict, factors: bool) -> Chain:
         """The data of a group."""
         layout, lanes, group = self._layout, self._layout.lanes, self._layout.groups[g]
-        components = self._components[group.is_link]
+        components = self.components(g)
         n, rows = len(components), group.m + 1
         free, once = aligned((rows, n, lanes)), aligned((rows, n, lanes))
         free[...] = 1.0
@@ -148,7 +155,8 @@ class NetData:
                 g, self._coupled if group.is_link else None
             )
             entries = len(memory["source"])
-        self._kept += [pointers, *memory.values()]
+        self.places.append(pointers)
+        self._kept += memory.values()
         return Chain(
             F=ctypes.cast(pointers, ctypes.c_void_p),
             C=ctypes.cast(self._constants, ctypes.c_void_p),
@@ -158,6 +166,10 @@ class NetData:
             entries=entries,
             **{name: address(array) for name, array in memory.items()},
         )
+
+    def components(self, g: int) -> Sequence[Component]:
+        """What is unknown in a block of a group."""
+        return self._components[self._layout.groups[g].is_link]
 
     def hold(self) -> bool:
         """Take up the given values of the unknown; whether they stay what they are in a step."""
@@ -196,8 +208,8 @@ class NetData:
         dofs, layout = np.asarray(e.dofs, dtype=int), self._layout
         order = np.argsort(dofs)
         found = []
-        for g, group in enumerate(layout.groups):
-            for i, c in enumerate(self._components[group.is_link]):
+        for g in range(len(layout.groups)):
+            for i, c in enumerate(self.components(g)):
                 if key(c.function) != key(self._split[e.part]) or not len(dofs):
                     continue
                 wanted = layout.places(c.function, g) * c.block + c.component

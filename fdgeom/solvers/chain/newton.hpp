@@ -108,13 +108,27 @@ template <class F, class G> void each(Net &X, F f, G of_links) {
 }
 template <class F> void each(Net &X, F f) { each(X, f, f); }
 
-// Steps: see steps.py for what a `Step` does. Returns why the last one ended.
-template <class Step> int advance(Net &X, const Test &t, long steps, double begin, double dt, double *clock,
-                                  double share, long *done, long *iterations) {
+// What steps leave: some arrays, one after another in a row for each step. See structs.py.
+struct Kept {
+  const double *const *arrays;
+  const long *sizes;
+  long n, length;
+  double *to;
+};
+inline void keep(const Kept &q, long row) {
+  double *to = q.to + row * q.length;
+  for (long i = 0; i < q.n; to += q.sizes[i++]) std::memcpy(to, q.arrays[i], q.sizes[i] * sizeof(double));
+}
+
+// Steps: see steps.py for what a `Step` does; `times` are what the clock shows in each. Returns why the
+// last one ended.
+template <class Step> int advance(Net &X, const Test &t, long steps, const double *times, double *clock,
+                                  const Kept *kept, long *done, long *iterations) {
   for (*done = 0; *done < steps; ++*done) {
-    if (clock) *clock = begin + *done * dt + share * dt;
+    if (clock) *clock = times[*done];
     const int reason = Step::take(X, t, *iterations);
     if (reason != converged) return reason;
+    if (kept) keep(*kept, *done + 1);
   }
   return converged;
 }

@@ -46,9 +46,11 @@ def kept_cell_class(
     tables: Tables,
     length: Function,
     name: str,
-    following: Function | None,
-    change: Function | None,
-    border: Constant | None,
+    following: Function | None = None,
+    change: Function | None = None,
+    border: Constant | None = None,
+    *,
+    transposed: bool = False,
 ) -> str:
     """What :func:`cell_class` gives, from the disk if it is there."""
 
@@ -59,10 +61,11 @@ def kept_cell_class(
         ]
         outputs = equations.unknowns, equations.residual, equations.slopes
         others = [names(thing) for thing in (length, following, change, border)]
-        return [name, components, *outputs, others]
+        return [name, components, *outputs, others, transposed]
 
     def make() -> str:
-        return cell_class(equations, Loads(tables, length), name, following, change, border)
+        loads = Loads(tables, length)
+        return cell_class(equations, loads, name, following, change, border, transposed=transposed)
 
     return kept_text(equations.graph, tables, describe, make)
 

@@ -147,9 +147,9 @@ struct Step {{
     return reason;
   }}
 }};
-extern "C" int fdgeom_chain_advance(Net *X, const Test *t, long steps, double begin, double dt,
-                                    double *clock, double share, long *done, long *iterations) {{
-  return advance<Step>(*X, *t, steps, begin, dt, clock, share, done, iterations);
+extern "C" int fdgeom_chain_advance(Net *X, const Test *t, long steps, const double *times, double *clock,
+                                    const Kept *kept, long *done, long *iterations) {{
+  return advance<Step>(*X, *t, steps, times, clock, kept, done, iterations);
 }}
 """
 

@@ -148,7 +148,38 @@ class Copy(Structure):
     ]
 
 
+class Kept(Structure):
+    """Where steps leave what they have made; see newton.hpp."""
+
+    _fields_ = [
+        ("arrays", c_void_p),
+        ("sizes", c_void_p),
+        ("n", c_long),
+        ("length", c_long),
+        ("to", c_void_p),
+    ]
+
+
 class Meeting(Structure):
     """The nodes at which pieces end; see back.hpp."""
 
-    _fields_ = [("ids", c_void_p), ("number", c_long), ("sums", c_void_p)]
+    _fields_ = [
+        ("ids", c_void_p),
+        ("number", c_long),
+        ("sums", c_void_p),
+        ("changes", c_void_p),
+        ("n", c_int),
+    ]
+
+
+class Reads(Structure):
+    """What the way back reads of steps; see back.hpp."""
+
+    _fields_ = [
+        ("places", c_void_p),
+        ("rows", c_void_p),
+        ("n", c_long),
+        ("length", c_long),
+        ("times", c_void_p),
+        ("clock", c_void_p),
+    ]

@@ -1,12 +1,13 @@
 """Steps of a chain that are kept, and cotangents taken back through them."""
 
-from collections.abc import Sequence
+import ctypes
 
 import numpy as np
 from firedrake import Constant
 
 from fdgeom.solvers.chain.back import ChainBack
-from fdgeom.solvers.chain.structs import Test
+from fdgeom.solvers.chain.rows import Rows
+from fdgeom.solvers.chain.structs import Reads, Test
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.data import Number, key
 from fdgeom.solvers.strides import Strides
@@ -30,6 +31,12 @@ class ChainSweep:
     ----------
     given, found : list of (Function, Function)
         As of `solvers.reverse.Sweep`.
+    values : list of numpy.ndarray
+        Arrays that steps change.
+    read : list of numpy.ndarray
+        Those of them that the way back reads.
+    after : list of int
+        For each of these 1 if it is what a step has made of it, 0 if what it began from.
     """
 
     def __init__(self, unit: ChainUnit, back: ChainBack, dt: Number, fraction: float) -> None:
@@ -37,18 +44,18 @@ class ChainSweep:
         self.given = self.found = list(back.bars.items())
         solved = {key(part.function) for part in unit.parts}
         read = {key(f): f for f in back.reads}
-        #: Arrays that steps change.
         self.values: list[np.ndarray] = []
-        #: For some of them, by number: how many steps after the beginning of one it reads them, where to.
-        self.reads: list[tuple[int, int, np.ndarray]] = []
+        self.read: list[np.ndarray] = []
+        self.after: list[int] = []
+        places: list[int] = []
         for f in unit.moving:
             arrays = [unit.layout.array(f, g) for g in range(len(unit.layout.groups))]
-            if key(f) in read:
-                after = int(key(f) in solved)
-                places = back.arrays(read[key(f)])
-                start = len(self.values)
-                self.reads += [(start + k, after, place) for k, place in enumerate(places)]
             self.values += arrays
+            if key(f) in read:
+                self.read += arrays
+                self.after += [int(key(f) in solved)] * len(arrays)
+                places += back.places(read[key(f)])
+        self._places = (ctypes.c_void_p * len(places))(*places)
 
     def trail(self, steps: int, memory: int) -> "ChainTrail":
         """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
@@ -58,6 +65,20 @@ class ChainSweep:
         """Before steps of ``dt`` are taken back."""
         self._dt.set(self._fraction * dt)
         self.back.begin()
+
+    def through(self, rows: Rows, steps: int, times: np.ndarray | None, clock) -> bool:
+        """Take the cotangents back through the steps between rows; False if one is singular."""
+        found = rows.addresses(self.after)
+        addresses = (ctypes.c_void_p * len(found))(*found)
+        reads = Reads(
+            places=ctypes.cast(self._places, ctypes.c_void_p),
+            rows=ctypes.cast(addresses, ctypes.c_void_p),
+            n=len(found),
+            length=rows.length,
+            times=None if times is None else times.ctypes.data,
+            clock=None if clock is None else clock.dat._data.ctypes.data,
+        )
+        return self.back.steps(reads, steps)
 
 
 class ChainTrail:
@@ -75,30 +96,39 @@ class ChainTrail:
 
     def __init__(self, sweep: ChainSweep, steps: int, memory: int) -> None:
         self._sweep, self._taken = sweep, 0
-        size = 8 * sum(values.size for values in sweep.values)
+        size = 8 * sum(values.size for values in sweep.read)
         strides = self._strides = Strides.fitting(steps, size, memory, sweep.unit.comm)
-        self._slots = [np.empty((strides.stride + 1, *values.shape)) for values in sweep.values]
-        self._states = [np.empty((strides.last, *values.shape)) for values in sweep.values]
-        self._times: list[float] = []
+        #: What the steps of the last stride read and leave, and the states before each other one.
+        self._slots = Rows(sweep.read, strides.stride + 1)
+        self._states = Rows(sweep.values, strides.last)
+        self._times = np.zeros(steps)
         #: What follows steps that were not taken in compiled code.
-        self._others: dict[int, list[np.ndarray]] = {}
+        self._others: dict[int, Rows] = {}
 
     # --- there -------------------------------------------------------------------------------------
-    def advance(
-        self, test: Test, steps: int, begin: float, dt: float, clock: Constant | None, share: float
-    ) -> tuple[int, int, int]:
+    def begin(self, test: Test, dt: float, clock: Constant | None) -> None:
+        """What steps are told; before any of them."""
+        self._told = test, dt, clock
+
+    def advance(self, steps: int, times: np.ndarray | None) -> tuple[int, int, int]:
         """Take some of the steps, in place of :meth:`ChainUnit.advance`."""
-        self._last = test, dt, clock, share
-        iterations = 0
-        for k in range(steps):
+        test, _, clock = self._told
+        reason = done = iterations = 0
+        while done < steps:
             self.before()
-            now = begin + k * dt
-            reason, done, more = self._sweep.unit.advance(test, 1, now, dt, clock, share)
-            iterations += more
-            if not done:
-                return reason, k, iterations
-            self.after(now)
-        return reason, steps, iterations
+            number, inside = self._strides.place(self._taken)
+            some = min(steps - done, self._strides.stride - inside)
+            kept = self._slots.kept(inside) if number == self._strides.last else None
+            now = None if times is None else times[done:]
+            reason, more, spent = self._sweep.unit.advance(test, some, now, clock, kept)
+            if now is not None:
+                self._times[self._taken : self._taken + more] = now[:more]
+            self._taken += more
+            done += more
+            iterations += spent
+            if more < some:
+                break
+        return reason, done, iterations
 
     def before(self) -> None:
         """Note where a step begins."""
@@ -106,62 +136,51 @@ class ChainTrail:
         if inside:
             return
         if number == self._strides.last:
-            self._put(self._slots, 0)
+            self._slots.put(0)
         else:
-            self._put(self._states, number)
+            self._states.put(number)
 
-    def after(self, begin: float, *, otherwise: bool = False) -> None:
-        """Note what follows a step from a time, that was taken here or ``otherwise``."""
-        if otherwise:
-            self._others[self._taken] = [np.array(values) for values in self._sweep.values]
+    def after_another(self, time: float) -> None:
+        """Note what follows a step that was taken otherwise, with this time in its equations."""
+        others = self._others[self._taken] = Rows(self._sweep.values, 1)
+        others.put(0)
         number, inside = self._strides.place(self._taken)
         if number == self._strides.last:
-            self._put(self._slots, inside + 1)
+            self._slots.put(inside + 1)
+        self._times[self._taken] = time
         self._taken += 1
-        self._times.append(begin)
-
-    def _put(self, kept: Sequence[np.ndarray], number: int) -> None:
-        for rows, values in zip(kept, self._sweep.values, strict=True):
-            rows[number] = values
 
     # --- and back ----------------------------------------------------------------------------------
     def pull(self) -> float:
         """The cotangents before the steps from those after them; returns the sum of nothing."""
-        _, dt, _, _ = self._last
+        _, dt, clock = self._told
         self._sweep.begin(dt)
         for number, first, steps in self._strides.backwards():
             if number < self._strides.last:
-                for values, states in zip(self._sweep.values, self._states, strict=True):
-                    values[...] = states[number]
+                self._states.restore(number)
                 self._again(first, steps)
-            self._back(first, steps)
+            times = None if clock is None else self._times[first:]
+            if not self._sweep.through(self._slots, steps, times, clock):
+                raise ValueError(
+                    "the derivative of a step could not be solved for: its matrix is singular"
+                )
         self._sweep.back.end()
         return 0.0
 
     def _again(self, first: int, steps: int) -> None:
         """Take the steps after a state again."""
-        test, dt, clock, share = self._last
-        self._put(self._slots, 0)
-        for k in range(steps):
+        test, _, clock = self._told
+        self._slots.put(0)
+        k = 0
+        while k < steps:
             others = self._others.get(first + k)
-            if others is None:
-                self._sweep.unit.advance(test, 1, self._times[first + k], dt, clock, share)
-            else:
-                for values, other in zip(self._sweep.values, others, strict=True):
-                    values[...] = other
-            self._put(self._slots, k + 1)
-
-    def _back(self, first: int, steps: int) -> None:
-        """Through steps that have kept all."""
-        _, dt, clock, share = self._last
-        back = self._sweep.back
-        time = None if clock is None else Number(clock)
-        for k in reversed(range(steps)):
-            for number, after, place in self._sweep.reads:
-                place[...] = self._slots[number][k + after]
-            if time is not None:
-                time.set(self._times[first + k] + share * dt)
-            if not back.step():
-                raise ValueError(
-                    "the derivative of a step could not be solved for: its matrix is singular"
-                )
+            if others is not None:
+                others.restore(0)
+                k += 1
+                self._slots.put(k)
+                continue
+            end = min([n - first for n in self._others if n > first + k], default=steps)
+            some = min(end, steps) - k
+            times = None if clock is None else self._times[first + k :]
+            self._sweep.unit.advance(test, some, times, clock, self._slots.kept(k))
+            k += some

@@ -9,16 +9,16 @@ from firedrake import Constant, Form, Function, FunctionSpace
 from mpi4py import MPI
 
 from fdgeom.forms import is_affine
-from fdgeom.solvers.chain.cells import CellEquations, Component, alike_in, cell_equations
+from fdgeom.solvers.chain.cells import Component
+from fdgeom.solvers.chain.kinds import kinds_of
 from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
 from fdgeom.solvers.chain.lengths import put_lengths
 from fdgeom.solvers.chain.library import coupled_in, load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.parts import part_of, parts_of
-from fdgeom.solvers.chain.ranks import largest_of_all
 from fdgeom.solvers.chain.source import NO_LINK, Loads, kept_cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
-from fdgeom.solvers.chain.structs import Border, Test
+from fdgeom.solvers.chain.structs import Border, Kept, Test
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
@@ -101,7 +101,7 @@ class ChainUnit:
         for f in (following, change):
             if f is not None:
                 part_of(f)
-        kinds = self._equations(residual, tangent)
+        kinds = kinds_of(residual, unknown, self.tables, tangent)
         self.parts, self.size = kinds[0].parts, kinds[0].size
         if max(kind.size for kind in kinds) > _LARGEST:
             raise CannotCompile(f"{self.size} unknowns at a node, more than {_LARGEST}")
@@ -130,10 +130,9 @@ class ChainUnit:
         library = self._library = load(text, self.comm, seldom=seldom)
         self.lanes = library.fdgeom_chain_width()
         self.layout = PieceLayout(self.tables, self.lanes)
-        self._components = [kinds[0].components, kinds[-1].components]
         data = self._data = NetData(
             self.layout,
-            self._components,
+            [kinds[0].components, kinds[-1].components],
             essential,
             unknown,
             self.tables,
@@ -169,22 +168,6 @@ class ChainUnit:
         )
         self._unknown_fields = [self.layout.fields[self.tables.field(f)] for f in own]
         self._versions: list[int] | None = None
-
-    def _equations(self, residual: Form, tangent: Form | None) -> list[CellEquations]:
-        """Those of a cell of the chains, and of a link where there are links, on any rank."""
-        topology = topology_of(self.tables)
-        if not largest_of_all(self.comm, len(topology.links)):
-            return [cell_equations(residual, self.unknown, tangent=tangent)]
-        forms = [residual] if tangent is None else [residual, tangent]
-        found = []
-        for cells in (np.concatenate(topology.chains), topology.links):
-            fixed = alike_in(cells, forms)
-            # Links know the pose of a node as the chains do, for the updates.
-            also = found[0].components if found else ()
-            found.append(cell_equations(residual, self.unknown, fixed, also, tangent))
-        if any(not part.nodal for part in found[0].parts):
-            raise CannotCompile("links between chains that have unknowns in their cells")
-        return found
 
     # --- data --------------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -250,7 +233,7 @@ class ChainUnit:
 
     def components(self, group: int) -> Sequence[Component]:
         """What is unknown in a block of a group."""
-        return self._components[self.layout.groups[group].is_link]
+        return self._data.components(group)
 
     def number(self, function: Function) -> int:
         """The number of a function in the compiled code."""
@@ -275,7 +258,12 @@ class ChainUnit:
         return reason, self._iterations.value
 
     def advance(
-        self, test: Test, steps: int, begin: float, dt: float, clock: Constant | None, share: float
+        self,
+        test: Test,
+        steps: int,
+        times: np.ndarray | None = None,
+        clock: Constant | None = None,
+        kept: Kept | None = None,
     ) -> tuple[int, int, int]:
         """Steps between :meth:`begin` and :meth:`end`.
 
@@ -283,10 +271,14 @@ class ChainUnit:
         ----------
         test : Test
             When Newton's iteration ends.
-        begin, dt : float
-            The time now, and the length of a step.
-        clock : Constant or None
-            What holds the time in the equations: that of a step's beginning and ``share`` of it.
+        steps : int
+            How many.
+        times : numpy.ndarray, optional
+            What the clock shows in each.
+        clock : Constant, optional
+            What holds the time in the equations.
+        kept : Kept, optional
+            Where each leaves what it has made: the first one in the second row.
 
         Returns
         -------
@@ -296,7 +288,9 @@ class ChainUnit:
         done, self._iterations.value = ctypes.c_long(0), 0
         where = None if clock is None else clock.dat._data.ctypes.data
         reason = self._library.fdgeom_chain_advance(
-            self._pointer, ctypes.byref(test), steps, begin, dt, where, share,
+            self._pointer, ctypes.byref(test), steps,
+            None if times is None else times.ctypes.data, where,
+            None if kept is None else ctypes.byref(kept),
             ctypes.byref(done), ctypes.byref(self._iterations),
         )  # fmt: skip
         return reason, done.value, self._iterations.value

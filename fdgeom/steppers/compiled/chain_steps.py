@@ -143,11 +143,15 @@ class ChainSteps(CompiledSteps):
             steps = 1 if any(np.any(e.values()) for e in self._given) else steps
         unit.begin()
         unit.take_unknown()
-        done = 0
+        done, trail = 0, self._trail
+        if trail is not None:
+            trail.begin(test, dt, self._clock)
         if unit.hold():
-            now = self._stepper.t
-            take = unit.advance if self._trail is None else self._trail.advance
-            _, done, iterations = take(test, steps, now, dt, self._clock, self._share or 0.0)
+            times = self._times(steps, dt)
+            if trail is None:
+                _, done, iterations = unit.advance(test, steps, times, self._clock)
+            else:
+                _, done, iterations = trail.advance(steps, times)
             self._solves += done
             self._iterations += iterations
             unit.end()
@@ -155,6 +159,12 @@ class ChainSteps(CompiledSteps):
             self._step_through_petsc(dt)
             done = 1
         return done, None
+
+    def _times(self, steps: int, dt: float) -> np.ndarray | None:
+        """What the solves of the coming steps are told."""
+        if self._clock is None:
+            return None
+        return self._stepper.t + np.arange(steps) * dt + self._share * dt
 
     def _step_through_petsc(self, dt: float) -> None:
         begin, trail, unit = self._stepper.t, self._trail, self._unit
@@ -164,7 +174,7 @@ class ChainSteps(CompiledSteps):
         if trail is not None:
             unit.begin()
             unit.take_unknown()
-            trail.after(begin, otherwise=True)
+            trail.after_another(begin + (self._share or 0.0) * dt)
 
     def sweep(self, seeded, wanted, running=None):
         if running is not None:

@@ -1,0 +1,37 @@
+"""The kinds of cells of a mesh, and their equations."""
+
+import numpy as np
+from firedrake import Form, Function
+
+from fdgeom.solvers.chain.cells import CellEquations, alike_in, cell_equations
+from fdgeom.solvers.chain.layout import topology_of
+from fdgeom.solvers.chain.ranks import largest_of_all
+from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.tables import Tables
+
+
+def kinds_of(
+    residual: Form, unknown: Function, tables: Tables, tangent: Form | None = None
+) -> list[CellEquations]:
+    """The equations of a cell of the chains, and of a link where there are links, on any rank.
+
+    Parameters
+    ----------
+    residual, unknown, tangent
+        As for `cell_equations`.
+    tables : Tables
+        Of the mesh.
+    """
+    topology = topology_of(tables)
+    if not largest_of_all(tables.mesh.comm, len(topology.links)):
+        return [cell_equations(residual, unknown, tangent=tangent)]
+    forms = [residual] if tangent is None else [residual, tangent]
+    found: list[CellEquations] = []
+    for cells in (np.concatenate(topology.chains), topology.links):
+        fixed = alike_in(cells, forms)
+        # Links know the pose of a node as the chains do, for the updates.
+        also = found[0].components if found else ()
+        found.append(cell_equations(residual, unknown, fixed, also, tangent))
+    if any(not part.nodal for part in found[0].parts):
+        raise CannotCompile("links between chains that have unknowns in their cells")
+    return found
