@@ -78,3 +78,21 @@ def sprung_chain():
         fg.Spherical(beams[1].right, beams[2].left, stiffness=4.0, damping=0.3),
     ]
     return fg.Assembly(beams, joints, loads=fg.Gravity(FIELD))
+
+
+def four_bar(**springs):
+    """A closed loop on two hinges, welded in one corner, with a ball and a body in the other."""
+    corners = [(0, 0, 0), (0, 0, 1), (1.5, 0, 1.2), (1.5, 0, 0)]
+    beams = [
+        straight(a, b, cells, strain_measure="directors")
+        for a, b, cells in zip(corners, corners[1:], (2, 3, 2), strict=False)
+    ]
+    joints = [
+        fg.Revolute(fg.ground, beams[0].left, axis=(0, 1, 0), **springs),
+        fg.Rigid(beams[1].left, beams[0].right),
+        fg.Spherical(beams[1].right, beams[2].left),
+        fg.Revolute(beams[2].right, fg.ground, axis=(0, 1, 0)),
+    ]
+    place = {"inertia": (0.1, 0.2, 0.3), "offset": (0.05, 0, 0.02)}
+    body = fg.PointBody(beams[1].right, mass=0.7, **place)
+    return fg.Assembly(beams, joints, bodies=[body], loads=fg.Gravity((0.1, 0.2, -9.81)))

@@ -5,7 +5,7 @@ The road of a solve, a file each:
 - `graph`: expressions as a graph of scalar operations, each of them there once;
 - `scalars`: UFL expressions put into that graph;
 - `parts`: functions by what stands at the nodes and in the cells; `cells`: a residual form as the
-  equations of one cell, in the values at its two nodes and inside it;
+  equations of one cell, in the values at its two nodes and inside it; `kinds`: of links too;
 - `jacobian`: their derivatives, by eliminating the vertices of the graph (Griewank & Walther,
   Evaluating Derivatives, 2nd ed. 2008, chapters 9 and 10);
 - `emission`: graphs as C++ for eight cells at once; `source`, `steps`: the whole text;
@@ -17,7 +17,8 @@ The road of a solve, a file each:
   cache; `fronts.hpp`, `between.hpp`: that of the rest by fronts, or a banded LU with row exchanges;
   `newton.hpp`: the iteration, steps; `border.hpp`: an equation and a number more;
 - `structs`, `net`, `library`, `unit`: the data and the compiled code;
-- `back`, `back.hpp`: cotangents taken back through a step; `trail`: through many of them;
+- `back`, `pulled`, `back.hpp`: cotangents taken back through a step; `trail`: through many of them,
+  with `rows` of what these have left;
 - `linear`: one linear solve; `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.
 
 They know forms and unknowns, nothing of beams or steppers.

@@ -1,0 +1,73 @@
+"""Steps of joined beams taken back in compiled code: as solve by solve, and as untaped runs say."""
+
+import numpy as np
+import pytest
+from derivable import Run, directions
+from firedrake import dx, inner
+from verification.joined import double_pendulum, four_bar
+
+import fdgeom as fg
+from fdgeom.adjoint import taken_again
+from fdgeom.adjoint.block import passage_of
+
+STEPS, DT = 6, 0.01
+
+
+def swinging(method, compiled=None):
+    return method(double_pendulum(strain_measure="directors"), DT, compiled=compiled)
+
+
+def closed(method):
+    """Springs and dampers too, where a method takes them."""
+    springs = {} if method is fg.EnergyMomentum else {"stiffness": 5.0, "damping": 0.4}
+    return method(four_bar(**springs), DT)
+
+
+def run_of(stepper):
+    """By all velocities at the start, of fields of the network."""
+    system = stepper.system
+    run = Run(stepper, [f"velocity of beam {k}" for k in range(len(system.beams))])
+    fields = system.position, system.orientation, system.v
+    run.objective = sum(inner(f, f) * dx(degree=2) for f in fields)
+    return run
+
+
+def gradient(run, *, is_compiled=True):
+    run.again()
+    value, found = fg.gradient(run.stepper, STEPS, run.objective, run.controls)
+    why = passage_of(run.stepper).why_not_compiled
+    assert why is None if is_compiled else why == "compiled=False asks for PETSc SNES"
+    return value, [g.dat.data_ro.copy() for g in found]
+
+
+@pytest.fixture(scope="module", params=[fg.EnergyMomentum, fg.GeneralizedAlpha])
+def method(request):
+    return request.param
+
+
+def test_the_same_as_solve_by_solve(method, monkeypatch):
+    """With few states kept to the last bit the same."""
+    expected, expected_slopes = gradient(run_of(swinging(method, False)), is_compiled=False)
+    run = run_of(swinging(method))
+    value, found = gradient(run)
+    assert value == pytest.approx(expected, rel=1e-12)
+    for one, other in zip(found, expected_slopes, strict=True):
+        # The two runs end some roundings apart; velocities of stiff directions keep those of steps.
+        assert np.abs(one - other).max() <= 1e-11 * np.abs(other).max()
+    monkeypatch.setattr(taken_again, "MEMORY", 0)
+    again, same = gradient(run)
+    assert again == value
+    for one, other in zip(found, same, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_closed_loop(method, rng):
+    """With a weld and a body, and where the method takes them springs: differences of untaped runs."""
+    run = run_of(closed(method))
+    value, found = gradient(run)
+    moved = directions(run.controls, rng)
+    expected = run.difference(moved, (STEPS,), 1e-3)
+    terms = [g * d for g, d in zip(found, moved, strict=True)]
+    scale = sum(abs(t).sum() for t in terms)
+    assert sum(t.sum() for t in terms) == pytest.approx(expected, abs=1e-7 * scale)
+    assert value == run.value([np.array(f.dat.data_ro) for f in run.controls], (STEPS,))
