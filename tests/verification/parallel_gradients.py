@@ -7,14 +7,14 @@ from firedrake import COMM_WORLD, Function, assemble, ds, dx, inner
 from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import chain
-from verification.joined import double_pendulum
+from verification.joined import double_pendulum, four_bar
 from verification.parallel_beam import gathered
 
 import fdgeom as fg
 
 
 def everything():
-    """Gradients of runs of a beam, local, and of a chain, coupled, and of joined beams on the tape."""
+    """Gradients of runs of a beam, of a chain and of joined beams: local, coupled, and on the tape."""
     out = {}
     beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
     objective = (inner(beam.position, beam.position) + inner(beam.strain, beam.strain)) * dx(
@@ -32,7 +32,24 @@ def everything():
     objective = inner(system.q, system.q) * dx(degree=2)
     out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
     out["by p"] = gathered(_function(system.p, bar))
-    return out | _joined()
+    return out | _implicit() | _joined()
+
+
+def _implicit():
+    """Of steps whose solves run along a beam, and through joints."""
+    out = {}
+    beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
+    for name, system, start in (
+        ("implicit", beam, [beam.momentum]),
+        ("loop", loop := four_bar(), [b.velocity for b in loop.beams]),
+    ):
+        stepper = fg.EnergyMomentum(system, 0.01)
+        objective = inner(system.position, system.position) * dx(degree=2)
+        out[name], found = fg.gradient(stepper, 5, objective, start)
+        assert stepper.passage.why_not_compiled is None
+        for k, (f, bar) in enumerate(zip(start, found, strict=True)):
+            out[f"{name} by {k}"] = gathered(_function(f, bar))
+    return out
 
 
 def _joined():

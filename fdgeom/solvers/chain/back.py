@@ -73,8 +73,6 @@ class ChainBack:
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         tables = self._tables = Tables(mesh)
-        if mesh.comm.size > 1:
-            raise CannotCompile("the way back through chains on several ranks")
         if any(getattr(e, "old", None) is not None or e.target is not None for e in essential):
             raise CannotCompile("the way back through given values that are no numbers")
         kinds = kinds_of(residual, unknown, tables)
@@ -148,6 +146,8 @@ class ChainBack:
 
     def begin(self) -> None:
         """Make the present values of all that is read known here, and the cotangents."""
+        for field in self.layout.fields:
+            field.update_ghosts()
         self._library.fdgeom_chain_in(self._incoming.made, self._incoming.number)
 
     def end(self) -> None:
