@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from derivable import Run, directions
 from firedrake import dx, inner
-from verification.joined import double_pendulum, four_bar
+from verification.joined import double_pendulum, four_bar, sprung_chain
 
 import fdgeom as fg
 from fdgeom.adjoint import taken_again
@@ -62,8 +62,17 @@ def test_the_same_as_solve_by_solve(method, monkeypatch):
 
 
 def test_a_closed_loop(method, rng):
-    """With a weld and a body, and where the method takes them springs: differences of untaped runs."""
-    run = run_of(closed(method))
+    """With a weld and a body, and where the method takes them springs."""
+    check_by_differences(run_of(closed(method)), rng)
+
+
+def test_a_given_pose(rng):
+    """Of an end of a chain whose joints have springs and dampers; it moves as it is told."""
+    check_by_differences(run_of(fg.GeneralizedAlpha(sprung_chain(), DT)), rng)
+
+
+def check_by_differences(run, rng):
+    """Of untaped runs."""
     value, found = gradient(run)
     moved = directions(run.controls, rng)
     expected = run.difference(moved, (STEPS,), 1e-3)

@@ -48,6 +48,9 @@ class ChainBack:
         Keys of the other functions by which derivatives are taken.
     prepared : dict
         Functions of nodes that a step sets before the solve, for itself alone, by what there is.
+    given, chosen : dict
+        What is set before and after these where the motion of some nodes is given: derivatives know
+        nothing of it.
 
     Attributes
     ----------
@@ -70,6 +73,8 @@ class ChainBack:
         assignments: Mapping[Function, Expr],
         wanted: Set[int],
         prepared: Mapping[Function, Expr],
+        given: Mapping[Function, Expr] | None = None,
+        chosen: Mapping[Function, Expr] | None = None,
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
         tables = self._tables = Tables(mesh)
@@ -84,7 +89,8 @@ class ChainBack:
         (whole,) = {part.function for part in kinds[0].parts}
         pulled = self._pulled = Pulled(whole, tables, length, active)
         self.bars = pulled.bars
-        text = _text(pulled, kinds, assignments, prepared, Loads(tables, length))
+        maps = {"given": given or {}, "prepare": prepared, "choose_given": chosen or {}}
+        text = _text(pulled, kinds, assignments, maps, Loads(tables, length))
         library = self._library = load(text, mesh.comm)
         self.layout = PieceLayout(tables, library.fdgeom_chain_width())
         self._meet()
@@ -102,7 +108,7 @@ class ChainBack:
         self._pointer = ctypes.byref(self._data.net)
         put_lengths(length)
         made = {pulled.multiplier, pulled.bar, pulled.share, pulled.last, length}
-        made |= {*pulled.changes.values(), *self.bars.values(), *prepared}
+        made |= {*pulled.changes.values(), *self.bars.values(), *prepared, *maps["given"]}
         self.reads = [f for f in tables.functions if f not in made]
         self._share()
         own = list(self.bars.values())
@@ -186,32 +192,30 @@ def _text(
     pulled: Pulled,
     kinds: Sequence[CellEquations],
     assignments: Mapping,
-    prepared: Mapping,
+    maps: Mapping[str, Mapping],
     loads: Loads,
 ) -> str:
-    names = ("Cell", "Link")
-    prepare = Map(prepared).text("prepare", loads) if prepared else _NOTHING
+    names, first = ("Cell", "Link"), [name for name, targets in maps.items() if targets]
     around = [
-        prepare,
+        *(Map(maps[name]).text(name, loads) for name in first),
         pulled.assigned("after", assignments, solved=True),
-        pulled.assigned("before", prepared),
+        pulled.assigned("before", maps["prepare"]),
     ]
     around += [pulled.through(k, f"through_{n}") for k, n in zip(kinds, names, strict=False)]
     around.append(pulled.clear("clear"))
     # Last, for the graphs that they are made of grow if their text is not kept.
     cells = [pulled.cell(k, n) for k, n in zip(kinds, names, strict=False)]
     there = f"through_Cell, through_{names[len(kinds) - 1]}"
-    entry = _ENTRY.replace("THROUGH", there)
+    prepare = " ".join(f"each(X, {name});" for name in first)
+    entry = _ENTRY.replace("THROUGH", there).replace("PREPARE", prepare)
     cells += [NO_LINK] * (2 - len(kinds))
     return program(kinds[0].size, cells, [*around, entry], also=("back",))
 
 
-_NOTHING = "static void prepare(const Chain &) {}\n"
-
 _ENTRY = """
 struct Pull {
   static bool step(Net &X, const Meeting &q) {
-    each(X, prepare);
+    PREPARE
     each(X, after);
     if (!linearise<Cell, Link>(X)) return false;
     update<Cell, Link>(X);

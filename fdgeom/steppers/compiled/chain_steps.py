@@ -196,15 +196,21 @@ class ChainSteps(CompiledSteps):
 
     def _sweep(self, wanted: frozenset[int]) -> ChainSweep:
         solve, moving = self._solve, {key(f) for f in self._stepper._moving() for f in pieces(f)}
-        if solve.following is not None:
-            raise CannotCompile("the way back through motions that are given in time")
+        given, chosen, _ = _following(solve) or ({}, {}, {})
         assignments, prepared = _at_once(solve.assignments), _at_once(solve.preparations)
         read = {f for e in assignments.values() for f in extract_coefficients(e)}
         read |= set(solve.residual.coefficients())
         # The guess is forgotten.
         prepared = {f: e for f, e in prepared.items() if f in read}
         back = ChainBack(
-            solve.residual, solve.unknown, solve.essential, assignments, wanted | moving, prepared
+            solve.residual,
+            solve.unknown,
+            solve.essential,
+            assignments,
+            wanted | moving,
+            prepared,
+            given,
+            chosen,
         )
         return ChainSweep(self._unit, back, self._dt, self._fraction)
 
