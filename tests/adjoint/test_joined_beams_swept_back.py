@@ -9,6 +9,7 @@ from verification.joined import double_pendulum, four_bar, sprung_chain
 import fdgeom as fg
 from fdgeom.adjoint import taken_again
 from fdgeom.adjoint.block import passage_of
+from fdgeom.solvers.chain import ChainTrail, ChainUnit
 
 STEPS, DT = 6, 0.01
 
@@ -59,6 +60,35 @@ def test_the_same_as_solve_by_solve(method, monkeypatch):
     assert again == value
     for one, other in zip(found, same, strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("memory", [0, taken_again.MEMORY])
+def test_steps_that_compiled_code_gave_up(memory, monkeypatch):
+    """Those are taken through PETSc SNES, and taken back as all others are."""
+    run = run_of(swinging(fg.EnergyMomentum))
+    _, expected = gradient(run)
+    monkeypatch.setattr(taken_again, "MEMORY", memory)
+    advance, calls = ChainUnit.advance, []
+
+    def failing(unit, test, steps, *more):
+        calls.append(steps)
+        return (-1, 0, 0) if len(calls) in (2, 4, 5) else advance(unit, test, 1, *more)
+
+    monkeypatch.setattr(ChainUnit, "advance", failing)
+    before, after = ChainTrail.pull, []
+
+    def pull(trail):
+        monkeypatch.setattr(ChainUnit, "advance", advance)
+        after.extend(trail.others)
+        return before(trail)
+
+    monkeypatch.setattr(ChainTrail, "pull", pull)
+    _, found = gradient(run)
+    # Where a stride ends the step is tried once more.
+    assert {1, 3} <= {*after}
+    for one, other in zip(found, expected, strict=True):
+        # As above.
+        assert np.abs(one - other).max() <= 1e-11 * np.abs(other).max()
 
 
 def test_a_closed_loop(method, rng):

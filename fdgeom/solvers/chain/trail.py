@@ -92,6 +92,11 @@ class ChainTrail:
         How many.
     memory : int
         So many bytes may be kept: see `Strides`.
+
+    Attributes
+    ----------
+    others : dict
+        What follows steps that were not taken in compiled code, by their numbers.
     """
 
     def __init__(self, sweep: ChainSweep, steps: int, memory: int) -> None:
@@ -102,8 +107,7 @@ class ChainTrail:
         self._slots = Rows(sweep.read, strides.stride + 1)
         self._states = Rows(sweep.values, strides.last)
         self._times = np.zeros(steps)
-        #: What follows steps that were not taken in compiled code.
-        self._others: dict[int, Rows] = {}
+        self.others: dict[int, Rows] = {}
 
     # --- there -------------------------------------------------------------------------------------
     def begin(self, test: Test, dt: float, clock: Constant | None) -> None:
@@ -142,7 +146,7 @@ class ChainTrail:
 
     def after_another(self, time: float) -> None:
         """Note what follows a step that was taken otherwise, with this time in its equations."""
-        others = self._others[self._taken] = Rows(self._sweep.values, 1)
+        others = self.others[self._taken] = Rows(self._sweep.values, 1)
         others.put(0)
         number, inside = self._strides.place(self._taken)
         if number == self._strides.last:
@@ -173,13 +177,13 @@ class ChainTrail:
         self._slots.put(0)
         k = 0
         while k < steps:
-            others = self._others.get(first + k)
+            others = self.others.get(first + k)
             if others is not None:
                 others.restore(0)
                 k += 1
                 self._slots.put(k)
                 continue
-            end = min([n - first for n in self._others if n > first + k], default=steps)
+            end = min([n - first for n in self.others if n > first + k], default=steps)
             some = min(end, steps) - k
             times = None if clock is None else self._times[first + k :]
             self._sweep.unit.advance(test, some, times, clock, self._slots.kept(k))
