@@ -88,7 +88,7 @@ def gathering():
 
 CASES = {
     "motion": stepping(free_beam, fg.GeneralizedAlpha, halvings=1),
-    "assembly": stepping(lambda: fg.Assembly([bent()]), fg.GeneralizedAlpha),
+    "assembly": stepping(lambda: fg.Assembly([bent()]), fg.GeneralizedAlpha, halvings=1),
     "reconstruct": called(smooth_beam, "reconstruct"),
     "Beam.project": called(smooth_beam, "project"),
     "ConstrainedSystem.project": called(pendulum, "project"),

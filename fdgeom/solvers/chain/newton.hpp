@@ -61,7 +61,12 @@ struct Still { static void moved(Net &) {} };
 
 // Whether the factors at hand do for another update after one of a size and the one before it. The tangent
 // changes with the update, by a part that two of them show: Newton's next one would be as its square,
-// and of that this leaves the product. So it takes a fraction of the work, and no more updates.
+// and of that this leaves the product. So it takes a fraction of the work, and no more updates. Where
+// stiffnesses differ by many orders a part that is small beside the others may shrink slowly: an update
+// by old factors is the last one only if what it leaves, by its own size, is round-off.
+inline bool leaves_nothing(double step, double before, double size) {
+  return step * step <= 1e-15 * size * before;
+}
 inline bool is_near(double step, double before, double size, bool again) {
   if (again) return step <= 0.01 * before;
   const double part = step / before;
@@ -87,16 +92,19 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
     Follows::moved(X);
     ++iterations;
     const double step = X.update, size = X.size;
+    const bool last = !again || leaves_nothing(step, before, size);
     again = kept && is_near(step, before < 0.0 ? size : before, size, again);
     before = step;
     // After an update that may be the last one the residual by itself is a fraction of the work.
     if (t.kind == 2 || again || step <= 1e-7 * size || step <= 1e-12 * watch.positions) {
       evaluate<Cell, Link>(X);
       reason = watch(t, it, size, step, X.residual);
+      if (!last && reason == converged) reason = iterating;
       if (!reason && !again) solvable = linearise<Cell, Link>(X);
     } else {
       solvable = linearise<Cell, Link>(X);
       reason = watch(t, it, size, step, X.residual);
+      if (!last && reason == converged) reason = iterating;
     }
   }
 }
