@@ -15,6 +15,7 @@ def test_same_equilibria_as_serial(on_ranks):
     for name, expected in serial.items():
         size = np.abs(expected).max()
         # Another factorisation; the iterations end at 1e-12 of the size, stresses lose EA/EI, and
-        # so does the eigenvalue that goes through zero.
-        allowed = 1e-8 if name == "buckling" else 1e-10
+        # so does the eigenvalue that goes through zero. The frame is rigid in shear, by 1e7: the last
+        # digit of its positions, 1.4e-14, is 6e-9 of force in a cell of 24, where loads are 2.
+        allowed = {"buckling": 1e-8, "frame's path": 3e-9}.get(name, 1e-10)
         assert results[name] == pytest.approx(expected, rel=allowed, abs=allowed * size), name
