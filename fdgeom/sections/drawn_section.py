@@ -6,10 +6,14 @@ from functools import cached_property
 from numbers import Real
 
 import numpy as np
+import ufl
 from firedrake import Function
 from mpi4py import MPI
+from pyadjoint.tape import annotate_tape
+from ufl.algorithms import extract_coefficients
 
 from fdgeom import citations
+from fdgeom.taping import refuse_annotation
 
 from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
@@ -81,6 +85,7 @@ class DrawnSection(SectionMatrices):
         origin = _check_origin(origin)
         self.mesh, self.degree = mesh, degree
         self.materials = check_materials(mesh, materials)
+        _refuse_taped(self.materials)
         check_connected(mesh)
         self._cells = mesh.comm.allreduce(mesh.cell_set.size)
 
@@ -329,6 +334,19 @@ class DrawnSection(SectionMatrices):
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
         return given
+
+
+def _refuse_taped(materials: Mapping) -> None:
+    """The matrices are numbers: what a tape knows of the materials' Functions would end here."""
+    if not annotate_tape():
+        return
+    strain, frame = (ufl.as_matrix(a.tolist()) for a in (np.ones((3, 3)), np.eye(3)))
+    made = [e for m in materials.values() for e in (m.density, m.stress(strain, frame))]
+    if any(extract_coefficients(ufl.as_ufl(e)) for e in made):
+        refuse_annotation(
+            "Section.from_mesh() with materials that are made of Functions",
+            "take derivatives by a parameter of a material from section.gradient()",
+        )
 
 
 def _check_origin(origin):
