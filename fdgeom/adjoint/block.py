@@ -38,6 +38,7 @@ class AdvanceBlock(Block):
         super().__init__()
         self._passage, self._steps = passage, steps
         self._touched = _touched(passage)
+        self._refuse_another_tape()
         for f in passage.fields:
             _refuse_assigned(f)
         for f in passage.inputs:
@@ -52,6 +53,8 @@ class AdvanceBlock(Block):
             self._origin = self._passage.origin(self._touched)
             self._passage.run(self._steps)
         get_working_tape().add_block(self)
+        # A tape that is gone, or was cleared, has let go of its blocks; tapes have no weak references.
+        self._passage.recorded = weakref.ref(self), id(get_working_tape())
         for f in self._passage.outputs:
             self.add_output(StateVariable(f))
         _FOLLOWING.update(f.block_variable for f in self._passage.fields)
@@ -62,6 +65,26 @@ class AdvanceBlock(Block):
             for f in self._passage.views
             if f._block_variable() is not None and whole_of(f) is not f
         }
+
+    def _refuse_another_tape(self) -> None:
+        """Raise ``NotImplementedError`` where a schedule would meet time steps of an earlier tape.
+
+        That is where a part of a mixed Function is set: pyadjoint joins it with what it knew the others by.
+        """
+        tape, recorded = get_working_tape(), self._passage.recorded
+        if recorded is None or tape._checkpoint_manager is None:
+            return
+        block, before = recorded
+        touched = {id(f) for f in self._touched}
+        kinds: dict[int, set[bool]] = {}
+        for view in self._passage.views:
+            kinds.setdefault(id(whole_of(view)), set()).add(id(view) in touched)
+        if {True, False} in kinds.values() and (block() is None or before != id(tape)):
+            raise NotImplementedError(
+                f"{self} were on another tape before, and pyadjoint would take its time steps for "
+                "those of the schedule of this one: make system and stepper anew, or evaluate the "
+                "ReducedFunctional again instead of recording again"
+            )
 
     def __str__(self) -> str:
         return self._passage.title(self._steps)

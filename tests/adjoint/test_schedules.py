@@ -15,7 +15,7 @@ from checkpoint_schedules import (
     SingleMemoryStorageSchedule,
     StorageType,
 )
-from derivable import holding
+from derivable import CASES, Run, holding
 from firedrake import Function, FunctionSpace, IntervalMesh, assemble, cos, dx, inner
 from firedrake.adjoint import (
     Control,
@@ -103,6 +103,50 @@ def test_schedules_change_nothing(make, tmp_path):
         assert folder is None or list(folder.rglob("*.h5"))
         for k, (one, other) in enumerate(zip(found, expected, strict=True)):
             assert np.array_equal(one, other), (name, k)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_stepper(name):
+    """One step a block, all states kept and two of five."""
+    dt, make, names = CASES[name]
+    found = []
+    for schedule in (None, Revolve(5, 2)):
+        run = Run(make(dt), names)
+        starts = [np.array(f.dat.data_ro) for f in run.controls]
+        run.again()
+        tape = Tape()
+        set_working_tape(tape)
+        given = [holding(f, x) for f, x in zip(run.controls, starts, strict=True)]
+        continue_annotation()
+        if schedule is not None:
+            tape.enable_checkpointing(schedule)
+        for f, x in zip(run.controls, given, strict=True):
+            f.assign(x)
+        for _ in range(5) if schedule is None else tape.timestepper(iter(range(5))):
+            run.stepper.advance()
+        value = assemble(run.objective)
+        pause_annotation()
+        reduced = ReducedFunctional(value, [Control(x) for x in given])
+        found.append([float(value), *(g.dat.data_ro.copy() for g in reduced.derivative())])
+        elsewhere = [holding(x, 1.01 * x.dat.data_ro) for x in given]
+        found[-1] += [reduced(elsewhere), *(g.dat.data_ro.copy() for g in reduced.derivative())]
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_another_tape_is_refused():
+    """Where a part of what they begin from is set there."""
+    stepper, momentum, _ = beam(IntervalMesh(3, 3.0))
+    control = holding(momentum, momentum.dat.data_ro)
+    continue_annotation()
+    stepper.advance()
+    tape = Tape()
+    set_working_tape(tape)
+    tape.enable_checkpointing(Revolve(2, 1))
+    momentum.assign(control)
+    with pytest.raises(NotImplementedError, match="another tape"):
+        stepper.advance()
+    pause_annotation()
 
 
 def test_memory_of_many_evaluations():
