@@ -62,13 +62,10 @@ struct Still { static void moved(Net &) {} };
 // Whether the factors at hand do for another update after one of a size and the one before it. The tangent
 // changes with the update, by a part that two of them show: Newton's next one would be as its square,
 // and of that this leaves the product. So it takes a fraction of the work, and no more updates. Where
-// stiffnesses differ by many orders a part that is small beside the others may shrink slowly: an update
-// by old factors is the last one only if what it leaves, by its own size, is round-off.
-inline bool leaves_nothing(double step, double before, double size) {
-  return step * step <= 1e-15 * size * before;
-}
-inline bool is_near(double step, double before, double size, bool again) {
-  if (again) return step <= 0.01 * before;
+// stiffnesses differ by many orders a part that is small beside the others may shrink slowly: updates by
+// old factors end the iteration only once one of them leaves, by its own size, what nobody notices.
+inline bool is_near(double step, double before, double size, bool old) {
+  if (old) return step <= 0.01 * before;
   const double part = step / before;
   return step <= 1e-3 * size && 2.0 * part * part * part * part * step <= 1e-15 * size;
 }
@@ -81,31 +78,29 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
   bool solvable = linearise<Cell, Link>(X);
   int reason = watch(t, 0, 0.0, 0.0, X.residual);
   const bool kept = X.n_rods && X.rods[0].factors && !X.ranks;
-  bool again = false;
+  bool old = false, spent = false;  // whether the factors are old; whether they have left what nobody notices
   double before = -1.0;
   for (int it = 1;; ++it) {
     if (reason) return reason;
     if (it > t.max_it) return too_many;
     if (!solvable) return singular;
-    if (again) update_again<Cell, Link>(X);
+    if (old) update_again<Cell, Link>(X);
     else update<Cell, Link>(X);
     Follows::moved(X);
     ++iterations;
     const double step = X.update, size = X.size;
-    const bool last = !again || leaves_nothing(step, before, size);
-    again = kept && is_near(step, before < 0.0 ? size : before, size, again);
+    const double noise = std::max(1e-15 * size, t.unnoticed * watch.positions);
+    spent = old && (spent || step * step <= noise * before);
+    const bool may_end = !old || spent;
+    old = kept && is_near(step, before < 0.0 ? size : before, size, old);
     before = step;
     // After an update that may be the last one the residual by itself is a fraction of the work.
-    if (t.kind == 2 || again || step <= 1e-7 * size || step <= 1e-12 * watch.positions) {
-      evaluate<Cell, Link>(X);
-      reason = watch(t, it, size, step, X.residual);
-      if (!last && reason == converged) reason = iterating;
-      if (!reason && !again) solvable = linearise<Cell, Link>(X);
-    } else {
-      solvable = linearise<Cell, Link>(X);
-      reason = watch(t, it, size, step, X.residual);
-      if (!last && reason == converged) reason = iterating;
-    }
+    const bool alone = t.kind == 2 || old || step <= 1e-7 * size || step <= 1e-12 * watch.positions;
+    if (alone) evaluate<Cell, Link>(X);
+    else solvable = linearise<Cell, Link>(X);
+    reason = watch(t, it, size, step, X.residual);
+    if (reason == converged && !may_end) reason = iterating;
+    if (alone && !reason && !old) solvable = linearise<Cell, Link>(X);
   }
 }
 
