@@ -9,6 +9,7 @@ from firedrake import Constant, Function
 from fdgeom.adjoint.values import Vectors, keys, parts
 from fdgeom.solvers import key
 from fdgeom.solvers.derived import derived_of, read_in
+from fdgeom.solvers.spread import spread_of
 
 
 class Coefficients:
@@ -31,8 +32,6 @@ class Coefficients:
         Those that a user may change.
     constants : list of Constant
         Likewise.
-    fields : list of Function
-        What fdgeom makes of them, those first that others are made of.
     """
 
     def __init__(
@@ -54,22 +53,28 @@ class Coefficients:
         own = {id(solve.dt) for solve in solves} | {id(clock) for clock in clocks}
         found = read_in(*things)
         self.constants = [c for c in found if isinstance(c, Constant) and id(c) not in own]
-        self.fields: list[Function] = []
+        self._fields: list[Function] = []
         for thing in things:
             for f in ufl.algorithms.extract_coefficients(thing):
                 self._add_field(f, moving)
-        others = moving | keys(self.fields)
+        others = moving | keys(self._fields)
         self.functions = [f for f in found if isinstance(f, Function) and not keys([f]) & others]
 
     def _add_field(self, field: Function, moving: set[int]) -> None:
         derived = derived_of(field)
-        if derived is None or key(field) in moving or any(f is field for f in self.fields):
+        if derived is None or key(field) in moving or any(f is field for f in self._fields):
             return
         if not derived.follows_a_user:
             return
         for source in derived.sources.functions:
             self._add_field(source, moving)
-        self.fields.append(field)
+        self._fields.append(field)
+
+    @property
+    def fields(self) -> list[Function]:
+        """What fdgeom makes of them, those first that others are made of."""
+        known = [*self.functions, *self._fields]
+        return [*self._fields, *(field for f in known for field in spread_of(f))]
 
     def renew(self) -> None:
         """Make all fields anew from the present Functions, Constants and time."""

@@ -202,6 +202,7 @@ def test_a_load_on_the_tape():
     stiffness.assign(given)
     stepper.advance(3)
     stepper.advance(2)
+    assert stepper.is_compiled
     value = assemble(q * p * dx)
     pause_annotation()
     reduced = ReducedFunctional(value, Control(given))

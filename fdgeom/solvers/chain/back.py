@@ -23,6 +23,7 @@ from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
+from fdgeom.solvers.spread import in_assignments, in_cells
 
 
 class ChainBack:
@@ -77,6 +78,7 @@ class ChainBack:
         chosen: Mapping[Function, Expr] | None = None,
     ) -> None:
         mesh = pieces(unknown)[0].function_space().mesh()
+        residual, assignments = in_cells(residual), in_assignments(assignments)
         tables = self._tables = Tables(mesh)
         if any(getattr(e, "old", None) is not None or e.target is not None for e in essential):
             raise CannotCompile("the way back through given values that are no numbers")
@@ -89,7 +91,12 @@ class ChainBack:
         (whole,) = {part.function for part in kinds[0].parts}
         pulled = self._pulled = Pulled(whole, tables, length, active)
         self.bars = pulled.bars
-        maps = {"given": given or {}, "prepare": prepared, "choose_given": chosen or {}}
+        prepared = in_assignments(prepared)
+        maps = {
+            "given": in_assignments(given or {}),
+            "prepare": prepared,
+            "choose_given": in_assignments(chosen or {}),
+        }
         text = _text(pulled, kinds, assignments, maps, Loads(tables, length))
         library = self._library = load(text, mesh.comm)
         self.layout = PieceLayout(tables, library.fdgeom_chain_width())

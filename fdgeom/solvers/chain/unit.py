@@ -24,6 +24,7 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field, key
 from fdgeom.solvers.derived import derived_of
+from fdgeom.solvers.spread import in_assignments, in_cells
 
 #: More unknowns of a block make matrices that no cache holds.
 _LARGEST = 32
@@ -97,7 +98,9 @@ class ChainUnit:
         self.unknown, self._mesh = unknown, mesh
         self.tables = Tables(mesh)
         self.length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
-        self._residual = residual
+        residual = self._residual = in_cells(residual)
+        tangent = None if tangent is None else in_cells(tangent)
+        maps = [in_assignments(assignments) for assignments in maps]
         for f in (following, change):
             if f is not None:
                 part_of(f)

@@ -8,12 +8,13 @@ from firedrake import Form
 from mpi4py import MPI
 
 from fdgeom.solvers import Snapshot, key
-from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit
+from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.derived import all_constants, is_real
 from fdgeom.solvers.linked import add_linked
 from fdgeom.solvers.links import is_of_chains
 from fdgeom.solvers.reverse import Memory, Sweep, Trail
-from fdgeom.steppers.solve import Solve
+from fdgeom.solvers.spread import in_assignments, in_terms
+from fdgeom.steppers.solve import Assignments, Solve
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
 # good state after a failure.
@@ -102,6 +103,7 @@ class FusedSteps(CompiledSteps):
         mesh = sequence[0][0].unknown.subfunctions[0].function_space().mesh()
         self._program = Program(mesh, side_by_side=mesh.comm.size == 1 and is_of_chains(mesh))
         self._live, self._snapshot = tuple(live), snapshot
+        self._moving = {key(p) for f in self._live for p in pieces(f)}
         phases: dict[int, list[tuple]] = {}
         self._sequence, self._names = [], []
         self._clocks = tuple(clocks)
@@ -118,18 +120,26 @@ class FusedSteps(CompiledSteps):
 
     def _add(self, solve: Solve, tolerances) -> list[tuple]:
         self._check(solve)
-        if solve.linked is not None:
+        linked, residual = solve.linked is not None, solve.residual
+        if not linked:
+            residual = in_terms(residual, solve.unknown, self._moving)
+        if any(is_real(c) for c in residual.coefficients()):
+            raise CannotCompile(f"{solve.name}: a coefficient is a number of a Real space")
+        if linked:
             return self._add_linked(solve, tolerances)
-        before = [self._program.add_update(group) for group in solve.preparations]
+        before = self._add_updates(solve.preparations)
         number = self._program.add_solve(
-            solve.residual,
+            residual,
             solve.unknown,
             guess=tuple(solve.guess.values()),
             essential=solve.essential,
             tolerances=(*tolerances, 0, solve.more),
         )
-        updates = [self._program.add_update(group) for group in solve.assignments]
+        updates = self._add_updates(solve.assignments)
         return [(phase, solve.dt) for phase in (*before, number, *updates)]
+
+    def _add_updates(self, groups: Sequence[Assignments]) -> list[int]:
+        return [self._program.add_update(in_assignments(g, self._moving)) for g in groups]
 
     def _add_linked(self, solve: Solve, tolerances) -> list[tuple]:
         phases = add_linked(self._program, solve.linked.equations, (*tolerances, 0, solve.more))
@@ -145,8 +155,6 @@ class FusedSteps(CompiledSteps):
         read = all_constants(solve.residual)
         if any(clock is constant for clock in self._clocks for constant in read):
             why = why or "a coefficient is a function of the time"
-        if any(is_real(c) for c in solve.residual.coefficients()):
-            why = why or "a coefficient is a number of a Real space"
         if why:
             raise CannotCompile(f"{solve.name}: {why}")
 

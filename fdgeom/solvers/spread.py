@@ -1,0 +1,123 @@
+"""Numbers of a Real space as fields, which compiled code reads where it stands.
+
+A field's cotangents, added up, are the number's; so the number need not be known there.
+"""
+
+from collections.abc import Mapping, Sequence, Set
+
+import numpy as np
+from firedrake import Cofunction, Form, Function
+from mpi4py import MPI
+from ufl import as_ufl
+from ufl.algorithms import extract_coefficients, replace
+from ufl.core.expr import Expr
+
+from fdgeom.forms import shaped_space, tidy
+from fdgeom.solvers.compiled import pieces, scalar_space
+from fdgeom.solvers.compiled.problem import is_nodal
+from fdgeom.solvers.compiled.terms import terms_of
+from fdgeom.solvers.data import key
+from fdgeom.solvers.derived import Derived, is_real
+
+_ATTRIBUTE = "_fdgeom_spread"
+
+
+class Spread:
+    """How a field follows a number of a Real space that it holds everywhere; a :class:`Rule`."""
+
+    inverse = False
+
+    def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
+        values = np.zeros(field.dat.data_ro.shape)
+        values[...] = _shaped(change.dat.data_ro, field)
+        return values
+
+    def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction:
+        found = Cofunction(source.function_space().dual())
+        total = source.function_space().mesh().comm.allreduce(np.sum(bar, axis=0), op=MPI.SUM)
+        found.dat.data_wo[...] = np.reshape(total, found.dat.data_ro.shape)
+        return found
+
+    def bent(self, source: Function, change: Function) -> None:
+        return None
+
+
+def _shaped(values: np.ndarray, field: Function) -> np.ndarray:
+    return np.reshape(values, field.dat.data_ro.shape[1:])
+
+
+def spread(number: Function, mesh, family, degree: int | None = None) -> Function:
+    """The field of an element, or of a family and degree, that holds a number everywhere.
+
+    It is made once, and follows the number.
+    """
+    known = number.__dict__.setdefault(_ATTRIBUTE, {})
+    name = mesh, family, degree
+    if name not in known:
+        field = Function(
+            shaped_space(number.ufl_shape, mesh, family, degree), name=f"{number.name()}, spread"
+        )
+
+        def make() -> None:
+            field.dat.data_wo_with_halos[...] = _shaped(number.dat.data_ro, field)
+
+        Derived([field], [number], make, private=True).rule = Spread()
+        known[name] = field
+    return known[name]
+
+
+def spread_of(number: Function) -> Sequence[Function]:
+    """The fields that hold a number."""
+    return tuple(getattr(number, _ATTRIBUTE, {}).values())
+
+
+def numbers_in(thing: Form | Expr, moving: Set[int] = frozenset()) -> list[Function]:
+    """The numbers of Real spaces in a form or an expression that are not moved."""
+    return [
+        f
+        for f in extract_coefficients(thing)
+        if len(f.function_space()) == 1 and is_real(f) and key(f) not in moving
+    ]
+
+
+def in_cells(form: Form, moving: Set[int] = frozenset()) -> Form:
+    """A form with fields of one value a cell in place of numbers."""
+    numbers = numbers_in(form, moving)
+    if not numbers:
+        return form
+    return replace(form, {f: spread(f, f.function_space().mesh(), "DG", 0) for f in numbers})
+
+
+def in_terms(form: Form, unknown: Function, moving: Set[int]) -> Form:
+    """The same for local problems: terms that couple but one node's values have fields of nodes."""
+    if not numbers_in(form, moving):
+        return form
+    space = pieces(unknown)[0].function_space()
+    mesh, element = space.mesh(), scalar_space(space).ufl_element()
+    found = Form([])
+    for term in terms_of(tidy(form)):
+        one = term.form()
+        numbers = numbers_in(one, moving)
+        nodal = replace(one, {f: spread(f, mesh, element) for f in numbers})
+        if all(is_nodal(t, unknown) for t in terms_of(nodal)):
+            found += nodal
+        elif term.integral.integral_type() != "interior_facet":
+            found += in_cells(one, moving)
+        else:
+            found += one
+    return found
+
+
+def in_assignments(
+    group: Mapping[Function, Expr], moving: Set[int] = frozenset()
+) -> dict[Function, Expr]:
+    """Expressions with fields of the nodes of what they are assigned to in place of numbers."""
+    found = {}
+    for target, e in group.items():
+        e, space = as_ufl(e), target.function_space()
+        numbers = numbers_in(e, moving)
+        if numbers:
+            element = scalar_space(space).ufl_element()
+            e = replace(e, {f: spread(f, space.mesh(), element) for f in numbers})
+        found[target] = e
+    return found
