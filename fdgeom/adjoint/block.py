@@ -2,11 +2,14 @@
 
 import warnings
 import weakref
+from collections.abc import Sequence
 
 import numpy as np
 from firedrake import Cofunction, Function
+from firedrake.adjoint_utils.blocks import FunctionMergeBlock
 from firedrake.adjoint_utils.checkpointing import disk_checkpointing, maybe_disk_checkpoint
 from pyadjoint import Block
+from pyadjoint.block_variable import BlockVariable
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
 
@@ -14,7 +17,7 @@ from fdgeom.adjoint.deed_passage import DeedPassage
 from fdgeom.adjoint.inputs import whole_of
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.state_variable import StateVariable
-from fdgeom.adjoint.values import Kept, Vectors, parts
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 
 #: What pyadjoint knows the fields by that blocks have made anew.
 _FOLLOWING: weakref.WeakSet = weakref.WeakSet()
@@ -38,9 +41,10 @@ class AdvanceBlock(Block):
         super().__init__()
         self._passage, self._steps = passage, steps
         self._touched = _touched(passage)
-        self._refuse_another_tape()
         for f in passage.fields:
             _refuse_assigned(f)
+        for f in passage.state:
+            _meet_others(passage, f, self._touched)
         for f in passage.inputs:
             _meet(passage, f)
             self.add_dependency(f, no_duplicates=True)
@@ -53,8 +57,6 @@ class AdvanceBlock(Block):
             self._origin = self._passage.origin(self._touched)
             self._passage.run(self._steps)
         get_working_tape().add_block(self)
-        # A tape that is gone, or was cleared, has let go of its blocks; tapes have no weak references.
-        self._passage.recorded = weakref.ref(self), id(get_working_tape())
         for f in self._passage.outputs:
             self.add_output(StateVariable(f))
         _FOLLOWING.update(f.block_variable for f in self._passage.fields)
@@ -65,26 +67,6 @@ class AdvanceBlock(Block):
             for f in self._passage.views
             if f._block_variable() is not None and whole_of(f) is not f
         }
-
-    def _refuse_another_tape(self) -> None:
-        """Raise ``NotImplementedError`` where a schedule would meet time steps of an earlier tape.
-
-        That is where a part of a mixed Function is set: pyadjoint joins it with what it knew the others by.
-        """
-        tape, recorded = get_working_tape(), self._passage.recorded
-        if recorded is None or tape._checkpoint_manager is None:
-            return
-        block, before = recorded
-        touched = {id(f) for f in self._touched}
-        kinds: dict[int, set[bool]] = {}
-        for view in self._passage.views:
-            kinds.setdefault(id(whole_of(view)), set()).add(id(view) in touched)
-        if {True, False} in kinds.values() and (block() is None or before != id(tape)):
-            raise NotImplementedError(
-                f"{self} were on another tape before, and pyadjoint would take its time steps for "
-                "those of the schedule of this one: make system and stepper anew, or evaluate the "
-                "ReducedFunctional again instead of recording again"
-            )
 
     def __str__(self) -> str:
         return self._passage.title(self._steps)
@@ -234,6 +216,45 @@ def _join(view: Function) -> None:
             view._ad_annotate_output_block()
 
 
+def _meet_others(passage: Passage, whole: Function, touched: Sequence[Function]) -> None:
+    """Begin anew with the parts of a mixed Function that were changed where nothing was recorded.
+
+    Where other parts were set on the tape pyadjoint has joined them with what it knew the whole by.
+    """
+    own = [view for view in touched if whole_of(view) is whole and view is not whole]
+    if not own or len(own) == len(parts(whole)):
+        return
+    beneath = _beneath(passage, whole._block_variable())
+    last, left = _last(passage, whole)
+    with stop_annotating():
+        if beneath is last:
+            known = left.copied_to(Function(whole.function_space()))
+        else:
+            known = beneath.saved_output
+    same = all(
+        np.array_equal(a.dat.data_ro, b.dat.data_ro, equal_nan=True)
+        for a, b in zip(parts(known), parts(whole), strict=True)
+        if not keys([b]) & keys(own)
+    )
+    if whole.function_space().comm.allreduce(int(not same)):
+        _warn_of_change(whole)
+        whole.create_block_variable()
+        for view in own:
+            with FloatingType.stop_floating(view):
+                view._ad_annotate_output_block()
+
+
+def _beneath(passage: Passage, variable: BlockVariable) -> BlockVariable:
+    """What pyadjoint knew a mixed Function by after the last steps, before parts of it were set."""
+    for step in reversed(get_working_tape().timesteps):
+        for block in reversed(step):
+            if isinstance(block, AdvanceBlock) and block._passage is passage:
+                return variable
+            if isinstance(block, FunctionMergeBlock) and block.get_outputs()[0] is variable:
+                variable = block.get_dependencies()[1]
+    return variable
+
+
 def _last(passage: Passage, function: Function) -> tuple:
     """What pyadjoint knew a function of the state by after the last steps, and its values then."""
     variable, values = passage.seen.get(id(function), (lambda: None, None))
@@ -268,11 +289,15 @@ def _meet(passage: Passage, function: Function) -> None:
             for a, b in zip(parts(saved), parts(function), strict=True)
         )
     if function.function_space().comm.allreduce(int(not same)):
-        warnings.warn(
-            f"{function.name()} was changed where pyadjoint did not record: what it holds now counts "
-            "as given data",
-            stacklevel=4,
-        )
+        _warn_of_change(function)
         function.create_block_variable()
     elif variable is last and not disk_checkpointing():
         variable.keep(left)
+
+
+def _warn_of_change(function: Function) -> None:
+    warnings.warn(
+        f"{function.name()} was changed where pyadjoint did not record: what it holds now counts "
+        "as given data",
+        stacklevel=5,
+    )

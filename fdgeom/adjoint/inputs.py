@@ -40,8 +40,6 @@ class Inputs:
         self.fields = [f for f in coefficients.fields if not keys([f]) & keys(self.inputs)]
         #: What pyadjoint knew the state by after it was last on the tape, and its values.
         self.seen: dict[int, tuple] = {}
-        #: The block that it was last on a tape by, weakly, and the id of the tape.
-        self.recorded: tuple | None = None
         #: What it last began from when a tape took it again.
         self.shelf = Shelf()
 

@@ -3,6 +3,7 @@
 import gc
 import resource
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -134,19 +135,45 @@ def test_every_stepper(name):
         assert np.array_equal(one, other)
 
 
-def test_another_tape_is_refused():
-    """Where a part of what they begin from is set there."""
-    stepper, momentum, _ = beam(IntervalMesh(3, 3.0))
-    control = holding(momentum, momentum.dat.data_ro)
-    continue_annotation()
-    stepper.advance()
-    tape = Tape()
-    set_working_tape(tape)
-    tape.enable_checkpointing(Revolve(2, 1))
-    momentum.assign(control)
-    with pytest.raises(NotImplementedError, match="another tape"):
-        stepper.advance()
-    pause_annotation()
+@pytest.mark.parametrize("schedule", [lambda: None, lambda: Revolve(5, 2)], ids=["none", "Revolve"])
+def test_put_back_for_another_tape(schedule):
+    """One part of the mixed state by hand, one on the tape: derivatives are those of a stepper made anew."""
+    found = []
+    for earlier in (False, True):
+        stepper, momentum, objective = beam(IntervalMesh(3, 3.0))
+        fields = stepper.system.functions().values()
+        start, clock = [np.array(f.dat.data_ro) for f in fields], stepper.clock
+        control = holding(momentum, momentum.dat.data_ro)
+        set_working_tape(Tape())
+        if earlier:
+            continue_annotation()
+            momentum.assign(control)
+            stepper.advance(3)
+            value = assemble(objective)
+            pause_annotation()
+            ReducedFunctional(value, Control(control)).derivative()
+            for f, values in zip(fields, start, strict=True):
+                f.dat.data_wo[...] = values
+            stepper.take_up(clock)
+        tape = Tape()
+        set_working_tape(tape)
+        continue_annotation()
+        if (chosen := schedule()) is not None:
+            tape.enable_checkpointing(chosen)
+        momentum.assign(control)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in tape.timestepper(iter(range(5))) if chosen else range(5):
+                stepper.advance()
+        assert any("state was changed" in str(w.message) for w in said) is earlier
+        value = assemble(objective)
+        pause_annotation()
+        reduced = ReducedFunctional(value, Control(control))
+        found.append([float(value), reduced.derivative().dat.data_ro.copy()])
+        found[-1] += [reduced(holding(momentum, 1.1 * control.dat.data_ro))]
+        found[-1] += [reduced.derivative().dat.data_ro.copy()]
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_memory_of_many_evaluations():
