@@ -17,13 +17,12 @@ inline lane_mask no(lane_mask a) { return ~a; }
 #endif
 
 inline double sum_of(vec a) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
-  return _mm512_reduce_add_pd((__m512d)a.v);
-#else
-  double s = 0.0;
-  for (int l = 0; l < W; ++l) s += get(a, l);
-  return s;
-#endif
+  // Halves, quarters, eighths: no sum waits for all before it.
+  double s[W];
+  store(s, a);
+  for (int n = W / 2; n; n /= 2)
+    for (int l = 0; l < n; ++l) s[l] += s[l + n];
+  return s[0];
 }
 
 // out := base - A B for R rows and 4 or fewer columns; A has N columns, B and out rows of `stride`.

@@ -41,17 +41,17 @@ inline void clear_fronts(const Fronts &q) {
 
 // The place of the largest of n values; -1 if there is none.
 inline long largest_of(const double *values, long n, double &largest) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
-  __m512d most = _mm512_setzero_pd();
+#ifdef FDGEOM_WIDE
+  vec most = 0.0;
   for (long j = 0; j < n; j += W) {
-    const __mmask8 there = n - j < W ? (1 << (n - j)) - 1 : 255;
-    most = _mm512_max_pd(_mm512_abs_pd(_mm512_maskz_loadu_pd(there, values + j)), most);
+    const vec sizes = fabs(vec(wide_load(n - j < W ? (1 << (n - j)) - 1 : 255, values + j)));
+    most = sizes.v > most.v ? sizes.v : most.v;
   }
-  largest = _mm512_reduce_max_pd(most);
+  largest = 0.0;
+  for (int l = 0; l < W; ++l) largest = get(most, l) > largest ? get(most, l) : largest;
   for (long j = 0; j < n; j += W) {
-    const __mmask8 there = n - j < W ? (1 << (n - j)) - 1 : 255;
-    const __m512d sizes = _mm512_abs_pd(_mm512_maskz_loadu_pd(there, values + j));
-    const int equal = _mm512_mask_cmp_pd_mask(there, sizes, _mm512_set1_pd(largest), _CMP_EQ_OQ);
+    const int there = n - j < W ? (1 << (n - j)) - 1 : 255;
+    const int equal = wide_equal(there, fabs(vec(wide_load(there, values + j))).v, vec(largest).v);
     if (equal) return j + __builtin_ctz(equal);
   }
   return -1;
@@ -70,11 +70,10 @@ inline long largest_of(const double *values, long n, double &largest) {
 
 // values += others, of which there are n.
 inline void add_run(double *values, const double *others, long n) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
+#ifdef FDGEOM_WIDE
   for (long j = 0; j < n; j += W) {
-    const __mmask8 there = n - j < W ? (1 << (n - j)) - 1 : 255;
-    const __m512d sum = _mm512_add_pd(_mm512_maskz_loadu_pd(there, values + j), _mm512_maskz_loadu_pd(there, others + j));
-    _mm512_mask_storeu_pd(values + j, there, sum);
+    const int there = n - j < W ? (1 << (n - j)) - 1 : 255;
+    wide_store(there, values + j, wide_load(there, values + j) + wide_load(there, others + j));
   }
 #else
   for (long j = 0; j < n; ++j) values[j] += others[j];

@@ -2,9 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#ifdef __AVX512F__
-#include <immintrin.h>
-#endif
 
 #ifndef FDGEOM_WIDTH
 #if defined(__AVX512F__) || defined(__AVX__)
@@ -20,6 +17,10 @@
 namespace {
 
 constexpr int W = FDGEOM_WIDTH;
+
+#if FDGEOM_WIDTH == 8 && defined(__AVX512F__)
+#define FDGEOM_WIDE
+#endif
 
 #if FDGEOM_WIDTH > 1
 typedef double raw __attribute__((vector_size(8 * FDGEOM_WIDTH)));
@@ -42,10 +43,30 @@ inline vec &operator-=(vec &a, vec b) { a.v -= b.v; return a; }
 inline vec &operator*=(vec &a, vec b) { a.v *= b.v; return a; }
 inline vec fabs(vec a) { return a.v < 0 ? -a.v : a.v; }
 
+// Some instructions of AVX-512 by themselves: to read all of immintrin.h takes GCC half a second.
+#if defined(FDGEOM_WIDE) && !defined(__clang__)
+inline raw wide_sqrt(raw a) { return __builtin_ia32_sqrtpd512_mask(a, a, -1, 4); }
+inline int wide_le(raw a, raw b) { return (unsigned char)__builtin_ia32_cmppd512_mask(a, b, 18, -1, 4); }
+inline int wide_equal(int there, raw a, raw b) { return (unsigned char)__builtin_ia32_cmppd512_mask(a, b, 0, there, 4); }
+inline raw wide_load(int there, const double *p) { return __builtin_ia32_loadupd512_mask(p, raw{}, there); }
+inline void wide_store(int there, double *p, raw a) { __builtin_ia32_storeupd512_mask(p, a, there); }
+inline void wide_stream(double *p, raw a) { __builtin_ia32_movntpd512(p, a); }
+#elif defined(FDGEOM_WIDE)
+}  // namespace
+#include <immintrin.h>
+namespace {
+inline raw wide_sqrt(raw a) { return (raw)_mm512_sqrt_pd((__m512d)a); }
+inline int wide_le(raw a, raw b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ); }
+inline int wide_equal(int there, raw a, raw b) { return _mm512_mask_cmp_pd_mask(there, (__m512d)a, (__m512d)b, _CMP_EQ_OQ); }
+inline raw wide_load(int there, const double *p) { return (raw)_mm512_maskz_loadu_pd(there, p); }
+inline void wide_store(int there, double *p, raw a) { _mm512_mask_storeu_pd(p, there, (__m512d)a); }
+inline void wide_stream(double *p, raw a) { _mm512_stream_pd(p, (__m512d)a); }
+#endif
+
 // Lane by lane a vector goes through memory, and what follows waits for that.
 inline vec sqrt(vec a) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
-  return (raw)_mm512_sqrt_pd((__m512d)a.v);
+#ifdef FDGEOM_WIDE
+  return wide_sqrt(a.v);
 #else
   vec r;
   for (int l = 0; l < W; ++l) r.v[l] = std::sqrt(a.v[l]);
@@ -67,8 +88,8 @@ inline vec load(const double *p, vec *) { return vec(*(const raw_unaligned *)p);
 inline void store(double *p, vec a) { *(raw_unaligned *)p = a.v; }
 // Whether a ≤ b in every lane; a NaN is in no order.
 inline bool all_le(vec a, vec b) {
-#if defined(__AVX512F__) && FDGEOM_WIDTH == 8
-  return _mm512_cmp_pd_mask((__m512d)a.v, (__m512d)b.v, _CMP_LE_OQ) == 255;
+#ifdef FDGEOM_WIDE
+  return wide_le(a.v, b.v) == 255;
 #else
   auto m = a.v <= b.v;
   int64_t every = -1;

@@ -14,10 +14,10 @@ struct Kept {
 
 // Copy what is not read for long: past the caches, where the processor can do so.
 inline void put_away(double *to, const double *from, long many) {
-#if defined(__AVX512F__)
+#ifdef FDGEOM_WIDE
   if (reinterpret_cast<std::uintptr_t>(to) % 64 == 0) {
     const long whole = many / 8 * 8;
-    for (long i = 0; i < whole; i += 8) _mm512_stream_pd(to + i, _mm512_loadu_pd(from + i));
+    for (long i = 0; i < whole; i += 8) wide_stream(to + i, *(const raw_unaligned *)(from + i));
     to += whole; from += whole; many -= whole;
   }
 #endif

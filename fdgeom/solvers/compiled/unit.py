@@ -38,6 +38,9 @@ _FLAGS = (
     "--param=max-completely-peel-times=64",
 )
 
+# For updates by themselves, which Python asks for one by one.
+_QUICKLY = "-O1"
+
 # A chain of so many nodes is taken in blocks.
 _LONG = 4096
 
@@ -81,7 +84,12 @@ class Unit:
         self.comm = program.mesh.comm
         self.layout = self._lay_out(chain)
         self.is_chain = self.layout.is_chain
-        self._library = load(program.code(), self.layout.flags, self.comm)
+        flags = (
+            self.layout.flags
+            if any(p.solved for p in program.phases)
+            else (*self.layout.flags, _QUICKLY)
+        )
+        self._library = load(program.code(), flags, self.comm)
         written = {f for p in program.phases for f in p.written}
         # An unknown that starts from another function is nobody's business.
         written -= {f for p in program.phases if p.guess != p.solved for f in p.solved} - set(live)
