@@ -1,10 +1,11 @@
 """An interval mesh as one line of cells: whether it is one, and which nodes are at its two ends."""
 
 import numpy as np
-from firedrake import Function, FunctionSpace, SpatialCoordinate
+from firedrake import FunctionSpace
 from mpi4py import MPI
 
 from fdgeom.measures import check_interval
+from fdgeom.numbering import coordinates_of
 
 # Of the length of the line: what is no length, and what coordinates of one node may differ by.
 _NO_LENGTH, _SAME = 1e-10, 1e-12
@@ -74,7 +75,7 @@ def end_node(space, name: str) -> np.ndarray:
     scalar = FunctionSpace(
         space.mesh(), element.sub_elements[0] if space.value_size > 1 else element
     )
-    place = Function(scalar).interpolate(SpatialCoordinate(space.mesh())[0]).dat.data_ro_with_halos
+    place = coordinates_of(scalar)
     comm = space.mesh().comm
     first = comm.allreduce(place.min(initial=np.inf), op=MPI.MIN)
     last = comm.allreduce(place.max(initial=-np.inf), op=MPI.MAX)

@@ -6,6 +6,22 @@ import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 
 
+def coordinates_of(space) -> np.ndarray:
+    """The coordinate of each local node, ghosts included, of a space of scalars on intervals."""
+    mesh, element = space.mesh(), space.ufl_element()
+    places = mesh.coordinates.function_space().ufl_element()
+    if _is_linear(element) and _is_linear(places.sub_elements[0]):
+        # They are those of the mesh, which needs no kernel to be looked up.
+        return np.array(mesh.coordinates.dat.data_ro_with_halos).reshape(-1)
+    x = Function(space).interpolate(SpatialCoordinate(mesh)[0])
+    return np.array(x.dat.data_ro_with_halos)
+
+
+def _is_linear(element) -> bool:
+    """Whether the nodes are the ends of the cells, each once."""
+    return element.family() == "Lagrange" and element.degree() == 1
+
+
 class Numbering:
     """Numbers the nodes of a space on a mesh of intervals by their coordinates.
 
@@ -29,22 +45,12 @@ class Numbering:
         mesh, element = space.mesh(), space.ufl_element()
         self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
         self.comm = mesh.comm
-        place, owned = self._place(), self._space.dof_dset.size
+        place, owned = coordinates_of(self._space), self._space.dof_dset.size
         self.coordinates = np.sort(np.concatenate(self.comm.allgather(place[:owned])))
         # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
         middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
         self.nodes = np.searchsorted(middles, place)
         self._owned = self.nodes[:owned]
-
-    def _place(self) -> np.ndarray:
-        """The coordinates of the local nodes."""
-        mesh = self._space.mesh()
-        known = mesh.coordinates.function_space().cell_node_map().values_with_halo
-        if np.array_equal(known, self._space.cell_node_map().values_with_halo):
-            # They are those of the mesh, which needs no kernel to be looked up.
-            return mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
-        x = Function(self._space).interpolate(SpatialCoordinate(mesh)[0])
-        return x.dat.data_ro_with_halos
 
     @cached_property
     def pairs(self) -> np.ndarray:

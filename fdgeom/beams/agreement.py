@@ -42,8 +42,6 @@ class Agreement:
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
         #: What they were when they last agreed.
         self.noted = Snapshot(self._fields)
-        #: Writes the velocity of the momentum.
-        self.to_velocity = PointwiseUpdate(self.velocity_of_momentum)
 
     @cached_property
     def velocity_of_momentum(self) -> dict:
@@ -55,6 +53,11 @@ class Agreement:
     def momentum_of_velocity(self) -> dict:
         """μ = D₁ζ."""
         return {self._beam.momentum: dot(self._beam.inertia, self._beam.velocity)}
+
+    @cached_property
+    def to_velocity(self) -> PointwiseUpdate:
+        """Writes the velocity of the momentum."""
+        return PointwiseUpdate(self.velocity_of_momentum)
 
     @cached_property
     def to_momentum(self) -> PointwiseUpdate:

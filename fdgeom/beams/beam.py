@@ -27,7 +27,7 @@ from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.derived import derived_in
+from fdgeom.solvers.derived import Derived, derived_in
 from fdgeom.systems.energies import named_energies
 from fdgeom.taping import record
 
@@ -151,7 +151,6 @@ class Beam(BeamBracket):
             set_shape(self, self.chain, reference_shape)
             self.agreement.to_momentum.apply()
             self.settle()
-        self._derived = derived_in(self.stress(), self.compliance_of_inertia)
         self._mobility_seen = self._mobility_version()
 
     @cached_property
@@ -211,6 +210,11 @@ class Beam(BeamBracket):
         if any(extract_coefficients(e) for e in moved):
             return "the motion of an end is made of Functions"
         return None
+
+    @cached_property
+    def _derived(self) -> tuple[Derived, ...]:
+        """What its own forms read that follows other data."""
+        return derived_in(self.stress(), self.compliance_of_inertia)
 
     def _mobility_version(self) -> int:
         field = self.compliance_of_inertia

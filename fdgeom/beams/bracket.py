@@ -28,6 +28,9 @@ class BeamBracket(BeamFields, PoissonSystem):
         As of `BeamFields`.
     """
 
+    # Steps in configuration form never ask for them.
+    forms_are_known = True
+
     def __init__(self, mesh, section, **options) -> None:
         BeamFields.__init__(self, mesh, section, **options)
         #: What holds the ends in this form.
@@ -35,7 +38,7 @@ class BeamBracket(BeamFields, PoissonSystem):
         PoissonSystem.__init__(
             self,
             self.state,
-            energy=self._energy_of(*split(self.state)),
+            energy=lambda: self._energy_of(*split(self.state)),
             bracket=self._beam_bracket,
             pairing=self._beam_pairing,
             names=("strain", "momentum"),

@@ -15,6 +15,7 @@ from firedrake import (
     dot,
     inner,
 )
+from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import GivenPose, Sliding
@@ -25,6 +26,7 @@ from fdgeom.beams.sampled_law import sampled_law
 from fdgeom.beams.sampling import body_matrix, sample_shape
 from fdgeom.line import check_line
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
+from fdgeom.numbering import coordinates_of
 from fdgeom.sections.matrices import SectionMatrices
 from fdgeom.solvers.derived import private
 from fdgeom.words import shown
@@ -109,10 +111,7 @@ class BeamFields:
         self.velocity = Function(momentum_space, name="velocity")
         self.position = Function(_spectral(mesh, "CG", degree, 3), name="position")
         self.orientation = Function(_spectral(mesh, "CG", degree, 4), name="orientation")
-        self.position.interpolate(
-            ufl.as_vector(_along(section.axis, ufl.SpatialCoordinate(mesh)[0]))
-        )
-        self.orientation.interpolate(ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
+        self._put_straight()
 
         self.time = Constant(0.0, name="time")
         self.tangent = private(Constant(np.array([0.0] * 3 + _along(section.axis, 1.0)), name="e"))
@@ -140,6 +139,19 @@ class BeamFields:
             self.reference_strain = Function(strain_space, name="reference_strain")
         self._nodal, self._end = gauss_lobatto(mesh, degree + 1), ends(mesh)
         self._inside = gauss(mesh, degree)
+
+    def _put_straight(self) -> None:
+        """Put the beam along its axis, where the mesh has it."""
+        if annotate_tape():
+            # The tape is to know where the values come from.
+            arc = ufl.SpatialCoordinate(self.mesh)[0]
+            self.position.interpolate(ufl.as_vector(_along(self.section.axis, arc)))
+            self.orientation.interpolate(ufl.as_vector([1.0, 0.0, 0.0, 0.0]))
+            return
+        element = self.position.function_space().ufl_element().sub_elements[0]
+        arc = coordinates_of(FunctionSpace(self.mesh, element))
+        self.position.dat.data_wo_with_halos[:, self.section.axis] = arc
+        self.orientation.dat.data_wo_with_halos[:, 0] = 1.0
 
     # --- integrals ---------------------------------------------------------------------------------
     def at_nodes(self, integrand: Expr) -> Form:

@@ -14,6 +14,7 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import end_node
+from fdgeom.numbering import coordinates_of
 from fdgeom.real import real_array
 from fdgeom.solvers.derived import collectively, private, sampled
 from fdgeom.words import shown
@@ -70,11 +71,10 @@ def _nodes(beam: BeamFields, at: str | float) -> np.ndarray:
     check_at(at)
     if isinstance(at, str):
         return end_node(space, at)
-    scalar = FunctionSpace(beam.mesh, "CG", 1)
-    arc = Function(scalar).interpolate(ufl.SpatialCoordinate(beam.mesh)[0])
-    distance = np.abs(arc.dat.data_ro_with_halos - at)
+    arcs = coordinates_of(FunctionSpace(beam.mesh, "CG", 1))
+    distance = np.abs(arcs - at)
     nearest = beam.comm.allreduce(distance.min(initial=np.inf), op=MPI.MIN)
-    length = beam.comm.allreduce(np.abs(arc.dat.data_ro).max(initial=0.0), op=MPI.MAX)
+    length = beam.comm.allreduce(np.abs(arcs).max(initial=0.0), op=MPI.MAX)
     if nearest > 1e-9 * length:
         raise ValueError(f"at: the mesh has no node at {at!r}; the nearest is {nearest:.3g} away")
     return np.flatnonzero(distance <= 1e-9 * length)

@@ -1,6 +1,7 @@
 """Data of a beam that may vary along it, sampled where the quadrature looks."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 import ufl
@@ -37,12 +38,7 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
         If it is not symmetric positive definite at every node.
     """
     if isinstance(value, np.ndarray):
-        numbers = np.linalg.inv(value) if inverse else value
-        constant = private(Constant(numbers))
-        # Zeros are left out of the forms: most sections are diagonal.
-        return ufl.as_matrix(
-            [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
-        )
+        return _constant_matrix(np.asarray(value, dtype=float).tobytes(), inverse)
     space = TensorFunctionSpace(scalar_space.mesh(), scalar_space.ufl_element(), shape=(6, 6))
     if isinstance(value, MatrixAlong):
         value = _at_nodes(value, space, scalar_space)
@@ -53,6 +49,18 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
         check=lambda values: check_positive_definite(name, values),
         inverse=inverse,
         private=True,
+    )
+
+
+@lru_cache(maxsize=64)
+def _constant_matrix(values: bytes, inverse: bool) -> Expr:
+    """A matrix of numbers, one for all beams that have it: nobody changes it."""
+    numbers = np.frombuffer(values).reshape(6, 6)
+    numbers = np.linalg.inv(numbers) if inverse else numbers
+    constant = private(Constant(numbers))
+    # Zeros are left out of the forms: most sections are diagonal.
+    return ufl.as_matrix(
+        [[constant[i, j] if numbers[i, j] else 0.0 for j in range(6)] for i in range(6)]
     )
 
 

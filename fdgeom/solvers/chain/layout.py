@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from firedrake import Function, SpatialCoordinate
+from firedrake import Function
 
+from fdgeom.numbering import coordinates_of
 from fdgeom.solvers.chain.parts import is_linear
 from fdgeom.solvers.chain.ranks import largest_of_all, numbers_everywhere
 from fdgeom.solvers.chain.structs import Copy
@@ -212,8 +213,7 @@ def _oriented(function: Function) -> np.ndarray:
     nodes = space.cell_node_map().values
     if nodes.shape[1] == 1:
         return nodes
-    x = Function(scalar_space(space)).interpolate(SpatialCoordinate(space.mesh())[0])
-    order = np.argsort(x.dat.data_ro_with_halos[nodes], axis=1)
+    order = np.argsort(coordinates_of(scalar_space(space))[nodes], axis=1)
     nodes = np.take_along_axis(nodes, order, axis=1)
     return nodes if seen is None else nodes[:, seen]
 

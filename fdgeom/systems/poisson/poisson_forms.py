@@ -1,6 +1,7 @@
 """The forms of a Poisson system: energy, bracket and pairing, at its state or any other."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 
 from firedrake import Function, TestFunction, TrialFunction, derivative, split
 from ufl.classes import Expr, Form
@@ -29,6 +30,10 @@ class PoissonForms(System):
         As of `fdgeom.PoissonSystem`.
     """
 
+    #: Whether the forms are right beyond doubt: they are then made when they are first asked for, and
+    #: ``energy`` is a function that gives it.
+    forms_are_known = False
+
     def __init__(
         self,
         state: Function,
@@ -54,10 +59,9 @@ class PoissonForms(System):
         self.names = _check_names(names, len(self.parts))
         #: The arguments of :attr:`forms`.
         self.test, self.trial = TestFunction(self.space), TrialFunction(self.space)
-        energy = self._in_terms_of_state(check_functional("energy", energy, 0))
-        self._energy = with_fixed_quadrature(energy, state)
-        self._bracket = self._bilinear("bracket", bracket)
-        self._pairing = self._bilinear("pairing", pairing)
+        self._given = energy, bracket, pairing
+        if not self.forms_are_known:
+            _ = self.forms  # what is wrong with them is said now
         self._casimirs = {
             name: self._in_terms_of_state(check_functional(f"casimirs[{name!r}]", form, 0))
             for name, form in (casimirs or {}).items()
@@ -81,6 +85,21 @@ class PoissonForms(System):
         if len(self.parts) == 1:
             return substitute(form, {})
         return substitute(form, dict(zip(self.parts, split(self.state), strict=True)))
+
+    @cached_property
+    def _energy(self) -> Form:
+        given, _, _ = self._given
+        given = given() if self.forms_are_known else given
+        energy = self._in_terms_of_state(check_functional("energy", given, 0))
+        return with_fixed_quadrature(energy, self.state)
+
+    @cached_property
+    def _bracket(self) -> Form:
+        return self._bilinear("bracket", self._given[1])
+
+    @cached_property
+    def _pairing(self) -> Form:
+        return self._bilinear("pairing", self._given[2])
 
     def _bilinear(self, name: str, form: Callable) -> Form:
         with blamed(f"{name}(a, b) is no valid form"):
