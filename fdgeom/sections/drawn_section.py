@@ -2,13 +2,15 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
-from firedrake import Function, TensorFunctionSpace
+import ufl
+from firedrake import Function
 from mpi4py import MPI
 from pyadjoint.tape import annotate_tape
+from ufl.algorithms import extract_coefficients
 
 from fdgeom import citations
 from fdgeom.taping import refuse_annotation
@@ -32,8 +34,6 @@ from .properties import (
 )
 from .recovery import Recovery
 from .saint_venant import SaintVenant
-from .sources import Following, sources_of
-from .taped import MatricesBlock, holding
 
 #: Words for the origin, and the centre that each means, from compliance and inertia.
 ORIGINS = {
@@ -85,18 +85,7 @@ class DrawnSection(SectionMatrices):
         origin = _check_origin(origin)
         self.mesh, self.degree = mesh, degree
         self.materials = check_materials(mesh, materials)
-        self._sources = sources_of(self.materials)
-        if self._sources:
-            refuse_annotation(
-                "Section.from_mesh() with materials that are made of Functions",
-                "take section.on(mesh) for the beam and call section.update() where pyadjoint records",
-            )
-        self._anew = partial(
-            type(self), mesh, materials, origin=origin, axis=axis, degree=degree,
-            solver_parameters=solver_parameters, options_prefix=options_prefix,
-        )  # fmt: skip
-        #: Stiffness and inertia on the meshes of beams, which :meth:`update` sets.
-        self.held: list[tuple[Function, Function]] = []
+        _refuse_taped(self.materials)
         check_connected(mesh)
         self._cells = mesh.comm.allreduce(mesh.cell_set.size)
 
@@ -152,64 +141,6 @@ class DrawnSection(SectionMatrices):
         """Tags, materials and cells."""
         return self._regions
 
-    # --- made anew ---------------------------------------------------------------------------------
-    def on(self, mesh) -> SectionMatrices:
-        """The section for a beam whose matrices follow the materials, by :meth:`update`.
-
-        Parameters
-        ----------
-        mesh : firedrake.MeshGeometry
-            The beam's.
-
-        Returns
-        -------
-        SectionMatrices
-            Its matrices are Functions of that mesh, constant along it, the same at each call.
-        """
-        for stiffness, inertia in self.held:
-            if stiffness.function_space().mesh() is mesh:
-                return SectionMatrices(stiffness, inertia, axis=self.axis)
-        # A Real space would do, but Firedrake has no test functions of vectors there.
-        numbers = TensorFunctionSpace(mesh, "CG", 1, shape=(6, 6))
-        self.held.append(
-            (
-                holding(Function(numbers, name="stiffness"), self.stiffness),
-                holding(Function(numbers, name="inertia"), self.inertia),
-            )
-        )
-        return self.on(mesh)
-
-    def update(self) -> None:
-        """Make the section anew of what its materials' Functions and Constants hold now.
-
-        Beams of :meth:`on` follow. While pyadjoint records it is on the tape: matrices have
-        derivatives by the Functions.
-
-        Raises
-        ------
-        ValueError, RuntimeError
-            As :meth:`fdgeom.Section.from_mesh` says; then nothing has changed.
-        NotImplementedError
-            While pyadjoint records, if the origin is a centre, which moves with the materials.
-        """
-        if not annotate_tape():
-            self.take_over(self._anew())
-            return
-        if isinstance(self._anew.keywords["origin"], str):
-            raise NotImplementedError(
-                "origin: gradients keep it where it is in the mesh's coordinates, and a centre moves "
-                "with the materials; give its coordinates, those of section.origin"
-            )
-        MatricesBlock(self, self._sources, self._anew).take()
-
-    def take_over(self, made: "DrawnSection") -> None:
-        """Be what another one is, for the same beams; :meth:`update` does so."""
-        held = self.held
-        self.__dict__ = {**made.__dict__, "held": held}
-        for stiffness, inertia in held:
-            holding(stiffness, self.stiffness)
-            holding(inertia, self.inertia)
-
     # --- numbers -----------------------------------------------------------------------------------
     @property
     def torsion_constant(self) -> float:
@@ -255,32 +186,12 @@ class DrawnSection(SectionMatrices):
         -----
         Six more solves with the factor at hand: no new forms and no difference quotients.
         """
-        return self._rates(*change_of(self._regions, parameter, tag, self._element))
-
-    def _rates(self, elasticity: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """dK and dM for changes dC and dρ at the points."""
+        change = change_of(self._regions, parameter, tag, self._element)
         T, X = to_body(self.axis), self._to_centroid
         K = np.linalg.inv(self._solutions.compliance)
-        dK = -K @ self._solutions.derivative(elasticity) @ K
-        dM = self._operators.moments(density)
+        dK = -K @ self._solutions.derivative(change.elasticity) @ K
+        dM = self._operators.moments(change.density)
         return T @ X.T @ dK @ X @ T.T, T @ X.T @ dM @ X @ T.T
-
-    def _of_points(self, of_K: np.ndarray, of_M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The derivatives by C and ρ at the points, from those by stiffness and inertia."""
-        towards = self._to_centroid @ to_body(self.axis).T
-        of_K, of_M = (towards @ weights @ towards.T for weights in (of_K, of_M))
-        K = np.linalg.inv(self._solutions.compliance)
-        by_elasticity = elasticity_gradient(self._solutions, -K @ of_K @ K)
-        return by_elasticity, density_gradient(self._operators, of_M)
-
-    def pushed(self, changes: Mapping[Function, Function]) -> tuple[np.ndarray, np.ndarray]:
-        """Changes of stiffness and inertia with those of Functions that materials are made of."""
-        return self._rates(*Following(self._regions, self._element).along(changes))
-
-    def pulled(self, of_K: np.ndarray, of_M: np.ndarray, wanted: Sequence[Function]) -> dict:
-        """Derivatives by such Functions, from those by the entries of stiffness and inertia."""
-        following = Following(self._regions, self._element)
-        return following.across(*self._of_points(of_K, of_M), wanted)
 
     def gradient(
         self,
@@ -327,14 +238,19 @@ class DrawnSection(SectionMatrices):
         """
         pairs = _check_parameters(parameters)
         changes = [change_of(self._regions, *pair, self._element) for pair in pairs]
-        of_M = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
-        by_elasticity, by_density = self._of_points(
-            _check_weights("weights", weights), _check_weights("inertia_weights", of_M)
-        )
-        found = [
-            np.vdot(by_elasticity, change.elasticity) + np.vdot(by_density, change.density)
-            for change in changes
-        ]
+        T, X = to_body(self.axis), self._to_centroid
+        towards = X @ T.T
+        of_K = towards @ _check_weights("weights", weights) @ towards.T
+        K = np.linalg.inv(self._solutions.compliance)
+        by_elasticity = elasticity_gradient(self._solutions, -K @ of_K @ K)
+        found = [np.vdot(by_elasticity, change.elasticity) for change in changes]
+        if inertia_weights is not None:
+            of_M = towards @ _check_weights("inertia_weights", inertia_weights) @ towards.T
+            by_density = density_gradient(self._operators, of_M)
+            found = [
+                part + np.vdot(by_density, change.density)
+                for part, change in zip(found, changes, strict=True)
+            ]
         return self.mesh.comm.allreduce(np.array(found))
 
     # --- fields on the mesh ------------------------------------------------------------------------
@@ -418,6 +334,19 @@ class DrawnSection(SectionMatrices):
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
         return given
+
+
+def _refuse_taped(materials: Mapping) -> None:
+    """The matrices are numbers: what a tape knows of the materials' Functions would end here."""
+    if not annotate_tape():
+        return
+    strain, frame = (ufl.as_matrix(a.tolist()) for a in (np.ones((3, 3)), np.eye(3)))
+    made = [e for m in materials.values() for e in (m.density, m.stress(strain, frame))]
+    if any(extract_coefficients(ufl.as_ufl(e)) for e in made):
+        refuse_annotation(
+            "Section.from_mesh() with materials that are made of Functions",
+            "take derivatives by a parameter of a material from section.gradient()",
+        )
 
 
 def _check_origin(origin):

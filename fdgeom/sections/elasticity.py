@@ -73,7 +73,7 @@ class Regions:
         values = field.dat.data_wo_with_halos
         for _, material, cells in self:
             nodes = space.cell_node_list[cells]
-            if isinstance(material, Material) and knows(material):
+            if isinstance(material, Material) and _knows(material):
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
                 values[nodes] = _from_ufl(material, field.function_space())[nodes]
@@ -93,7 +93,7 @@ class Regions:
     def is_constant(self) -> bool:
         """Whether no material varies inside a cell, so far as can be told without evaluating."""
         return all(
-            isinstance(m, Material) and knows(m) and all(map(_is_cellwise, parameters(m)))
+            isinstance(m, Material) and _knows(m) and all(map(_is_cellwise, parameters(m)))
             for m in self.materials.values()
         )
 
@@ -135,10 +135,10 @@ def values_at(space, nodes: np.ndarray) -> Callable:
     return evaluate
 
 
-def knows(material) -> bool:
+def _knows(material) -> bool:
     """Whether the material's formulas are entry-wise; a ply of a user's material has no such."""
     inner = getattr(material, "material", None)
-    return inner is None or (isinstance(inner, Material) and knows(inner))
+    return inner is None or (isinstance(inner, Material) and _knows(inner))
 
 
 def _is_cellwise(value) -> bool:
@@ -147,17 +147,12 @@ def _is_cellwise(value) -> bool:
     return isinstance(value, Function) and value.ufl_element().embedded_superdegree == 0
 
 
-def matrix_in_ufl(material) -> list[list[Expr]]:
-    """The entries of C, from a stress that is known in UFL only."""
+def _from_ufl(material, space) -> np.ndarray:
+    """Values of C at the nodes of a (6, 6) space, from a stress that is known in UFL only."""
     frame = ufl.as_matrix(np.eye(3).tolist())
     columns = [
         to_mandel(material.stress(ufl.as_matrix(strain.tolist()), frame))
         for strain in mandel_basis()
     ]
-    return [[columns[j][i] for j in range(6)] for i in range(6)]
-
-
-def _from_ufl(material, space) -> np.ndarray:
-    """Values of C at the nodes of a (6, 6) space, from the same."""
-    matrix = ufl.as_matrix(matrix_in_ufl(material))
+    matrix = ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
     return Function(space).interpolate(matrix).dat.data_ro_with_halos
