@@ -74,7 +74,8 @@ class Coefficients:
     def fields(self) -> list[Function]:
         """What fdgeom makes of them, those first that others are made of."""
         known = [*self.functions, *self._fields]
-        return [*self._fields, *(field for f in known for field in spread_of(f))]
+        found = [*self._fields, *(field for f in known for field in spread_of(f))]
+        return list({key(field): field for field in found}.values())
 
     def renew(self) -> None:
         """Make all fields anew from the present Functions, Constants and time."""

@@ -119,10 +119,11 @@ class BeamFields:
             FunctionSpace(mesh, V.ufl_element().sub_elements[0])
             for V in (strain_space, momentum_space)
         )
-        self.stiffness = body_matrix("section.stiffness", section.stiffness, scalar_strain)
-        self.inertia = body_matrix("section.inertia", section.inertia, scalar_nodal)
+        stiffness, inertia = section.read_by_beams
+        self.stiffness = body_matrix("section.stiffness", stiffness, scalar_strain)
+        self.inertia = body_matrix("section.inertia", inertia, scalar_nodal)
         self.compliance_of_inertia = body_matrix(
-            "section.inertia", section.inertia, scalar_nodal, inverse=True
+            "section.inertia", inertia, scalar_nodal, inverse=True
         )
         self.law = LINEAR if law is None else law
         moving = (self.state, *self.functions().values())

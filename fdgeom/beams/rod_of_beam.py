@@ -46,7 +46,7 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
             densities[at] = point_density(cells, _nodes(beam, at), f"at {at}")
         return densities[at]
 
-    separate = Inertia.is_separate(beam.section.inertia) and beam.end_weight == 0.5
+    separate = Inertia.is_separate(beam.section.read_by_beams[1]) and beam.end_weight == 0.5
     inertia = beam.inertia
     if beam.end_weight != 0.5:
         inertia = _end_factor(beam) * inertia

@@ -12,7 +12,8 @@ from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
 from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import check_positive_definite
-from fdgeom.solvers.derived import private, sampled
+from fdgeom.solvers.derived import is_real, private, sampled
+from fdgeom.solvers.spread import spread
 from fdgeom.words import shown
 
 
@@ -42,6 +43,9 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
     space = TensorFunctionSpace(scalar_space.mesh(), scalar_space.ufl_element(), shape=(6, 6))
     if isinstance(value, MatrixAlong):
         value = _at_nodes(value, space, scalar_space)
+    elif isinstance(value, Function) and is_real(value):
+        # Of a drawn section: a number of another mesh.
+        value = spread(value, space.mesh(), scalar_space.ufl_element())
     return sampled(
         name,
         value,

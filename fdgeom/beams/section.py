@@ -1,7 +1,7 @@
 """Cross-sections of beams: stiffness and inertia as 6×6 matrices, rotation first."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.matrices import SectionMatrices, check_axis
 from fdgeom.sections.stations import check_stations
 from fdgeom.sections.table import CONVENTIONS, from_convention, read_json
+from fdgeom.sections.taped import made_on_tape
 
 
 class Section(SectionMatrices):
@@ -204,21 +205,31 @@ class Section(SectionMatrices):
         (`fdgeom.sections.saint_venant`), exact for long prismatic bodies away from their ends.
         Warping that is restrained (Vlasov's seventh strain of open thin walls) is not in it.
 
+        While pyadjoint records, a section whose materials are made of Functions is a block on its
+        tape, and beams made of it carry gradients on to these Functions. Numbers that are read from
+        the section itself (``stiffness``, centres, stress) count as given data.
+
         Examples
         --------
         >>> steel = fg.Isotropic(youngs_modulus=2.1e11, poisson_ratio=0.3, density=7850)
         >>> section = fg.Section.from_mesh(RectangleMesh(8, 8, 0.1, 0.1), steel,
         ...                                origin="tension")  # doctest: +SKIP
         """
-        return MeshSection(
-            mesh,
-            materials,
-            origin=origin,
-            axis=axis,
-            degree=degree,
-            solver_parameters=solver_parameters,
-            options_prefix=options_prefix,
-        )
+        if isinstance(materials, Mapping):
+            materials = dict(materials)
+
+        def make() -> MeshSection:
+            return MeshSection(
+                mesh,
+                materials,
+                origin=origin,
+                axis=axis,
+                degree=degree,
+                solver_parameters=solver_parameters,
+                options_prefix=options_prefix,
+            )
+
+        return made_on_tape(make)
 
     @classmethod
     def along(cls, stations: "Sequence[tuple[float, Section]]") -> "Section":

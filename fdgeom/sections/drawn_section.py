@@ -6,16 +6,12 @@ from functools import cached_property
 from numbers import Real
 
 import numpy as np
-import ufl
 from firedrake import Function
 from mpi4py import MPI
-from pyadjoint.tape import annotate_tape
-from ufl.algorithms import extract_coefficients
 
 from fdgeom import citations
-from fdgeom.taping import refuse_annotation
 
-from .change import change_of
+from .change import STEP, change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .elasticity import Regions
 from .failure import Criterion
@@ -85,14 +81,13 @@ class DrawnSection(SectionMatrices):
         origin = _check_origin(origin)
         self.mesh, self.degree = mesh, degree
         self.materials = check_materials(mesh, materials)
-        _refuse_taped(self.materials)
         check_connected(mesh)
         self._cells = mesh.comm.allreduce(mesh.cell_set.size)
 
         if degree == 1:
             warnings.warn(
                 "degree=1 is much too stiff in bending on coarse meshes; take degree=2",
-                stacklevel=3,
+                stacklevel=5,
             )
         self._regions = Regions(mesh, self.materials)
         # The slope times itself is of degree 2p; curved cells and plies take some more.
@@ -117,15 +112,14 @@ class DrawnSection(SectionMatrices):
             )
         # About the centroid so far; from here about the origin.
         S = self._solutions.compliance
-        if isinstance(origin, str):
-            origin = op.centroid + ORIGINS[origin](S, inertia)
-        self.origin = np.array(origin)
+        self._inertia, self._given_origin = inertia, origin
+        self.origin = self._origin_of(S, inertia)
         #: Strain about the centroid from one about the origin, in the section's own axes.
         self._to_centroid = X = shifted(op.centroid - self.origin)
         inverse, T = np.linalg.inv(X), to_body(axis)
-        super().__init__(
-            T @ X.T @ np.linalg.inv(S) @ X @ T.T, T @ X.T @ inertia @ X @ T.T, axis=axis
-        )
+        super().__init__(*self._about(self.origin, S, inertia, axis), axis=axis)
+        #: Functions of a Real space that hold stiffness and inertia on pyadjoint's tape, if they do.
+        self.on_tape: tuple[Function, Function] | None = None
         self.__dict__["compliance"] = T @ inverse @ S @ inverse.T @ T.T
 
     def __repr__(self) -> str:
@@ -137,9 +131,37 @@ class DrawnSection(SectionMatrices):
         return self._recovery.element
 
     @property
+    def elasticity(self) -> Function:
+        """C, 6×6, at the points of the quadrature."""
+        return self._operators.elasticity
+
+    @property
     def regions(self) -> Regions:
         """Tags, materials and cells."""
         return self._regions
+
+    @property
+    def read_by_beams(self) -> tuple:
+        return self.on_tape or super().read_by_beams
+
+    # --- from the centroid to the origin -----------------------------------------------------------
+    def _origin_of(self, S: np.ndarray, M: np.ndarray) -> np.ndarray:
+        """Of compliance and inertia about the centroid, in the section's own axes."""
+        given = self._given_origin
+        if isinstance(given, str):
+            return self._operators.centroid + ORIGINS[given](S, M)
+        return np.array(given)
+
+    def _about(self, origin, S: np.ndarray, M: np.ndarray, axis: int) -> tuple[np.ndarray, ...]:
+        """Stiffness and inertia about the origin in the body frame, from S and M."""
+        X, T = shifted(self._operators.centroid - origin), to_body(axis)
+        return T @ X.T @ np.linalg.inv(S) @ X @ T.T, T @ X.T @ M @ X @ T.T
+
+    def _change(self, dS: np.ndarray, dM: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Changes of stiffness and inertia, the origin following where it is a centre."""
+        S = self._solutions.compliance + 1j * STEP * dS
+        M = self._inertia + 1j * STEP * dM
+        return tuple(m.imag / STEP for m in self._about(self._origin_of(S, M), S, M, self.axis))
 
     # --- numbers -----------------------------------------------------------------------------------
     @property
@@ -253,6 +275,26 @@ class DrawnSection(SectionMatrices):
             ]
         return self.mesh.comm.allreduce(np.array(found))
 
+    def push(self, elasticity: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Changes of stiffness and inertia with those of C and ρ, values on this rank."""
+        return self._change(
+            self._solutions.derivative(elasticity), self._operators.moments(density)
+        )
+
+    def pull(self, stiffness: np.ndarray, inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The derivatives by C and ρ on this rank of a function with these by stiffness and inertia."""
+        bars = np.zeros((2, 6, 6))
+        for which, i, j in np.ndindex(bars.shape):
+            move = np.zeros(bars.shape)
+            move[which, i, j] = 1.0
+            found = self._change(*move)
+            bars[which, i, j] = np.vdot(stiffness, found[0]) + np.vdot(inertia, found[1])
+        of_compliance, of_moments = bars
+        return (
+            elasticity_gradient(self._solutions, of_compliance),
+            density_gradient(self._operators, of_moments),
+        )
+
     # --- fields on the mesh ------------------------------------------------------------------------
     @cached_property
     def _recovery(self) -> Recovery:
@@ -334,19 +376,6 @@ class DrawnSection(SectionMatrices):
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
         return given
-
-
-def _refuse_taped(materials: Mapping) -> None:
-    """The matrices are numbers: what a tape knows of the materials' Functions would end here."""
-    if not annotate_tape():
-        return
-    strain, frame = (ufl.as_matrix(a.tolist()) for a in (np.ones((3, 3)), np.eye(3)))
-    made = [e for m in materials.values() for e in (m.density, m.stress(strain, frame))]
-    if any(extract_coefficients(ufl.as_ufl(e)) for e in made):
-        refuse_annotation(
-            "Section.from_mesh() with materials that are made of Functions",
-            "take derivatives by a parameter of a material from section.gradient()",
-        )
 
 
 def _check_origin(origin):

@@ -76,7 +76,9 @@ class Regions:
             if isinstance(material, Material) and _knows(material):
                 values[nodes] = matrix_of(material.evaluated(values_at(space, nodes)))
             else:
-                values[nodes] = _from_ufl(material, field.function_space())[nodes]
+                # Of a stress that is known in UFL only.
+                known = Function(field.function_space()).interpolate(in_ufl(material))
+                values[nodes] = known.dat.data_ro_with_halos[nodes]
         return field
 
     def density(self, element) -> Function:
@@ -147,12 +149,11 @@ def _is_cellwise(value) -> bool:
     return isinstance(value, Function) and value.ufl_element().embedded_superdegree == 0
 
 
-def _from_ufl(material, space) -> np.ndarray:
-    """Values of C at the nodes of a (6, 6) space, from a stress that is known in UFL only."""
+def in_ufl(material) -> Expr:
+    """C of a material, 6×6, from its stress in UFL."""
     frame = ufl.as_matrix(np.eye(3).tolist())
     columns = [
         to_mandel(material.stress(ufl.as_matrix(strain.tolist()), frame))
         for strain in mandel_basis()
     ]
-    matrix = ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
-    return Function(space).interpolate(matrix).dat.data_ro_with_halos
+    return ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])

@@ -56,6 +56,11 @@ class SectionMatrices:
         """Whether both matrices are numbers, the same all along the beam."""
         return isinstance(self.stiffness, np.ndarray) and isinstance(self.inertia, np.ndarray)
 
+    @property
+    def read_by_beams(self) -> tuple:
+        """Stiffness and inertia as the forms of a beam read them: numbers or expressions."""
+        return self.stiffness, self.inertia
+
     # --- what the matrices tell --------------------------------------------------------------------
     @cached_property
     def compliance(self) -> np.ndarray:

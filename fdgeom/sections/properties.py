@@ -45,7 +45,7 @@ def shifted(c) -> np.ndarray:
 
     ε(c) = ε + κ×c. So a stiffness or inertia about c is XᵀKX about the reference.
     """
-    X = np.eye(6)
+    X = np.eye(6, dtype=np.result_type(float, *c))
     X[3, 1:3] = c[1], -c[0]
     X[4, 0], X[5, 0] = -c[1], c[0]
     return X

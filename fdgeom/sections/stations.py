@@ -22,6 +22,12 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
             raise TypeError(f"stations: {section!r} is no fdgeom.Section")
         if not section.is_constant:
             raise ValueError("stations: a section varies along the beam itself")
+        if section.read_by_beams[0] is not section.stiffness:
+            raise NotImplementedError(
+                "gradients by materials of sections between stations are not there: make the drawn "
+                "sections inside 'with firedrake.adjoint.stop_annotating():' (their matrices then "
+                "count as given data), or give beams of one section each"
+            )
     places = np.array([s for s, _ in pairs])
     if len(pairs) < 2 or not np.all(np.isfinite(places)) or np.any(np.diff(places) <= 0):
         raise ValueError("stations must be two or more, at different finite arc lengths")

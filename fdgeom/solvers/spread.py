@@ -34,7 +34,7 @@ class Spread:
 
     def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction:
         found = Cofunction(source.function_space().dual())
-        total = source.function_space().mesh().comm.allreduce(np.sum(bar, axis=0), op=MPI.SUM)
+        total = field.function_space().mesh().comm.allreduce(np.sum(bar, axis=0), op=MPI.SUM)
         found.dat.data_wo[...] = np.reshape(total, found.dat.data_ro.shape)
         return found
 

@@ -1,0 +1,219 @@
+"""Drawn sections on pyadjoint's tape: their matrices by the Functions that materials are made of."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+import ufl
+from firedrake import Cofunction, Function, FunctionSpace, TensorFunctionSpace
+from pyadjoint import Block
+from pyadjoint.tape import annotate_tape, get_working_tape, stop_annotating
+from ufl.algorithms import extract_coefficients
+
+from fdgeom.solvers.rules import Interpolated
+
+from .drawn_section import DrawnSection
+from .elasticity import in_ufl
+
+#: What a Function holds, part by part, of what this rank owns.
+Values = tuple[np.ndarray, ...]
+
+
+class Composition:
+    """How C and ρ at the points of a section follow the Functions that its materials are made of.
+
+    Parameters
+    ----------
+    section : DrawnSection
+        It.
+
+    Attributes
+    ----------
+    functions : list of Function
+        These, each once.
+    """
+
+    def __init__(self, section: DrawnSection) -> None:
+        matrices = section.elasticity.function_space()
+        numbers = FunctionSpace(section.mesh, matrices.ufl_element().sub_elements[0])
+        self._fields = Function(matrices), Function(numbers)
+        self._rules = []
+        functions: dict[Function, None] = {}
+        for _, material, cells in section.regions:
+            here = np.zeros(numbers.dof_dset.total_size, dtype=bool)
+            here[numbers.cell_node_list[cells]] = True
+            own = here[: numbers.dof_dset.size]
+            for k, e in enumerate((in_ufl(material), ufl.as_ufl(material.density))):
+                read = extract_coefficients(e)
+                functions.update(dict.fromkeys(read))
+                self._rules.append((k, Interpolated(e), set(read), own))
+        self.functions = list(functions)
+
+    def push(self, f: Function, change: Function) -> list[np.ndarray]:
+        """Changes of C and ρ with a Function."""
+        found = [np.zeros(field.dat.data_ro.shape) for field in self._fields]
+        for k, rule, read, own in self._rules:
+            if f in read:
+                found[k][own] += rule.along(self._fields[k], f, change)[own]
+        return found
+
+    def pull(self, f: Function, bars: Sequence[np.ndarray]) -> Cofunction:
+        """The cotangent of a Function from those of C and ρ."""
+        found = Cofunction(f.function_space().dual())
+        for k, rule, read, own in self._rules:
+            if f not in read:
+                continue
+            bar = np.zeros(bars[k].shape)
+            bar[own] = bars[k][own]
+            more = rule.across(self._fields[k], f, bar)
+            if more is not None:
+                for part, values in zip(found.subfunctions, more.subfunctions, strict=True):
+                    part.dat.data_wo[...] = part.dat.data_ro + values.dat.data_ro
+        return found
+
+
+class SectionBlock(Block):
+    """Stiffness and inertia of a drawn section, by the Functions that its materials are made of.
+
+    It is replayed by a section made anew. That which the user has stays what it is.
+
+    Parameters
+    ----------
+    section : DrawnSection
+        It.
+    composition : Composition
+        What it is made of.
+    make : callable
+        ``make()`` makes it anew of the present values.
+    """
+
+    def __init__(
+        self, section: DrawnSection, composition: Composition, make: Callable[[], DrawnSection]
+    ) -> None:
+        super().__init__()
+        self._section, self._composition, self._make = section, composition, make
+        self._functions = composition.functions
+        self._comm, self._coordinates = section.mesh.comm, section.mesh.coordinates
+        for f in (*self._functions, self._coordinates):
+            self.add_dependency(f, no_duplicates=True)
+        self._values = [_values(f) for f in self._functions]
+        self._place = _values(self._coordinates)
+        self._space = TensorFunctionSpace(section.mesh, "R", 0, shape=(6, 6))
+
+    def __str__(self) -> str:
+        return "Section.from_mesh"
+
+    def take(self) -> None:
+        """Put the section onto the tape: beams made of it will read Functions."""
+        with stop_annotating():
+            found = self._matrices("section stiffness", "section inertia")
+        get_working_tape().add_block(self)
+        for f in found:
+            self.add_output(f.create_block_variable())
+        self._section.on_tape = tuple(found)
+
+    def _matrices(self, *names: str) -> list[Function]:
+        values = self._section.stiffness, self._section.inertia
+        return [self._real(m, name) for m, name in zip(values, names, strict=True)]
+
+    def _real(self, values: np.ndarray, name: str | None = None) -> Function:
+        found = Function(self._space, name=name)
+        found.dat.data_wo[...] = values.reshape(found.dat.data_ro.shape)
+        return found
+
+    @contextmanager
+    def _at(self, inputs: Sequence[Function]) -> Iterator[None]:
+        """Context in which the Functions hold these values, and the section is made of them."""
+        *inputs, coordinates = inputs
+        if self._differ([_values(coordinates)], [self._place]):
+            raise _no_coordinates()
+        before = [_values(f) for f in self._functions]
+        given = [_values(value) for value in inputs]
+        with stop_annotating():
+            try:
+                self._put(given)
+                if self._differ(given, self._values):
+                    self._section, self._values = self._make(), given
+                yield
+            finally:
+                self._put(before)
+
+    def _put(self, values: Sequence[Values]) -> None:
+        for f, arrays in zip(self._functions, values, strict=True):
+            for part, array in zip(f.subfunctions, arrays, strict=True):
+                part.dat.data_wo[...] = array
+
+    def _differ(self, first: Sequence[Values], second: Sequence[Values]) -> bool:
+        pairs = [
+            pair for a, b in zip(first, second, strict=True) for pair in zip(a, b, strict=True)
+        ]
+        return bool(self._comm.allreduce(int(not all(np.array_equal(a, b) for a, b in pairs))))
+
+    # --- again, and derivatives ------------------------------------------------------------------
+    def prepare_recompute_component(self, inputs, relevant_outputs):
+        with self._at(inputs):
+            return self._matrices("section stiffness", "section inertia")
+
+    def recompute_component(self, inputs, block_variable, idx, prepared):
+        return prepared[idx]
+
+    def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
+        if any(k == len(self._functions) for k, _ in relevant_dependencies):
+            raise _no_coordinates()
+        bars = [
+            np.zeros((6, 6)) if bar is None else bar.dat.data_ro.reshape(6, 6) for bar in adj_inputs
+        ]
+        with self._at(inputs):
+            at_points = self._section.pull(*bars)
+            return {
+                k: self._composition.pull(self._functions[k], at_points)
+                for k, _ in relevant_dependencies
+            }
+
+    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
+        *changes, move = tlm_inputs
+        if move is not None:
+            raise _no_coordinates()
+        with self._at(inputs):
+            pushed = [
+                self._composition.push(f, change)
+                for f, change in zip(self._functions, changes, strict=True)
+                if change is not None
+            ]
+            total = [sum(parts) for parts in zip(*pushed, strict=True)]
+            return [self._real(values) for values in self._section.push(*total)]
+
+    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def evaluate_hessian_component(self, *args, **kwargs):
+        raise NotImplementedError(
+            "second derivatives by the materials of Section.from_mesh are not there: take differences "
+            "of gradients, or a quasi-Newton method, which needs none"
+        )
+
+
+def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
+    """Make a section, and put it onto the working tape if its materials are made of Functions."""
+    with stop_annotating():
+        section = make()
+    if annotate_tape():
+        with stop_annotating():
+            composition = Composition(section)
+        if composition.functions:
+            SectionBlock(section, composition, make).take()
+    return section
+
+
+def _values(f: Function) -> Values:
+    return tuple(np.array(part.dat.data_ro) for part in f.subfunctions)
+
+
+def _no_coordinates() -> NotImplementedError:
+    return NotImplementedError(
+        "gradients of Section.from_mesh by the coordinates of its mesh are not there: take differences "
+        "of sections drawn on moved meshes"
+    )
