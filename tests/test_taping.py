@@ -73,14 +73,6 @@ def called(make, method):
     return case
 
 
-def statics(method, *arguments):
-    def case():
-        beam = bent()
-        return beam, lambda: getattr(fg.StaticEquilibrium(beam), method)(*arguments)
-
-    return case
-
-
 def gathering():
     system = oscillator()
     return system, system.gather_state
@@ -93,7 +85,6 @@ CASES = {
     "Beam.project": called(smooth_beam, "project"),
     "ConstrainedSystem.project": called(pendulum, "project"),
     "gather_state": gathering,
-    "follow": statics("follow", 0.1),
 }
 
 

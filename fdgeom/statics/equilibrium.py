@@ -27,11 +27,6 @@ from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of,
 from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
 
-_AT_ITS_LOAD = (
-    "put the point that it finds onto the tape by solve(statics.load): its derivatives are then those "
-    "of the equilibrium at that load"
-)
-
 
 class StaticEquilibrium:
     """Equilibrium: internal work = λ · work of the loads, for all virtual displacements.
@@ -188,6 +183,8 @@ class StaticEquilibrium:
             return EquilibriumPassage(self._problem, self._go)
 
     def _go(self, course: Course) -> None:
+        if course.point is not None:
+            course.point.stand()
         start, begin, steps = self.load, number_of(self._motion.time), course.steps
         # Forms are compiled for the first one.
         with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
@@ -218,7 +215,6 @@ class StaticEquilibrium:
             self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
             self._load_step(load, time, halvings - 1)
 
-    @not_taped(instead=_AT_ITS_LOAD)
     def follow(self, step: float, *, steps: int = 1, load_step: float | None = None) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
 
@@ -258,6 +254,11 @@ class StaticEquilibrium:
         change its sign is followed to zero, and the point put into :attr:`points`: a limit of the
         load or a bifurcation, with its load and its modes. Two that undo one another within a part
         are not seen, nor is flutter. :meth:`switch` goes to the branch that leaves a bifurcation.
+
+        While pyadjoint records, the last point is a block on its tape: the equilibrium at its load,
+        as of :meth:`solve`, which replays find from that point on. The load is given data, and has no
+        derivatives; nor has the equilibrium where the load is at a limit. Take one step at a time
+        where all points matter.
         """
         finite_number("step", step)
         _count("steps", steps)
@@ -268,11 +269,9 @@ class StaticEquilibrium:
         if not self._problem.is_loaded:
             what = "an assembly" if self._motion is self.beam else "a beam"
             raise ValueError(f"loads: {what} without loads has no path to follow")
-        for k in range(1, steps + 1):
-            self._along(lambda path: path.step(step, load_step), k)
+        self._along(lambda path: path.step(step, load_step), steps)
         return self.load
 
-    @not_taped(instead=_AT_ITS_LOAD)
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
         """Leave the path at a bifurcation for the branch along a mode; `follow` then goes on there.
 
@@ -321,11 +320,31 @@ class StaticEquilibrium:
         """Limits and bifurcations that `follow` has gone over, in this order."""
         return tuple(self._iterations.path.points) if self._iterations.has_path else ()
 
-    def _along(self, action: Callable[[EquilibriumPath], None], k: int) -> None:
-        # Forms are compiled for the first step.
-        known = self._iterations.has_path
-        with nullcontext() if known else compiling("StaticEquilibrium"):
-            self._take(lambda: action(self._iterations.path), k)
+    def _along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
+        if not annotate_tape():
+            self._steps_along(action, steps)
+            return
+        begin, time = self.load, number_of(self._motion.time)
+        direction = self._iterations.path.direction if self._iterations.has_path else None
+        with stop_annotating():
+            point = self._passage.point()
+            self._steps_along(action, steps)
+            point.reach()
+        if self._iterations.path.at_limit:
+            self._problem.load, self._iterations.path.direction = begin, direction
+            raise NotImplementedError(
+                "StaticEquilibrium.follow() has come to a limit of the load, where the equilibrium at "
+                "a fixed load has no derivatives; it is back where it began: take another step, to a "
+                "point beside the limit"
+            )
+        put_on_tape(self._passage, Course(self.load, 1, time, 0, point))
+
+    def _steps_along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
+        for k in range(1, steps + 1):
+            # Forms are compiled for the first step.
+            known = self._iterations.has_path
+            with nullcontext() if known else compiling("StaticEquilibrium"):
+                self._take(lambda: action(self._iterations.path), k)
 
     def _take(self, action: Callable[[], None], k: int) -> None:
         load, time = self.load, number_of(self._motion.time)

@@ -20,6 +20,7 @@ from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
 from fdgeom.solvers import EssentialValues
 from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.taped_point import TapedPoint
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
@@ -37,12 +38,15 @@ class Course:
         The time.
     halvings : int
         How often a step may be halved.
+    point : TapedPoint or None
+        Where it begins, if not at the present configuration.
     """
 
     load: float
     steps: int
     time: float
     halvings: int
+    point: TapedPoint | None = None
 
 
 @dataclass
@@ -160,6 +164,10 @@ class EquilibriumPassage(Inputs):
     def title(self, course: Course) -> str:
         """What is done, in words."""
         return f"the equilibrium of StaticEquilibrium at load {course.load:g}"
+
+    def point(self) -> TapedPoint:
+        """The present one as the beginning of a path."""
+        return TapedPoint(self.views, self._carried)
 
     # --- where it begins -------------------------------------------------------------------------
     def origin(self, touched: Sequence[Function]) -> Departure:

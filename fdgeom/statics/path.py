@@ -16,8 +16,9 @@ from fdgeom.statics.stability import Stability
 # Of a part of a step: how far the path may leave its tangent, and the least cosine of its turn.
 _AWAY, _TURN = 0.5, 0.5
 # Of a step: the least part that is tried. Of the way to a singular point: how closely it is found,
-# and how far before and behind it the stiffness is not near singular.
-_LEAST, _CLOSE, _OFF = 2.0**-20, 1e-6, 1e-3
+# and how far before and behind it the stiffness is not near singular. Of a point: least change of the
+# load along the path, over the load, for it to be beside a limit.
+_LEAST, _CLOSE, _OFF, _FLAT = 2.0**-20, 1e-6, 1e-3, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +101,13 @@ class EquilibriumPath:
         self._start = Snapshot(problem.functions)
         self._load = 0.0
         self.direction: np.ndarray | None = None
+        self._slope = 0.0
         self.points: list[SingularPoint] = []
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether the last step has ended where the load is at a limit."""
+        return abs(self._slope) <= _FLAT * abs(self._problem.load)
 
     # --- steps ---------------------------------------------------------------------------------------
     def step(self, length: float, load_step: float | None = None) -> None:
@@ -130,7 +137,7 @@ class EquilibriumPath:
                 if part < _LEAST * abs(length):
                     raise SolveFailed(f"in parts as small as {part:.2g}: {failure}") from failure
                 continue
-            self.direction, here = there.du, there
+            self.direction, self._slope, here = there.du, there.slope, there
             if point is not None:
                 self.points.append(point)
             if (last and done == 1.0) or (point is not None and point.kind == "bifurcation"):
@@ -162,7 +169,7 @@ class EquilibriumPath:
                 self._restore()
                 if abs(part) < _OFF * abs(length):
                     raise
-        self.direction = there.du
+        self.direction, self._slope = there.du, there.slope
         if part != length:
             self.step(abs(length - part))
 

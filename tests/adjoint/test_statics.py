@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 from derivable import directions, holding, objective
-from firedrake import Function, FunctionSpace, IntervalMesh, SpatialCoordinate, as_vector, assemble
+from firedrake import (
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    SpatialCoordinate,
+    as_matrix,
+    as_vector,
+    assemble,
+    cos,
+    sin,
+)
 from firedrake.adjoint import (
     Control,
     ReducedFunctional,
@@ -135,14 +145,102 @@ def test_equilibrium(make, rng):
         assert taylor_test(reduced, given, small) > 1.95
 
 
+@pytest.fixture(scope="module")
+def arch():
+    """Of 215°, clamped and hinged, with a modulus that is a Function; stiff against leaving its plane."""
+    half = np.deg2rad(215) / 2
+    mesh = IntervalMesh(6, 2 * half)
+    (s,) = SpatialCoordinate(mesh)
+    modulus = Function(FunctionSpace(mesh, "CG", 1)).interpolate(1 + 0.1 * s)
+    a = s - half
+    shape = as_vector([sin(a), 0, cos(a)]), as_vector([cos(a / 2), 0, sin(a / 2), 0])
+    beam = fg.Beam(
+        mesh,
+        fg.Section(modulus * as_matrix(np.diag([50, 1, 50, 900, 800, 800]).tolist()), np.eye(6)),
+        left="clamped",
+        right="pinned",
+        reference_shape=shape,
+        loads=fg.Load(force=(0, 0, -1.0), at=half),
+    )
+    poses = [beam.position, beam.orientation]
+    start = [np.array(f.dat.data_ro) for f in poses]
+
+    def statics():
+        for f, values in zip(poses, start, strict=True):
+            f.dat.data_wo[...] = values
+        return fg.StaticEquilibrium(beam)
+
+    return beam, modulus, statics
+
+
+def test_points_of_a_path(arch, rng):
+    """Two behind the limit of the load: each is the equilibrium at its load, on its own branch."""
+    beam, modulus, make = arch
+    statics = make()
+    poses = [beam.position, beam.orientation]
+    aim = objective([beam.position])
+    while not statics.points:
+        statics.follow(0.2)
+    direction = rng.uniform(0.5, 1.0, modulus.dat.data_ro.shape)
+    here = np.array(modulus.dat.data_ro)
+    continue_annotation()
+    modulus.assign(control := holding(modulus, here))
+    value, found = 0.0, []
+    for _ in range(2):
+        load = statics.follow(0.05)
+        value = value + assemble(aim)
+        found.append((load, [np.array(f.dat.data_ro) for f in poses]))
+    pause_annotation()
+    assert found[1][0] < found[0][0] < statics.points[0].load
+    assert len(statics.points) == 1
+    reduced = ReducedFunctional(value, Control(control))
+
+    def at(size):
+        modulus.dat.data_wo[...] = here + size * direction
+        total = 0.0
+        for load, there in found:
+            for f, values in zip(poses, there, strict=True):
+                f.dat.data_wo[...] = values
+            statics.solve(load)
+            total += assemble(aim)
+        return total
+
+    h = 1e-4
+    expected = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    elsewhere, plain = at(1e-3), at(0.0)
+    assert value == pytest.approx(plain, rel=1e-10)
+    directed = holding(control, direction)
+    assert reduced(holding(control, here + 1e-3 * direction)) == pytest.approx(elsewhere, rel=1e-10)
+    assert reduced(control) == pytest.approx(value, rel=1e-13)
+    terms = reduced.derivative().dat.data_ro * direction
+    assert terms.sum() == pytest.approx(expected, abs=1e-7 * abs(terms).sum())
+    assert reduced.tlm(directed) == pytest.approx(terms.sum(), abs=1e-12 * abs(terms).sum())
+    assert taylor_test(reduced, control, holding(control, 1e-2 * direction)) > 1.95
+
+
+def test_a_point_at_the_limit(arch):
+    """There the equilibrium at a fixed load has no derivative."""
+    beam, _, make = arch
+    statics = make()
+    step = 0.2
+    while abs(step) > 1e-6:
+        load = statics.load
+        if statics.follow(step) < load:
+            step = -step / 2
+    load, before = statics.load, np.array(beam.position.dat.data_ro)
+    continue_annotation()
+    with pytest.raises(NotImplementedError, match="has come to a limit of the load"):
+        statics.follow(step)
+    assert statics.load == load
+    assert np.array_equal(beam.position.dat.data_ro, before)
+
+
 def test_a_point_of_a_path_at_its_load():
-    """`follow` is refused; the point that it has found goes onto the tape by `solve`."""
+    """One that was found off the tape goes onto it by `solve`."""
     _, (beam,), (_, tip, _) = found = cantilever()
     statics = fg.StaticEquilibrium(found[0])
     statics.solve(0.1)
     continue_annotation()
-    with pytest.raises(NotImplementedError, match=r"solve\(statics\.load\)"):
-        statics.follow(0.1)
     with stop_annotating():
         load = statics.follow(0.1, steps=2)
     tip.assign(control := holding(tip, tip.dat.data_ro))

@@ -1,0 +1,54 @@
+"""Points of a path of equilibria on pyadjoint's tape: where solving at their load begins."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.lie.arrays import quaternion
+
+
+class TapedPoint:
+    """A point that `StaticEquilibrium.follow` has reached.
+
+    Solving begins there again, so that it is found on its own branch. If the configuration that the
+    path begins with is another one, so is the point: moved with it, node by node.
+
+    Parameters
+    ----------
+    poses : sequence of Function
+        Position and orientation of each beam, in turn, as the path begins.
+    carried : sequence of Function
+        What the iteration carries beside.
+    """
+
+    def __init__(self, poses: Sequence[Function], carried: Sequence[Function]) -> None:
+        self._poses, self._carried = poses, carried
+        self._begun = _values(poses)
+
+    def reach(self) -> None:
+        """Remember the present configuration, and put back that which the path begins with."""
+        self._reached, self._with = _values(self._poses), _values(self._carried)
+        _put(self._poses, self._begun)
+
+    def stand(self) -> None:
+        """Go from a configuration that the path begins with to the point."""
+        now = _values(self._poses)
+        moved = list(self._reached)
+        for k in range(0, len(now), 2):
+            if not np.array_equal(now[k], self._begun[k]):
+                moved[k] = self._reached[k] + (now[k] - self._begun[k])
+            if not np.array_equal(now[k + 1], self._begun[k + 1]):
+                turn = quaternion.product(now[k + 1], quaternion.conjugate(self._begun[k + 1]))
+                moved[k + 1] = quaternion.normalize(quaternion.product(turn, self._reached[k + 1]))
+        _put(self._poses, moved)
+        _put(self._carried, self._with)
+
+
+def _values(functions: Sequence[Function]) -> list[np.ndarray]:
+    return [np.array(f.dat.data_ro_with_halos) for f in functions]
+
+
+def _put(functions: Sequence[Function], values: Sequence[np.ndarray]) -> None:
+    for f, array in zip(functions, values, strict=True):
+        f.dat.data_wo_with_halos[...] = array
