@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Sequence
 
 import numpy as np
-from firedrake import Cofunction, Function
+from firedrake import Function
 from firedrake.adjoint_utils.blocks import FunctionMergeBlock
 from firedrake.adjoint_utils.checkpointing import disk_checkpointing, maybe_disk_checkpoint
 from pyadjoint import Block
@@ -17,7 +17,7 @@ from fdgeom.adjoint.deed_passage import DeedPassage
 from fdgeom.adjoint.inputs import whole_of
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.state_variable import StateVariable
-from fdgeom.adjoint.values import Kept, Vectors, keys, parts
+from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 
 #: What pyadjoint knows the fields by that blocks have made anew.
 _FOLLOWING: weakref.WeakSet = weakref.WeakSet()
@@ -47,7 +47,8 @@ class AdvanceBlock(Block):
             _meet_others(passage, f, self._touched)
         for f in passage.inputs:
             _meet(passage, f)
-            self.add_dependency(f, no_duplicates=True)
+            known = f._block_variable() or _given(f)  # a Function knows it weakly
+            self.add_dependency(known.output, no_duplicates=True)
         self._inputs = tuple(passage.inputs)
         self._timestep = get_working_tape().latest_timestep
 
@@ -103,7 +104,7 @@ class AdvanceBlock(Block):
         with self._at(inputs):
             self._passage.pull(self._origin, self._steps, bars, self._passage.data(wanted))
         return {
-            k: bars.read_all(self._inputs[k], Cofunction(self._inputs[k].function_space().dual()))
+            k: bars.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
 
@@ -139,7 +140,7 @@ class AdvanceBlock(Block):
         with self._at(inputs):
             self._passage.pull_rates(self._origin, self._steps, bars, rates, tangents, wanted)
         return {
-            k: rates.read_all(self._inputs[k], Cofunction(self._inputs[k].function_space().dual()))
+            k: rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
 
@@ -214,6 +215,15 @@ def _join(view: Function) -> None:
     if above is None or above.creation_timestep == -1:
         with FloatingType.stop_floating(view):
             view._ad_annotate_output_block()
+
+
+def _given(function: Function) -> BlockVariable:
+    """What pyadjoint knows a Function by that it has not met: what it holds is given."""
+    if disk_checkpointing():
+        return function.create_block_variable()
+    variable = StateVariable(function)
+    variable.keep(Kept([function]))
+    return variable
 
 
 def _meet_others(passage: Passage, whole: Function, touched: Sequence[Function]) -> None:

@@ -8,7 +8,7 @@ from pyadjoint.tape import stop_annotating
 from fdgeom.adjoint.block import passage_of
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
-from fdgeom.adjoint.values import Vectors, keys, parts
+from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
 from fdgeom.forms import check_functional, slope_by
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.words import shown
@@ -92,7 +92,7 @@ def gradient(
         if way is None:
             with passage.at(origin, present):
                 passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
-        return value, [bars.read_all(f, Cofunction(f.function_space().dual())) for f in wrt]
+        return value, [bars.read_all(f, cotangent_of(f)) for f in wrt]
 
 
 def _slopes(passage: Passage, form: Form, active: set[int], factor: float = 1.0) -> "_Slopes":

@@ -10,6 +10,8 @@ from fdgeom.adjoint.values import Kept
 class StateVariable(BlockVariable):
     """Keeps values as arrays, and makes the Function of them that pyadjoint keeps when that is asked for.
 
+    So of what steps change, and of what they read that pyadjoint has not met.
+
     To make one takes longer than hundreds of steps of a small system, and a run in many blocks that
     is only recorded asks for none.
 

@@ -14,6 +14,14 @@ def parts(function: Function | Cofunction) -> tuple[Function | Cofunction, ...]:
     return tuple(function.subfunctions) if mixed else (function,)
 
 
+def cotangent_of(function: Function) -> Cofunction:
+    """A new Cofunction for the derivative by a Function, whose dual space is made once."""
+    known = function.__dict__
+    if "_fdgeom_dual" not in known:
+        known["_fdgeom_dual"] = function.function_space().dual()
+    return Cofunction(known["_fdgeom_dual"])
+
+
 def keys(functions: Iterable[Function]) -> set[int]:
     """The keys of all their parts."""
     return {key(part) for f in functions for part in parts(f)}

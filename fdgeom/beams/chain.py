@@ -27,6 +27,7 @@ class Chain:
         self._beam = beam
         self._tangent = np.array(beam.tangent.dat.data_ro)
         self._points: Numbering | None = None
+        self._followed: tuple | None = None
 
     def _lines(self) -> tuple[Numbering, Numbering]:
         if self._points is None:
@@ -54,9 +55,20 @@ class Chain:
         self._put(self.followed(anchor))
 
     def followed(self, anchor: int):
-        """The poses (n + 1, 3), (n + 1, 4) that :meth:`follow` fills in."""
+        """The poses (n + 1, 3), (n + 1, 4) that :meth:`follow` fills in.
+
+        The last ones are kept: derivatives ask for them again where nothing has changed.
+        """
         x, q = self._poses(self._beam.position, self._beam.orientation)
         there = x[anchor], q[anchor]
+        points, _ = self._lines()
+        read = (np.array(anchor), *there, points.gather(self._beam.strain))
+        if self._followed is None or not all(map(np.array_equal, read, self._followed[0])):
+            self._followed = [np.array(values) for values in read], self._from(anchor, there)
+        return tuple(np.array(values) for values in self._followed[1])
+
+    def _from(self, anchor: int, there):
+        """The same anew, where the node there has this pose."""
         origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
         shape = self._shape(origin)
         start = se3.pose_compose(there, se3.pose_inverse((shape[0][anchor], shape[1][anchor])))

@@ -62,18 +62,20 @@ def halves(x: ArrayLike, name: str) -> tuple[NDArray, NDArray]:
 
 def join(*vectors: NDArray) -> NDArray:
     """Vectors with the components of several, whose leading axes broadcast."""
-    lead = np.broadcast_shapes(*(v.shape[:-1] for v in vectors))
-    return np.concatenate([np.broadcast_to(v, lead + v.shape[-1:]) for v in vectors], axis=-1)
+    if len({v.shape[:-1] for v in vectors}) > 1:
+        lead = np.broadcast_shapes(*(v.shape[:-1] for v in vectors))
+        vectors = tuple(np.broadcast_to(v, lead + v.shape[-1:]) for v in vectors)
+    return np.concatenate(vectors, axis=-1)
 
 
 def dot(x: NDArray, y: NDArray) -> NDArray:
     """Scalar products (..., 1) of vectors, ready to multiply vectors."""
-    return np.sum(x * y, axis=-1, keepdims=True)
+    return (x * y).sum(axis=-1, keepdims=True)
 
 
 def cross(x: NDArray, y: NDArray) -> NDArray:
     """Vector products (..., 3); NumPy's own takes three times as long for the few nodes of a beam."""
-    lead = np.broadcast_shapes(x.shape, y.shape)
+    lead = x.shape if x.shape == y.shape else np.broadcast_shapes(x.shape, y.shape)
     product = np.empty(lead, np.result_type(x, y))
     x0, x1, x2 = x[..., 0], x[..., 1], x[..., 2]
     y0, y1, y2 = y[..., 0], y[..., 1], y[..., 2]
