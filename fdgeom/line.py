@@ -5,7 +5,7 @@ from firedrake import FunctionSpace
 from mpi4py import MPI
 
 from fdgeom.measures import check_interval
-from fdgeom.numbering import coordinates_of
+from fdgeom.numbering import coordinates_of, is_linear
 
 # Of the length of the line: what is no length, and what coordinates of one node may differ by.
 _NO_LENGTH, _SAME = 1e-10, 1e-12
@@ -47,7 +47,10 @@ def check_line(mesh, argument: str = "mesh"):
             f"{argument} is folded: cells lie on one another at {low[1:][np.argmin(gaps)]:.6g}; the "
             "coordinate must go one way along the line"
         )
-    nodes = FunctionSpace(mesh, "CG", 1).dim()
+    space = coordinates.function_space()
+    if not is_linear(space.ufl_element().sub_elements[0]):  # as on a closed mesh
+        space = FunctionSpace(mesh, "CG", 1)
+    nodes = space.dim()
     if gaps.max(initial=0.0) > _SAME * length or nodes > len(ends) + 1:
         raise ValueError(
             f"{argument} is in pieces; make a beam of each, and join them by a fdgeom.Assembly"

@@ -10,14 +10,14 @@ def coordinates_of(space) -> np.ndarray:
     """The coordinate of each local node, ghosts included, of a space of scalars on intervals."""
     mesh, element = space.mesh(), space.ufl_element()
     places = mesh.coordinates.function_space().ufl_element()
-    if _is_linear(element) and _is_linear(places.sub_elements[0]):
+    if is_linear(element) and is_linear(places.sub_elements[0]):
         # They are those of the mesh, which needs no kernel to be looked up.
         return np.array(mesh.coordinates.dat.data_ro_with_halos).reshape(-1)
     x = Function(space).interpolate(SpatialCoordinate(mesh)[0])
     return np.array(x.dat.data_ro_with_halos)
 
 
-def _is_linear(element) -> bool:
+def is_linear(element) -> bool:
     """Whether the nodes are the ends of the cells, each once."""
     return element.family() == "Lagrange" and element.degree() == 1
 

@@ -10,7 +10,8 @@ from mpi4py import MPI
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import FollowingShape, projection
 from fdgeom.beams.fields import BeamFields
-from fdgeom.solvers import Deed, PointwiseUpdate, Snapshot
+from fdgeom.solvers import Deed, Field, PointwiseUpdate, Snapshot
+from fdgeom.taping import not_taped
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
 _SAME = 1e-9
@@ -55,14 +56,21 @@ class Agreement:
         return {self._beam.momentum: dot(self._beam.inertia, self._beam.velocity)}
 
     @cached_property
-    def to_velocity(self) -> PointwiseUpdate:
+    def to_velocity(self) -> "PointwiseUpdate | _Product":
         """Writes the velocity of the momentum."""
-        return PointwiseUpdate(self.velocity_of_momentum)
+        return self._update(self.velocity_of_momentum, self._beam.momentum, inverse=True)
 
     @cached_property
-    def to_momentum(self) -> PointwiseUpdate:
+    def to_momentum(self) -> "PointwiseUpdate | _Product":
         """Writes the momentum of the velocity."""
-        return PointwiseUpdate(self.momentum_of_velocity)
+        return self._update(self.momentum_of_velocity, self._beam.velocity, inverse=False)
+
+    def _update(self, assignment: dict, source: Function, *, inverse: bool):
+        """Writes the product of the inertia, or its inverse, and a field."""
+        matrix, (target,) = self._beam.numbers_of_inertia, assignment
+        if matrix is not None:
+            return _Product(target, np.linalg.inv(matrix) if inverse else matrix, source)
+        return PointwiseUpdate(assignment)
 
     def holds(self) -> bool:
         """Whether nothing was set since the fields last agreed."""
@@ -227,18 +235,23 @@ class Agreement:
             )
 
     @cached_property
-    def _others(self) -> tuple[Function, Function, PointwiseUpdate]:
+    def _others(self) -> tuple[tuple[Function, Function], list]:
+        """The momentum of the velocity and the velocity of the momentum, and what writes them."""
         beam = self._beam
         momentum, velocity = (Function(beam.velocity.function_space()) for _ in range(2))
         (of_velocity,), (of_momentum,) = (
             group.values() for group in (self.momentum_of_velocity, self.velocity_of_momentum)
         )
-        return momentum, velocity, PointwiseUpdate({momentum: of_velocity, velocity: of_momentum})
+        return (momentum, velocity), [
+            self._update({momentum: of_velocity}, beam.velocity, inverse=False),
+            self._update({velocity: of_momentum}, beam.momentum, inverse=True),
+        ]
 
     def _contradiction(self) -> float:
         """How far the velocity is from that of the momentum, in the norm of the kinetic energy."""
-        other_momentum, other_velocity, update = self._others
-        update.apply()
+        (other_momentum, other_velocity), updates = self._others
+        for update in updates:
+            update.apply()
         p, P, v, V = (
             f.dat.data_ro
             for f in (self._beam.momentum, other_momentum, self._beam.velocity, other_velocity)
@@ -247,3 +260,18 @@ class Agreement:
         gap, *sizes = self._beam.comm.allreduce(sums, op=MPI.SUM)
         # Where neither moves, nothing can contradict; what is not finite fails in the step.
         return float(np.sqrt(abs(gap) / max(*sizes, np.finfo(float).tiny)))
+
+
+class _Product:
+    """A matrix of numbers times the values of a field at each node: it needs no kernel."""
+
+    def __init__(self, target: Function, matrix: np.ndarray, source: Function) -> None:
+        self._target, self._source = Field(target), Field(source)
+        self._matrix = np.array(matrix.T)
+
+    @not_taped
+    def apply(self) -> None:
+        """Write it; ``NotImplementedError`` while pyadjoint records."""
+        self._source.update_ghosts()
+        np.matmul(self._source.array, self._matrix, out=self._target.array)
+        self._target.written(ghosts_too=True)

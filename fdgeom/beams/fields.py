@@ -66,6 +66,8 @@ class BeamFields:
         e, the unit vector of 6 along the axis.
     stiffness, inertia, compliance_of_inertia : UFL expressions, 6×6
         Where the forms need them.
+    numbers_of_inertia : numpy.ndarray or None
+        The inertia, where it is one matrix of numbers for good.
     sampled_law : SectionLaw
         The law as the forms have it.
     reference_strain : Function or None
@@ -115,19 +117,19 @@ class BeamFields:
 
         self.time = Constant(0.0, name="time")
         self.tangent = private(Constant(np.array([0.0] * 3 + _along(section.axis, 1.0)), name="e"))
-        scalar_strain, scalar_nodal = (
-            FunctionSpace(mesh, V.ufl_element().sub_elements[0])
-            for V in (strain_space, momentum_space)
+        in_cells, at_nodes = (
+            V.ufl_element().sub_elements[0] for V in (strain_space, momentum_space)
         )
         stiffness, inertia = section.read_by_beams
-        self.stiffness = body_matrix("section.stiffness", stiffness, scalar_strain)
-        self.inertia = body_matrix("section.inertia", inertia, scalar_nodal)
+        self.stiffness = body_matrix("section.stiffness", stiffness, mesh, in_cells)
+        self.inertia = body_matrix("section.inertia", inertia, mesh, at_nodes)
         self.compliance_of_inertia = body_matrix(
-            "section.inertia", inertia, scalar_nodal, inverse=True
+            "section.inertia", inertia, mesh, at_nodes, inverse=True
         )
+        self.numbers_of_inertia = inertia if isinstance(inertia, np.ndarray) else None
         self.law = LINEAR if law is None else law
         moving = (self.state, *self.functions().values())
-        self.sampled_law = sampled_law(self.law, self.stiffness, scalar_strain, moving)
+        self.sampled_law = sampled_law(self.law, self.stiffness, mesh, in_cells, moving)
         self.reference_strain = sample_shape(
             "reference_strain", reference_strain, strain_space, self.time
         )

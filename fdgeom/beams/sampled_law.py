@@ -22,7 +22,7 @@ _PROBE = 0.01
 
 
 def sampled_law(
-    law: SectionLaw, stiffness: Expr, scalar_space, state: Sequence[Function]
+    law: SectionLaw, stiffness: Expr, mesh, element, state: Sequence[Function]
 ) -> SectionLaw:
     """A law whose Functions and coordinates are fields of a space, which follow them; checked.
 
@@ -32,8 +32,8 @@ def sampled_law(
         The law.
     stiffness : UFL expression, 6×6
         Of the section.
-    scalar_space : FunctionSpace
-        Space whose nodes are the points where the strain is.
+    mesh, element
+        Of the space of scalars whose nodes are the points where the strain is.
     state : sequence of Function
         What moves: a law must not read it.
 
@@ -59,7 +59,6 @@ def sampled_law(
                 f"law: the energy must be a function of the strain, and not of the beam's "
                 f"{part.name()}: else it changes when the beam is moved as a whole"
             )
-    mesh, element = scalar_space.mesh(), scalar_space.ufl_element()
     if any(ufl.domain.extract_unique_domain(part) is not mesh for part in used):
         raise ValueError("law: its Functions and coordinates must be on the mesh of the beam")
     found = law
@@ -67,7 +66,7 @@ def sampled_law(
         spaces = {p: shaped_space(p.ufl_shape, mesh, element) for p in used}
         fields = {p: sampled("law", p, space, private=True) for p, space in spaces.items()}
         found = TranslatedLaw(law, fields)
-    _check(found, stiffness, scalar_space)
+    _check(found, stiffness, mesh, element)
     return found
 
 
@@ -94,9 +93,9 @@ def _made(law: SectionLaw, name: str) -> Expr:
     return value
 
 
-def _check(law: SectionLaw, stiffness: Expr, scalar_space) -> None:
+def _check(law: SectionLaw, stiffness: Expr, mesh, element) -> None:
     """Raise ``ValueError`` unless the energy is least at rest, and stress and tangent are its own."""
-    mesh, element, comm = scalar_space.mesh(), scalar_space.ufl_element(), scalar_space.comm
+    comm = mesh.comm
     strain = Function(shaped_space((6,), mesh, element))
 
     def values(expression: Expr) -> np.ndarray:

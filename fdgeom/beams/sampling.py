@@ -5,10 +5,11 @@ from functools import lru_cache
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
+from firedrake import Constant, Function, FunctionSpace, SpatialCoordinate, TensorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
+from fdgeom.numbering import coordinates_of
 from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import check_positive_definite
@@ -17,7 +18,7 @@ from fdgeom.solvers.spread import spread
 from fdgeom.words import shown
 
 
-def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
+def body_matrix(name: str, value, mesh, element, *, inverse: bool = False):
     """A 6×6 matrix (or its inverse) for use in forms: of a Constant, or a field where it varies.
 
     The field follows the Functions and Constants in an expression.
@@ -28,8 +29,8 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
         What to call it in an error.
     value : (6, 6) ndarray, MatrixAlong or UFL expression
         The matrix.
-    scalar_space : FunctionSpace
-        Space whose nodes are the quadrature points that the matrix is needed at.
+    mesh, element
+        Of the space of scalars whose nodes are the quadrature points that the matrix is needed at.
     inverse : bool
         Whether to return the inverse.
 
@@ -40,12 +41,12 @@ def body_matrix(name: str, value, scalar_space, *, inverse: bool = False):
     """
     if isinstance(value, np.ndarray):
         return _constant_matrix(np.asarray(value, dtype=float).tobytes(), inverse)
-    space = TensorFunctionSpace(scalar_space.mesh(), scalar_space.ufl_element(), shape=(6, 6))
+    space = TensorFunctionSpace(mesh, element, shape=(6, 6))
     if isinstance(value, MatrixAlong):
-        value = _at_nodes(value, space, scalar_space)
+        value = _at_nodes(value, space)
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
-        value = spread(value, space.mesh(), scalar_space.ufl_element())
+        value = spread(value, mesh, element)
     return sampled(
         name,
         value,
@@ -68,12 +69,11 @@ def _constant_matrix(values: bytes, inverse: bool) -> Expr:
     )
 
 
-def _at_nodes(matrix: MatrixAlong, space, scalar_space) -> Function:
+def _at_nodes(matrix: MatrixAlong, space) -> Function:
     """The values of a matrix that changes along the beam."""
-    (s,) = SpatialCoordinate(space.mesh())
-    arc = Function(scalar_space).interpolate(s).dat.data_ro_with_halos
+    scalars = FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0])
     field = private(Function(space))
-    field.dat.data_wo_with_halos[...] = matrix(arc)
+    field.dat.data_wo_with_halos[...] = matrix(coordinates_of(scalars))
     return field
 
 

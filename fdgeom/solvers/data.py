@@ -99,29 +99,37 @@ def entries(matrix: PETSc.Mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class Snapshot:
-    """A copy of the values of some (possibly mixed) functions that can be put back."""
+    """A copy of the values of some (possibly mixed) functions that can be put back.
+
+    Attributes
+    ----------
+    comm
+        The communicator of the functions.
+    pairs : list of (numpy.ndarray, numpy.ndarray)
+        The copies and the values, both of which stay where they are.
+    """
 
     def __init__(self, functions) -> None:
         self._fields = [field for f in functions for field in fields(f)]
-        self._comm = self._fields[0].function.function_space().comm
-        self._ghosted = self._fields if self._comm.size > 1 else []
-        self._pairs = [(np.array(f.array), f.array) for f in self._fields]
+        self.comm = self._fields[0].function.function_space().comm
+        self._ghosted = self._fields if self.comm.size > 1 else []
+        self.pairs = [(np.array(f.array), f.array) for f in self._fields]
         self._places = [
             (copy.ctypes.data, f.owned.ctypes.data, f.owned.nbytes)
-            for f, (copy, _) in zip(self._fields, self._pairs, strict=True)
+            for f, (copy, _) in zip(self._fields, self.pairs, strict=True)
         ]
 
     def take(self) -> None:
         """Remember the present values."""
         for field in self._ghosted:
             field.update_ghosts()
-        for copy, array in self._pairs:
+        for copy, array in self.pairs:
             copy[...] = array
 
     def holds(self) -> bool:
         """Whether all values are the remembered ones, to the last bit and on all ranks."""
         same = not any(_compare(*place) for place in self._places)
-        return same if not self._ghosted else bool(self._comm.allreduce(int(same), op=MPI.MIN))
+        return same if not self._ghosted else bool(self.comm.allreduce(int(same), op=MPI.MIN))
 
     def changed(self) -> list[bool]:
         """For each function (or part of one) whether a value is another now, on any rank."""
@@ -129,17 +137,17 @@ class Snapshot:
         return (
             found
             if not self._ghosted
-            else [any(x) for x in zip(*self._comm.allgather(found), strict=True)]
+            else [any(x) for x in zip(*self.comm.allgather(found), strict=True)]
         )
 
     def values(self) -> list[np.ndarray]:
         """Copies of what is remembered."""
-        return [np.array(copy) for copy, _ in self._pairs]
+        return [np.array(copy) for copy, _ in self.pairs]
 
     def remember(self, values: list[np.ndarray], of=None) -> None:
         """Remember these instead, which :meth:`values` gave; if ``of`` is given, those of these parts."""
         wanted = None if of is None else {key(f) for f in of}
-        for field, (copy, _), given in zip(self._fields, self._pairs, values, strict=True):
+        for field, (copy, _), given in zip(self._fields, self.pairs, values, strict=True):
             if wanted is None or key(field.function) in wanted:
                 copy[...] = given
 
@@ -149,7 +157,7 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put the remembered values back."""
-        for field, (copy, array) in zip(self._fields, self._pairs, strict=True):
+        for field, (copy, array) in zip(self._fields, self.pairs, strict=True):
             array[...] = copy
             field.written(ghosts_too=True)
 

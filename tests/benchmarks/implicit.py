@@ -5,7 +5,8 @@
 Ratios of one run, on one core: a step of each method at 100 cells over a step of the explicit scheme
 by the program in C; what a cell costs an iteration at 10,000 cells over that at 100; a step through
 PETSc over a compiled one, for one beam, a double pendulum, eight welded bars and a four-bar linkage;
-an explicit step of two beams with two joints over one without;
+an explicit step of two beams with two joints over one without; a thousand rods of 20 cells in one
+assembly: how long making it takes, and a step and what a cell costs an iteration beside one long beam;
 equilibria of a bent cantilever and of the welded bars, from one load to another, and points of their
 paths. Times are those of the process, the least of several samples.
 """
@@ -111,6 +112,45 @@ def along_a_path(system, compiled: bool) -> tuple[float, float]:
     return spent, (statics.solver_stats()["newton_iterations"] - before) / (10 * SAMPLES)
 
 
+def many_rods(rods: int) -> tuple[dict[str, float], list[tuple]]:
+    """Seconds of making rods of 20 cells, an assembly of them and its stepper; its steps and another's.
+
+    Of each of the two, the rods and one beam as long as all of them: seconds a step, one at a time
+    and ten at a time, and iterations a step.
+    """
+    section, made = fg.Section(STIFFNESS, INERTIA), {}
+
+    def timed(what: str, make):
+        begin = time.process_time()
+        found = make()
+        made[what] = time.process_time() - begin
+        return found
+
+    def stepper_of(system) -> fg.EnergyMomentum:
+        stepper = fg.EnergyMomentum(system, 1e-3, compiled=True)
+        stepper.advance(1)  # compiles
+        return stepper
+
+    def beam(mesh):
+        found = fg.Beam(mesh, section, strain_measure="directors")
+        s = found.position.dat.data_ro[:, :1]
+        found.velocity.dat.data_wo[:, 3:] = np.sin(2 * np.pi * s + [0.0, 1.0, 2.0])
+        return found
+
+    meshes = timed("meshes", lambda: [IntervalMesh(20, 1.0) for _ in range(rods)])
+    beams = timed("beams", lambda: [beam(mesh) for mesh in meshes])
+    assembly = timed("assembly", lambda: fg.Assembly(beams))
+    unit = timed("stepper and its first step", lambda: stepper_of(assembly))
+    long = stepper_of(beam(IntervalMesh(20 * rods, float(rods))))
+    found = []
+    for what, stepper in ((f"{rods} rods", unit), ("one beam as long", long)):
+        before = stepper.solver_stats()["newton_iterations"]
+        many, one = seconds(stepper.advance, 10), seconds(stepper.advance, 1)
+        iterations = stepper.solver_stats()["newton_iterations"] - before
+        found.append((what, one, many, iterations / (11 * SAMPLES)))
+    return made, found
+
+
 def explicit_joined(joints: bool, compiled: bool = True) -> float:
     """Seconds a step of the variational integrator, of two beams with two joints or without."""
     pendulum = double_pendulum(100, 60)
@@ -166,10 +206,30 @@ def measure() -> list[tuple]:
     return rows
 
 
+def tell_of_rods(rods: int, made: dict[str, float], steps: list[tuple]) -> None:
+    """Print what :func:`many_rods` has found."""
+    for what, spent in made.items():
+        PETSc.Sys.Print(
+            f"{rods} rods of 20 cells, {what}: {spent:.2f} s, {1e3 * spent / rods:.2f} ms each"
+        )
+    costs = []
+    for what, one, many, iterations in steps:
+        costs.append(many / iterations / (20 * rods))
+        PETSc.Sys.Print(
+            f"{what:40} {20 * rods:6} cells: {1e3 * one:9.2f} ms a step by itself, {1e3 * many:.2f} of "
+            f"ten, {iterations:5.2f} iterations, {1e9 * costs[-1]:.0f} ns a cell and iteration"
+        )
+    PETSc.Sys.Print(
+        f"a cell and iteration of the rods over that of the beam: {costs[0] / costs[1]:.2f}"
+    )
+
+
 def main() -> None:
+    rods = 50 if args.quick else 1000
+    made, steps = many_rods(rods)
     rows = measure()
     if args.json:
-        PETSc.Sys.Print(json.dumps(rows))
+        PETSc.Sys.Print(json.dumps([*rows, *made.items(), *steps]))
         return
     found = {(name, cells): (spent, iterations) for name, cells, spent, iterations, _ in rows}
     for name, cells, spent, iterations, ratio in rows:
@@ -198,6 +258,7 @@ def main() -> None:
         for how in (" at rest", ", a path"):
             one, other = (found[f"{what}{how}{way}", cells][0] for way in ("", ", PETSc"))
             PETSc.Sys.Print(f"{what}{how}: through PETSc {other / one:.1f} times as long")
+    tell_of_rods(rods, made, steps)
 
 
 if __name__ == "__main__":

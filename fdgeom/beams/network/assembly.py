@@ -13,6 +13,7 @@ from fdgeom.beams.ends import held_components
 from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.identity import beam_parameters, with_kind
+from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
 from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
 from fdgeom.beams.network.joint import Joint, Prismatic
@@ -27,13 +28,12 @@ from fdgeom.beams.rod.loads import Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import arrays
-from fdgeom.solvers import Field, Number, Snapshot, key
+from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
+from fdgeom.solvers.many import Snapshots
 from fdgeom.taping import off_the_tape
 from fdgeom.words import shown
 
-#: What a beam and its piece of the network both have.
-FIELDS = ("position", "orientation", "velocity")
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
 
@@ -132,8 +132,12 @@ class Assembly(RodMotion):
         self._springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
+        self._behind = BeamsBehind(
+            network, self.beams, self._links, self.rod, self.configuration, self._body
+        )
         #: What the beams' fields were when they last agreed with those of the network.
         self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
+        self._noted = Snapshots([self._written, *(beam.agreement.noted for beam in self.beams)])
         # So that a load which has no meaning here is refused now.
         self.external_work(self.configuration, TestFunction(self.space))
         self._read()
@@ -210,23 +214,10 @@ class Assembly(RodMotion):
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
 
-    @cached_property
-    def _parts(self) -> dict[str, list[tuple[Field, np.ndarray]]]:
-        """Fields of the beams with the numbers of their local nodes in the network."""
-        beams = list(zip(self.beams, self.network.beams, self.network.starts, strict=False))
-        return {
-            name: [(Field(getattr(beam, name)), start + own.nodes) for beam, own, start in beams]
-            for name in FIELDS
-        }
-
-    def _to_beams(self, name: str, values: np.ndarray) -> None:
-        """Put the values of all nodes into a field of the beams."""
-        for field, numbers in self._parts[name]:
-            field.array[...] = values[numbers]
-            field.written(ghosts_too=True)
-
     def prepare(self) -> None:
         """Read the beams' configurations and velocities, if they are not those of the last step."""
+        if self._noted.holds():
+            return
         for link in self._links:
             link.prepare()
         if not self._written.holds():
@@ -245,13 +236,8 @@ class Assembly(RodMotion):
     def settle(self) -> None:
         """Write configurations and velocities back to the beams."""
         self._body_velocity.write()
-        numbering = self.network.numbering
-        values = [numbering.gather(f) for f in (self.position, self.orientation, self._body)]
-        for name, of_all in zip(FIELDS, values, strict=True):
-            self._to_beams(name, of_all)
-        for link in self._links:
-            link.settle()
-        self._written.take()
+        self._behind.settle()
+        self.agree()
 
     # --- derivatives -----------------------------------------------------------------------------
     @cached_property
@@ -296,17 +282,14 @@ class Assembly(RodMotion):
         return [self._body_velocity.writing, *self._scattering, *strains]
 
     def agree(self) -> None:
-        for beam in self.beams:
-            beam.agreement.note()
-        self._written.take()
+        self._noted.take()
 
     def read_poses(self) -> None:
         for deed in self._gathering[:2]:
             deed.apply()
 
     def write_poses(self) -> None:
-        for name in ("position", "orientation"):
-            self._to_beams(name, self.network.numbering.gather(getattr(self, name)))
+        self._behind.put_poses()
 
     def pieces(self, names):
         return [self._pieces[FIELDS.index(name)] for name in names]

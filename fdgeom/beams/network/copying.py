@@ -1,12 +1,59 @@
 """Values of the nodes of several beams, one after another in a network, and back: with derivatives."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from firedrake import Function
 
 from fdgeom.beams.network.network import Network
 from fdgeom.numbering import Numbering
+from fdgeom.solvers import Field
+from fdgeom.solvers.many import Blocks
+
+
+class ToBeams:
+    """Values of fields of a network, put into fields of its beams all at once.
+
+    Parameters
+    ----------
+    network : Network
+        It.
+    copies : tuples of (Function, sequence of Function, sequence of BeamFields)
+        A field of the network, CG1 or DG0, and those of some beams that get their pieces of it.
+    """
+
+    def __init__(self, network: Network, *copies) -> None:
+        self._network, self._copies = network, copies
+        theirs = [Field(f) for _, fields, _ in copies for f in fields]
+        self._changed = [f.written for f in theirs]
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        network, found = self._network, []
+        for whole, fields, beams in self._copies:
+            rows, values = network.rows(whole), Field(whole).array
+            for field, beam in zip(fields, beams, strict=True):
+                found.append((Field(field).array, values, rows[network.places(beam, field)]))
+        return Blocks(found, network.mesh.comm)
+
+    def apply(self) -> None:
+        """Put the present values there."""
+        if self._network.mesh.comm.size > 1:
+            self._spread()
+            return
+        self._blocks.take()
+        for changed in self._changed:
+            changed()
+
+    def _spread(self) -> None:
+        """From any rank to any other."""
+        network = self._network
+        for whole, fields, beams in self._copies:
+            cells = network.is_cellwise(whole)
+            values = network.get_cells(whole) if cells else network.numbering.gather(whole)
+            for field, beam in zip(fields, beams, strict=True):
+                field.dat.data_wo_with_halos[...] = values[network.places(beam, field)]
 
 
 class Pieces:
@@ -24,7 +71,15 @@ class Pieces:
 
     def __init__(self, network: Network, whole: Function, fields: Sequence[Function]) -> None:
         self._network, self.whole, self.fields = network, whole, tuple(fields)
-        self._whole, *self._fields = (Function(f.function_space()) for f in (whole, *fields))
+
+    # Vectors come in and go out through functions like these.
+    @cached_property
+    def _whole(self) -> Function:
+        return Function(self.whole.function_space())
+
+    @cached_property
+    def _fields(self) -> list[Function]:
+        return [Function(f.function_space()) for f in self.fields]
 
     def gather(self) -> None:
         """Make the field of the network from those of the beams; other nodes keep their values."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import ufl
 from firedrake import (
+    Cofunction,
     Constant,
     Function,
     FunctionSpace,
@@ -167,6 +168,33 @@ class Network:
         data = function.dat.data_wo_with_halos
         # Vectors of one component are stored as numbers.
         data[dofs] = values[self._cell_of].reshape(-1, *data.shape[1:])
+
+    @staticmethod
+    def is_cellwise(function: Function | Cofunction) -> bool:
+        """Whether a field is one of cells, DG0; else it is one of nodes, CG1."""
+        return function.function_space().ufl_element().embedded_superdegree == 0
+
+    def places(self, beam: BeamFields, function: Function) -> np.ndarray:
+        """Of a field of a beam: the numbers here of its local nodes, or of its cells."""
+        k = self._index[id(beam)]
+        own, start = self.beams[k], int(self.starts[k])
+        if not self.is_cellwise(function):
+            return start + own.nodes
+        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
+        found = np.empty(len(dofs), dtype=int)
+        # A beam has a cell less than nodes.
+        found[dofs] = start - k + own.pairs[:, 0]
+        return found
+
+    def rows(self, function: Function | Cofunction) -> np.ndarray:
+        """Of a field here, on one rank: where the value of each node, or of each cell, stands."""
+        found = np.empty(len(function.dat.data_ro), dtype=int)
+        if self.is_cellwise(function):
+            dofs = function.function_space().cell_node_map().values[:, 0]
+            found[self._cell_of] = dofs
+        else:
+            found[self.numbering.nodes] = np.arange(len(found))
+        return found
 
     def _space(self, family: str, degree: int, values: np.ndarray):
         if values.ndim == 1:

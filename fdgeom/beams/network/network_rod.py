@@ -120,15 +120,18 @@ class NetworkRod:
         cells = family == "DG"
 
         def sample(value: Expr, beam: Beam) -> np.ndarray | Function:
-            numbers = _numbers(value)
+            numbers = known[id(value)]
             if numbers is not None:
                 return numbers
             space = TensorFunctionSpace(beam.mesh, family, 0 if cells else 1, shape=value.ufl_shape)
             return sampled(name, value, space, private=True)
 
+        # Beams of one section have one matrix.
+        each = {id(value): value for value in values}
+        known = {k: _numbers(value) for k, value in each.items()}
         samples = [sample(v, beam) for v, beam in zip(values, self._beams, strict=True)]
         gathering = Gathering(self._network, samples, cells=cells)
-        if any(map(_may_change, values)):
+        if any(map(_may_change, each.values())):
             return self._followed(gathering, name, cells=cells)
         return self._network.packed(gathering.values(), name, cells=cells)
 
