@@ -23,6 +23,7 @@ from fdgeom.adjoint import taken_again
 from fdgeom.adjoint.block import passage_of
 from fdgeom.adjoint.steps import StepDerivative
 from fdgeom.adjoint.values import Vectors
+from fdgeom.solvers.reverse import sweep
 
 #: Local solves of nodes and of cells, given values, fractions of steps, several parts, a multiplier.
 NAMES = (
@@ -57,7 +58,9 @@ def swept(run, bars, functions):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
-    """And ⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩; to the last bit the same with few states kept."""
+    """And ⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩; to the last bit the same with few states kept, and where
+    what is kept goes past the caches.
+    """
     dt, make, _ = CASES[name]
     run = Run(make(dt))
     moving = list(run.functions.values())
@@ -82,10 +85,12 @@ def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
         other = 0.0 if other is None else other
         # Round-off of some steps.
         assert np.abs(value - other).max() <= 1e-13 * max(1.0, np.abs(other).max()), f.name()
-    monkeypatch.setattr(taken_again, "MEMORY", 0)
-    again = swept(run, bars, moving)
-    for f in moving:
-        assert np.array_equal(again.of(f), found.of(f))
+    for what, name, value in ((taken_again, "MEMORY", 0), (sweep, "_CACHE", 0)):
+        with monkeypatch.context() as changed:
+            changed.setattr(what, name, value)
+            again = swept(run, bars, moving)
+        for f in moving:
+            assert np.array_equal(again.of(f), found.of(f))
 
 
 def test_what_is_done_after_the_last_step():

@@ -51,11 +51,20 @@ struct Run {
         F[m.read[e].field].p = slot + k / count * X.slot + m.read[e].offset + m.read[e].lead;
     }
   }
+  // What the next step reads comes nearer, a part of it with every move of this one. GCC takes this for
+  // a function without effect, and leaves out calls of it.
+  FDGEOM_INLINE void fetch(int k, Span span) const {
+    if (own.empty() || !X.past || span.begin > 0 || span.end < X.cells) return;
+    const long size = X.slot < 0 ? -X.slot : X.slot, part = size / count + 1;
+    const double *from = slot + (k / count + 1) * X.slot + k % count * part;
+    for (long i = 0; i < part; i += 8) __builtin_prefetch(from + i, 0, 2);
+  }
   const Context &at(int k) const { return own.empty() ? X : own[k]; }
   void set(int k) const { if (moves[k].dt) *moves[k].dt = moves[k].value * dt; }
   // Part of a move, the k-th from the beginning; nothing after a failure.
   int take(int k, Span span) {
     if (bad) return 0;
+    fetch(k, span);
     set(k % count);
     return bad = phase(moves[k % count].phase, at(k), span, frozen[k % count], most[k]);
   }
@@ -68,7 +77,7 @@ struct Run {
     if (!slot || bad) return;
     const Move &m = moves[k % count];
     for (int e = 0; e < m.keeps; ++e)
-      keep_values(X.F[m.kept[e].field], m.kept[e], slot + k / count * X.slot, span);
+      keep_values(X.F[m.kept[e].field], m.kept[e], slot + k / count * X.slot, span, X.past);
   }
   void count_iterations(int k) {
     Report &report = X.report[moves[k % count].phase];
@@ -131,7 +140,8 @@ double fdgeom_norm(const Context *X, int k) { return norm(k, *X); }
 void fdgeom_keep(const Context *X, int count, const Move *moves) {
   for (int k = 0; k < count; ++k)
     for (int e = 0; e < moves[k].keeps; ++e)
-      keep_values(X->F[moves[k].kept[e].field], moves[k].kept[e], X->slots - X->slot, everything);
+      keep_values(X->F[moves[k].kept[e].field], moves[k].kept[e], X->slots - X->slot, everything,
+                  X->past);
 }
 
 // `steps` steps of `count` moves each, in blocks if `blocked`. Returns 0, or the reason why a phase

@@ -39,6 +39,7 @@ struct Context {
   long functions;             // how many
   double *slots;              // of the first step, where its moves keep or find values; null: nowhere
   long slot;                  // from there to that of the next step
+  int past;                   // whether all slots together are more than the caches hold
   const double *there;        // chains side by side: 1 in their cells, 0 between them
   void *const *more;          // what phases have of their own
 };

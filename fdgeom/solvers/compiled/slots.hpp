@@ -24,14 +24,15 @@ inline void put_away(double *to, const double *from, long many) {
   std::memcpy(to, from, many * sizeof(double));
 }
 
-inline void keep_values(Field f, const Kept &k, double *slot, Span span) {
+inline void keep_values(Field f, const Kept &k, double *slot, Span span, bool past) {
   double *to = slot + k.offset;
   const double *from = f.p - k.lead;
   const long begin = span.begin <= 0 ? 0 : k.lead + k.first + span.begin;
   const long end = span.end >= k.last - k.first ? k.length : k.lead + k.first + span.end;
   if (begin >= end) return;
   if (begin == 0 && end == k.length) {
-    std::memcpy(to, from, k.rows * k.length * sizeof(double));
+    if (past) put_away(to, from, k.rows * k.length);
+    else std::memcpy(to, from, k.rows * k.length * sizeof(double));
     return;
   }
   for (long r = 0; r < k.rows; ++r)

@@ -298,13 +298,13 @@ class Unit:
         )  # fmt: skip
         return reason, done.value, failed.value
 
-    def stand(self, slots: int | None, slot: int = 0) -> None:
+    def stand(self, slots: int | None, slot: int = 0, *, past: bool = False) -> None:
         """Where the moves of the coming steps keep and find values.
 
         ``slots`` is the address for the first step (None: nowhere), ``slot`` how many numbers further
-        that for the next one is.
+        that for the next one is, ``past`` whether there are more than the caches hold.
         """
-        self._context.slots, self._context.slot = slots, slot
+        self._context.slots, self._context.slot, self._context.past = slots, slot, past
 
     def written_values(self) -> list[np.ndarray]:
         """All that the unit changes, as it lies there: to be kept, and put back."""

@@ -13,6 +13,8 @@ from fdgeom.solvers.strides import Strides
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 256
+# Slots of more bytes stay in no cache.
+_CACHE = 2**24
 
 
 class Sweep:
@@ -105,6 +107,7 @@ class Trail:
         slots = (strides.stride + 1) * sweep.size
         self._size = sum(values.size for values in sweep.unit.written_values()) if states else 0
         self._memory = sweep.memory.take(slots + states * self._size)
+        self._past = 8 * slots > _CACHE
         #: The states before all of them but the last.
         self._states = self._memory[slots : slots + states * self._size].reshape(states, self._size)
 
@@ -142,14 +145,14 @@ class Trail:
     def _begin(self) -> None:
         """Keep what there is before the first of some steps that keep all."""
         unit = self._sweep.unit
-        unit.stand(self._address(1), self._sweep.size)
+        unit.stand(self._address(1), self._sweep.size, past=self._past)
         unit.keep(self._sweep.plan)
         unit.stand(None)
 
     def _keep(self, first: int, steps: int) -> tuple[int, int, int]:
         """Take steps that keep all, from the ``first``."""
         unit = self._sweep.unit
-        unit.stand(self._address(first + 1), self._sweep.size)
+        unit.stand(self._address(first + 1), self._sweep.size, past=self._past)
         try:
             return unit.advance(steps, self._sweep.plan, self._dt)
         finally:
@@ -185,7 +188,7 @@ class Trail:
         back, plan = self._sweep.back, self._sweep.plan_back
         while steps:
             some = min(_CHUNK, steps)
-            back.stand(self._address(steps), -self._sweep.size)
+            back.stand(self._address(steps), -self._sweep.size, past=self._past)
             reason, _, _ = back.advance(some, plan, self._dt)
             back.stand(None)
             if reason:
