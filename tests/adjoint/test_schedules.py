@@ -17,7 +17,16 @@ from checkpoint_schedules import (
     StorageType,
 )
 from derivable import CASES, Run, holding
-from firedrake import Function, FunctionSpace, IntervalMesh, assemble, cos, dx, inner
+from firedrake import (
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    RectangleMesh,
+    assemble,
+    cos,
+    dx,
+    inner,
+)
 from firedrake.adjoint import (
     Control,
     ReducedFunctional,
@@ -25,6 +34,7 @@ from firedrake.adjoint import (
     continue_annotation,
     enable_disk_checkpointing,
     pause_annotation,
+    stop_annotating,
 )
 from pyadjoint import Tape, get_working_tape, set_working_tape
 from verification.beams import SOFT, set_smooth
@@ -104,6 +114,41 @@ def test_schedules_change_nothing(make, tmp_path):
         assert folder is None or list(folder.rglob("*.h5"))
         for k, (one, other) in enumerate(zip(found, expected, strict=True)):
             assert np.array_equal(one, other), (name, k)
+
+
+def drawn(schedule=None):
+    """Values and gradients by the modulus of a drawn section: recorded, taken again, and elsewhere."""
+    section = RectangleMesh(2, 2, 0.6, 0.5)
+    modulus = Function(FunctionSpace(section, "CG", 1)).assign(20.0)
+    control = holding(modulus, 20.0 + np.arange(modulus.dat.data_ro.size))
+    tape = get_working_tape()
+    continue_annotation()
+    if schedule is not None:
+        tape.enable_checkpointing(schedule)
+    modulus.assign(control)
+    matrices = fg.Section.from_mesh(section, fg.Isotropic(modulus, 0.3, 1.0), origin="tension")
+    with stop_annotating():
+        made = set_smooth(fg.Beam(IntervalMesh(3, 3.0), matrices), 3.0)
+    stepper, numbers = fg.PoissonIntegrator(made, 0.01), iter(range(BLOCKS))
+    for _ in numbers if schedule is None else tape.timestepper(numbers):
+        stepper.advance(3)
+    value = assemble(inner(made.position, made.position) * dx(degree=2))
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(control))
+    found = [float(value), np.array(reduced.derivative().dat.data_ro)]
+    for factor in (1.0, 1.1):
+        found.append(float(reduced(holding(control, factor * control.dat.data_ro))))
+        found.append(np.array(reduced.derivative().dat.data_ro))
+    return found
+
+
+def test_a_drawn_section():
+    expected = drawn()
+    assert np.abs(expected[1]).max() > 0
+    set_working_tape(Tape())
+    # The cotangents of the matrices are summed in another order.
+    for k, (one, other) in enumerate(zip(drawn(Revolve(BLOCKS, 2)), expected, strict=True)):
+        assert one == pytest.approx(other, abs=1e-14 * np.abs(other).max()), k
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -21,6 +21,7 @@ from firedrake.adjoint import (
     pause_annotation,
     stop_annotating,
     taylor_test,
+    taylor_to_dict,
 )
 from verification.joined import straight
 
@@ -215,7 +216,55 @@ def test_points_of_a_path(arch, rng):
     terms = reduced.derivative().dat.data_ro * direction
     assert terms.sum() == pytest.approx(expected, abs=1e-7 * abs(terms).sum())
     assert reduced.tlm(directed) == pytest.approx(terms.sum(), abs=1e-12 * abs(terms).sum())
-    assert taylor_test(reduced, control, holding(control, 1e-2 * direction)) > 1.95
+    orders = taylor_to_dict(reduced, control, holding(control, 4e-2 * direction))
+    assert min(orders["R1"]["Rate"]) > 1.95
+    assert min(orders["R2"]["Rate"]) > 2.95
+
+
+def test_a_branch_on_the_tape():
+    """A column leaves the straight path, and goes on: its derivatives, the second ones too."""
+    mesh = IntervalMesh(4, 1.0)
+    stiffness = Function(FunctionSpace(mesh, "R", 0)).assign(1.0)
+    rigid = as_matrix(np.diag([3.0, 0, 3, 1e3, 400, 400]).tolist())
+    weak = as_matrix(np.diag([0.0, 1, 0, 0, 0, 0]).tolist())
+    beam = fg.Beam(
+        mesh,
+        fg.Section(rigid + stiffness * weak, np.eye(6)),
+        left="clamped",
+        loads=fg.Load(force=(-1.0, 0, 0), at="right"),
+    )
+    statics, aim = fg.StaticEquilibrium(beam), objective([beam.position])
+    statics.follow(0.05)
+    assert [point.kind for point in statics.points] == ["bifurcation"]
+    poses = [beam.position, beam.orientation]
+    continue_annotation()
+    stiffness.assign(control := holding(stiffness, [1.0]))
+    value, found = 0.0, []
+    for go_on, step in ((statics.switch, 0.1), (statics.follow, 0.2)):
+        load = go_on(step)
+        value = value + assemble(aim)
+        found.append((load, [np.array(f.dat.data_ro) for f in poses]))
+    pause_annotation()
+    assert abs(beam.position.dat.data_ro[:, 2]).max() > 0.1
+
+    def at(number):
+        stiffness.assign(number)
+        total = 0.0
+        for load, there in found:
+            for f, values in zip(poses, there, strict=True):
+                f.dat.data_wo[...] = values
+            statics.solve(load)
+            total += assemble(aim)
+        return total
+
+    # So small that it does not come back to the straight path, whose load is near.
+    h = 2e-4
+    slope = (8 * (at(1 + h) - at(1 - h)) - (at(1 + 2 * h) - at(1 - 2 * h))) / (12 * h)
+    reduced = ReducedFunctional(value, Control(control))
+    assert reduced.derivative().dat.data_ro[0] == pytest.approx(slope, rel=1e-6)
+    orders = taylor_to_dict(reduced, control, holding(control, [0.2]))
+    assert min(orders["R1"]["Rate"]) > 1.95
+    assert min(orders["R2"]["Rate"]) > 2.95
 
 
 def test_a_point_at_the_limit(arch):

@@ -3,7 +3,18 @@
 import sys
 
 import numpy as np
-from firedrake import COMM_WORLD, Function, assemble, ds, dx, inner
+from firedrake import (
+    COMM_WORLD,
+    Function,
+    FunctionSpace,
+    RectangleMesh,
+    SpatialCoordinate,
+    assemble,
+    ds,
+    dx,
+    inner,
+    sin,
+)
 from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import chain
@@ -14,7 +25,7 @@ import fdgeom as fg
 
 
 def everything():
-    """Gradients of runs of a beam, of a chain and of joined beams: local, coupled, and on the tape."""
+    """Gradients of a beam, of a chain, of joined beams and by a section: local, coupled, on the tape."""
     out = {}
     beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
     objective = (inner(beam.position, beam.position) + inner(beam.strain, beam.strain)) * dx(
@@ -32,7 +43,7 @@ def everything():
     objective = inner(system.q, system.q) * dx(degree=2)
     out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
     out["by p"] = gathered(_function(system.p, bar))
-    return out | _implicit() | _joined()
+    return out | _implicit() | _joined() | _drawn()
 
 
 def _implicit():
@@ -71,6 +82,38 @@ def _joined():
     out["tangent"] = reduced.tlm(along)
     out["elsewhere"] = reduced(along.assign(1.01 * start))
     return {name: np.asarray(found, dtype=float) for name, found in out.items()}
+
+
+def _drawn():
+    """By the materials of a drawn section: where a loaded beam stands, replayed from elsewhere too."""
+    mesh = RectangleMesh(3, 2, 0.6, 0.5)
+    y, z = SpatialCoordinate(mesh)
+    modulus = Function(FunctionSpace(mesh, "CG", 1)).interpolate(20 + 20 * y + 6 * z)
+    density = Function(FunctionSpace(mesh, "DG", 0)).assign(1.0)
+    continue_annotation()
+    start = modulus.copy(deepcopy=True)
+    modulus.assign(start)
+    section = fg.Section.from_mesh(mesh, fg.Isotropic(modulus, 0.3, density), origin="tension")
+    load = fg.Load(force=(0.01, 0.03, -0.05), at="right")
+    beam = fg.Beam(uneven_mesh(6), section, left="clamped", loads=load)
+    fg.StaticEquilibrium(beam).solve()
+    value = assemble(inner(beam.position, beam.position) * dx(degree=2))
+    pause_annotation()
+    reduced = ReducedFunctional(value, Control(start))
+    out = {"drawn": value}
+    bar = reduced.derivative().riesz_representation("l2")
+    waves = [
+        Function(start.function_space()).interpolate(f) for f in (1.0 + y, z, y * z, sin(9 * y))
+    ]
+    out["by modulus"] = [sum_of(bar, wave) for wave in waves]
+    out["its tangents"] = [reduced.tlm(wave) for wave in waves]
+    out["of a stiffer one"] = reduced(start.copy(deepcopy=True).assign(1.2 * start))
+    return {name: np.asarray(found, dtype=float) for name, found in out.items()}
+
+
+def sum_of(bar, change):
+    """What a cotangent says of a change, all ranks together."""
+    return COMM_WORLD.allreduce(float(np.sum(bar.dat.data_ro * change.dat.data_ro)))
 
 
 def _function(f, bar):
