@@ -11,7 +11,7 @@ from fdgeom.solvers.chain.cells import CellEquations
 from fdgeom.solvers.chain.kinds import kinds_of
 from fdgeom.solvers.chain.layout import PieceLayout, address
 from fdgeom.solvers.chain.lengths import put_lengths
-from fdgeom.solvers.chain.library import coupled_in, load
+from fdgeom.solvers.chain.library import load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.parts import part_of
 from fdgeom.solvers.chain.pulled import Pulled
@@ -108,8 +108,8 @@ class ChainBack:
             essential,
             pulled.multiplier,
             tables,
+            library,
             False,
-            coupled=coupled_in(library),
             shared=self._sums.size,
         )
         self._pointer = ctypes.byref(self._data.net)

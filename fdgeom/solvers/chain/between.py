@@ -1,6 +1,6 @@
 """What is solved for between the pieces of chains: its order, and what the lanes know of it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from firedrake import Function
@@ -30,6 +30,8 @@ class Between:
         freedom that are given.
     nodes : Function
         Some function of the nodes.
+    alone : set of int
+        Groups whose ends are no other's, and are solved for by themselves.
 
     Attributes
     ----------
@@ -51,12 +53,14 @@ class Between:
         unknowns: tuple[Unknowns, Unknowns],
         given: Given,
         nodes: Function,
+        alone: Collection[int] = (),
     ) -> None:
         self._layout, self._given = layout, given
+        self._shared = [(g, group) for g, group in enumerate(layout.groups) if g not in alone]
         self._comm = nodes.function_space().comm
         rank, known = self._rank(nodes), layout.everywhere(nodes)
-        found, where = [], []
-        for g, group in enumerate(layout.groups):
+        found, where = [np.zeros((4, 0), dtype=int)], []
+        for g, group in self._shared:
             ends = layout.ends(nodes, g)
             for i, c in enumerate(unknowns[group.is_link]):
                 numbers = layout.ends(c.function, g)
@@ -88,8 +92,8 @@ class Between:
             for _ in range(2)
         ]
         for g, side, i, wanted in where:
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            sides[side][g][i] = np.where(wanted >= 0, number[at], -1)
+            there = wanted >= 0
+            sides[side][g][i, there] = number[np.searchsorted(keys, wanted[there])]
         self.left, self.right = sides
         reach = max(map(self._reach, self.left, self.right))
         self.band = int(largest_of_all(self._comm, reach))
@@ -97,10 +101,10 @@ class Between:
     def _rank(self, nodes: Function) -> np.ndarray:
         """The place of each node, as numbered on all ranks, in a narrow order."""
         layout, everywhere = self._layout, self._layout.everywhere(nodes)
-        pairs = np.hstack([
-            everywhere[np.array(layout.ends(nodes, g))[:, group.there]]
-            for g, group in enumerate(layout.groups)
-        ])  # fmt: skip
+        pairs = [
+            everywhere[np.array(layout.ends(nodes, g))[:, group.there]] for g, group in self._shared
+        ]
+        pairs = np.hstack([np.zeros((2, 0), dtype=int), *pairs])
         known, pairs = np.unique(of_all(self._comm, pairs), return_inverse=True)
         rank = np.zeros(layout.largest + 1, dtype=int)
         order = narrow_order(pairs.reshape(2, -1).T)

@@ -8,7 +8,7 @@
 // with a Schur complement towards the left end of the piece (Polizzi & Sameh, SPIKE, Parallel
 // Computing 32, 2006): without pivoting, in the order of the chain. What is unknown at the ends of the
 // pieces, and in the links that join them, is then solved for by a banded LU with row exchanges.
-// Included after blocks.hpp and between.hpp; the generated code follows with the classes Cell,
+// Included after blocks.hpp, between.hpp and alone.hpp; the generated code follows with the classes Cell,
 // of a cell of the pieces, and Link, of a link between two nodes.
 
 namespace {
@@ -34,6 +34,7 @@ struct Chain {
   vec *given;               // [m + 1][unknowns]: where an unknown is given its value, or what it moves by
   vec *saved;               // [m + 1][unknowns]: the unknown before a step
   vec *normal, *step;       // [m + 1][unknowns]: of a border; null if there is none
+  Alone *alone;             // where the ends of all pieces are no other's; null elsewhere
 };
 
 struct Net {
@@ -129,6 +130,24 @@ template <class Link> void put_given(const Net &X) {
     for (long g = 0; g < X.n_links; ++g) put(X.links[g], std::integral_constant<int, Link::n>());
 }
 
+// Of ends that are alone: what is free there; what of a residual counts; what is left of a right-hand side.
+inline void free_ends(const Chain &X, vec *free_) {
+  for (int i = 0; i < N; ++i) { free_[i] = X.free_[i]; free_[N + i] = X.free_[X.m * N + i]; }
+}
+inline vec &given_at_end(const Chain &X, int i) { return X.given[i < N ? i : X.m * N + i - N]; }
+inline vec square_of_ends(const Chain &X, const vec *left, const vec *right) {
+  vec free_[TWO], sum = 0.0;
+  free_ends(X, free_);
+  for (int i = 0; i < TWO; ++i) {
+    const vec own = i < N ? left[i] : right[i - N];
+    const vec r = choose(less(vec(0.5), free_[i]), own, left_over(given_at_end(X, i)));
+    sum += r * r;
+  }
+  lane_mask there;
+  for (int l = 0; l < W; ++l) there[l] = X.there[l] ? -1 : 0;
+  return choose(there, sum, vec(0.0));
+}
+
 // Values where `there`, others elsewhere.
 inline void blend(lane_mask there, vec *values, const vec *others, int number) {
   for (int i = 0; i < number; ++i) values[i] = choose(there, values[i], others[i]);
@@ -202,6 +221,30 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
   for (int i = 0; i < N; ++i) e.r_right[i] = r[i];
 }
 
+// The factors of ends that are alone, and the update there.
+__attribute__((noinline)) void close_alone(const Chain &X, const Ends &e, vec &smallest) {
+  Alone &q = *X.alone;
+  vec free_[TWO];
+  free_ends(X, free_);
+  for (int i = 0; i < N; ++i) {
+    for (int j = 0; j < N; ++j) {
+      q.A[i * TWO + j] = e.left[i * N + j];
+      q.A[i * TWO + N + j] = e.to_right[i * N + j];
+      q.A[(N + i) * TWO + j] = e.to_left[i * N + j];
+      q.A[(N + i) * TWO + N + j] = e.right[i * N + j];
+    }
+    q.x[i] = e.r_left[i];
+    q.x[N + i] = e.r_right[i];
+  }
+  for (int i = 0; i < TWO; ++i) {
+    const lane_mask keep = less(vec(0.5), free_[i]);
+    for (int j = 0; j < TWO; ++j) q.A[i * TWO + j] = choose(keep, q.A[i * TWO + j], vec(i == j ? 1.0 : 0.0));
+    q.x[i] = choose(keep, q.x[i], left_over(given_at_end(X, i)));
+  }
+  factorise_alone(q, free_, smallest);
+  solve_alone(q, q.x);
+}
+
 // Residual and tangent of all, as far as to the matrix of what is between the pieces: in fronts, or in
 // the band. False if pivots inside them are none.
 template <class Cell, class Link> __attribute__((noinline)) bool condense(Net &X, bool in_fronts) {
@@ -212,6 +255,11 @@ template <class Cell, class Link> __attribute__((noinline)) bool condense(Net &X
   for (long g = 0; g < X.n_rods; ++g) {
     Ends e;
     eliminate<Cell>(X.rods[g], e, square, smallest);
+    if (X.rods[g].alone) {
+      square += square_of_ends(X.rods[g], e.first_left, e.first_right);
+      close_alone(X.rods[g], e, smallest);
+      continue;
+    }
     add_ends<N>(X.rods[g], q, e.left);
     add_entries<N>(X.rods[g], e.r_left, e.r_right, q.r);
     add_entries<N>(X.rods[g], e.first_left, e.first_right, q.square);
@@ -269,7 +317,8 @@ template <class Cell, class Link> __attribute__((noinline)) void evaluate(Net &X
       }
     }
     for (int i = 0; Y.factors && i < N; ++i) { Y.rhs[i] = left[i]; Y.rhs[Y.m * N + i] = r[i]; }
-    add_entries<N>(Y, left, r, q.square);
+    if (Y.alone) square += square_of_ends(Y, left, r);
+    else add_entries<N>(Y, left, r, q.square);
   }
   if constexpr (Link::there)
     for (long g = 0; g < X.n_links; ++g) {
@@ -284,8 +333,12 @@ template <class Cell, class Link> __attribute__((noinline)) void evaluate(Net &X
   X.residual = std::sqrt(inside + sum_of_squares(q));
 }
 
-// The values found between the pieces, at the two ends of each lane.
+// The values found at the two ends of each lane: those between the pieces, and where they are alone.
 template <int n> void spread(const Chain &X, const Reduced &q, vec *left, vec *right) {
+  if (X.alone) {
+    for (int i = 0; i < n; ++i) { left[i] = X.alone->x[i]; right[i] = X.alone->x[n + i]; }
+    return;
+  }
   for (int i = 0; i < n; ++i)
     for (int l = 0; l < W; ++l) {
       const int a = X.left[i * W + l], b = X.right[i * W + l];
@@ -362,6 +415,18 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
   return std::sqrt(sum);
 }
 
+// The same at ends that are alone, from what the nodes inside leave there and from rhs.
+template <bool parts> void apply_alone(const Chain &X, const vec *left, const vec *right, bool moving) {
+  vec free_[TWO], *const x = X.alone->x;
+  free_ends(X, free_);
+  for (int i = 0; i < TWO; ++i) {
+    const vec own = X.rhs[i < N ? i : X.m * N + i - N];
+    const vec given = parts ? (moving ? left_over(given_at_end(X, i)) : vec(0.0)) : own;
+    x[i] = choose(less(vec(0.5), free_[i]), own + (i < N ? left[i] : right[i - N]), given);
+  }
+  solve_alone(*X.alone, x);
+}
+
 // rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept. `parts`: at the ends of
 // pieces each of them has a part of it, and what is given there moves `moving` by itself; else all of it.
 template <class Link, bool parts = false> __attribute__((noinline)) void apply(Net &X, bool moving = false) {
@@ -388,7 +453,8 @@ template <class Link, bool parts = false> __attribute__((noinline)) void apply(N
       for (int i = 0; i < N; ++i) r[i] = choose(there, after[i], r[i]);
     }
     if (m == 1) for (int i = 0; i < N; ++i) r[i] = 0.0;
-    add_entries<N>(Y, left, r, q.r);
+    if (Y.alone) apply_alone<parts>(Y, left, r, moving);
+    else add_entries<N>(Y, left, r, q.r);
   }
   const auto own = [&](const Chain &Y, auto size) {
     constexpr int n = decltype(size)::value;

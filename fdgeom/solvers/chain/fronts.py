@@ -61,7 +61,8 @@ class Fronts:
     def _pairs(self, node: np.ndarray) -> np.ndarray:
         """The nodes at the two ends of each piece and of each link."""
         sides = zip(self._between.left, self._between.right, strict=True)
-        return np.vstack([node[[a.max(axis=0), b.max(axis=0)]].T for a, b in sides])
+        met = [(a.max(axis=0), b.max(axis=0)) for a, b in sides if a.max() >= 0]
+        return np.vstack([node[[a, b]].T for a, b in met])
 
     def _numbers(self, node: np.ndarray, others: list[set], parents: list[int]) -> list[np.ndarray]:
         """The unknowns of each front: what is given, multipliers, the rest of its own; then others, in

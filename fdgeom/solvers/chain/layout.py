@@ -197,6 +197,14 @@ class PieceLayout:
             return numbers[0], np.full(self.lanes, -1)
         return numbers[0], numbers[-1]
 
+    def alone(self, nodes: Function) -> set[int]:
+        """The groups whose pieces end at nodes of their own; ``nodes``: some function of the nodes."""
+        ends = [np.array(self.ends(nodes, g))[:, x.there] for g, x in enumerate(self.groups)]
+        numbers, times = np.unique(np.hstack(ends), return_counts=True)
+        own = numbers[times == 1]
+        whole = [np.isin(found, own).all() for found in ends]
+        return {g for g, x in enumerate(self.groups) if whole[g] and not x.is_link}
+
 
 def topology_of(tables: Tables) -> Topology:
     """The chains and links of the mesh."""

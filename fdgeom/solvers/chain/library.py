@@ -45,7 +45,7 @@ def load(code: str, comm, *, seldom: bool = False):
         ("in", None, [pointer, number]), ("out", None, [pointer, number]),
         ("width", number, []), ("linearise", number, [pointer]),
         ("evaluate", None, [pointer]), ("update", None, [pointer]),
-        ("apply", None, [pointer]), ("coupled", number, [pointer]),
+        ("apply", None, [pointer]), ("coupled", number, [pointer]), ("alone", ctypes.c_long, []),
         ("newton", number, [pointer, pointer, pointer]),
     ):  # fmt: skip
         function = getattr(library, f"fdgeom_chain_{name}")

@@ -10,6 +10,7 @@ from fdgeom.solvers.chain.between import Between
 from fdgeom.solvers.chain.cells import Component
 from fdgeom.solvers.chain.fronts import Fronts
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
+from fdgeom.solvers.chain.library import coupled_in
 from fdgeom.solvers.chain.ranks import largest_of_all, sums
 from fdgeom.solvers.chain.structs import Chain, Net
 from fdgeom.solvers.compiled.problem import pieces
@@ -36,12 +37,12 @@ class NetData:
         The unknown.
     tables : Tables
         The functions and constants.
+    library : ctypes.CDLL
+        The compiled code.
     factors : bool
         Whether the factors are kept for other right-hand sides.
     border : bool
         Whether there is memory for a border.
-    coupled : numpy.ndarray of int, optional
-        Which entries of a link's four blocks there are.
     shared : int
         So many values of other kinds are summed over the ranks at once, at the most.
 
@@ -64,9 +65,9 @@ class NetData:
         essential: Sequence,
         unknown: Function,
         tables: Tables,
+        library: ctypes.CDLL,
         factors: bool,
         border: bool = False,
-        coupled: np.ndarray | None = None,
         shared: int = 0,
     ) -> None:
         self._layout, self._components, self._essential = layout, components, list(essential)
@@ -76,10 +77,15 @@ class NetData:
             whose = key(self._split[e.part])
             known = given.get(whose, np.array([], dtype=int))
             given[whose] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
-        between = self._between = Between(layout, tuple(components), given, self._nodes)
+        # Along a path the inertia of one matrix is asked for; ranks know only their own pieces.
+        whole = border or tables.mesh.comm.size > 1
+        self._alone = set() if whole else layout.alone(self._nodes)
+        between = self._between = Between(
+            layout, tuple(components), given, self._nodes, self._alone
+        )
         reduced, self._kept = between.struct(layout.lanes)
         self._matrix, self._border = self._kept[0], border
-        self._coupled, self._fronts = coupled, None
+        self._library, self._fronts = library, None
         # Where ranks share what is between their pieces each of them solves for it by the band.
         if tables.mesh.comm.size == 1 and layout.groups[-1].is_link:
             self._fronts = Fronts(between, layout)
@@ -117,6 +123,8 @@ class NetData:
             once[: len(places), i] = layout.own(c.function, g, of_links=not shared)
             held = np.isin(places * c.block + c.component, given.get(key(c.function), []))
             free[: len(places), i] = ~held
+            if g in self._alone:
+                free[len(places) :, i] = 0.0  # of cells there is none at the right end
         special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
         nodes = aligned((rows, lanes))
         nodes[...] = layout.own(self._nodes, g)
@@ -125,6 +133,7 @@ class NetData:
         eliminated = None if group.is_link else aligned((rows, n * (2 * n + 1), lanes))
         kept = aligned((rows, 3 * n * n, lanes)) if factors and not group.is_link else None
         normal, step = (aligned((rows, n, lanes)) if self._border else None for _ in range(2))
+        alone = aligned((self._library.fdgeom_chain_alone(),)) if g in self._alone else None
         if kept is not None:
             self._factors.append(kept)
         self.normal.append(normal)
@@ -148,11 +157,12 @@ class NetData:
             "saved": saved,
             "normal": normal,
             "step": step,
+            "alone": alone,
         }
         entries = 0
         if self._fronts is not None:
             memory["source"], memory["target"] = self._fronts.entries(
-                g, self._coupled if group.is_link else None
+                g, coupled_in(self._library) if group.is_link else None
             )
             entries = len(memory["source"])
         self.places.append(pointers)

@@ -13,7 +13,7 @@ from fdgeom.solvers.chain.kept_text import Names, kept_text
 from fdgeom.solvers.compiled.tables import Tables
 
 _HERE = Path(__file__).parent
-_HEADERS = ("blocks", "fronts", "between", "chain", "newton")
+_HEADERS = ("blocks", "fronts", "between", "alone", "chain", "newton")
 _SIMD = _HERE.parent / "compiled" / "simd.hpp"
 
 
@@ -271,6 +271,7 @@ int fdgeom_chain_linearise(Net *X) { return linearise<Cell, Link>(*X); }
 void fdgeom_chain_evaluate(Net *X) { evaluate<Cell, Link>(*X); }
 void fdgeom_chain_update(Net *X) { update<Cell, Link>(*X); }
 void fdgeom_chain_apply(Net *X) { apply<Link>(*X); }
+long fdgeom_chain_alone() { return sizeof(Alone) / sizeof(double); }
 int fdgeom_chain_coupled(const int **which) { return Link::coupled(which); }
 int fdgeom_chain_newton(Net *X, const Test *t, long *iterations) {
   return newton<Cell, Link>(*X, *t, *iterations);

@@ -80,6 +80,7 @@ class Chain(Structure):
         ("saved", c_void_p),
         ("normal", c_void_p),
         ("step", c_void_p),
+        ("alone", c_void_p),
     ]
 
 

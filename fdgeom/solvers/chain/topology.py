@@ -77,6 +77,8 @@ def narrow_order(pairs: np.ndarray) -> np.ndarray:
     pairs : numpy.ndarray of int, shape (pairs, 2)
         Which nodes are coupled; they are 0 ... n - 1.
     """
+    if not len(pairs):
+        return np.array([], dtype=int)
     matrix = csr_matrix((np.ones(len(pairs)), pairs.T), shape=2 * (pairs.max() + 1,))
     order = reverse_cuthill_mckee((matrix + matrix.T).tocsr(), symmetric_mode=True)
     return order if order[0] <= order[-1] else order[::-1]

@@ -13,7 +13,7 @@ from fdgeom.solvers.chain.cells import Component
 from fdgeom.solvers.chain.kinds import kinds_of
 from fdgeom.solvers.chain.layout import Copies, PieceLayout, topology_of
 from fdgeom.solvers.chain.lengths import put_lengths
-from fdgeom.solvers.chain.library import coupled_in, load
+from fdgeom.solvers.chain.library import load
 from fdgeom.solvers.chain.net import NetData
 from fdgeom.solvers.chain.parts import part_of, parts_of
 from fdgeom.solvers.chain.source import NO_LINK, Loads, kept_cell_class, program
@@ -139,10 +139,10 @@ class ChainUnit:
             essential,
             unknown,
             self.tables,
+            library,
             # Steps take their last updates by them.
             factors or border is not None or (step is not None and self.comm.size == 1),
             border is not None,
-            coupled_in(library),
         )
         self.rhs, self.normal, self._net = data.rhs, data.normal, data.net
         self._pointer = ctypes.byref(self._net)
