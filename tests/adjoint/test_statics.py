@@ -174,6 +174,17 @@ def arch():
     return beam, modulus, statics
 
 
+def solved_again(statics, poses, found, aim):
+    """The sum of an aim over loads, each solved for from where a path was at it."""
+    total = 0.0
+    for load, there in found:
+        for f, values in zip(poses, there, strict=True):
+            f.dat.data_wo[...] = values
+        statics.solve(load)
+        total += assemble(aim)
+    return total
+
+
 def test_points_of_a_path(arch, rng):
     """Two behind the limit of the load: each is the equilibrium at its load, on its own branch."""
     beam, modulus, make = arch
@@ -198,13 +209,7 @@ def test_points_of_a_path(arch, rng):
 
     def at(size):
         modulus.dat.data_wo[...] = here + size * direction
-        total = 0.0
-        for load, there in found:
-            for f, values in zip(poses, there, strict=True):
-                f.dat.data_wo[...] = values
-            statics.solve(load)
-            total += assemble(aim)
-        return total
+        return solved_again(statics, poses, found, aim)
 
     h = 1e-4
     expected = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
@@ -249,13 +254,7 @@ def test_a_branch_on_the_tape():
 
     def at(number):
         stiffness.assign(number)
-        total = 0.0
-        for load, there in found:
-            for f, values in zip(poses, there, strict=True):
-                f.dat.data_wo[...] = values
-            statics.solve(load)
-            total += assemble(aim)
-        return total
+        return solved_again(statics, poses, found, aim)
 
     # So small that it does not come back to the straight path, whose load is near.
     h = 2e-4
