@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from firedrake import Function, TestFunction, dot
+from ufl.core.expr import Expr
 
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.fields import BeamFields
@@ -243,9 +244,14 @@ def projection(beam: BeamFields, chain: Chain) -> Deed:
             "counts as given data), or take degree=1"
         )
     cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
-    (x, y), (p, q) = cells.ends(beam.position), cells.ends(beam.orientation)
-    a, b = (x, quaternion.normalize(p)), (y, quaternion.normalize(q))
-    relative = se3.pose_compose(se3.pose_inverse(a), b)
-    strain = se3.pose_cay_inverse(relative) / cells.length - beam.tangent
+    strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
     gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
     return Deed(chain.project, residual=tidy(gap), unknown=beam.strain)
+
+
+def strain_of(cells: Cells, position: Function, orientation: Function) -> Expr:
+    """γ+e of the cells of a configuration, for use in ``cells.sum``."""
+    (x, y), (p, q) = cells.ends(position), cells.ends(orientation)
+    a, b = (x, quaternion.normalize(p)), (y, quaternion.normalize(q))
+    relative = se3.pose_compose(se3.pose_inverse(a), b)
+    return se3.pose_cay_inverse(relative) / cells.length

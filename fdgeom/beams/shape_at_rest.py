@@ -2,9 +2,10 @@
 
 import numpy as np
 import ufl
-from firedrake import Function
+from firedrake import Function, dot
 
 from fdgeom.beams.chain import Chain
+from fdgeom.beams.chain_slopes import strain_of
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.poses import check_poses
@@ -13,6 +14,7 @@ from fdgeom.beams.rod.user_vectors import unit_quaternion
 from fdgeom.forms import copy_into
 from fdgeom.lie import se3
 from fdgeom.solvers.derived import Derived, sampled
+from fdgeom.solvers.rules import Summed
 from fdgeom.words import shown
 
 
@@ -47,7 +49,11 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     ):
         pose.append(sampled(name, e, f.function_space(), check=_finite_shape(name), private=True))
     rest = beam.reference_strain
-    Derived([rest], pose, lambda: chain.put_strain(*pose, rest))
+    made = Derived([rest], pose, lambda: chain.put_strain(*pose, rest))
+    if beam.degree == 1:
+        cells = Cells(beam.mesh)
+        strain = strain_of(cells, *pose) - beam.tangent
+        made.rule = Summed(lambda w: cells.sum(dot(strain, w) / cells.length), np.array(1.0))
     for target, source in zip((beam.position, beam.orientation), pose, strict=True):
         copy_into(target, source)
     chain.project()

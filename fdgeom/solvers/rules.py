@@ -1,5 +1,6 @@
 """How fields follow what they are made of, for those who differentiate them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -7,8 +8,10 @@ import numpy as np
 from firedrake import Cofunction, Function, TestFunction, assemble, interpolate
 from ufl import derivative
 from ufl.algorithms import expand_derivatives
-from ufl.classes import Zero
+from ufl.classes import Form, Zero
 from ufl.core.expr import Expr
+
+from fdgeom.forms import is_zero, slope_by, tidy
 
 
 class Rule(Protocol):
@@ -65,6 +68,43 @@ class Interpolated:
 
     def bent(self, source: Function, change: Function) -> "Interpolated":
         return Interpolated(expand_derivatives(derivative(self.expression, source, change)))
+
+
+@dataclass(frozen=True)
+class Summed:
+    """A field whose values are those of a linear form, each times a weight of its own.
+
+    Attributes
+    ----------
+    form : callable
+        ``form(w)`` is the form, linear in the test function or the Function w.
+    weights : numpy.ndarray
+        Of what this rank owns.
+    inverse : bool
+        As of :class:`Rule`.
+    """
+
+    form: Callable[[Expr], Form]
+    weights: np.ndarray
+    inverse: bool = False
+
+    def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
+        slope = tidy(derivative(self.form(TestFunction(field.function_space())), source, change))
+        if is_zero(slope):
+            return np.zeros(field.dat.data_ro.shape)
+        return self.weights * assemble(slope).dat.data_ro
+
+    def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction | None:
+        weighted = Function(field.function_space())
+        weighted.dat.data_wo[...] = self.weights * bar
+        slope = slope_by(self.form(weighted), source)
+        return None if slope is None else assemble(slope)
+
+    def bent(self, source: Function, change: Function) -> "Summed | None":
+        def bent(w: Expr) -> Form:
+            return tidy(derivative(self.form(w), source, change))
+
+        return Summed(bent, self.weights)
 
 
 class Copied:

@@ -143,9 +143,16 @@ def test_equilibrium(statics, rng):
         assert np.sum(g.dat.data_ro * d) == pytest.approx(e, rel=1e-7)
 
 
-def test_steps_that_keep_the_energy(rng):
-    run = Motion(fg.EnergyMomentum, strain_measure="directors")
-    names = ["modulus", "tip"]
+@pytest.mark.parametrize(
+    ("method", "options", "names"),
+    [
+        (fg.EnergyMomentum, {"strain_measure": "directors"}, ["modulus", "tip"]),
+        (fg.VariationalIntegrator, {}, ["modulus", "density", "tip"]),
+    ],
+    ids=lambda thing: getattr(thing, "__name__", ""),
+)
+def test_other_steps(method, options, names, rng):
+    run = Motion(method, **options)
     moved = directions([run.data[n] for n in names], rng)
     expected = [difference(run, n, d) for n, d in zip(names, moved, strict=True)]
     for g, d, e in zip(on_the_tape(run, names), moved, expected, strict=True):

@@ -7,13 +7,14 @@ from firedrake import (
     Function,
     FunctionSpace,
     SpatialCoordinate,
+    as_matrix,
     as_vector,
     assemble,
     dx,
     inner,
 )
 from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
-from verification.beams import set_smooth, uneven_mesh
+from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
 import fdgeom as fg
 
@@ -86,6 +87,51 @@ def test_by_data(made_of_functions, name, rng):
     # The differences lose digits where the functional hardly depends on it.
     assert along == pytest.approx(expected, abs=1e-7 * size + 1e-11 * abs(number))
     run.again()
+
+
+def bowed(mesh, number):
+    """A beam whose shape at rest, an arc, is made of a Function."""
+    number.assign(0.1)
+    (s,) = SpatialCoordinate(mesh)
+    shape = as_vector([s, number * s**2, 0.0]), as_vector([1.0, 0.0, 0.1 * s, number * s])
+    return set_smooth(fg.Beam(mesh, fg.Section(STIFFNESS, INERTIA), reference_shape=shape))
+
+
+def pinned(mesh, number):
+    """One with heavy ends, of an inertia made of it that couples what is held and what is free."""
+    number.assign(2.0)
+    section = fg.Section(STIFFNESS, number * as_matrix(INERTIA.tolist()))
+    beam = set_smooth(fg.Beam(mesh, section, left="pinned", end_weight=0.7))
+    beam.velocity.dat.data_wo[mesh.coordinates.dat.data_ro.argmin(), 3:] = 0.0
+    return beam
+
+
+@pytest.mark.parametrize(
+    ("make", "method"),
+    [
+        (bowed, fg.PoissonIntegrator),
+        (bowed, fg.GeneralizedAlpha),
+        (pinned, fg.VariationalIntegrator),
+    ],
+    ids=lambda thing: thing.__name__,
+)
+def test_by_what_fields_are_summed_up_of(make, method):
+    mesh = uneven_mesh(CELLS)
+    f = Function(FunctionSpace(mesh, "R", 0))
+    beam = make(mesh, f)
+    run = Run(method(beam, 1e-2))
+    last = inner(beam.position, beam.position) * dx(degree=2)
+    last += inner(beam.velocity, beam.velocity) * dx(degree=2)
+
+    def value():
+        run.stepper.advance(STEPS)
+        return assemble(last)
+
+    expected = differences(run, f, np.ones(1), value)
+    number, (found,) = fg.gradient(run.stepper, STEPS, last, [f])
+    run.again()
+    assert number == pytest.approx(value(), rel=1e-13)
+    assert found.dat.data_ro[0] == pytest.approx(expected, rel=1e-7)
 
 
 def test_on_the_tape(made_of_functions):

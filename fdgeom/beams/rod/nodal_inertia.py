@@ -12,6 +12,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.measures import vertex
 from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, Interpolation, derived_in
+from fdgeom.solvers.rules import Interpolated, Summed
 
 
 class NodalInertia:
@@ -38,8 +39,9 @@ class NodalInertia:
         else:
             self._sum_up(motion)
         # diag(J, m I) has no block between what is held and what is free.
-        if motion.held is not None and not self.separate:
-            self.inverse = self._mobility(motion)
+        held = None if self.separate else motion.held
+        if held is not None or self._length is not None:
+            self.inverse = self._mobility(motion, held)
 
     def _sum_up(self, motion: RodMotion) -> None:
         """Everything that has inertia at a node, over the length that belongs to it."""
@@ -54,18 +56,21 @@ class NodalInertia:
         )
         space = TensorFunctionSpace(mesh, scalar, shape=(6, 6))
         total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
-        sums = VectorAssembly(self._cells.at_nodes(ufl.inner(total, TestFunction(space))))
-        matrix, inverse = (Function(space, name=n) for n in ("inertia", "mobility"))
+        matrix = self.matrix = Function(space, name="inertia")
+        still = np.where(rods[:, None, None], 0.0, np.eye(6))
+        weights = np.where(rods, 1 / np.where(rods, there, 1.0), 0.0)[:, None, None]
+
+        def sums(test: Expr) -> Form:
+            return self._cells.at_nodes(ufl.inner(total, test))
+
+        assembly = VectorAssembly(sums(TestFunction(space)))
 
         def make() -> None:
-            values = np.tile(np.eye(6), (len(there), 1, 1))
-            found = sums.assemble().dat.data_ro_with_halos
-            values[rods] = found[rods] / there[rods, None, None]
-            matrix.dat.data_wo_with_halos[...] = values
-            inverse.dat.data_wo_with_halos[...] = np.linalg.inv(values)
+            found = assembly.assemble().dat.data_ro_with_halos
+            matrix.dat.data_wo_with_halos[...] = still + weights * found
 
-        Derived([matrix, inverse], [total], make, private=True)
-        self.matrix, self.inverse = matrix, inverse
+        made = Derived([matrix], [total], make, private=True)
+        made.rule = Summed(sums, weights[: len(matrix.dat.data_ro)])
 
     def version(self) -> int:
         """Another number whenever the inertia is another."""
@@ -81,13 +86,15 @@ class NodalInertia:
     def _dats(self) -> list:
         return [f.dat for f in extract_coefficients(self.matrix)]
 
-    def _mobility(self, motion: RodMotion) -> Function:
+    def _mobility(self, motion: RodMotion, held) -> Function:
+        """The inverse of the block of the free components at each node."""
         element = motion.position.function_space().ufl_element().sub_elements[0]
         space = TensorFunctionSpace(motion.mesh, element, shape=(6, 6))
         mobility, found = Function(space, name="mobility"), Interpolation(self.matrix, space)
         free = np.ones((len(mobility.dat.data_ro_with_halos), 6))
-        (dofs,) = motion.held.dofs
-        free.reshape(-1)[dofs] = 0.0
+        if held is not None:
+            (dofs,) = held.dofs
+            free.reshape(-1)[dofs] = 0.0
         both = free[:, :, None] * free[:, None, :]
 
         def make() -> None:
@@ -95,7 +102,9 @@ class NodalInertia:
             blocks = both * matrices + np.eye(6) * (1 - free)[:, None, :]
             mobility.dat.data_wo_with_halos[...] = both * np.linalg.inv(blocks)
 
-        Derived([mobility], [self.matrix], make, private=True)
+        # The derivative -X dM X of an inverse is that of this X too.
+        made = Derived([mobility], [self.matrix], make, private=True)
+        made.rule = Interpolated(self.matrix, inverse=True)
         return mobility
 
     def at_nodes(self, density: Expr) -> Form:
