@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from fdgeom import citations
 
-from .change import STEP, change_of
+from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .elasticity import Regions
 from .failure import Criterion
@@ -30,6 +30,7 @@ from .properties import (
 )
 from .recovery import Recovery
 from .saint_venant import SaintVenant
+from .slopes import MatrixSlopes
 
 #: Words for the origin, and the centre that each means, from compliance and inertia.
 ORIGINS = {
@@ -157,11 +158,14 @@ class DrawnSection(SectionMatrices):
         X, T = shifted(self._operators.centroid - origin), to_body(axis)
         return T @ X.T @ np.linalg.inv(S) @ X @ T.T, T @ X.T @ M @ X @ T.T
 
-    def _change(self, dS: np.ndarray, dM: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Changes of stiffness and inertia, the origin following where it is a centre."""
-        S = self._solutions.compliance + 1j * STEP * dS
-        M = self._inertia + 1j * STEP * dM
-        return tuple(m.imag / STEP for m in self._about(self._origin_of(S, M), S, M, self.axis))
+    @cached_property
+    def slopes(self) -> MatrixSlopes:
+        """Derivatives of stiffness and inertia by C and ρ, the origin following where it is a centre."""
+
+        def about(S: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, ...]:
+            return self._about(self._origin_of(S, M), S, M, self.axis)
+
+        return MatrixSlopes(self._solutions, self._inertia, about)
 
     # --- numbers -----------------------------------------------------------------------------------
     @property
@@ -274,26 +278,6 @@ class DrawnSection(SectionMatrices):
                 for part, change in zip(found, changes, strict=True)
             ]
         return self.mesh.comm.allreduce(np.array(found))
-
-    def push(self, elasticity: np.ndarray, density: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Changes of stiffness and inertia with those of C and ρ, values on this rank."""
-        return self._change(
-            self._solutions.derivative(elasticity), self._operators.moments(density)
-        )
-
-    def pull(self, stiffness: np.ndarray, inertia: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The derivatives by C and ρ on this rank of a function with these by stiffness and inertia."""
-        bars = np.zeros((2, 6, 6))
-        for which, i, j in np.ndindex(bars.shape):
-            move = np.zeros(bars.shape)
-            move[which, i, j] = 1.0
-            found = self._change(*move)
-            bars[which, i, j] = np.vdot(stiffness, found[0]) + np.vdot(inertia, found[1])
-        of_compliance, of_moments = bars
-        return (
-            elasticity_gradient(self._solutions, of_compliance),
-            density_gradient(self._operators, of_moments),
-        )
 
     # --- fields on the mesh ------------------------------------------------------------------------
     @cached_property

@@ -5,6 +5,8 @@ is (u | g,₁ | g,₂) in the axes of the section, and the strain its symmetric 
 D(g), of u alone S(u). Everything below takes fields as arrays (nodes, 3) of what this rank owns.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -109,6 +111,16 @@ class Operators:
         self.centroid = np.array([-moments[2, 3], moments[1, 3]]) / self.area
         self.rigid = rigid_fields(place - np.array([0.0, *self.centroid]))
         self.polar_moment = self.moments(1.0)[0, 0]
+
+    @contextmanager
+    def holding(self, elasticity: np.ndarray) -> Iterator[None]:
+        """Context in which the forms have another elasticity, values on this rank; the factor stays."""
+        values = self.elasticity.dat.data_ro.copy()
+        self.elasticity.dat.data_wo[...] = elasticity
+        try:
+            yield
+        finally:
+            self.elasticity.dat.data_wo[...] = values
 
     # --- arrays and functions ------------------------------------------------------------------------
     def put(self, g: np.ndarray | None, u: np.ndarray | None) -> tuple[Function, Function]:

@@ -85,14 +85,10 @@ class SaintVenant:
         on the right.
         """
         op = self.op
-        values = op.elasticity.dat.data_ro.copy()
 
         def changed(action):
-            op.elasticity.dat.data_wo[...] = change
-            try:
+            with op.holding(change):
                 return action()
-            finally:
-                op.elasticity.dat.data_wo[...] = values
 
         classical = op.rigid[:4]
         pairs = list(zip(self.classical, classical, strict=True))

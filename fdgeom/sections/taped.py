@@ -1,6 +1,6 @@
 """Drawn sections on pyadjoint's tape: their matrices by the Functions that materials are made of."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -61,15 +61,31 @@ class Composition:
         """The cotangent of a Function from those of C and ρ."""
         found = Cofunction(f.function_space().dual())
         for k, rule, read, own in self._rules:
-            if f not in read:
-                continue
-            bar = np.zeros(bars[k].shape)
-            bar[own] = bars[k][own]
-            more = rule.across(self._fields[k], f, bar)
-            if more is not None:
-                for part, values in zip(found.subfunctions, more.subfunctions, strict=True):
-                    part.dat.data_wo[...] = part.dat.data_ro + values.dat.data_ro
+            if f in read:
+                self._add(found, k, rule, f, bars[k], own)
         return found
+
+    def pull_bent(self, f: Function, bars: Sequence[np.ndarray], changes: dict) -> Cofunction:
+        """How that changes with changes of Functions, the cotangents of C and ρ as they are."""
+        found = Cofunction(f.function_space().dual())
+        for k, rule, read, own in self._rules:
+            for g in changes:
+                if f in read and g in read:
+                    self._add(found, k, rule.bent(g, changes[g]), f, bars[k], own)
+        return found
+
+    def _add(self, found: Cofunction, k: int, rule, f: Function, bars: np.ndarray, own) -> None:
+        bar = np.zeros(bars.shape)
+        bar[own] = bars[own]
+        add(found, rule.across(self._fields[k], f, bar))
+
+
+def add(found: Cofunction, more: Cofunction | None) -> Cofunction:
+    """Add a cotangent to another one, None for nothing; it is returned."""
+    if more is not None:
+        for part, values in zip(found.subfunctions, more.subfunctions, strict=True):
+            part.dat.data_wo[...] = part.dat.data_ro + values.dat.data_ro
+    return found
 
 
 class SectionBlock(Block):
@@ -158,13 +174,10 @@ class SectionBlock(Block):
         return prepared[idx]
 
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
-        if any(k == len(self._functions) for k, _ in relevant_dependencies):
+        if _asks(self._functions, relevant_dependencies):
             raise _no_coordinates()
-        bars = [
-            np.zeros((6, 6)) if bar is None else bar.dat.data_ro.reshape(6, 6) for bar in adj_inputs
-        ]
         with self._at(inputs):
-            at_points = self._section.pull(*bars)
+            at_points = self._section.slopes.pull(*_matrices(adj_inputs))
             return {
                 k: self._composition.pull(self._functions[k], at_points)
                 for k, _ in relevant_dependencies
@@ -178,22 +191,46 @@ class SectionBlock(Block):
         if move is not None:
             raise _no_coordinates()
         with self._at(inputs):
-            pushed = [
-                self._composition.push(f, change)
-                for f, change in zip(self._functions, changes, strict=True)
-                if change is not None
-            ]
-            total = [sum(parts) for parts in zip(*pushed, strict=True)]
-            return [self._real(values) for values in self._section.push(*total)]
+            pushed = self._pushed(zip(self._functions, changes, strict=True))
+            return [self._real(values) for values in self._section.slopes.push(*pushed)]
+
+    def _pushed(self, changes: Iterable[tuple[Function, Function | None]]) -> list[np.ndarray]:
+        """Changes of C and ρ with those of Functions, None where there is none."""
+        pushed = [self._composition.push(f, move) for f, move in changes if move is not None]
+        return [sum(parts) for parts in zip(*pushed, strict=True)]
 
     def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
         return prepared[idx]
 
-    def evaluate_hessian_component(self, *args, **kwargs):
-        raise NotImplementedError(
-            "second derivatives by the materials of Section.from_mesh are not there: take differences "
-            "of gradients, or a quasi-Newton method, which needs none"
-        )
+    def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
+        *variables, place = self.get_dependencies()
+        if place.tlm_value is not None or _asks(self._functions, relevant_dependencies):
+            raise _no_coordinates()
+        moves = zip(self._functions, (v.tlm_value for v in variables), strict=True)
+        changes = {f: move for f, move in moves if move is not None}
+        bars, composition = _matrices(adj_inputs), self._composition
+        with self._at(inputs):
+            at_points = self._section.slopes.pull(*bars)
+            rates = self._section.slopes.pull(*_matrices(hessian_inputs))
+            if changes:
+                more = self._section.slopes.pull_rates(bars, *self._pushed(changes.items()))
+                rates = [a + b for a, b in zip(rates, more, strict=True)]
+            return {
+                k: add(composition.pull(f, rates), composition.pull_bent(f, at_points, changes))
+                for k, f in ((k, self._functions[k]) for k, _ in relevant_dependencies)
+            }
+
+    def evaluate_hessian_component(
+        self,
+        inputs,
+        hessian_inputs,
+        adj_inputs,
+        block_variable,
+        idx,
+        relevant_dependencies,
+        prepared=None,
+    ):
+        return prepared[idx]
 
 
 def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
@@ -210,6 +247,16 @@ def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
 
 def _values(f: Function) -> Values:
     return tuple(np.array(part.dat.data_ro) for part in f.subfunctions)
+
+
+def _matrices(bars: Sequence) -> list[np.ndarray]:
+    """Cotangents of the two matrices; None is zero."""
+    return [np.zeros((6, 6)) if bar is None else bar.dat.data_ro.reshape(6, 6) for bar in bars]
+
+
+def _asks(functions: Sequence[Function], relevant_dependencies) -> bool:
+    """Whether the coordinates of the mesh, which come after the Functions, are asked for."""
+    return any(k == len(functions) for k, _ in relevant_dependencies)
 
 
 def _no_coordinates() -> NotImplementedError:

@@ -1,0 +1,93 @@
+"""Derivatives of stiffness and inertia of a drawn section by C and ρ at its points."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .aside import Aside
+from .change import STEP
+from .gradient import density_gradient, elasticity_gradient
+from .saint_venant import SaintVenant
+
+#: Weights of differences of eighth order.
+_EIGHTH = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
+#: How far their steps reach, of where a matrix becomes singular.
+_REACH = 0.005
+
+Pair = tuple[np.ndarray, np.ndarray]
+
+
+class MatrixSlopes:
+    """Stiffness and inertia as functions of C and ρ: changes, cotangents, and how those change.
+
+    Parameters
+    ----------
+    solutions : SaintVenant
+        Of the section.
+    inertia : (6, 6) ndarray
+        About the centroid, in the section's own axes.
+    about : callable
+        ``about(S, M)`` gives stiffness and inertia of a beam from compliance and inertia about the
+        centroid; analytic.
+    """
+
+    def __init__(
+        self,
+        solutions: SaintVenant,
+        inertia: np.ndarray,
+        about: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]],
+    ) -> None:
+        self._solutions, self._op, self._about = solutions, solutions.op, about
+        self._there = np.array([solutions.compliance, inertia])
+
+    def push(self, elasticity: np.ndarray, density: np.ndarray) -> Pair:
+        """Changes of stiffness and inertia with those of C and ρ, values on this rank."""
+        moves = self._solutions.derivative(elasticity), self._op.moments(density)
+        return self._change(self._there, np.array(moves))
+
+    def pull(self, stiffness: np.ndarray, inertia: np.ndarray) -> Pair:
+        """The derivatives by C and ρ on this rank of a function with these by stiffness and inertia."""
+        of_compliance, of_moments = self._pulled(self._there, (stiffness, inertia))
+        return (
+            elasticity_gradient(self._solutions, of_compliance),
+            density_gradient(self._op, of_moments),
+        )
+
+    def pull_rates(self, bars: Pair, elasticity: np.ndarray, density: np.ndarray) -> Pair:
+        """How :meth:`pull` of these changes with changes of C and ρ, values on this rank."""
+        off = SaintVenant(Aside(self._op, elasticity), 0.0)
+        moves = np.array([off.compliance.imag / STEP, self._op.moments(density)])
+        of_compliance, of_moments = self._pulled_rates(bars, moves)
+        of_compliance = self._pulled(self._there, bars)[0] + 1j * STEP * of_compliance
+        return (
+            elasticity_gradient(off, of_compliance).imag / STEP,
+            density_gradient(self._op, of_moments),
+        )
+
+    # --- between the centroid and the origin -------------------------------------------------------
+    def _change(self, there: np.ndarray, moves: np.ndarray) -> Pair:
+        """Changes of stiffness and inertia with those of both matrices about the centroid."""
+        stiffness, inertia = self._about(*(there + 1j * STEP * moves))
+        return stiffness.imag / STEP, inertia.imag / STEP
+
+    def _pulled(self, there: np.ndarray, bars: Pair) -> np.ndarray:
+        """Derivatives (2, 6, 6) by both about the centroid, from those by stiffness and inertia."""
+        found = np.zeros((2, 6, 6))
+        for entry in np.ndindex(found.shape):
+            move = np.zeros(found.shape)
+            move[entry] = 1.0
+            found[entry] = sum(map(np.vdot, bars, self._change(there, move)))
+        return found
+
+    def _pulled_rates(self, bars: Pair, moves: np.ndarray) -> np.ndarray:
+        """How that changes with both: of rational functions, far from their poles, differences of
+        eighth order tell it to round-off."""
+        relative = np.linalg.eigvals(np.linalg.solve(self._there, moves))
+        speed = np.abs(relative).max()
+        step = _REACH / speed if speed > 0 else 1.0
+
+        def at(size: float) -> np.ndarray:
+            return self._pulled(self._there + size * moves, bars)
+
+        differences = (at(k * step) - at(-k * step) for k in range(1, len(_EIGHTH) + 1))
+        return sum(w * d for w, d in zip(_EIGHTH, differences, strict=True)) / step
