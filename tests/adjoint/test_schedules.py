@@ -146,9 +146,9 @@ def test_a_drawn_section():
     expected = drawn()
     assert np.abs(expected[1]).max() > 0
     set_working_tape(Tape())
-    # The cotangents of the matrices are summed in another order.
+    # The cotangents of the matrices are summed in another order, and go through solves to 1e-12.
     for k, (one, other) in enumerate(zip(drawn(Revolve(BLOCKS, 2)), expected, strict=True)):
-        assert one == pytest.approx(other, abs=1e-14 * np.abs(other).max()), k
+        assert one == pytest.approx(other, abs=1e-12 * np.abs(other).max()), k
 
 
 @pytest.mark.parametrize("name", CASES)
