@@ -473,6 +473,8 @@ template <class Link, bool parts = false> __attribute__((noinline)) void apply(N
   if (parts) for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
   if (moving) put_given<Link>(X);
   for (long i = 0; i < q.n; ++i) q.r[i] = q.held[i] ? q.square[i] : q.r[i] + q.square[i];
+  // Of parts each rank has those of its own pieces.
+  if (parts) sum_over(X.ranks, q.r, int(q.n));
   solve_between(q);
   for (long g = 0; g < X.n_rods; ++g) {
     const Chain &Y = X.rods[g];
@@ -519,8 +521,10 @@ template <class Cell, class Link> void move_all(Net &X, double part, double shar
 template <class Cell, class Link> __attribute__((noinline)) void update_again(Net &X) {
   apply<Link, true>(X, RELATIVE);
   move_all<Cell, Link>(X, 0.0, 1.0);
-  X.update = std::sqrt(X.update);
-  X.size = std::sqrt(X.size);
+  double sums[2] = {X.update, X.size};
+  sum_over(X.ranks, sums, 2);
+  X.update = std::sqrt(sums[0]);
+  X.size = std::sqrt(sums[1]);
 }
 
 }  // namespace

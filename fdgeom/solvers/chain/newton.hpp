@@ -77,7 +77,7 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
   if (t.contracting) watch.last = norm_of_unknown<Cell, Link>(X);
   bool solvable = linearise<Cell, Link>(X);
   int reason = watch(t, 0, 0.0, 0.0, X.residual);
-  const bool kept = X.n_rods && X.rods[0].factors && !X.ranks;
+  const bool kept = X.n_rods && X.rods[0].factors;
   bool old = false, spent = false;  // whether the factors are old; whether they have left what nobody notices
   double before = -1.0;
   for (int it = 1;; ++it) {

@@ -141,7 +141,7 @@ class ChainUnit:
             self.tables,
             library,
             # Steps take their last updates by them.
-            factors or border is not None or (step is not None and self.comm.size == 1),
+            factors or border is not None or step is not None,
             border is not None,
         )
         self.rhs, self.normal, self._net = data.rhs, data.normal, data.net
