@@ -57,12 +57,18 @@ def speed() -> str:
     )
 
 
+def short(number: float) -> str:
+    """100, 1e4, 1e5."""
+    return f"{number:g}" if number < 1e3 else f"{number:.0e}".replace("e+0", "e")
+
+
 def ratios(results: dict) -> str:
     """The table of ratios to C."""
     steps = results["steps"]
     sizes = [n for n in ("100", "10000", "100000", "1000000") if n in steps]
     lines = [f"Measured by `make readme` on: {results['machine']}", ""]
-    lines += [f"| way | {' | '.join(f'{int(n):g}' for n in sizes)} cells |"]
+    first, *others = (short(float(n)) for n in sizes)
+    lines += [f"| way | {' | '.join([f'{first} cells', *others])} |"]
     lines += ["|---" * (len(sizes) + 1) + "|"]
     for words, program in WAYS.items():
         cells = [
@@ -88,7 +94,9 @@ def sentences(results: dict) -> str:
             f"times that and `advance()` {flight['fdgeom, advance(1)'] / theirs:.2f}."
         )
     if ranks := results.get("ranks"):
-        gains = " and ".join(f"{r['one'] / r['two']:.2f} at {r['cells']:g} cells" for r in ranks)
+        gains = " and ".join(
+            f"{r['one'] / r['two']:.2f} at {short(r['cells'])} cells" for r in ranks
+        )
         out.append(f"Two ranks with a core each are faster than one by {gains}.")
     if times := results["startup"].get("fused, chain"):
         cold, warm = times
@@ -114,7 +122,7 @@ def of_rods(rows: list) -> str:
 def of_bodies(found: dict) -> str:
     """The cost of a step of elastodynamics."""
     return (
-        f"Linear elastodynamics with {found['unknowns']:.0e} unknowns (quadratic triangles, PETSc's "
+        f"Linear elastodynamics with {short(found['unknowns'])} unknowns (quadratic triangles, PETSc's "
         "LU, factorised once): a step of `GeneralizedAlpha` takes "
         f"{found['step'] / found['solve']:.1f} times as long as its linear solve."
     )
