@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 
+from pyadjoint import Block
 from pyadjoint.tape import annotate_tape, stop_annotating
 
 #: What puts deeds on the tape, from :func:`recorded_by`.
@@ -87,3 +88,25 @@ def _name(method: Callable, args: tuple) -> str:
         return f"fdgeom.{method.__name__}()"
     owner = type(args[0]).__name__
     return f"{owner}()" if method.__name__ == "__init__" else f"{owner}.{method.__name__}()"
+
+
+class PreparedBlock(Block):
+    """A block whose derivatives are made all at once, by what its methods ``prepare_...`` return."""
+
+    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
+        return prepared[idx]
+
+    def evaluate_hessian_component(
+        self,
+        inputs,
+        hessian_inputs,
+        adj_inputs,
+        block_variable,
+        idx,
+        relevant_dependencies,
+        prepared=None,
+    ):
+        return prepared[idx]

@@ -8,7 +8,6 @@ import numpy as np
 from firedrake import Function
 from firedrake.adjoint_utils.blocks import FunctionMergeBlock
 from firedrake.adjoint_utils.checkpointing import disk_checkpointing, maybe_disk_checkpoint
-from pyadjoint import Block
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
@@ -18,12 +17,13 @@ from fdgeom.adjoint.inputs import whole_of
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.state_variable import StateVariable
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
+from fdgeom.taping import PreparedBlock
 
 #: What pyadjoint knows the fields by that blocks have made anew.
 _FOLLOWING: weakref.WeakSet = weakref.WeakSet()
 
 
-class AdvanceBlock(Block):
+class AdvanceBlock(PreparedBlock):
     """Some steps of a stepper.
 
     Depends on the state and on every Function that the steps read, and gives the state: replayed by
@@ -108,9 +108,6 @@ class AdvanceBlock(Block):
             for k, _ in relevant_dependencies
         }
 
-    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]
-
     def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
         tangents = Vectors()
         given = [(f, v) for f, v in zip(self._inputs, tlm_inputs, strict=True) if v is not None]
@@ -120,9 +117,6 @@ class AdvanceBlock(Block):
         with self._at(inputs):
             self._passage.push(self._origin, self._steps, tangents, wanted)
         return [tangents.read_all(f, Function(f.function_space())) for f in self._passage.outputs]
-
-    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]
 
     def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
         bars, rates, tangents = Vectors(), Vectors(), Vectors()
@@ -143,18 +137,6 @@ class AdvanceBlock(Block):
             k: rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
-
-    def evaluate_hessian_component(
-        self,
-        inputs,
-        hessian_inputs,
-        adj_inputs,
-        block_variable,
-        idx,
-        relevant_dependencies,
-        prepared=None,
-    ):
-        return prepared[idx]
 
 
 def take_on_tape(stepper, steps: int) -> None:

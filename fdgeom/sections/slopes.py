@@ -53,15 +53,19 @@ class MatrixSlopes:
             density_gradient(self._op, of_moments),
         )
 
-    def pull_rates(self, bars: Pair, elasticity: np.ndarray, density: np.ndarray) -> Pair:
-        """How :meth:`pull` of these changes with changes of C and ρ, values on this rank."""
+    def pull_rates(
+        self, bars: Pair, rates: Pair, elasticity: np.ndarray, density: np.ndarray
+    ) -> tuple[Pair, Pair]:
+        """:meth:`pull` of cotangents, and how that changes with changes of C and ρ, values on this rank,
+        while the cotangents change by ``rates``."""
         off = SaintVenant(Aside(self._op, elasticity), 0.0)
         moves = np.array([off.compliance.imag / STEP, self._op.moments(density)])
-        of_compliance, of_moments = self._pulled_rates(bars, moves)
-        of_compliance = self._pulled(self._there, bars)[0] + 1j * STEP * of_compliance
+        pulled = self._pulled(self._there, bars)
+        changed = self._pulled(self._there, rates) + self._pulled_rates(bars, moves)
+        by_elasticity = elasticity_gradient(off, pulled[0] + 1j * STEP * changed[0])
         return (
-            elasticity_gradient(off, of_compliance).imag / STEP,
-            density_gradient(self._op, of_moments),
+            (by_elasticity.real, density_gradient(self._op, pulled[1])),
+            (by_elasticity.imag / STEP, density_gradient(self._op, changed[1])),
         )
 
     # --- between the centroid and the origin -------------------------------------------------------

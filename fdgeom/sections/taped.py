@@ -6,11 +6,11 @@ from contextlib import contextmanager
 import numpy as np
 import ufl
 from firedrake import Cofunction, Function, FunctionSpace, TensorFunctionSpace
-from pyadjoint import Block
 from pyadjoint.tape import annotate_tape, get_working_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 
 from fdgeom.solvers.rules import Interpolated
+from fdgeom.taping import PreparedBlock
 
 from .drawn_section import DrawnSection
 from .elasticity import in_ufl
@@ -88,7 +88,7 @@ def add(found: Cofunction, more: Cofunction | None) -> Cofunction:
     return found
 
 
-class SectionBlock(Block):
+class SectionBlock(PreparedBlock):
     """Stiffness and inertia of a drawn section, by the Functions that its materials are made of.
 
     It is replayed by a section made anew. That which the user has stays what it is.
@@ -183,9 +183,6 @@ class SectionBlock(Block):
                 for k, _ in relevant_dependencies
             }
 
-    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]
-
     def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
         *changes, move = tlm_inputs
         if move is not None:
@@ -199,38 +196,24 @@ class SectionBlock(Block):
         pushed = [self._composition.push(f, move) for f, move in changes if move is not None]
         return [sum(parts) for parts in zip(*pushed, strict=True)]
 
-    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]
-
     def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
         *variables, place = self.get_dependencies()
         if place.tlm_value is not None or _asks(self._functions, relevant_dependencies):
             raise _no_coordinates()
         moves = zip(self._functions, (v.tlm_value for v in variables), strict=True)
         changes = {f: move for f, move in moves if move is not None}
-        bars, composition = _matrices(adj_inputs), self._composition
+        bars, rates = _matrices(adj_inputs), _matrices(hessian_inputs)
+        slopes, composition = self._section.slopes, self._composition
         with self._at(inputs):
-            at_points = self._section.slopes.pull(*bars)
-            rates = self._section.slopes.pull(*_matrices(hessian_inputs))
             if changes:
-                more = self._section.slopes.pull_rates(bars, *self._pushed(changes.items()))
-                rates = [a + b for a, b in zip(rates, more, strict=True)]
+                moved = self._pushed(changes.items())
+                at_points, rates = slopes.pull_rates(bars, rates, *moved)
+            else:
+                at_points, rates = (), slopes.pull(*rates)
             return {
                 k: add(composition.pull(f, rates), composition.pull_bent(f, at_points, changes))
                 for k, f in ((k, self._functions[k]) for k, _ in relevant_dependencies)
             }
-
-    def evaluate_hessian_component(
-        self,
-        inputs,
-        hessian_inputs,
-        adj_inputs,
-        block_variable,
-        idx,
-        relevant_dependencies,
-        prepared=None,
-    ):
-        return prepared[idx]
 
 
 def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
