@@ -25,8 +25,9 @@ inline void exchange(lane_mask there, vec &a, vec &b) {
   b = choose(there, first, b);
 }
 
-// LU; `smallest` becomes that of the pivots if it was larger, 0 where one is none. Rows are exchanged where another one is ten times as
-// large; that of a given unknown stays its own pivot, for it is what it is to the last digit.
+// LU; `smallest` becomes that of the pivots if it was larger, 0 where one is none. Rows are exchanged where
+// another one is ten times as large; that of a given unknown stays its own pivot, for it is what it is to
+// the last digit.
 inline void factorise_alone(Alone &q, const vec *free_, vec &smallest) {
   vec *const A = q.A;
   for (int k = 0; k < TWO; ++k) {
@@ -40,7 +41,7 @@ inline void factorise_alone(Alone &q, const vec *free_, vec &smallest) {
     }
     const lane_mask moves = both(less(size, 0.1 * most), less(vec(0.5), free_[k]));
     q.row[k] = choose(moves, from, vec(double(k)));
-    for (int i = k + 1; any(moves) && i < TWO; ++i) {
+    for (int i = any(moves) ? k + 1 : TWO; i < TWO; ++i) {
       const lane_mask here = both(moves, equal(from, vec(double(i))));
       for (int j = 0; any(here) && j < TWO; ++j) exchange(here, A[k * TWO + j], A[i * TWO + j]);
     }
@@ -59,8 +60,8 @@ inline void factorise_alone(Alone &q, const vec *free_, vec &smallest) {
 // x := A⁻¹ x.
 inline void solve_alone(const Alone &q, vec *x) {
   for (int k = 0; k < TWO; ++k) {
-    for (int i = k + 1; any(less(vec(double(k)), q.row[k])) && i < TWO; ++i)
-      exchange(equal(q.row[k], vec(double(i))), x[k], x[i]);
+    if (!any(less(vec(double(k)), q.row[k]))) continue;
+    for (int i = k + 1; i < TWO; ++i) exchange(equal(q.row[k], vec(double(i))), x[k], x[i]);
   }
   for (int i = 1; i < TWO; ++i)
     for (int k = 0; k < i; ++k) x[i] -= q.A[i * TWO + k] * x[k];

@@ -130,17 +130,18 @@ template <class Link> void put_given(const Net &X) {
     for (long g = 0; g < X.n_links; ++g) put(X.links[g], std::integral_constant<int, Link::n>());
 }
 
-// Of ends that are alone: what is free there; what of a residual counts; what is left of a right-hand side.
+// Where an unknown of the two ends, the left one first, stands among those of all nodes; which are free.
+inline long at_end(const Chain &X, int i) { return i < N ? i : X.m * N + i - N; }
 inline void free_ends(const Chain &X, vec *free_) {
-  for (int i = 0; i < N; ++i) { free_[i] = X.free_[i]; free_[N + i] = X.free_[X.m * N + i]; }
+  for (int i = 0; i < TWO; ++i) free_[i] = X.free_[at_end(X, i)];
 }
-inline vec &given_at_end(const Chain &X, int i) { return X.given[i < N ? i : X.m * N + i - N]; }
+// Of ends that are alone the square of the residual.
 inline vec square_of_ends(const Chain &X, const vec *left, const vec *right) {
   vec free_[TWO], sum = 0.0;
   free_ends(X, free_);
   for (int i = 0; i < TWO; ++i) {
     const vec own = i < N ? left[i] : right[i - N];
-    const vec r = choose(less(vec(0.5), free_[i]), own, left_over(given_at_end(X, i)));
+    const vec r = choose(less(vec(0.5), free_[i]), own, left_over(X.given[at_end(X, i)]));
     sum += r * r;
   }
   lane_mask there;
@@ -239,7 +240,7 @@ __attribute__((noinline)) void close_alone(const Chain &X, const Ends &e, vec &s
   for (int i = 0; i < TWO; ++i) {
     const lane_mask keep = less(vec(0.5), free_[i]);
     for (int j = 0; j < TWO; ++j) q.A[i * TWO + j] = choose(keep, q.A[i * TWO + j], vec(i == j ? 1.0 : 0.0));
-    q.x[i] = choose(keep, q.x[i], left_over(given_at_end(X, i)));
+    q.x[i] = choose(keep, q.x[i], left_over(X.given[at_end(X, i)]));
   }
   factorise_alone(q, free_, smallest);
   solve_alone(q, q.x);
@@ -415,13 +416,13 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
   return std::sqrt(sum);
 }
 
-// The same at ends that are alone, from what the nodes inside leave there and from rhs.
+// Of `apply` what is done at ends that are alone: from rhs and from what the nodes inside leave there.
 template <bool parts> void apply_alone(const Chain &X, const vec *left, const vec *right, bool moving) {
   vec free_[TWO], *const x = X.alone->x;
   free_ends(X, free_);
   for (int i = 0; i < TWO; ++i) {
-    const vec own = X.rhs[i < N ? i : X.m * N + i - N];
-    const vec given = parts ? (moving ? left_over(given_at_end(X, i)) : vec(0.0)) : own;
+    const vec own = X.rhs[at_end(X, i)];
+    const vec given = parts ? (moving ? left_over(X.given[at_end(X, i)]) : vec(0.0)) : own;
     x[i] = choose(less(vec(0.5), free_[i]), own + (i < N ? left[i] : right[i - N]), given);
   }
   solve_alone(*X.alone, x);
