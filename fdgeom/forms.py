@@ -169,6 +169,22 @@ def depends_on(form: Form, coefficient) -> bool:
     return coefficient in form.coefficients()
 
 
+def check_arguments(name: str, found, *outside: Function) -> None:
+    """Raise ``ValueError`` if what a callable made of symbols holds the Functions that they stand for.
+
+    It would read these as they are, and not at the state for which it is called.
+    """
+    whole = found if isinstance(found, tuple | list) else (found,)
+    for thing in whole:
+        read = extract_coefficients(thing) if isinstance(thing, Form | Expr) else ()
+        for function in outside:
+            if function in read:
+                raise ValueError(
+                    f"{name} must be a function of its arguments alone, but it reads "
+                    f"{function.name()!r} itself from outside: use the argument instead"
+                )
+
+
 def is_affine(residual: Form, unknown: Function) -> bool:
     """Whether a residual is of first degree in ``unknown``: its Jacobian does not contain it."""
     jacobian = tidy(ufl.derivative(residual, unknown))

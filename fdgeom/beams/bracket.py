@@ -29,7 +29,7 @@ class BeamBracket(BeamFields, PoissonSystem):
     """
 
     # Steps in configuration form never ask for them.
-    forms_are_known = True
+    forms_are_known = structure_is_known = True
 
     def __init__(self, mesh, section, **options) -> None:
         BeamFields.__init__(self, mesh, section, **options)

@@ -19,19 +19,10 @@ def dofs_of(bc) -> np.ndarray:
 class EssentialValues:
     """Degrees of freedom of an unknown that are given, not solved for.
 
-    Attributes
-    ----------
-    part : int
-        Index of the subspace of the unknown (0 if it is not mixed).
-    dofs : numpy.ndarray of int
-        Local scalar degrees of freedom, owned and ghosts.
-    old : Function
-        The field whose values the unknown replaces.
-    target : Function or None
-        What that field is to become there (None: zero).
-    share : float
-        How far the unknown is from ``old`` to ``target``: 1 where it is the new value, 0.5 where it
-        is the mean of the two. The rule of a step says which (`Stage.reaching`).
+    ``part`` is the index of the subspace of the unknown, ``dofs`` are local scalar degrees of freedom,
+    ghosts too; ``old`` is the field whose values it replaces, ``target`` what that is to become there
+    (None: zero), and ``share`` how far the unknown is on its way: 1 where it is the new value, 0.5 where
+    it is the mean of the two. The rule of a step says which (`Stage.reaching`).
     """
 
     part: int
@@ -56,14 +47,7 @@ class EssentialValues:
 class GivenValues:
     """Degrees of freedom of a part of an unknown whose values are set from outside.
 
-    Attributes
-    ----------
-    part, dofs
-        As of :class:`EssentialValues`.
-    now : numpy.ndarray or float
-        The values.
-    target : None
-        Nothing that the values would move to by themselves.
+    They are ``now``, and move to nothing by themselves.
     """
 
     target = None

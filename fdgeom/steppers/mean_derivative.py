@@ -33,14 +33,8 @@ class MeanDerivative:
 
         dē[w] = Σ_k b_k de(z_k)[w] + κ Σ_i Δy_i·y_i[w],      z_k = z⁰ + c_k (z¹ - z⁰),
 
-    where y_i are the components of z and the derivatives of z that occur in e.
-
-    Parameters
-    ----------
-    system : PoissonSystem
-        Whose energy.
-    points : int
-        Gauss points for terms that are no polynomials.
+    where y_i are the components of z and the derivatives of z that occur in e; ``points`` is the number
+    of Gauss points for terms that are no polynomials.
     """
 
     def __init__(self, system: PoissonSystem, points: int) -> None:

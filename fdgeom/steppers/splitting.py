@@ -2,8 +2,13 @@
 
 from collections.abc import Sequence
 
+from fdgeom.identities import Identity
+from fdgeom.solvers import FunctionalAssembly
 from fdgeom.steppers.substep import MIDPOINT
 from fdgeom.steppers.sweep import Sweep, Turn, everything
+
+# Energies that are all zero are no quotient of zeros.
+_TINY = 1e-300
 
 
 class Splitting(Sweep):
@@ -52,7 +57,31 @@ class Splitting(Sweep):
             raise ValueError(
                 f"energies must sum to the energy of the system: {sum(pieces):.12g} is not {total:.12g}"
             )
+        forms = [system.energy_form() for system in (self.system, *self._pieces)]
+
+        def equation(put):
+            numbers = [FunctionalAssembly(put(form)) for form in forms]
+
+            def defect() -> float:
+                total, *pieces = (number.assemble() for number in numbers)
+                return abs(sum(pieces) - total) / max(abs(total), *map(abs, pieces), _TINY)
+
+            return defect
+
+        self._sum = Identity(self.system.parts, forms, equation)
+        self._check_sum()
         super()._setup()
+
+    def _check_sum(self) -> None:
+        if not self._sum.still_holds():
+            raise ValueError(
+                "energies must sum to the energy of the system, at every state and for the values that "
+                f"coefficients have now: they are off by {self._sum.defect:.2g} of their size"
+            )
+
+    def _enter(self) -> None:
+        self._check_sum()
+        super()._enter()
 
     def parameters(self):
         return super().parameters() | {"energies": self.energies}

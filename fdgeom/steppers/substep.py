@@ -20,15 +20,8 @@ SOLVES_GRADIENT = "the variational derivative is an unknown"
 class Rule:
     """How a substep goes: its residual, and how far the new value lies beyond the stage.
 
-    Attributes
-    ----------
-    residual : callable
-        ``residual(system, stage, dt)`` gives the form.
-    reach : float
-        new = old + reach (stage - old): 2 where the stage is the mean of the two, 1 where it is the
-        new value. So it says what a stage is given where the new value is prescribed.
-    stage : callable, optional
-        ``stage(system, active)`` makes the unknown; that of ``system.stage`` if not given.
+    new = old + reach (stage - old): 2 where the stage is the mean of the two, 1 where it is the new
+    value. So it says what a stage is given where the new value is prescribed.
     """
 
     residual: Callable[[PoissonSystem, Stage, Expr], Form]
@@ -95,18 +88,7 @@ TRAPEZOIDAL = Rule(_trapezoidal, reach=1.0)
 class Substep(Solve):
     """Moves the parts ``active`` of a Poisson system by one implicit rule.
 
-    Parameters
-    ----------
-    system : PoissonSystem
-        What is moved.
-    active : sequence of int
-        The parts that move.
-    rule : Rule
-        How.
-    options
-        As for a :class:`Solve`.
-    companions : dict
-        Keyword arguments for ``system.companions`` (how the configuration follows).
+    ``companions`` are keyword arguments for ``system.companions`` (how the configuration follows).
     """
 
     def __init__(

@@ -14,19 +14,7 @@ CONFIGURATIONS = ("old", "new", "mean")
 
 @dataclass(frozen=True)
 class Turn:
-    """One substep of a sweep: what moves, and how.
-
-    Attributes
-    ----------
-    active : tuple of int
-        The parts that move.
-    rule : Rule
-        How they move.
-    fraction : float
-        For how much of the step.
-    system : PoissonSystem, optional
-        With which energy, if not the whole system's.
-    """
+    """One substep of a sweep: what moves, how, how far, and with which energy if not the system's."""
 
     active: tuple[int, ...]
     rule: Rule

@@ -12,23 +12,9 @@ from fdgeom.words import blamed
 
 
 class Constraint(RateConstraint):
-    """A holonomic constraint on ``q`` and its multiplier.
+    """A holonomic constraint on ``q`` and its multiplier λ.
 
-    Parameters
-    ----------
-    q : Function
-        The configuration.
-    functional : callable
-        ``functional(λ)`` gives the form ∫ λ·g(q), linear in λ, a function of the multiplier's space.
-    multiplier : Function
-        λ; its space says how many constraints there are and where.
-    forbidden : dict of Function to str
-        What may not occur in g, and why.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
+    ``functional(λ)`` gives the form ∫ λ·g(q); ``forbidden`` says what may not occur in g, and why.
     """
 
     def __init__(

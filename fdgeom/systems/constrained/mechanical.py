@@ -9,19 +9,10 @@ from fdgeom.systems.system import System
 
 
 class MechanicalSystem(System):
-    """Base of systems of a configuration q, a momentum or velocity, and perhaps a constraint.
-
-    Attributes
-    ----------
-    q : Function
-        The configuration.
-    multiplier : Function or None
-        Of the constraint.
-    fixed : tuple of EssentialValues
-        Degrees of freedom that stay at rest.
-    """
+    """Base of systems of a configuration q, a momentum or velocity, and perhaps a constraint."""
 
     multiplier: Function | None = None
+    #: Degrees of freedom that stay at rest.
     fixed: tuple = ()
 
     def __init__(self, q: Function, coordinates: Function | None = None) -> None:

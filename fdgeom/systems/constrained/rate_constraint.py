@@ -18,23 +18,8 @@ _CONSISTENT = 1e-11
 class RateConstraint(ABC):
     """Constraints on the velocity, A(q)v = 0, and their multiplier; A is Dg where g(q) = 0 is meant.
 
-    A subclass sets ``_slope``, the form ∫ ν·A(q)w of :attr:`test` and ``_direction``.
-
-    Parameters
-    ----------
-    q : Function
-        The configuration.
-    tangent : FunctionSpace
-        Space of the velocity.
-    multiplier : Function
-        λ; its space says how many constraints there are and where.
-    others : iterable of Function
-        What the multiplier must not be.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the multiplier is not as described.
+    A subclass sets ``_slope``, the form ∫ ν·A(q)w of :attr:`test` and ``_direction``. ``tangent`` is the
+    space of the velocity, and ``others`` are what the multiplier must not be.
     """
 
     _slope: Form
@@ -112,23 +97,10 @@ class RateConstraint(ABC):
         fixed: Sequence[EssentialValues],
         back: Form | None = None,
     ) -> None:
-        """Is the start consistent, and are the constraints independent there?
+        """Raise ``ValueError`` unless the start is consistent and the constraints independent there.
 
-        Parameters
-        ----------
-        velocity : Expr
-            q̇.
-        mass : Form
-            A bilinear form whose diagonal weighs the degrees of freedom.
-        fixed : sequence of EssentialValues
-            Degrees of freedom that do not move.
-        back : Form, optional
-            ∫ ν·A(q)M⁻¹[w], bilinear; ∫ ν·A(q)[w] if not given.
-
-        Raises
-        ------
-        ValueError
-            Naming what is wrong.
+        The diagonal of ``mass`` weighs the degrees of freedom; ``back`` is ∫ ν·A(q)M⁻¹[w], bilinear,
+        or ∫ ν·A(q)[w] if not given.
         """
         gradient = self.slope(self.test, TrialFunction(self.tangent))
         gradient = assemble(gradient, mat_type="aij").petscmat

@@ -11,22 +11,7 @@ from fdgeom.words import blamed
 
 
 class VelocityConstraint(RateConstraint):
-    """Constraints that are linear in the velocity, and their multiplier.
-
-    Parameters
-    ----------
-    q, v : Function
-        Configuration and velocity.
-    functional : callable
-        ``functional(λ, v)`` gives the form ∫ λ·A(q)v, linear in both.
-    multiplier : Function
-        λ; its space says how many constraints there are and where.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-    """
+    """Constraints that are linear in the velocity: ``functional(λ, v)`` gives the form ∫ λ·A(q)v."""
 
     def __init__(
         self, q: Function, v: Function, functional: Callable, multiplier: Function

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from firedrake import DirichletBC, Function, MixedFunctionSpace, TestFunctions, derivative, split
+from pyadjoint.tape import stop_annotating
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
@@ -29,22 +30,8 @@ class Auxiliary:
     The derivative of h(z, ψ(z)) is that of L = h + F(ψ, z; λ) by z alone, at the λ for which L is
     stationary in ψ: one linear solve for ψ, and one with the transposed matrix for λ.
 
-    Parameters
-    ----------
-    equations : dict
-        For each ψ the form F with its test function, or a pair of the form and the boundary
-        conditions of ψ.
-    energy : Form
-        h, in terms of ``state``.
-    state : Function
-        The state.
-    in_state : callable
-        Writes a form in terms of ``state``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or a form is not of first degree in the ψ.
+    ``equations`` has for each ψ the form F with its test function, or that and the boundary conditions;
+    ``energy`` is h in terms of ``state``, and ``in_state`` writes a form so.
     """
 
     def __init__(
@@ -112,15 +99,16 @@ class Auxiliary:
     def essential(self, first: int) -> tuple[GivenValues, ...]:
         """The given degrees of freedom, where the ψ and λ are the parts from ``first`` on."""
         held = []
-        for k, (function, bcs) in enumerate(zip(self.functions, self._bcs, strict=True)):
+        for k, bcs in enumerate(self._bcs):
             for bc in bcs:
-                dofs = dofs_of(bc)
-                boundary = Function(function.function_space())
-                bc.apply(boundary)
-                given = GivenValues(first + k, dofs)
-                given.now = boundary.dat.data_ro_with_halos.reshape(-1)[dofs]
-                held += [given, GivenValues(first + len(self.functions) + k, dofs)]
+                given = _BoundaryValues(first + k, bc)
+                held += [given, GivenValues(first + len(self.functions) + k, given.dofs)]
         return tuple(held)
+
+    def boundary_values(self) -> tuple[Expr, ...]:
+        """What the boundary conditions give, where it is no number."""
+        values = (bc._original_arg for bcs in self._bcs for bc in bcs)
+        return tuple(value for value in values if isinstance(value, Expr))
 
     # --- at the present state --------------------------------------------------------------------
     def prepare(self, at_present: Callable[[Form], Form]) -> None:
@@ -172,6 +160,19 @@ class Auxiliary:
             "boundary conditions, auxiliary={psi: (form, bcs)}, or a term that fixes what is free "
             "(such as the mean)"
         )
+
+
+class _BoundaryValues(GivenValues):
+    """Those of a DirichletBC, evaluated whenever they are asked for: what it gives may change."""
+
+    def __init__(self, part: int, bc: DirichletBC) -> None:
+        super().__init__(part, dofs_of(bc))
+        self._bc, self._field = bc, Function(bc.function_space())
+
+    def values(self) -> np.ndarray:
+        with stop_annotating():
+            self._bc.apply(self._field)
+        return self._field.dat.data_ro_with_halos.reshape(-1)[self.dofs]
 
 
 def _check_functions(functions: Sequence) -> None:

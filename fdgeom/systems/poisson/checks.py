@@ -1,5 +1,7 @@
 """Is a bracket a Poisson bracket? Numerical checks a user can call."""
 
+from collections.abc import Callable
+
 import numpy as np
 import ufl
 from firedrake import Function, assemble, derivative
@@ -7,6 +9,7 @@ from firedrake.assemble import get_assembler
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import is_zero, parts_of, substitute
+from fdgeom.identities import Identity
 from fdgeom.systems.poisson.gradient import riesz
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape
@@ -18,17 +21,52 @@ def antisymmetry_defect(system: PoissonForms, samples: int = 3, seed: int = 0) -
 
     A bracket that is not antisymmetric shows it on the first random field, with probability one.
     """
-    rng = np.random.default_rng(seed)
-    b, w = Function(system.space), system.test
-    sides = get_assembler(system.bracket(w, b)), get_assembler(system.bracket(b, w))
-    worst = 0.0
-    for _ in range(samples):
-        b.assign(_random(system.space, rng))
-        left, right = (side.assemble() for side in sides)
-        with left.dat.vec_ro as x, right.dat.vec_ro as y:
-            size = x.norm()
-            worst = max(worst, (x + y).norm() / size if size else 0.0)
-    return worst
+    swapped = _swapped(system, system.bracket, 1.0, np.random.default_rng(seed))(lambda form: form)
+    return max(swapped() for _ in range(samples))
+
+
+_ANTISYMMETRIC = (
+    "bracket must be antisymmetric, {{a, b}} = -{{b, a}}, or no energy is kept: the two differ by {:.2g} "
+    "of their size for random a and b. Forces that dissipate belong in a SecondOrderSystem"
+)
+_A_METRIC = (
+    "pairing must be symmetric and positive: ⟨a, b⟩ and ⟨b, a⟩ differ by {:.2g} of their size for random "
+    "a and b (inf: ⟨b, b⟩ is not positive). Correct the form or the values of its coefficients"
+)
+
+
+def demands(system: PoissonForms) -> dict[str, Identity]:
+    """What bracket and pairing must be, by what to say where they are not."""
+    w, u, found = system.test, system.trial, {}
+    # Whether a metric is positive is a matter of values.
+    for message, form, sign, values in (
+        (_ANTISYMMETRIC, system.bracket, 1.0, "either"),
+        (_A_METRIC, system.pairing, -1.0, "present"),
+    ):
+        equation = _swapped(system, form, sign, np.random.default_rng(0))
+        found[message] = Identity(system.parts, (form(w, u),), equation, values=values)
+    return found
+
+
+def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) -> Callable:
+    """What gives the relative size of f(·, b) + sign f(b, ·); of a metric f(b, b) is positive too."""
+
+    def equation(put):
+        b, w = Function(system.space), system.test
+        sides = get_assembler(put(form(w, b))), get_assembler(put(form(b, w)))
+
+        def defect() -> float:
+            b.assign(_random(system.space, rng))
+            left, right = (side.assemble() for side in sides)
+            with left.dat.vec_ro as x, right.dat.vec_ro as y, b.dat.vec_ro as z:
+                size = x.norm()
+                if sign < 0 and not x.dot(z) > 0:
+                    return np.inf
+                return (x + sign * y).norm() / size if size else 0.0
+
+        return defect
+
+    return equation
 
 
 @off_the_tape

@@ -32,6 +32,8 @@ class HamiltonianSystem(PoissonSystem):
         If an argument is not as described.
     """
 
+    structure_is_known = True
+
     def __init__(
         self,
         q: Function,

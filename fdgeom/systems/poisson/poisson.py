@@ -9,12 +9,18 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import parts_of, polynomial_degree, substitute
+from fdgeom.identities import Identity
 from fdgeom.solvers import pieces
-from fdgeom.systems.poisson.checks import antisymmetry_defect, jacobi_defect
+from fdgeom.systems.poisson.checks import antisymmetry_defect, demands, jacobi_defect
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.poisson.stage import Stage
 from fdgeom.words import shown
+
+_NO_GRADIENT = (
+    "gradient: with the present values of the coefficients it is not the δh/δz of the energy, but off "
+    "by {:.2g} of its size: let it read what the energy reads, or leave it out"
+)
 
 
 class PoissonSystem(PoissonForms):
@@ -105,8 +111,10 @@ class PoissonSystem(PoissonForms):
             parts=parts,
         )
         self._given_gradient = gradient
+        #: What its steps rely on, by what to say where it does not hold.
+        self._demands: dict[str, Identity] = {}
         if gradient is not None:
-            check_gradient(self, gradient)
+            self._demands[_NO_GRADIENT] = check_gradient(self, gradient)
 
     def with_energy(self, energy: Form) -> "PoissonSystem":
         """The system with the same state, bracket and pairing and another energy."""
@@ -149,6 +157,15 @@ class PoissonSystem(PoissonForms):
     def check_start(self) -> None:
         self.check_state()
         self.update_auxiliary()
+        if not (self.structure_is_known or "demands" in self._held):
+            self._held["demands"] = demands(self)
+            self._demands.update(self._held["demands"])
+        self.prepare()
+
+    def prepare(self) -> None:
+        for message, identity in self._demands.items():
+            if not identity.still_holds():
+                raise ValueError(message.format(identity.defect))
 
     def settle(self) -> None:
         self.update_auxiliary()

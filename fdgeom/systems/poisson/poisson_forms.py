@@ -22,17 +22,13 @@ from fdgeom.words import blamed
 
 
 class PoissonForms(System):
-    """State, energy, bracket and pairing: what a Poisson system is, before it is moved.
-
-    Parameters
-    ----------
-    state, energy, bracket, pairing, names, casimirs, auxiliary, parts
-        As of `fdgeom.PoissonSystem`.
-    """
+    """State, energy, bracket and pairing: what a Poisson system is, before it is moved."""
 
     #: Whether the forms are right beyond doubt: they are then made when they are first asked for, and
     #: ``energy`` is a function that gives it.
     forms_are_known = False
+    #: Whether bracket and pairing are what they must be beyond doubt.
+    structure_is_known = False
 
     def __init__(
         self,
@@ -157,15 +153,7 @@ class PoissonForms(System):
         return depends_on(self._pairing, self.state)
 
     def bracket(self, a, b, at=None) -> Form:
-        """The form {f, h}(z) for δf/δz = a, δh/δz = b.
-
-        Parameters
-        ----------
-        a, b : Function, Argument or tuple of parts
-            Elements of the state's space.
-        at : the same, optional
-            Where; the present state if not given.
-        """
+        """The form {f, h}(z) for δf/δz = a, δh/δz = b, at the present state if ``at`` says no other."""
         return self._of(self._bracket, a, b, at)
 
     def energy_form(self, at=None) -> Form:
@@ -203,7 +191,8 @@ class PoissonForms(System):
         )
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        return (*self.forms, *self._elliptic().values())
+        given = () if self.auxiliary is None else self.auxiliary.boundary_values()
+        return (*self.forms, *self._elliptic().values(), *given)
 
     def _elliptic(self) -> dict[str, Form]:
         """What determines the auxiliary functions, by their names."""

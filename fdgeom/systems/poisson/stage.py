@@ -12,26 +12,9 @@ from fdgeom.solvers import EssentialValues
 class Stage:
     """The unknown of a substep and what it says about the state.
 
-    Attributes
-    ----------
-    unknown : Function
-        What the solver solves for.
-    active : tuple of int
-        Parts of the state that the substep moves; the others are frozen.
-    state : tuple of UFL expressions
-        All parts of the state at the stage.
-    gradient : tuple of UFL expressions
-        The variational derivative δh/δz there, part by part.
-    test : tuple of UFL expressions
-        Test functions for the active parts, zeros for the frozen ones.
-    gradient_test : tuple of UFL expressions or None
-        Test functions of the equations ⟨b, w⟩ = dh(z)[w], where the gradient b is an unknown too.
-    essential : tuple of EssentialValues
-        Given degrees of freedom of the unknown.
-    auxiliary : tuple of UFL expressions
-        The system's auxiliary functions and their multipliers at the stage, where it has any.
-    conditions : Form
-        What determines those.
+    ``state`` and ``gradient`` are the parts of the state and of δh/δz there, ``test`` has zeros for the
+    parts that are frozen; ``gradient_test`` belongs to ⟨b, w⟩ = dh(z)[w] where b is an unknown too, and
+    ``conditions`` determine the ``auxiliary`` functions and their multipliers.
     """
 
     unknown: Function

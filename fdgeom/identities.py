@@ -1,0 +1,172 @@
+"""Equations between forms that a method relies on: do they hold, whatever the state and coefficients?"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import ufl
+from firedrake import Constant, Form, Function
+from tsfc.ufl_utils import extract_firedrake_constants
+from ufl.algorithms import extract_coefficients, replace
+from ufl.algorithms.map_integrands import map_integrand_dags
+from ufl.classes import Expr
+from ufl.corealg.multifunction import MultiFunction
+
+from fdgeom.forms import tidy
+from fdgeom.solvers.derived import Sources, is_real, refresh
+from fdgeom.taping import off_the_tape
+
+# Agreement to round-off of sums over cells; what is wrong is off by orders of magnitude.
+TOLERANCE = 1e-11
+# How far from the present state (of its own size where it is not zero), and how far from zero.
+_NEAR, _FAR = (0.1, 1e-3, 0.0), (1.0, 30.0)
+
+
+class Identity:
+    """An equation between forms that a method relies on, decided from the forms.
+
+    All that they read is replaced by symbols. Near the present state and far from it, each symbol
+    gets a value without any pattern, coefficients too; and each side of a case counts, whichever
+    holds. What is equal there is equal always, with probability one. What is equal with the present
+    coefficients alone is asked again when one has changed.
+
+    ``equation(put)`` gives a function that returns the relative defect for the present values of the
+    symbols (infinite where something is not defined); ``put(form)`` writes one of ``forms``, or what
+    is made of them, with the symbols. ``values`` says for which values of the coefficients it must
+    hold: "all", those of the moment ("present") and again when they have changed, or "either".
+    """
+
+    @off_the_tape
+    def __init__(
+        self,
+        state: Sequence[Function],
+        forms: Sequence[Form],
+        equation: Callable[[Callable[[Form], Form]], Callable[[], float]],
+        *,
+        values: str = "either",
+    ) -> None:
+        self._forms, self._state = forms, [(f, Function(f.function_space())) for f in state]
+        places = [f.function_space().mesh().coordinates for f in state]
+        read = dict.fromkeys(f for form in forms for f in extract_coefficients(form))
+        read |= dict.fromkeys(c for form in forms for c in extract_firedrake_constants(form))
+        others = [f for f in read if not any(f is p for p in (*state, *places))]
+        self._others = [(f, _symbol(f)) for f in others]
+        self._cases = _EachCase()
+        self._equation = equation(self._put)
+        self._watched: Sources | None = None
+        self.defect = self._largest(noise=0.0 if values == "present" else 0.1)
+        if others and (values == "present" or (values == "either" and not self.holds)):
+            self._watched = Sources(*others)
+            self._ask()
+
+    @property
+    def holds(self) -> bool:
+        """Whether the defect is round-off."""
+        return bool(self.defect <= TOLERANCE)
+
+    def still_holds(self) -> bool:
+        """Whether it is so with the coefficients as they are now; on all ranks."""
+        if self._watched is not None and self._watched.changed():
+            self._ask()
+        return self.holds
+
+    @off_the_tape
+    def _ask(self) -> None:
+        refresh(*self._forms)
+        self._watched.take()
+        self.defect = self._largest(noise=0.0)
+
+    def _put(self, form: Form) -> Form:
+        form = map_integrand_dags(self._cases, tidy(form))
+        return replace(form, dict((*self._state, *self._others)))
+
+    def _largest(self, noise: float) -> float:
+        """The largest defect, with coefficients that differ from the present ones by ``noise``."""
+        found = []
+        for seed in (1, 2):
+            draw = _Draw(seed)
+            for coefficient, symbol in self._others:
+                draw.fill(symbol, coefficient, noise)
+            for amplitude in _NEAR:
+                defect = self._at(amplitude, draw)
+                if np.isfinite(defect) or not amplitude:
+                    found.append(defect)
+                    break
+            # The energy need not be defined so far away.
+            found += [d for size in _FAR if np.isfinite(d := self._at(size, draw, near=False))]
+        return max(found)
+
+    def _at(self, amplitude: float, draw: "_Draw", *, near: bool = True) -> float:
+        for f, symbol in self._state:
+            draw.fill(symbol, f if near else None, amplitude)
+        defect = self._equation()
+        return defect if np.isfinite(defect) else np.inf
+
+
+def _symbol(value: Function | Constant) -> Function | Constant:
+    if isinstance(value, Function):
+        return Function(value.function_space())
+    return Constant(np.zeros(value.ufl_shape) if value.ufl_shape else 0.0)
+
+
+class _Draw:
+    """Draws values at random."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng, self._same_on_all_ranks = (np.random.default_rng(seed) for _ in range(2))
+
+    def fill(self, symbol, source, amplitude: float) -> None:
+        """Give a symbol values near those of a source (of the same sign), or near zero."""
+        parts = getattr(symbol, "subfunctions", (symbol,))
+        sources = getattr(source, "subfunctions", (source,) * len(parts))
+        for part, origin in zip(parts, sources, strict=True):
+            values = part.dat.data
+            number = not isinstance(part, Function) or is_real(part)
+            rng = self._same_on_all_ranks if number else self._rng
+            noise = amplitude * rng.uniform(-1, 1, values.shape)
+            if origin is not None:
+                own = np.asarray(origin.dat.data_ro)
+                noise = own * (1 + noise) + np.where(own == 0, noise, 0)
+            values[...] = noise
+
+
+def difference(a, b) -> float:
+    """The norm of a - b relative to that of b; infinite where one is not finite."""
+    with a.dat.vec_ro as x, b.dat.vec_ro as y:
+        difference, scale = (x - y).norm(), y.norm()
+    if not np.isfinite(difference) or not np.isfinite(scale):
+        return np.inf
+    if not difference:
+        return 0.0
+    return difference / scale if scale else np.inf
+
+
+class _EachCase(MultiFunction):
+    """Takes both sides of a case, each in a proportion of its own: an identity is one of both."""
+
+    expr = MultiFunction.reuse_if_untouched
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._proportions: dict[Expr, float] = {}
+
+    def _share(self, case: Expr) -> float:
+        # Of no pattern, and the same in every run: the compiled forms are kept by their text.
+        return self._proportions.setdefault(case, (0.37 + 0.61803399 * len(self._proportions)) % 1)
+
+    def conditional(self, o, condition, one, other):
+        share = self._share(o.ufl_operands[0])
+        return share * one + (1 - share) * other
+
+    def max_value(self, o, one, other):
+        share = self._share(ufl.gt(*o.ufl_operands))
+        return share * one + (1 - share) * other
+
+    def min_value(self, o, one, other):
+        share = self._share(ufl.lt(*o.ufl_operands))
+        return share * one + (1 - share) * other
+
+    def abs(self, o, value):
+        return self._share(o.ufl_operands[0]) * value
+
+    def sign(self, o, value):
+        return ufl.as_ufl(self._share(o.ufl_operands[0]))

@@ -1,0 +1,95 @@
+"""What the user gives may change: boundary values of auxiliary functions, values held at rest."""
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    DirichletBC,
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    SpatialCoordinate,
+    TestFunction,
+    dx,
+)
+
+import fdgeom as fg
+
+MESH = IntervalMesh(4, 1.0)
+V = FunctionSpace(MESH, "CG", 2)
+
+
+def constant():
+    value = Constant(0.0)
+    return value, value.assign
+
+
+def expression():
+    value = Constant(0.0)
+    (x,) = SpatialCoordinate(MESH)
+    return value * x**2, value.assign
+
+
+def function():
+    value = Function(V)
+    return value, value.assign
+
+
+def array():
+    value = Function(V)
+    view = value.dat.data
+
+    def change(number):
+        view[...] = number
+
+    return value, change
+
+
+GIVEN = pytest.mark.parametrize("given", [constant, expression, function, array])
+
+
+def potential_of(given):
+    """-ψ'' = ω, ψ(0) = 0, ψ(1) given; energy ∫ ψω/2."""
+    omega, psi, phi = Function(V, name="omega"), Function(V, name="psi"), TestFunction(V)
+    (x,) = SpatialCoordinate(MESH)
+    omega.interpolate(1 + x * (1 - x))
+    form = (psi.dx(0) * phi.dx(0) - omega * phi) * dx
+    return fg.PoissonSystem(
+        omega,
+        0.5 * omega * psi * dx,
+        lambda a, b: (a.dx(0) * b - a * b.dx(0)) * dx,
+        lambda a, b: a * b * dx,
+        auxiliary={psi: (form, [DirichletBC(V, 0, 1), DirichletBC(V, given, 2)])},
+    )
+
+
+@GIVEN
+def test_energy_follows_a_boundary_value(given):
+    value, change = given()
+    system = potential_of(value)
+    system.state.assign(1.0)
+    # ψ = c x + x(1 - x)/2, so ∫ ψ/2 = c/4 + 1/24; quadratic elements hold it exactly.
+    for c in (0.0, 2.0, -3.0):
+        change(c)
+        assert abs(system.energy() - (c / 4 + 1 / 24)) < 1e-13
+
+
+@GIVEN
+def test_steps_follow_a_boundary_value(given):
+    value, change = given()
+    stepper = fg.ImplicitMidpoint(potential_of(value), 0.01)
+    stepper.advance(2)
+    middle = stepper.system.state.dat.data_ro.copy()
+    change(1.5)
+    stepper.advance(3)
+    fresh = potential_of(1.5)
+    fresh.state.dat.data[:] = middle
+    other = fg.ImplicitMidpoint(fresh, 0.01)
+    other.advance(3)
+    gap = np.abs(stepper.system.state.dat.data_ro - fresh.state.dat.data_ro).max()
+    # Solves of a few units, the first of them from another guess of ψ.
+    assert gap < 1e-12
+    still = potential_of(0)
+    still.state.dat.data[:] = middle
+    fg.ImplicitMidpoint(still, 0.01).advance(3)
+    assert np.abs(still.state.dat.data_ro - fresh.state.dat.data_ro).max() > 1e-3
