@@ -17,7 +17,10 @@ from firedrake import (
 )
 from ufl.algorithms import expand_derivatives, extract_coefficients, replace
 from ufl.algorithms.apply_integral_scaling import compute_integrand_scaling_factor
+from ufl.algorithms.apply_restrictions import apply_restrictions
+from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
+from ufl.algorithms.remove_complex_nodes import remove_complex_nodes
 from ufl.classes import (
     Abs,
     Condition,
@@ -32,6 +35,7 @@ from ufl.classes import (
     Zero,
 )
 from ufl.corealg.traversal import unique_pre_traversal
+from ufl.domain import extract_domains
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
 #: for them was seen to crash with gcc 12 on AVX-512 (stack arrays not aligned as the compiler assumes).
@@ -40,22 +44,7 @@ _KINKS = (Abs, Condition, MaxValue, MinValue)
 
 
 def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> tuple[Expr, ...]:
-    """Split an element of a (possibly mixed) space into its parts.
-
-    Parameters
-    ----------
-    value : Function, Argument, UFL expression or sequence of expressions
-        One object of the whole state, or one entry a part.
-    shapes : sequence of tuples
-        Value shapes of the parts.
-    name : str
-        What to call it in an error.
-
-    Raises
-    ------
-    ValueError
-        If the number or shapes of the parts do not fit.
-    """
+    """The parts of a Function, Argument, expression or sequence, of given value shapes; else raise."""
     if isinstance(value, (tuple, list)):
         parts = tuple(ufl.as_ufl(v) for v in value)
     elif len(shapes) == 1:
@@ -185,6 +174,15 @@ def check_arguments(name: str, found, *outside: Function) -> None:
                 )
 
 
+def check_depends(name: str, form: Form, *functions: Function) -> None:
+    """Raise ``ValueError`` if none of the functions occurs in a form."""
+    if not any(depends_on(form, function) for function in functions):
+        raise ValueError(
+            f"{name} does not depend on the state: write it with the Functions that the system is "
+            "given"
+        )
+
+
 def is_affine(residual: Form, unknown: Function) -> bool:
     """Whether a residual is of first degree in ``unknown``: its Jacobian does not contain it."""
     jacobian = tidy(ufl.derivative(residual, unknown))
@@ -213,16 +211,76 @@ def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> i
     return None
 
 
-def check_functional(name: str, form, rank: int) -> Form:
-    """Return ``form`` if it is a UFL form with ``rank`` arguments; raise ``TypeError`` otherwise."""
+def check_functional(name: str, form, rank: int, mesh=None, symbols: str = "each argument") -> Form:
+    """Return a user's form, with restrictions at its terminals, if it can be assembled; else raise.
+
+    It must have ``rank`` arguments, be linear in each, and be an integral over ``mesh`` of Functions
+    of that mesh; without ``mesh``, over the mesh of its Functions. ``symbols`` says what the
+    arguments stand for.
+    """
     if not isinstance(form, Form):
         kind = {0: "a UFL functional such as 0.5*inner(u, u)*dx", 2: "a UFL form"}[rank]
         raise TypeError(f"{name} must be {kind}, not {type(form).__name__}")
+    check_domains(name, form, mesh)
     if len(form.arguments()) != rank:
         raise ValueError(
-            f"{name} must have {rank} arguments, this form has {len(form.arguments())}"
+            f"{name} must have {rank} argument{'' if rank == 1 else 's'}, "
+            f"this form has {len(form.arguments())}"
         )
-    return form
+    if rank:
+        try:
+            check_form_arity(remove_complex_nodes(expand_derivatives(form)), form.arguments())
+        except ArityMismatch as error:
+            raise ValueError(f"{name} must be linear in {symbols}, with no other term") from error
+    return _restricted(name, form)
+
+
+def check_domains(name: str, form: Form, *meshes) -> None:
+    """Raise ``ValueError`` unless a form is integrated over the mesh of its Functions.
+
+    Where ``meshes`` are given, that must be one of them. A submesh may be used with its parent.
+    """
+    wanted = [mesh for mesh in meshes if mesh is not None]
+    if not wanted and len({integral.ufl_domain() for integral in form.integrals()}) > 1:
+        raise ValueError(f"{name} is integrated over several meshes: use integrals over one mesh")
+    for integral in form.integrals():
+        found = {integral.ufl_domain(), *extract_domains(integral.integrand())}
+        if any(getattr(mesh, "submesh_parent", None) for mesh in (*found, *wanted)):
+            continue
+        if len(found) > 1:
+            raise ValueError(
+                f"{name} is integrated over one mesh and holds Functions of another: use Functions "
+                "of one mesh, and dx(domain=mesh) of that mesh"
+            )
+        if wanted and not found & set(wanted):
+            raise ValueError(
+                f"{name} is integrated over another mesh than that of the system: use Functions and "
+                "measures of the system's mesh"
+            )
+
+
+def _restricted(name: str, form: Form) -> Form:
+    """The form with "+" or "-" at the terminals of its integrals over interior facets.
+
+    A continuous part keeps its side when it is written as a part of a mixed Function, which is not
+    continuous as a whole.
+    """
+    if all(i.integral_type() != "interior_facet" for i in form.integrals()):
+        return form
+    try:
+        return Form([_sided(integral) for integral in expand_derivatives(form).integrals()])
+    except ValueError as error:
+        raise ValueError(
+            f"{name}: in integrals over dS, restrict discontinuous Functions to one side, as u('+') or "
+            f"u('-'), or use avg(u) or jump(u) ({error})"
+        ) from error
+
+
+def _sided(integral: Integral) -> Integral:
+    if integral.integral_type() != "interior_facet":
+        return integral
+    sides = dict.fromkeys(extract_domains(integral.integrand()), "+")
+    return apply_restrictions(integral, default_restrictions=sides)
 
 
 def shaped_space(shape: tuple[int, ...], mesh, family, degree: int | None = None):

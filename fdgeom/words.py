@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from firedrake import Function
-from ufl.classes import Expr, Form
+from ufl.algorithms.check_arities import ArityMismatch
+from ufl.classes import Expr, Form, Measure
 
 # Longer texts are no help in a sentence.
 _LONGEST = 60
@@ -28,12 +29,17 @@ def shown(value: object) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
+def is_function(value: object) -> bool:
+    """Whether a value is a callable of a user's; UFL's expressions, forms and measures can be called too."""
+    return callable(value) and not isinstance(value, Expr | Form | Measure)
+
+
 @contextmanager
 def blamed(text: str) -> Iterator[None]:
     """Turn an error in what a user's function gives into a ``ValueError`` that begins with a text."""
     try:
         yield
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, IndexError, NotImplementedError, ArityMismatch) as error:
         raise ValueError(f"{text}: {brief(error)}") from error
 
 

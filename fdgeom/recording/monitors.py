@@ -15,6 +15,7 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
+from fdgeom.forms import check_domains, check_functional
 from fdgeom.real import real_array
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
@@ -24,14 +25,9 @@ from .interpolated import common_element, following
 
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
-    """Return a function that gives the present value of a 0-form, its assembler being kept.
-
-    Raises
-    ------
-    TypeError
-        When `form` is neither a number nor a form without arguments.
-    """
+    """Return a function that gives the present value of a 0-form, its assembler being kept."""
     if isinstance(form, ufl.Form) and not form.arguments():
+        form = check_functional(f"monitor {name!r}", form, 0)
         return FunctionalAssembly(form).assemble
     if isinstance(form, ufl.BaseForm) and not form.arguments():
         assembler = get_assembler(form)
@@ -71,7 +67,11 @@ class FormMonitor:
     def bind(self, system) -> None:
         """Build the assemblers for `system`; TypeError naming what the system lacks."""
         self._held = {}
+        meshes = {f.function_space().mesh() for f in system.functions().values()}
         for name, forms in self._forms(system).items():
+            for form in forms if isinstance(forms, Sequence) else (forms,):
+                if isinstance(form, ufl.Form):
+                    check_domains(f"monitor {name!r}", form, *meshes)
             if isinstance(forms, Sequence):
                 self._held[name] = [hold(form, name) for form in forms]
             else:
@@ -127,6 +127,8 @@ class Casimir(FormMonitor):
     """
 
     def __init__(self, name: str | None = None, form: ufl.BaseForm | None = None) -> None:
+        if not (name is None or isinstance(name, str)):
+            raise TypeError(f"name must be a string, got {shown(name)}; a form is given as form=")
         self.name = name
         self.form = form
         if form is not None:

@@ -1,19 +1,16 @@
-"""Configuration and momentum as a user gives them, checked."""
+"""Configuration, momentum and boundary conditions as a user gives them, checked."""
 
-from firedrake import Function
+from collections.abc import Sequence
+
+import numpy as np
+from firedrake import DirichletBC, Function
 from ufl.classes import Measure
 
 from fdgeom.words import shown
 
 
 def check_conjugates(q, p, measure) -> None:
-    """Raise unless q and p are two Functions of one space, and a measure of their pairing is one.
-
-    Raises
-    ------
-    TypeError, ValueError
-        Naming the argument.
-    """
+    """Raise unless q and p are two Functions of one space, and a measure of their pairing is one."""
     for name, value in (("q", q), ("p", p)):
         if not isinstance(value, Function):
             raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
@@ -23,3 +20,40 @@ def check_conjugates(q, p, measure) -> None:
         raise ValueError("q and p must be two functions")
     if not (measure is None or isinstance(measure, Measure)):
         raise TypeError(f"measure must be a UFL measure such as dx(degree=0), not {shown(measure)}")
+    mesh = q.function_space().mesh()
+    if measure is not None and (
+        measure.integral_type() != "cell" or measure.ufl_domain() not in (None, mesh)
+    ):
+        raise ValueError("measure must be over the cells of the mesh of q, such as dx(degree=0)")
+
+
+def conditions(bcs) -> tuple:
+    """Boundary conditions as a tuple, whether a user gives one or a sequence of them."""
+    return tuple(bcs) if isinstance(bcs, list | tuple) else (bcs,)
+
+
+def check_effect(name: str, bcs: Sequence[DirichletBC], space) -> None:
+    """Raise ``ValueError`` if a condition's values are all replaced by those of later ones."""
+    if len(bcs) < 2:
+        return
+    final, alone = Function(space), []
+    for bc in bcs:
+        own = Function(space)
+        for part in own.subfunctions:
+            part.dat.data_wo[...] = np.nan
+        bc.apply(own)
+        bc.apply(final)
+        alone.append(own)
+    for k, own in enumerate(alone):
+        given = kept = 0
+        for one, last in zip(own.subfunctions, final.subfunctions, strict=True):
+            values = one.dat.data_ro.reshape(len(one.dat.data_ro), -1)
+            free = np.isnan(values)
+            same = free | (values == last.dat.data_ro.reshape(values.shape))
+            set_here = ~free.all(axis=1)
+            given, kept = given + set_here.sum(), kept + (set_here & same.all(axis=1)).sum()
+        if space.comm.allreduce(int(given)) and not space.comm.allreduce(int(kept)):
+            raise ValueError(
+                f"{name}: DirichletBC number {k + 1} has no effect, since later ones give other "
+                "values wherever it holds: leave out one of them"
+            )

@@ -177,7 +177,7 @@ def test_a_wrong_gradient_is_refused():
             "auxiliary: the forms must be of first degree in psi",
         ),
         (lambda psi, z, phi: z * phi * dx, "auxiliary: the forms must be of first degree in psi"),
-        (lambda psi, z, phi: psi * z * dx, "auxiliary[psi] must have 1 arguments"),
+        (lambda psi, z, phi: psi * z * dx, "auxiliary[psi] must have 1 argument, this form has 0"),
         (lambda psi, z, phi: (psi.dx(1).dx(1) - z) * phi * dx, "auxiliary: the form does not det"),
     ],
 )

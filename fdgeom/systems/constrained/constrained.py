@@ -18,6 +18,7 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form, Measure
 
 from fdgeom.forms import (
+    check_depends,
     check_functional,
     copy_into,
     depends_on,
@@ -108,6 +109,8 @@ class ConstrainedSystem(MechanicalSystem):
         check_conjugates(q, p, measure)
         kinetic = _energy_without("kinetic", kinetic, q, _NEEDS_CONSTANT_MASS)
         potential = _energy_without("potential", potential, p, "depends on the momentum p")
+        if potential.coefficients():
+            check_depends("potential", potential, q)
         if is_zero(tidy(derivative(kinetic, p))):
             raise ValueError("kinetic must depend on the momentum p")
         super().__init__(q, coordinates)
@@ -218,7 +221,7 @@ class ConstrainedSystem(MechanicalSystem):
 
 
 def _energy_without(name: str, form, forbidden: Function, why: str) -> Form:
-    form = tidy(check_functional(name, form, 0))
+    form = tidy(check_functional(name, form, 0, forbidden.function_space().mesh()))
     if depends_on(form, forbidden):
         raise ValueError(f"{name}: {why}")
     return form

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping
 
 from firedrake import Form, Function, derivative
-from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 from ufl.core.expr import Expr
 
-from fdgeom.forms import depends_on, substitute, tidy
+from fdgeom.forms import check_functional, depends_on, substitute, tidy
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
-from fdgeom.words import blamed
+from fdgeom.words import blamed, is_function
 
 
 class Constraint(RateConstraint):
@@ -24,7 +23,7 @@ class Constraint(RateConstraint):
         multiplier: Function,
         forbidden: Mapping[Function, str],
     ) -> None:
-        if not callable(functional) or isinstance(functional, Form):
+        if not is_function(functional):
             raise TypeError(
                 "constraint must be a callable of the multiplier giving a form, such as "
                 f"lambda mult: mult*(dot(q, q) - 1)*dx, not {type(functional).__name__}"
@@ -46,11 +45,8 @@ class Constraint(RateConstraint):
             )
         if len(form.arguments()) != 1:
             raise ValueError("constraint must be linear in the multiplier, which does not occur")
-        form = tidy(form)
-        try:
-            check_form_arity(form, form.arguments())
-        except ArityMismatch as error:
-            raise ValueError("constraint must be linear in the multiplier") from error
+        mesh = self.q.function_space().mesh()
+        form = tidy(check_functional("constraint", form, 1, mesh, "the multiplier"))
         if self.multiplier in form.coefficients():
             raise ValueError("constraint must use its argument, not the multiplier itself")
         for function, why in forbidden.items():

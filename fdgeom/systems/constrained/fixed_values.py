@@ -7,20 +7,13 @@ import ufl
 from firedrake import DirichletBC, Function
 
 from fdgeom.solvers import EssentialValues, dofs_of
+from fdgeom.systems.conjugates import conditions
 
 
 def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
-    """What boundary conditions hold at rest, as given degrees of freedom of the momentum ``old``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If one is no homogeneous DirichletBC on ``space``.
-    """
-    if isinstance(bcs, DirichletBC):
-        bcs = (bcs,)
+    """What boundary conditions hold at rest, as given degrees of freedom of the momentum ``old``."""
     held = []
-    for bc in bcs:
+    for bc in conditions(bcs):
         if not isinstance(bc, DirichletBC):
             raise TypeError(f"bcs must be DirichletBC objects, not {type(bc).__name__}")
         of = bc.function_space()

@@ -27,7 +27,7 @@ class LagrangianMechanics(MechanicalSystem):
             raise ValueError("velocity must be a function of its own, in the space of q")
         super().__init__(q, coordinates)
         self._v = velocity
-        self._lagrangian = tidy(check_functional("lagrangian", lagrangian, 0))
+        self._lagrangian = tidy(check_functional("lagrangian", lagrangian, 0, self.mesh))
         if not depends_on(self._lagrangian, velocity):
             raise ValueError("lagrangian must depend on the velocity")
         self.fixed = fixed_values(bcs, self.space, velocity)

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from firedrake import Form, Function, TrialFunction
-from ufl.algorithms.check_arities import ArityMismatch, check_form_arity
 
-from fdgeom.forms import depends_on, substitute, tidy
+from fdgeom.forms import check_functional, depends_on, substitute, tidy
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
-from fdgeom.words import blamed
+from fdgeom.words import blamed, is_function
 
 
 class VelocityConstraint(RateConstraint):
@@ -16,7 +15,7 @@ class VelocityConstraint(RateConstraint):
     def __init__(
         self, q: Function, v: Function, functional: Callable, multiplier: Function
     ) -> None:
-        if not callable(functional) or isinstance(functional, Form):
+        if not is_function(functional):
             raise TypeError(
                 "constraint must be a callable of the multiplier and the velocity giving a form, "
                 f"such as lambda mult, v: mult*(v[2] - q[1]*v[0])*dx, not "
@@ -37,16 +36,11 @@ class VelocityConstraint(RateConstraint):
                 "constraint(mult, v) must be a UFL form such as mult*(v[2] - q[1]*v[0])*dx, not "
                 f"{type(form).__name__}"
             )
-        form = tidy(form)
-        linear = (
-            "constraint must be linear in the multiplier and in the velocity, with no other term"
-        )
-        try:
-            check_form_arity(form, form.arguments())
-        except ArityMismatch as error:
-            raise ValueError(linear) from error
+        symbols = "the multiplier and in the velocity"
         if len(form.arguments()) != 2:
-            raise ValueError(linear)
+            raise ValueError(f"constraint must be linear in {symbols}, with no other term")
+        mesh = self.q.function_space().mesh()
+        form = tidy(check_functional("constraint", form, 2, mesh, symbols))
         for function, name in ((self.multiplier, "multiplier"), (v, "velocity")):
             if depends_on(form, function):
                 raise ValueError(f"constraint must use its argument, not the {name} itself")

@@ -8,39 +8,27 @@ from ufl.classes import Expr, Zero
 
 from fdgeom.solvers import fields, pieces
 from fdgeom.solvers.derived import Interpolation, Sources
+from fdgeom.systems.conjugates import check_effect, conditions
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
+from fdgeom.words import blamed, is_function
 
 
 class GivenMotion(Held):
     """Degrees of freedom that follow q = g(t), and so v = ġ and v̇ = g̈ by automatic differentiation.
 
-    Parameters
-    ----------
-    bcs : callable or sequence of DirichletBC
-        ``bcs(t)`` gives DirichletBCs on the space of q (or parts of it) whose values are UFL
-        expressions of the time t. A sequence holds q at values that do not change.
-    motion : Motion
-        What moves; it has one part, q.
-
-    Attributes
-    ----------
-    q : Function
-        The given values, after :meth:`update`; zero elsewhere.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If something else than DirichletBCs on the space of q is given.
+    ``bcs`` are DirichletBCs on the space of q or its parts, or a function of the time that gives them.
+    After :meth:`update`, ``q`` holds the given values, and zero elsewhere.
     """
 
     def __init__(self, bcs, motion: Motion) -> None:
         self._motion, space = motion, motion.configuration[0].function_space()
         self.q, self.v, self.a, self.increment = (Function(space) for _ in range(4))
         symbol = ufl.variable(motion.time)
-        if callable(bcs) and not isinstance(bcs, DirichletBC):
-            bcs = bcs(symbol)
-        bcs = tuple(bcs) if isinstance(bcs, list | tuple) else (bcs,)
+        if is_function(bcs):
+            with blamed("bcs: the function of t gives no DirichletBCs"):
+                bcs = bcs(symbol)
+        bcs = conditions(bcs)
         for bc in bcs:
             _check(bc, space)
         values = [bc._original_arg for bc in bcs]
@@ -58,6 +46,7 @@ class GivenMotion(Held):
         (q,) = motion.configuration
         self._shifts = list(zip(fields(self.increment), fields(self.q), fields(q), strict=True))
         self.update()
+        check_effect("bcs", bcs, space)
 
     def expressions(self) -> tuple[Expr, ...]:
         """The given values, where they are no numbers."""

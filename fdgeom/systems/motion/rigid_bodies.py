@@ -18,7 +18,7 @@ from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.motion_projection import MotionProjection
 from fdgeom.systems.motion.user_condition import stated
 from fdgeom.taping import not_taped
-from fdgeom.words import blamed, shown
+from fdgeom.words import blamed, is_function, shown
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -117,7 +117,7 @@ class RigidBodies(Motion):
     def _checked_potential(self, potential) -> Form | None:
         if potential is None:
             return None
-        potential = tidy(check_functional("potential", potential, 0))
+        potential = tidy(check_functional("potential", potential, 0, self.mesh))
         if depends_on(potential, self.v):
             raise ValueError("potential: depends on the velocity")
         if not any(depends_on(potential, part) for part in self.configuration):
@@ -128,7 +128,7 @@ class RigidBodies(Motion):
         if force is None:
             return None
         wanted = ", ".join("xq"[-len(self.configuration) :]) + ", v, t"
-        if not callable(force) or isinstance(force, Expr):
+        if not is_function(force):
             raise TypeError(
                 f"force must be a callable of ({wanted}) giving a vector, such as "
                 f"lambda {wanted}: -0.1*v, not {type(force).__name__}"

@@ -6,12 +6,12 @@ from functools import partial
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_functional, is_zero, tidy
+from fdgeom.forms import check_depends, check_functional, is_zero, tidy
 from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.motion.given_motion import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.user_condition import stated
-from fdgeom.words import blamed
+from fdgeom.words import blamed, is_function
 
 
 class SecondOrderSystem(Motion):
@@ -65,25 +65,29 @@ class SecondOrderSystem(Motion):
         multiplier: Function | None = None,
         coordinates: Function | None = None,
     ) -> None:
-        if not callable(residual) or isinstance(residual, Form):
+        if not is_function(residual):
             raise TypeError(
                 "residual must be a callable of (q, v, a, t, test) giving a form, such as "
                 "lambda q, v, a, t, test: (dot(a, test) + dot(q, test))*dx, not "
                 f"{type(residual).__name__}"
             )
         self._residual, self.q = residual, q
+        unheld = bcs is None or (isinstance(bcs, list | tuple) and not bcs)
         super().__init__(
             {"q": q},
             v,
             condition=stated(constraint, multiplier),
-            held=partial(GivenMotion, bcs) if callable(bcs) or bcs else None,
+            held=None if unheld else partial(GivenMotion, bcs),
             coordinates=coordinates,
         )
         if q.function_space() != self.space:
             raise ValueError("v must be a function of the space of q")
         if multiplier is not None and len(self.space) > 1:
             raise ValueError("q must not be of a mixed space where there is a constraint")
-        self._energy = None if energy is None else check_functional("energy", energy, 0)
+        self._energy = energy
+        if energy is not None:
+            self._energy = check_functional("energy", energy, 0, self.mesh)
+            check_depends("energy", self._energy, q, v)
         self._check_residual()
 
     def _check_residual(self) -> None:
@@ -93,6 +97,7 @@ class SecondOrderSystem(Motion):
             raise TypeError(f"residual must give a UFL form, not {type(form).__name__}")
         if len(form.arguments()) != 1:
             raise ValueError("residual must be linear in test, which does not occur")
+        check_functional("residual", form, 1, self.mesh, "test")
         if is_zero(tidy(derivative(form, self.acceleration))):
             raise ValueError(
                 "residual does not depend on the acceleration a: the mass is missing, or the system "

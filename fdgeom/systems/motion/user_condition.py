@@ -13,17 +13,7 @@ from fdgeom.systems.motion.motion import Motion
 
 
 class UserCondition(Constraint, Condition):
-    """Φ(g) = 0 given by the functional ∫ λ·Φ(g).
-
-    Parameters
-    ----------
-    motion : Motion
-        Whose configuration.
-    functional : callable
-        ``functional(λ)`` gives the form ∫ λ·Φ(g), linear in λ.
-    multiplier : Function
-        λ.
-    """
+    """Φ(g) = 0 given by ``functional(λ)``, the form ∫ λ·Φ(g), on the configuration of ``motion``."""
 
     def __init__(self, motion: Motion, functional: Callable, multiplier: Function) -> None:
         self._motion = motion
@@ -68,13 +58,7 @@ class UserCondition(Constraint, Condition):
 
 
 def stated(functional: Callable | None, multiplier) -> Callable[[Motion], Condition] | None:
-    """What makes the condition that a user states, for a motion to call; None if there is none.
-
-    Raises
-    ------
-    ValueError
-        If one of the two is missing.
-    """
+    """What makes the condition that a user states, for a motion to call; None if there is none."""
     if (functional is None) != (multiplier is None):
         raise ValueError("give constraint and multiplier together, or neither")
     if multiplier is None:

@@ -18,6 +18,7 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
+from fdgeom.systems.conjugates import check_effect, conditions
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
@@ -37,8 +38,6 @@ class Auxiliary:
     def __init__(
         self, equations: Mapping, energy: Form, state: Function, in_state: Callable[[Form], Form]
     ) -> None:
-        if not isinstance(equations, Mapping):
-            raise TypeError(f"auxiliary must be a dict {{psi: form}}, not {equations!r}")
         self.functions = tuple(equations)
         _check_functions(self.functions)
         self.multipliers = tuple(
@@ -46,7 +45,9 @@ class Auxiliary:
         )
         forms, self._bcs = [], []
         for function, given in equations.items():
-            form, bcs = given if isinstance(given, list | tuple) else (given, ())
+            form, bcs = (
+                given if isinstance(given, list | tuple) and len(given) == 2 else (given, ())
+            )
             forms.append(in_state(_check_form(function, form)))
             self._bcs.append(_check_conditions(function, bcs))
         #: The forms F by the names of the ψ, in terms of the state.
@@ -189,14 +190,14 @@ def _check_form(function: Function, form) -> Form:
         raise TypeError(
             f"{name} must be a UFL form with one test function, not {type(form).__name__}"
         )
-    check_functional(name, form, 1)
+    form = check_functional(name, form, 1, function.function_space().mesh())
     if form.arguments()[0].function_space() != function.function_space():
         raise ValueError(f"{name} must have a test function of the space of {function.name()}")
     return form
 
 
 def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
-    bcs = (bcs,) if isinstance(bcs, DirichletBC) else tuple(bcs)
+    bcs = conditions(bcs)
     for bc in bcs:
         if not isinstance(bc, DirichletBC):
             raise TypeError(
@@ -206,6 +207,7 @@ def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
             raise ValueError(
                 f"auxiliary: a DirichletBC must be on the space of {function.name()}, as a whole"
             )
+    check_effect(f"auxiliary[{function.name()}]", bcs, function.function_space())
     return bcs
 
 

@@ -15,7 +15,7 @@ from fdgeom.systems.poisson.checks import antisymmetry_defect, demands, jacobi_d
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.poisson.stage import Stage
-from fdgeom.words import shown
+from fdgeom.words import is_function, shown
 
 _NO_GRADIENT = (
     "gradient: with the present values of the coefficients it is not the δh/δz of the energy, but off "
@@ -96,7 +96,7 @@ class PoissonSystem(PoissonForms):
         auxiliary: Mapping[Function, Form] | None = None,
         parts: Sequence[Function] | None = None,
     ) -> None:
-        if gradient is not None and not callable(gradient):
+        if gradient is not None and not is_function(gradient):
             raise TypeError(
                 f"gradient must be a callable of the state giving δh/δz, not {shown(gradient)}"
             )

@@ -7,6 +7,7 @@ from firedrake import Function, TestFunction, TrialFunction, derivative, split
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import (
+    check_depends,
     check_functional,
     copy_into,
     depends_on,
@@ -18,7 +19,7 @@ from fdgeom.forms import (
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped
-from fdgeom.words import blamed
+from fdgeom.words import blamed, is_function, shown
 
 
 class PoissonForms(System):
@@ -45,22 +46,25 @@ class PoissonForms(System):
         if not isinstance(state, Function):
             raise TypeError(f"state must be a firedrake Function, not {type(state).__name__}")
         for name, form in (("bracket", bracket), ("pairing", pairing)):
-            # A UFL form can be called too.
-            if not callable(form) or isinstance(form, Form):
+            if not is_function(form):
                 raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
         super().__init__(state.subfunctions[0].function_space().mesh())
         self.state, self.space, self.symbols = state, state.function_space(), (state,)
         own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
-        self.parts = own if parts is None else tuple(parts)
+        self.parts = own if parts is None else _check_parts(parts, own)
         self.names = _check_names(names, len(self.parts))
         #: The arguments of :attr:`forms`.
         self.test, self.trial = TestFunction(self.space), TrialFunction(self.space)
         self._given = energy, bracket, pairing
         if not self.forms_are_known:
             _ = self.forms  # what is wrong with them is said now
+        casimirs = _mapping("casimirs", "{name: functional}", casimirs)
+        auxiliary = _mapping("auxiliary", "{psi: form}", auxiliary)
         self._casimirs = {
-            name: self._in_terms_of_state(check_functional(f"casimirs[{name!r}]", form, 0))
-            for name, form in (casimirs or {}).items()
+            name: self._in_terms_of_state(
+                check_functional(f"casimirs[{name!r}]", form, 0, self.mesh)
+            )
+            for name, form in casimirs.items()
         }
         self.check_state()
         #: Functions that follow from the state, if there are any.
@@ -69,6 +73,9 @@ class PoissonForms(System):
             self.auxiliary = self._make_auxiliary(auxiliary)
             self.auxiliary.prepare(lambda form: substitute(form, self._state_map(None)))
             self.auxiliary.check()
+        if not self.forms_are_known:
+            followed = () if self.auxiliary is None else self.auxiliary.functions
+            check_depends("energy", self._energy, self.state, *followed)
 
     # --- forms ---------------------------------------------------------------------------------
     @property
@@ -86,7 +93,9 @@ class PoissonForms(System):
     def _energy(self) -> Form:
         given, _, _ = self._given
         given = given() if self.forms_are_known else given
-        energy = self._in_terms_of_state(check_functional("energy", given, 0))
+        if not self.forms_are_known:
+            given = check_functional("energy", given, 0, self.mesh)
+        energy = self._in_terms_of_state(given)
         return with_fixed_quadrature(energy, self.state)
 
     @cached_property
@@ -100,7 +109,9 @@ class PoissonForms(System):
     def _bilinear(self, name: str, form: Callable) -> Form:
         with blamed(f"{name}(a, b) is no valid form"):
             result = form(self.test, self.trial)
-        return self._in_terms_of_state(check_functional(name, result, 2))
+        if not self.forms_are_known:
+            result = check_functional(name, result, 2, self.mesh, "a and in b")
+        return self._in_terms_of_state(result)
 
     def _make_auxiliary(self, equations: Mapping) -> Auxiliary:
         made = Auxiliary(equations, self._energy, self.state, self._in_terms_of_state)
@@ -231,10 +242,29 @@ class PoissonForms(System):
         return super().energy()
 
 
+def _mapping(name: str, kind: str, value) -> Mapping:
+    if not (value is None or isinstance(value, Mapping)):
+        raise TypeError(f"{name} must be a dict {kind}, not {shown(value)}")
+    return value or {}
+
+
+def _check_parts(parts, own: tuple[Function, ...]) -> tuple[Function, ...]:
+    found = tuple(parts) if isinstance(parts, list | tuple) else ()
+    if [getattr(f, "ufl_shape", None) for f in found] != [f.ufl_shape for f in own] or not all(
+        isinstance(f, Function) for f in found
+    ):
+        raise TypeError(
+            "parts must be a tuple of Functions, one for each part of the state and of its shape, "
+            f"not {shown(parts)}"
+        )
+    return found
+
+
 def _check_names(names, number: int) -> tuple[str, ...]:
     if names is None:
         return ("state",) if number == 1 else tuple(f"part{k}" for k in range(number))
     names = tuple(names) if isinstance(names, list | tuple) else ()
-    if len(names) != number or len(set(names)) != number:
+    strings = all(isinstance(name, str) for name in names)
+    if len(names) != number or not strings or len(set(names)) != number:
         raise ValueError(f"names must be {number} different names, one for each part of the state")
     return names

@@ -1,7 +1,7 @@
 """Runs: how long, what is sampled, where it goes; pictures of it."""
 
 import numpy as np
-from firedrake import TestFunction, dx
+from firedrake import TestFunction, dS, dx
 from robustness.calls import small
 
 import fdgeom as fg
@@ -438,5 +438,67 @@ REFUSALS = [
         lambda: fg.Snapshots.load("nowhere.npz"),
         ValueError,
         "path = 'nowhere.npz' holds no snapshots: [Errno 2] No such file or directory: 'nowhere.npz'",
+    ),
+    (
+        "bent",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1).run(
+            steps=1, monitors=fg.Functional("bent", small.beam().position[0] * dx)
+        ),
+        ValueError,
+        "monitor 'bent' is integrated over another mesh than that of the system: use"
+        " Functions and measures of the system's mesh",
+    ),
+    (
+        "bent",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1).run(
+            steps=1, monitors=fg.Functional("bent", small.number() * dx(domain=small.mesh()))
+        ),
+        ValueError,
+        "monitor 'bent' is integrated over one mesh and holds Functions of another: use"
+        " Functions of one mesh, and dx(domain=mesh) of that mesh",
+    ),
+    (
+        "both",
+        lambda: fg.Functional("both", small.number() * dx + small.beam().position[0] * dx),
+        ValueError,
+        "monitor 'both' is integrated over several meshes: use integrals over one mesh",
+    ),
+    (
+        "edges",
+        lambda: fg.Functional("edges", small.number() * dS),
+        ValueError,
+        "monitor 'edges': in integrals over dS, restrict discontinuous Functions to one"
+        " side, as u('+') or u('-'), or use avg(u) or jump(u) (Discontinuous type"
+        " Coefficient must be restricted.)",
+    ),
+    (
+        "name",
+        lambda: fg.Casimir(small.number() * dx),
+        TypeError,
+        "name must be a string, got a UFL form; a form is given as form=",
+    ),
+    (
+        "objective",
+        lambda: fg.gradient(
+            small.stepper(),
+            1,
+            small.number() * dx + small.beam().position[0] * dx,
+            [small.body().state],
+        ),
+        ValueError,
+        "objective is integrated over several meshes: use integrals over one mesh",
+    ),
+    (
+        "running",
+        lambda: fg.gradient(
+            small.stepper(),
+            1,
+            small.body().state[0] * dx,
+            [small.body().state],
+            running=small.number() * dx(domain=small.mesh()),
+        ),
+        ValueError,
+        "running is integrated over one mesh and holds Functions of another: use"
+        " Functions of one mesh, and dx(domain=mesh) of that mesh",
     ),
 ]

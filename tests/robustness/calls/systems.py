@@ -1,5 +1,7 @@
 """Systems that one states: brackets, energies, Lagrangians, constraints, balances of forces."""
 
+from functools import cache
+
 import numpy as np
 from firedrake import (
     Constant,
@@ -8,12 +10,60 @@ from firedrake import (
     FunctionSpace,
     TestFunction,
     VectorFunctionSpace,
+    as_vector,
+    cross,
     dot,
+    dS,
+    ds,
     dx,
 )
 from robustness.calls import small
 
 import fdgeom as fg
+
+
+def _elsewhere():
+    """A vector in the cells of another mesh."""
+    return Function(VectorFunctionSpace(small.mesh(), "DG", 0, dim=3))
+
+
+def _free(**changed):
+    """The Poisson system of a free body with some arguments changed."""
+    m = small.vector()
+    given = {
+        "bracket": lambda a, b: dot(m, cross(a, b)) * dx,
+        "pairing": lambda a, b: dot(a, b) * dx,
+    }
+    return fg.PoissonSystem(m, dot(m, m) * dx, **given | changed)
+
+
+@cache
+def _pair():
+    return small.vector(), small.vector()
+
+
+def _sphere(**changed):
+    """The constrained system of a mass point on a sphere with some arguments changed."""
+    q, p = small.vector(), small.vector()
+    given = {
+        "kinetic": 0.5 * dot(p, p) * dx,
+        "potential": q[2] * dx,
+        "constraint": small.unit_sphere(q),
+        "multiplier": small.number(),
+    }
+    return fg.ConstrainedSystem(q, p, **given | changed)
+
+
+@cache
+def _line_space():
+    return FunctionSpace(small.mesh(), "CG", 1)
+
+
+def _line(bcs):
+    """A field on a line with boundary conditions."""
+    q, v = Function(_line_space()), Function(_line_space())
+    return fg.SecondOrderSystem(lambda q, v, a, t, w: (a + q) * w * dx, q, v, bcs=bcs)
+
 
 REFUSALS = [
     (
@@ -287,7 +337,7 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         ValueError,
-        "constraint must be linear in the multiplier",
+        "constraint must be linear in the multiplier, with no other term",
     ),
     (
         "constraint",
@@ -1005,5 +1055,222 @@ REFUSALS = [
         lambda: small.rolling().adding(3),
         TypeError,
         "terms must be a dict by coordinate, not int",
+    ),
+    (
+        "energy",
+        lambda: small.body().with_energy(dot(_elsewhere(), _elsewhere()) * dx),
+        ValueError,
+        "energy is integrated over another mesh than that of the system: use Functions"
+        " and measures of the system's mesh",
+    ),
+    (
+        "energy",
+        lambda: small.body().with_energy(
+            dot(small.body().state, small.body().state) * dx(domain=small.mesh())
+        ),
+        ValueError,
+        "energy is integrated over one mesh and holds Functions of another: use"
+        " Functions of one mesh, and dx(domain=mesh) of that mesh",
+    ),
+    (
+        "energy",
+        lambda: small.body().with_energy(dot(small.vector(), small.vector()) * dx),
+        ValueError,
+        "energy does not depend on the state: write it with the Functions that the system is given",
+    ),
+    (
+        "energy",
+        lambda: small.oscillator().with_energy(small.number() ** 2 * dx),
+        ValueError,
+        "energy does not depend on the state: write it with the Functions that the system is given",
+    ),
+    (
+        "energy",
+        lambda: small.body().with_energy(Constant(0.0) * dx(domain=small.body().mesh)),
+        ValueError,
+        "energy does not depend on the state: write it with the Functions that the system is given",
+    ),
+    (
+        "energy",
+        lambda: small.body().with_energy(dot(small.body().state, small.body().state) * dS),
+        ValueError,
+        "energy: in integrals over dS, restrict discontinuous Functions to one side, as"
+        " u('+') or u('-'), or use avg(u) or jump(u) (Discontinuous type Coefficient"
+        " must be restricted.)",
+    ),
+    (
+        "bracket",
+        lambda: _free(bracket=lambda a, b: (dot(a, b) + dot(a, b) ** 2) * dx),
+        ValueError,
+        "bracket must be linear in a and in b, with no other term",
+    ),
+    (
+        "pairing",
+        lambda: _free(pairing=lambda a, b: (dot(a, b) + dot(a, b) * a[0]) * dx),
+        ValueError,
+        "pairing must be linear in a and in b, with no other term",
+    ),
+    (
+        "bracket",
+        lambda: _free(bracket=_elsewhere()),
+        TypeError,
+        "bracket must be a callable of two arguments (a, b) giving a form",
+    ),
+    (
+        "gradient",
+        lambda: _free(gradient=_elsewhere()),
+        TypeError,
+        "gradient must be a callable of the state giving δh/δz, not a Function",
+    ),
+    (
+        "casimirs",
+        lambda: _free(casimirs=[small.number() * dx]),
+        TypeError,
+        "casimirs must be a dict {name: functional}, not a list",
+    ),
+    (
+        "casimirs",
+        lambda: _free(casimirs={"norm": dot(_elsewhere(), _elsewhere()) * dx}),
+        ValueError,
+        "casimirs['norm'] is integrated over another mesh than that of the system: use"
+        " Functions and measures of the system's mesh",
+    ),
+    (
+        "auxiliary",
+        lambda: _free(auxiliary=np.zeros(3)),
+        TypeError,
+        "auxiliary must be a dict {psi: form}, not array([0., 0., 0.])",
+    ),
+    (
+        "parts",
+        lambda: _free(parts=3),
+        TypeError,
+        "parts must be a tuple of Functions, one for each part of the state and of its"
+        " shape, not 3",
+    ),
+    (
+        "parts",
+        lambda: _free(parts=(1,)),
+        TypeError,
+        "parts must be a tuple of Functions, one for each part of the state and of its"
+        " shape, not (1,)",
+    ),
+    (
+        "parts",
+        lambda: _free(parts=small.vector()),
+        TypeError,
+        "parts must be a tuple of Functions, one for each part of the state and of its"
+        " shape, not a Function",
+    ),
+    (
+        "names",
+        lambda: _free(names=[1]),
+        ValueError,
+        "names must be 1 different names, one for each part of the state",
+    ),
+    (
+        "measure",
+        lambda: fg.HamiltonianSystem(*_pair(), dot(*_pair()) * dx, measure=ds),
+        ValueError,
+        "measure must be over the cells of the mesh of q, such as dx(degree=0)",
+    ),
+    (
+        "measure",
+        lambda: fg.HamiltonianSystem(*_pair(), dot(*_pair()) * dx, measure=dx(domain=small.mesh())),
+        ValueError,
+        "measure must be over the cells of the mesh of q, such as dx(degree=0)",
+    ),
+    (
+        "measure",
+        lambda: _sphere(measure=ds),
+        ValueError,
+        "measure must be over the cells of the mesh of q, such as dx(degree=0)",
+    ),
+    (
+        "potential",
+        lambda: _sphere(potential=dot(small.vector(), small.vector()) * dx),
+        ValueError,
+        "potential does not depend on the state: write it with the Functions that the"
+        " system is given",
+    ),
+    (
+        "potential",
+        lambda: _sphere(potential=dot(_elsewhere(), _elsewhere()) * dx),
+        ValueError,
+        "potential is integrated over another mesh than that of the system: use"
+        " Functions and measures of the system's mesh",
+    ),
+    (
+        "constraint",
+        lambda: _sphere(constraint=small.number()),
+        TypeError,
+        "constraint must be a callable of the multiplier giving a form, such as lambda"
+        " mult: mult*(dot(q, q) - 1)*dx, not Function",
+    ),
+    (
+        "bcs",
+        lambda: _sphere(bcs=None),
+        TypeError,
+        "bcs must be DirichletBC objects, not NoneType",
+    ),
+    (
+        "bcs",
+        lambda: _sphere(bcs=small.number()),
+        TypeError,
+        "bcs must be DirichletBC objects, not Function",
+    ),
+    (
+        "residual",
+        lambda: fg.SecondOrderSystem(
+            lambda q, v, a, t, w: (dot(a, w) + dot(a, w) ** 2) * dx, *_pair()
+        ),
+        ValueError,
+        "residual must be linear in test, with no other term",
+    ),
+    (
+        "energy",
+        lambda: fg.SecondOrderSystem(
+            lambda q, v, a, t, w: dot(a, w) * dx,
+            *_pair(),
+            energy=dot(_elsewhere(), _elsewhere()) * dx,
+        ),
+        ValueError,
+        "energy is integrated over another mesh than that of the system: use Functions"
+        " and measures of the system's mesh",
+    ),
+    (
+        "energy",
+        lambda: fg.SecondOrderSystem(
+            lambda q, v, a, t, w: dot(a, w) * dx,
+            *_pair(),
+            energy=dot(small.vector(), small.vector()) * dx,
+        ),
+        ValueError,
+        "energy does not depend on the state: write it with the Functions that the system is given",
+    ),
+    (
+        "bcs",
+        lambda: _line([DirichletBC(_line_space(), 0.0, 1), DirichletBC(_line_space(), 1.0, 1)]),
+        ValueError,
+        "bcs: DirichletBC number 1 has no effect, since later ones give other values"
+        " wherever it holds: leave out one of them",
+    ),
+    (
+        "bcs",
+        lambda: _line(lambda t: as_vector([t, t])),
+        TypeError,
+        "bcs must give DirichletBC objects, not ListTensor",
+    ),
+    (
+        "bcs",
+        lambda: _line(dx),
+        TypeError,
+        "bcs must give DirichletBC objects, not Measure",
+    ),
+    (
+        "bcs",
+        lambda: _line(np.zeros(3)),
+        TypeError,
+        "bcs must give DirichletBC objects, not ndarray",
     ),
 ]
