@@ -90,7 +90,7 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
         For an unknown name, a missing, superfluous or impossible number of points, and a mesh that
         is not of intervals.
     """
-    if name not in NAMES:
+    if not isinstance(name, str) or name not in NAMES:
         raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, not {shown(name)}")
     if not NAMES[name] and points is not None:
         raise ValueError(f"points has no meaning for {name!r}: leave it out")

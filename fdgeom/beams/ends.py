@@ -9,7 +9,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.user_vectors import evaluated, unit_quaternion
 from fdgeom.lie import join, quaternion
-from fdgeom.words import shown
+from fdgeom.words import is_function, shown
 
 _AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}
 
@@ -65,7 +65,7 @@ class GivenPose:
         if position is None and orientation is None:
             raise ValueError("GivenPose: give position, orientation, or both")
         for name, value in (("position", position), ("orientation", orientation)):
-            if value is not None and (not callable(value) or isinstance(value, Expr)):
+            if value is not None and not is_function(value):
                 raise TypeError(f"{name} must be a function of the time t giving a UFL vector")
         self._position, self._orientation = position, orientation
 

@@ -88,7 +88,7 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
         expression = _of_time(name, value, space.mesh(), time)
     elif isinstance(value, Expr):
         expression = value
-    elif np.ndim(value) == 1:
+    elif np.ndim(value) == 1 and len(value):
         if not any(isinstance(v, ufl.core.expr.Expr) for v in value):
             value = real_array(value, f"{name} must be real numbers, not {shown(value)}")
         expression = ufl.as_vector(list(value))

@@ -1,5 +1,6 @@
 """Arguments of what records, checked: names of files, numbers, steppers."""
 
+import operator
 import os
 import tempfile
 from pathlib import Path
@@ -35,9 +36,13 @@ def writable_file(path: str | os.PathLike, argument: str, comm) -> Path:
 
 def positive_integer(value: object, argument: str) -> int:
     """Return `value` as int; ValueError naming `argument` unless it is an integer >= 1."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 1:
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
         raise ValueError(f"{argument} must be an integer >= 1, got {shown(value)}")
-    return value.__index__()
+    return number
 
 
 def as_path(value: object, argument: str) -> Path:

@@ -227,6 +227,11 @@ class Probe:
             element = common_element(mesh, [self.function])
             self._values, self._update = following(self.function, element, mesh)
         mesh = self._values.function_space().mesh()
+        if self.point.shape != (mesh.geometric_dimension,):
+            raise ValueError(
+                f"point must have {mesh.geometric_dimension} coordinates, as the mesh of Probe "
+                f"{self.name!r} has, not {shown(self.point.tolist())}"
+            )
         self._evaluator = PointEvaluator(mesh, self.point.reshape(1, -1))
         try:
             self.sample()

@@ -92,7 +92,7 @@ def run(
     total = _number_of_steps(stepper, until, steps)
     every = positive_integer(every, "every")
     keep = 0 if keep == 0 and keep is not False else positive_integer(keep, "keep")
-    if progress not in (True, False, "always"):
+    if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
         raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
     outputs = _outputs(output)
     if csv is not None and not isinstance(csv, CSVFile):

@@ -8,6 +8,7 @@ from firedrake import (
     as_matrix,
     as_vector,
     dot,
+    dx,
     sqrt,
 )
 from robustness.calls import small
@@ -716,5 +717,17 @@ REFUSALS = [
             "mesh must be an interval mesh in one dimension, such as IntervalMesh(n, "
             "length); this one has triangle cells in 2 dimensions"
         ),
+    ),
+    (
+        "reference_strain",
+        lambda: fg.Beam(small.mesh(), small.SECTION, reference_strain=()),
+        ValueError,
+        "reference_strain must be a vector of 6, not ()",
+    ),
+    (
+        "position",
+        lambda: fg.GivenPose(position=small.number() * dx),
+        TypeError,
+        "position must be a function of the time t giving a UFL vector",
     ),
 ]

@@ -501,4 +501,24 @@ REFUSALS = [
         "running is integrated over one mesh and holds Functions of another: use"
         " Functions of one mesh, and dx(domain=mesh) of that mesh",
     ),
+    (
+        "point",
+        lambda: small.stepper().run(
+            steps=1, monitors=fg.Probe("tip", small.body().state, (0.5, 0.5))
+        ),
+        ValueError,
+        "point must have 1 coordinates, as the mesh of Probe 'tip' has, not [0.5, 0.5]",
+    ),
+    (
+        "steps",
+        lambda: small.stepper().run(steps=np.zeros(3)),
+        ValueError,
+        "steps must be an integer >= 1, got array([0., 0., 0.])",
+    ),
+    (
+        "progress",
+        lambda: small.stepper().run(steps=1, progress=np.zeros(3)),
+        ValueError,
+        "progress must be True, False or 'always', got array([0., 0., 0.])",
+    ),
 ]
