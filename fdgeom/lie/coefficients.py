@@ -52,19 +52,10 @@ class RotationCoefficients:
         dexp(w)         = I - cosine ŵ + cubic ŵ²
         dexp_inverse(w) = I + ŵ/2 + cotangent ŵ²
 
-    Attributes
-    ----------
-    sqrt, sin, cos
-        The functions of that arithmetic.
-    below
-        ``below(s, bound)``: the condition s < bound.
-    where
-        ``where(condition, a, b)``: a where the condition holds, else b.
-
-    Notes
-    -----
-    The branch that is not taken gets a harmless argument: NumPy computes both, and a derivative
-    or a compiler that writes the choice as a sum would multiply an infinite one by zero.
+    The arithmetic is given by its ``sqrt``, ``sin``, ``cos``, ``below(s, bound)`` (the condition
+    s < bound) and ``where(condition, a, b)``. The branch that is not taken gets a harmless argument:
+    NumPy computes both, and a derivative or a compiler that writes the choice as a sum would multiply
+    an infinite one by zero.
     """
 
     sqrt: Callable[[Any], Any]

@@ -18,13 +18,6 @@ def tensor(x: Expr, shape: tuple[int, ...], name: str) -> Expr:
     """A UFL expression of the given shape, or an error that names the argument.
 
     Lists, tuples and arrays become UFL tensors.
-
-    Raises
-    ------
-    TypeError
-        If `x` is neither a UFL expression nor a sequence of them.
-    ValueError
-        If its shape is another.
     """
     if isinstance(x, list | tuple | np.ndarray):
         try:

@@ -8,12 +8,6 @@ class MatrixAlong:
 
     A mean of symmetric positive definite matrices is one, so that no place between is worse than
     the stations.
-
-    Parameters
-    ----------
-    stations : (n,) ndarray
-        Increasing arc lengths.
-    matrices : (n, 6, 6) ndarray
     """
 
     def __init__(self, stations: np.ndarray, matrices: np.ndarray) -> None:

@@ -16,13 +16,6 @@ class Aside:
     All that is made by them is analytic, and ε so small that its square is nothing: real parts are what
     they are for C, imaginary parts over ε their derivatives along dC, to round-off (Squire & Trapp, Using
     complex variables to estimate derivatives of real functions, SIAM Rev. 40, 1998).
-
-    Parameters
-    ----------
-    operators : Operators
-        Of C, with the factor at hand.
-    change : (points, 6, 6) ndarray
-        dC on this rank.
     """
 
     def __init__(self, operators: Operators, change: np.ndarray) -> None:

@@ -30,22 +30,10 @@ CURVED = 2
 
 @dataclass(frozen=True)
 class Block:
-    """A grid on the unit square and where it lies.
+    """A grid on the unit square, and the map from (ξ, η) to points (..., 2) that places it.
 
-    Parameters
-    ----------
-    wall : str
-        Name of the wall that it is a piece of.
-    place : callable
-        (ξ, η) arrays to an array (..., 2) of places; ξ runs along the wall.
-    along : int
-        Number of cells along ξ.
-    rows : ndarray
-        Values of η between the rows of cells, from 0 to 1.
-    layers : ndarray of int
-        Layer of each row.
-    is_straight : bool
-        Whether ``place`` is bilinear, with one direction of the wall.
+    ξ runs along the wall; ``rows`` are the values of η between the rows of cells, and ``layers`` gives
+    the layer of each row. A straight block has a bilinear ``place``.
     """
 
     wall: str
@@ -92,15 +80,7 @@ def straight(corners) -> Callable:
 
 
 class GluedMesh:
-    """The mesh of some blocks; a cell keeps its block, and where it lies in it.
-
-    Attributes
-    ----------
-    mesh : firedrake.MeshGeometry
-        Tagged cells: see ``tags``.
-    tags : dict
-        (wall, layer) to the tag of its cells.
-    """
+    """The mesh of some blocks; ``tags`` maps (wall, layer) to the tag of its cells."""
 
     def __init__(self, blocks: Sequence[Block], comm) -> None:
         self._blocks = blocks

@@ -20,13 +20,7 @@ class Change(NamedTuple):
 
 
 def change_of(regions: Regions, parameter, tag, element) -> Change:
-    """The derivative of C and ρ by a parameter of the material with a tag, or of all that have it.
-
-    Raises
-    ------
-    ValueError
-        If no material there has the parameter.
-    """
+    """The derivative of C and ρ by a parameter of the material with a tag, or of all that have it."""
     name, index = parameter if isinstance(parameter, tuple) else (parameter, None)
     if tag is not None and tag not in regions.materials:
         raise ValueError(f"tag: no material has the tag {tag!r}")

@@ -32,15 +32,7 @@ def check_mesh(mesh, degree: int) -> None:
 
 
 def check_materials(mesh, materials) -> dict:
-    """Materials by tag, ``{None: material}`` for a single one.
-
-    Raises
-    ------
-    TypeError
-        If something is no material, or a tag no whole number.
-    ValueError
-        If a tag is not on the mesh, or the tags do not cover it.
-    """
+    """Materials by tag, ``{None: material}`` for a single one."""
     given = dict(materials) if hasattr(materials, "items") else {None: materials}
     if not given:
         raise ValueError("materials is empty: give one for each tag of the mesh")

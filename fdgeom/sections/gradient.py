@@ -19,14 +19,7 @@ from .saint_venant import BENDING_OF_SHEAR, SaintVenant, mixed, symmetric
 
 
 def elasticity_gradient(solutions: SaintVenant, weights: np.ndarray) -> np.ndarray:
-    """dC ↦ Σ weights·dS as values (points, 6, 6) on this rank.
-
-    Parameters
-    ----------
-    solutions : SaintVenant
-    weights : (6, 6) ndarray
-        Derivative of a function by the compliance about the centroid, in the section's own axes.
-    """
+    """dC ↦ Σ weights·dS as values (points, 6, 6) on this rank; S is the compliance about the centroid."""
     op, w, s4 = solutions.op, solutions.classical, solutions.s4
     rigid, weights = op.rigid[:4], symmetric(weights)
     # Of what each of the six solutions is made of.

@@ -55,20 +55,7 @@ def strain_vector(g, u) -> ufl.core.expr.Expr:
 
 
 class Operators:
-    """Work, mass and solves on the space of warpings, for one elasticity at a time.
-
-    Parameters
-    ----------
-    mesh : firedrake.MeshGeometry
-    degree : int
-        Of the warping.
-    elasticity : Function
-        C, 6×6 (see `fdgeom.sections.elasticity`).
-    quadrature : int
-        Degree of the rule.
-    solver_parameters, options_prefix
-        PETSc options of the solve for the warping.
-    """
+    """Work, mass and solves on the space of warpings, for one elasticity at a time."""
 
     def __init__(
         self,
@@ -213,13 +200,7 @@ class Operators:
         self._used = False
 
     def solve(self, dual: np.ndarray) -> np.ndarray:
-        """The field w with ∫ D(w):C:D(h) = dual(h), orthogonal to the rigid fields.
-
-        Raises
-        ------
-        RuntimeError
-            If the solver gives up.
-        """
+        """The field w with ∫ D(w):C:D(h) = dual(h), orthogonal to the rigid fields; else RuntimeError."""
         self._load.dat.data_wo[...] = dual
         with self._load.dat.vec as b, self._solution.dat.vec_wo as x:
             self._kernel.remove(b)

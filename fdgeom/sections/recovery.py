@@ -14,16 +14,7 @@ from .saint_venant import SaintVenant, mixed
 
 
 class Recovery:
-    """Fields on a section's mesh for resultants about its centroid, in its own axes.
-
-    Parameters
-    ----------
-    operators : Operators
-    solutions : SaintVenant
-    regions : Regions
-    axes : (3, 3) ndarray
-        Columns: the section's own axes in the body frame.
-    """
+    """Fields on a section's mesh for resultants about its centroid, in its own axes."""
 
     def __init__(
         self, operators: Operators, solutions: SaintVenant, regions: Regions, axes: np.ndarray

@@ -30,20 +30,10 @@ BENDING_OF_SHEAR = np.array([[0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
 class SaintVenant:
     """The six solutions for unit resultants, in the axes of the section, about its centroid.
 
-    Attributes
-    ----------
-    compliance : (6, 6) ndarray
-        Of torque, two bending moments, axial and two transverse forces.
-    warping, slope : (6, nodes, 3) ndarray
-        g and u = g' + ε + κ×X of each solution, on this rank.
-    classical, s4
-        wᵢ (4, nodes, 3) of the classical solutions, and S₄.
-    shear
-        The two solutions of a transverse force.
-    work, force : (6, nodes, 3) ndarray
-        Stress of each solution against D(h) and S(h), functionals of h.
-    balance : float
-        How far the resultants of the solutions are from the unit ones, the check of all.
+    ``compliance`` (6, 6) is that of torque, two bending moments, axial and two transverse forces.
+    ``warping`` and ``slope`` are g and u = g' + ε + κ×X of each solution, (6, nodes, 3) on this rank;
+    ``work`` and ``force`` their stress against D(h) and S(h), as functionals of h. ``balance`` is the
+    largest error of their resultants.
     """
 
     def __init__(self, operators: Operators, axial_stiffness: float) -> None:

@@ -20,15 +20,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 class MatrixSlopes:
     """Stiffness and inertia as functions of C and ρ: changes, cotangents, and how those change.
 
-    Parameters
-    ----------
-    solutions : SaintVenant
-        Of the section.
-    inertia : (6, 6) ndarray
-        About the centroid, in the section's own axes.
-    about : callable
-        ``about(S, M)`` gives stiffness and inertia of a beam from compliance and inertia about the
-        centroid; analytic.
+    ``about(S, M)`` gives those of a beam from compliance and inertia about the centroid.
     """
 
     def __init__(

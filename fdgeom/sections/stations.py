@@ -6,13 +6,7 @@ from .matrices import SectionMatrices
 
 
 def check_stations(stations) -> tuple[np.ndarray, list]:
-    """Arc lengths and sections of (s, section) pairs, in order.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are no such pairs, fewer than two, of different axes, or two are at one place.
-    """
+    """Arc lengths and sections of (s, section) pairs, in order."""
     try:
         pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
     except (TypeError, ValueError):

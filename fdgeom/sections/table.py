@@ -20,11 +20,6 @@ def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray
 
     The other program's axes turn cyclically until its beam axis is ``axis``, so right-handed axes
     stay right-handed.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the matrix is no 6×6 of numbers or the convention is unknown.
     """
     if convention not in CONVENTIONS:
         known = ", ".join(map(repr, CONVENTIONS))
@@ -69,13 +64,7 @@ def write_json(section, path: str | os.PathLike) -> None:
 
 
 def read_json(path: str | os.PathLike) -> dict:
-    """What :func:`write_json` has written.
-
-    Raises
-    ------
-    ValueError
-        If the file is no section.
-    """
+    """The dict that :func:`write_json` has written; ``ValueError`` if the file is no section."""
     try:
         data = json.loads(Path(path).read_text())
         if data["format"] != _FORMAT or data["version"] != 1:

@@ -92,15 +92,6 @@ class SectionBlock(PreparedBlock):
     """Stiffness and inertia of a drawn section, by the Functions that its materials are made of.
 
     It is replayed by a section made anew. That which the user has stays what it is.
-
-    Parameters
-    ----------
-    section : DrawnSection
-        It.
-    composition : Composition
-        What it is made of.
-    make : callable
-        ``make()`` makes it anew of the present values.
     """
 
     def __init__(

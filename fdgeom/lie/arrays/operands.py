@@ -20,15 +20,7 @@ coefficients = RotationCoefficients(sqrt, np.sin, np.cos, below, where)
 
 
 def tensor(x: ArrayLike, shape: tuple[int, ...], name: str) -> NDArray:
-    """An array (..., *shape) of floats, or an error that names the argument.
-
-    Raises
-    ------
-    ValueError
-        If the last axes are others.
-    TypeError
-        If `x` is not numeric.
-    """
+    """An array (..., *shape) of floats, or an error that names the argument."""
     x = np.asarray(x)
     if x.dtype.kind not in "iufc":
         raise TypeError(f"{name} must be an array of numbers; UFL's functions are in fdgeom.lie")
