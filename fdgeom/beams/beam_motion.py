@@ -22,17 +22,6 @@ class BeamMotion(RodMotion):
     Position and orientation are the beam's own. The velocity that is moved has its translation in
     the space frame; ``beam.velocity``, all in the body frame, is read before steps and written after
     them, and so are the beam's strain and momentum (`FollowingFields`).
-
-    Parameters
-    ----------
-    beam : BeamFields
-        Of degree 1.
-    rod : Rod
-        Its forms.
-    agreement : Agreement
-        Of its two descriptions.
-    measure : str, optional
-        The strain measure of the rod, if another than the beam's.
     """
 
     def __init__(
@@ -107,17 +96,7 @@ class BeamMotion(RodMotion):
 
 
 class BodyVelocity:
-    """A velocity all in the body frame beside one with its translation in space.
-
-    Parameters
-    ----------
-    v : Function
-        (angular in the body frame, linear in space).
-    orientation : Function
-        Unit quaternions.
-    body : Function
-        (angular, linear), both in the body frame.
-    """
+    """``body``, a velocity all in the body frame, beside ``v``, whose translation is in space."""
 
     def __init__(self, v: Function, orientation: Function, body: Function) -> None:
         scratch = Function(body.function_space())

@@ -21,11 +21,6 @@ class BeamBracket(BeamFields, PoissonSystem):
         {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds
 
     with (a, α) = δf/δz and (b, β) = δh/δz: Chen & Shi (2025), equations (41) and (50).
-
-    Parameters
-    ----------
-    mesh, section, options
-        As of `BeamFields`.
     """
 
     # Steps in configuration form never ask for them.

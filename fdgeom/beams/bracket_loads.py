@@ -20,17 +20,6 @@ def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Exp
     x¹ - x⁰ = Δt R̄ v, the work on ζ is the exact change of the potential. Loads that turn with the
     section act at the orientation halfway. Both are of second order, and the same seen from the end
     of the step.
-
-    Parameters
-    ----------
-    beam : BeamFields
-        At the start of the step.
-    rod : Rod
-        Its configuration form.
-    test, velocity : UFL expressions of 6
-        In the body frame; the velocity ζ is that of the step.
-    dt : UFL expression
-        The step.
     """
     step = _step((beam.position, beam.orientation), beam.time, test, velocity, dt)
     density = sum((load.mean_work(rod.part, step) for load in rod.loads), ufl.as_ufl(0.0))

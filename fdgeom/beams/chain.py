@@ -96,13 +96,7 @@ class Chain:
         points.scatter(self._strains_of(position, orientation), strain)
 
     def agrees(self, measured: Function | None = None) -> bool:
-        """Whether the strain of the beam is that of its configuration, for degree 1.
-
-        Parameters
-        ----------
-        measured : Function, optional
-            The strain of the configuration by another measure than this chain's: either will do.
-        """
+        """Whether the strain of the beam is that of its configuration, for degree 1."""
         points, _ = self._lines()
         x, _ = self._poses(self._beam.position, self._beam.orientation)
         strain = points.gather(self._beam.strain)

@@ -40,20 +40,6 @@ class FollowingShape:
     In space, with δg_j g_j⁻¹ = η_j,
 
         η_{j+1} = η_j + Ad(g_{j+1}) dcay(Δs (γ_j+e)) Δs δγ_j.
-
-    Parameters
-    ----------
-    beam : BeamFields
-        Of degree 1.
-    chain : Chain
-        Its nodes.
-    anchor : {0, -1}
-        Which node stays where it is: the first or the last one.
-
-    Raises
-    ------
-    NotImplementedError
-        If the beam is of a higher degree.
     """
 
     def __init__(self, beam: BeamFields, chain: Chain, anchor: int) -> None:
@@ -175,15 +161,7 @@ class FollowingShape:
 
 
 class ReconstructedShape(FollowingShape):
-    """The configuration that is made of the strain of a beam, from a given pose of the first node.
-
-    Parameters
-    ----------
-    beam, chain
-        As of :class:`FollowingShape`.
-    position, orientation : array_like
-        The pose.
-    """
+    """The configuration that is made of the strain of a beam, from a given pose of the first node."""
 
     def __init__(self, beam: BeamFields, chain: Chain, position, orientation) -> None:
         super().__init__(beam, chain, 0)
@@ -230,13 +208,7 @@ def _turning(q: np.ndarray, change: np.ndarray) -> np.ndarray:
 
 
 def projection(beam: BeamFields, chain: Chain) -> Deed:
-    """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes.
-
-    Raises
-    ------
-    NotImplementedError
-        If the beam is of a higher degree.
-    """
+    """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes."""
     if beam.degree != 1:
         raise NotImplementedError(
             "gradients where the strain of a beam of higher degree follows its configuration are not "

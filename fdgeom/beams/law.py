@@ -123,13 +123,7 @@ class TranslatedLaw(MadeOfLaws):
 
 
 class LawOfParts(MadeOfLaws):
-    """Several laws, each in the cells of its own part; elsewhere, as in joints, the first at rest.
-
-    Parameters
-    ----------
-    parts : sequence of (UFL expression, SectionLaw)
-        1 in the cells of a part and 0 elsewhere, and its law.
-    """
+    """Several laws, each in the cells of its own part; elsewhere, as in joints, the first at rest."""
 
     def __init__(self, parts) -> None:
         self._parts = tuple(parts)

@@ -16,11 +16,6 @@ class BeamReactions:
         w D₁ζ̇ = f + R,   f·β = {(0, β), h} + (work of the loads),
 
     with the weight w of the node (a length) and ζ̇ given in what is held; what is not held has R = 0.
-
-    Parameters
-    ----------
-    beam : BeamBracket
-        What is held.
     """
 
     def __init__(self, beam: BeamBracket) -> None:

@@ -24,24 +24,7 @@ _PROBE = 0.01
 def sampled_law(
     law: SectionLaw, stiffness: Expr, mesh, element, state: Sequence[Function]
 ) -> SectionLaw:
-    """A law whose Functions and coordinates are fields of a space, which follow them; checked.
-
-    Parameters
-    ----------
-    law : SectionLaw
-        The law.
-    stiffness : UFL expression, 6×6
-        Of the section.
-    mesh, element
-        Of the space of scalars whose nodes are the points where the strain is.
-    state : sequence of Function
-        What moves: a law must not read it.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no law, or one that makes no sense at rest.
-    """
+    """A law whose Functions and coordinates are fields of a space, which follow them; checked."""
     if law is LINEAR:
         return law
     if not isinstance(law, SectionLaw):

@@ -17,23 +17,7 @@ FIELDS = ("position", "orientation", "velocity")
 
 
 class BeamsBehind:
-    """Poses, velocities, momenta and strains of beams, made those of their network.
-
-    Parameters
-    ----------
-    network : Network
-        The mesh of all.
-    beams : sequence of Beam
-        The beams.
-    links : sequence of FollowingFields
-        Of each beam by itself.
-    rod : Rod
-        The network's.
-    configuration : pair of Function
-        Poses of all nodes.
-    velocity : Function
-        Velocities of all nodes, all in the body frame.
-    """
+    """Poses, velocities, momenta and strains of beams, made those of their network."""
 
     def __init__(
         self,

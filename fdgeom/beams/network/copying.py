@@ -13,15 +13,7 @@ from fdgeom.solvers.many import Blocks
 
 
 class ToBeams:
-    """Values of fields of a network, put into fields of its beams all at once.
-
-    Parameters
-    ----------
-    network : Network
-        It.
-    copies : tuples of (Function, sequence of Function, sequence of BeamFields)
-        A field of the network, CG1 or DG0, and those of some beams that get their pieces of it.
-    """
+    """Values of fields of a network, put into fields of its beams all at once."""
 
     def __init__(self, network: Network, *copies) -> None:
         self._network, self._copies = network, copies
@@ -57,17 +49,7 @@ class ToBeams:
 
 
 class Pieces:
-    """The fields of some beams that are pieces of one field of their network.
-
-    Parameters
-    ----------
-    network : Network
-        It.
-    whole : Function
-        The field of the network.
-    fields : sequence of Function
-        Those of the beams.
-    """
+    """The fields of some beams that are pieces of one field of their network."""
 
     def __init__(self, network: Network, whole: Function, fields: Sequence[Function]) -> None:
         self._network, self.whole, self.fields = network, whole, tuple(fields)
@@ -126,13 +108,7 @@ class Pieces:
 
 
 class _OfPieces:
-    """Derivatives of what is done with some fields.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        The fields.
-    """
+    """Derivatives of what is done with some fields."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces

@@ -14,15 +14,6 @@ class Gathering:
     """Tensors of each beam, at its nodes or in its cells, one after another; and the transpose.
 
     It is linear in them: a rule of fields that follow others.
-
-    Parameters
-    ----------
-    network : Network
-        It.
-    samples : sequence of Function or numpy.ndarray
-        Of each beam a field, CG1 or DG0, or one tensor for all of it.
-    cells : bool
-        Whether in cells; else at nodes.
     """
 
     inverse = False

@@ -14,13 +14,7 @@ from fdgeom.lie import halves
 
 
 class JointSprings:
-    """The springs and dampers of joints.
-
-    Parameters
-    ----------
-    joints : JointSet
-        The joints.
-    """
+    """The springs and dampers of joints."""
 
     def __init__(self, joints: JointSet) -> None:
         self._set, self._cells = joints, Cells(joints.space.mesh())

@@ -13,20 +13,6 @@ def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) ->
     The nodes that joints connect with one another form trees; in each tree the multipliers sit away
     from a root, which is the node that is held if there is one. Then the equations of a joint have
     full rank in what moves its owner.
-
-    Parameters
-    ----------
-    ends : numpy.ndarray of int, shape (joints, 2)
-        The nodes of the joints.
-    fixed : collection of int
-        Nodes that are held, at least in part.
-    joints : sequence of Joint
-        The joints, for the errors.
-
-    Raises
-    ------
-    ValueError
-        If joints hold the same nodes twice: more joints than there are nodes to be moved.
     """
     found = np.full(len(ends), -1)
     nodes = set(ends.ravel().tolist())

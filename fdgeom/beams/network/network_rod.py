@@ -28,24 +28,7 @@ from fdgeom.solvers.links import mark_links
 
 
 class NetworkRod:
-    """Sections, shapes at rest, damping and loads of several beams as fields on their network.
-
-    Parameters
-    ----------
-    network : Network
-        The mesh of all.
-    beams : sequence of Beam
-        The beams.
-    bodies : sequence of PointBody
-        Rigid bodies at nodes.
-
-    Attributes
-    ----------
-    cells : Cells
-        The pieces of the beams; joints are none.
-    inertias : list of Inertia
-        That of the sections, and that of the bodies, if there are any.
-    """
+    """Sections, shapes at rest, damping and loads of several beams as fields on their network."""
 
     def __init__(
         self, network: Network, beams: Sequence[Beam], bodies: Sequence[PointBody]

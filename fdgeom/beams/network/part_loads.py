@@ -15,19 +15,8 @@ from fdgeom.solvers.derived import is_real
 class LoadInNetwork(BodyLoad):
     """A load of a beam as one of the network that the beam is a part of.
 
-    Parameters
-    ----------
-    load : BodyLoad
-        The load.
-    part : PartOfRod
-        What it acts on, as expressions on the network's mesh.
-    mask : UFL expression
-        1 along the beam and 0 elsewhere; 1 for loads on all beams.
-    mesh : firedrake.MeshGeometry, optional
-        That of the beam; its coordinate in an expression means ``part.arc``.
-    number : callable, optional
-        ``number(f)``: the number of the network that follows one of the beam, a Function of a Real
-        space.
+    ``mask`` is 1 along the beam and 0 elsewhere; ``number(f)`` gives the network's number that follows
+    one of the beam, a Function of a Real space.
     """
 
     def __init__(

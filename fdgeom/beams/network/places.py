@@ -11,15 +11,7 @@ from fdgeom.words import shown
 
 @dataclass(frozen=True)
 class Place:
-    """A node of a beam.
-
-    Attributes
-    ----------
-    beam : BeamFields
-        The beam.
-    at : "left", "right" or float
-        An end, or the arc length of a node.
-    """
+    """A node of a beam: an end, "left" or "right", or the arc length of a node."""
 
     beam: BeamFields
     at: str | float
@@ -33,13 +25,7 @@ class Place:
             )
 
     def index(self, arcs: np.ndarray) -> int:
-        """Which of the nodes at increasing arc lengths it is.
-
-        Raises
-        ------
-        ValueError
-            If there is no node.
-        """
+        """The index of the node at this place, among increasing arc lengths; ``ValueError`` if there is none."""
         if isinstance(self.at, str):
             return 0 if self.at == "left" else len(arcs) - 1
         found = int(np.argmin(np.abs(arcs - self.at)))

@@ -15,11 +15,6 @@ class RodOutput:
     ``energy`` is the elastic energy per length. Strain and stress are those of the motion's own
     measure, the stress with its viscous part. All are constant in each cell (zero in joints) and
     brought up to date by :meth:`refresh`.
-
-    Parameters
-    ----------
-    motion : Motion
-        Of a rod: what is shown.
     """
 
     def __init__(self, motion: Motion) -> None:
@@ -63,13 +58,6 @@ def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> d
     Position, directors, ``velocity`` and ``angular_velocity`` in space; ``curvature`` and
     ``stretch``, ``moment`` and ``force`` of the section, ``angular_momentum`` and
     ``linear_momentum`` per length, and ``body_velocity`` (angular, linear), in the body frame.
-
-    Parameters
-    ----------
-    pose : pair of UFL expressions
-        Position and unit quaternion.
-    strain, stress, momentum, velocity : UFL expressions of 6
-        In the body frame, rotation first.
     """
     position, orientation = pose
     axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))

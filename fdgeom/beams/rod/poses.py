@@ -11,15 +11,7 @@ _UNIT = 1e-8
 def check_poses(
     position: Function, orientation: Function, in_rods: np.ndarray | bool = True
 ) -> None:
-    """Raise ``ValueError`` unless quaternions are of length 1, and neighbours in a rod on one side.
-
-    Parameters
-    ----------
-    position, orientation : Function, CG1
-        Of the nodes.
-    in_rods : ndarray of bool
-        Which of this rank's cells are pieces of rods; all by default.
-    """
+    """Raise ``ValueError`` unless quaternions are of length 1, and neighbours in a rod on one side."""
     space = orientation.function_space()
     q = orientation.dat.data_ro_with_halos
     pairs = q[space.cell_node_map().values]

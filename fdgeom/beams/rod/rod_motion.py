@@ -35,19 +35,6 @@ class RodMotion(Motion):
 
     at the nodes, with velocities and virtual displacements (rotation in the body frame, translation
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
-
-    Parameters
-    ----------
-    rod : Rod
-        The forms.
-    position, orientation : Function, CG1
-        Position (3) and unit quaternion (4) of the nodes.
-    inertias : sequence of Inertia, optional
-        What has inertia: that of the rod's sections, if not given.
-    holds : sequence of Hold
-        The nodes that are held.
-    condition : callable, optional
-        Makes the conditions of joints: see :class:`fdgeom.systems.motion.motion.Motion`.
     """
 
     #: The stiff directions of rods make the rate of the acceleration huge.

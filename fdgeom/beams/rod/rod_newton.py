@@ -22,15 +22,9 @@ class RodNewton:
     directions let grow on the way, that does not depend on the scale of the stiffness.
 
     What is done follows from the state alone, so that resumed runs do the same; where the first
-    guess is good nothing is evaluated that Newton's iteration does not need.
-
-    Parameters
-    ----------
-    unknown : NodalUnknown
-        Holds the first guess; the multipliers are the same in the other.
-    settled : Settled, optional
-        The test of convergence, which ends an attempt that does not contract. Without it the guess
-        of the smaller residual is the first, which takes an evaluation for each.
+    guess is good nothing is evaluated that Newton's iteration does not need. The test of convergence,
+    ``settled``, ends an attempt that does not contract; without it the guess of the smaller residual is
+    the first, which takes an evaluation for each.
     """
 
     def __init__(self, unknown: NodalUnknown, settled: Settled | None = None) -> None:
@@ -40,13 +34,7 @@ class RodNewton:
         self.other = unknown.without_increment()
 
     def __call__(self, solver: HeldSNES) -> None:
-        """Solve from what the unknown holds, or else from no increment.
-
-        Raises
-        ------
-        SolveFailed
-            If none of them leads to a solution: why whole steps did not.
-        """
+        """Solve from what the unknown holds, or else from no increment."""
         multipliers = np.array(self._unknown.multipliers)
         first, other = np.array(self._unknown.vectors), 0.0
         if self._settled is None:

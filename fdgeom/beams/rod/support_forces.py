@@ -18,16 +18,8 @@ class Forces:
     """What supports and joints exert, each from a virtual work.
 
     Virtual displacements are (rotation, translation), both in space: so the works are moments about
-    the nodes, and forces, in space.
-
-    Parameters
-    ----------
-    motion : Motion
-        Rods that are held.
-    balance : callable
-        ``balance(test)``: the work of inertia, strains, loads and joints, which the supports take.
-    joint_work : callable
-        ``joint_work(test)``: the work of joints, their springs and dampers, against the motion.
+    the nodes, and forces, in space. ``balance(test)`` is the work of inertia, strains, loads and joints,
+    ``joint_work(test)`` that of joints, their springs and dampers, against the motion.
     """
 
     def __init__(
@@ -63,13 +55,6 @@ class PresentForces(Forces):
     """Those of the equations of motion at the present state, for known accelerations:
 
         r(g, v, v̇, t) + B(g)ᵀλ,   and of the joints B(g)ᵀλ with springs and dampers.
-
-    Parameters
-    ----------
-    motion : Motion
-        Rods that are held.
-    acceleration, multiplier : Function
-        v̇ and λ.
     """
 
     def __init__(self, motion: Motion, acceleration: Function, multiplier: Function | None) -> None:
@@ -100,18 +85,7 @@ class SolvedForces(PresentForces):
 
 
 class StepForces(PresentForces):
-    """Those of the step that led to the present state, whose accelerations and multipliers they are.
-
-    Parameters
-    ----------
-    motion : Motion
-        Rods that are held.
-
-    Attributes
-    ----------
-    belong : callable
-        Whether the accelerations and multipliers of the motion are those of its present state.
-    """
+    """Those of the step that led to the present state, whose accelerations and multipliers they are."""
 
     belong: Callable[[], bool]
 
