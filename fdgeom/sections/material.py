@@ -24,7 +24,7 @@ class Material:
         raise NotImplementedError
 
     def stress(self, strain: Expr, frame: Expr) -> Expr:
-        """Stress from strain, 3×3 each, in the section's axes; the rows of ``frame`` are the material's axes."""
+        """Stress from strain, in the section's axes; the rows of ``frame`` are the material's axes."""
         return ufl.as_matrix(self.components(entries(strain), entries(frame)))
 
     def evaluated(self, evaluate: Callable) -> "Material":

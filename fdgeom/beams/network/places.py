@@ -25,7 +25,7 @@ class Place:
             )
 
     def index(self, arcs: np.ndarray) -> int:
-        """The index of the node at this place, among increasing arc lengths; ``ValueError`` if there is none."""
+        """The index of the node at this place, among increasing arc lengths."""
         if isinstance(self.at, str):
             return 0 if self.at == "left" else len(arcs) - 1
         found = int(np.argmin(np.abs(arcs - self.at)))

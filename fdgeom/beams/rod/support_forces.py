@@ -52,9 +52,10 @@ class Forces:
 
 
 class PresentForces(Forces):
-    """Those of the equations of motion at the present state, for known accelerations:
+    """Forces of the equations of motion at the present state, for known accelerations v̇ and λ.
 
-        r(g, v, v̇, t) + B(g)ᵀλ,   and of the joints B(g)ᵀλ with springs and dampers.
+    Those of the supports are r(g, v, v̇, t) + B(g)ᵀλ, those of the joints B(g)ᵀλ with springs and
+    dampers.
     """
 
     def __init__(self, motion: Motion, acceleration: Function, multiplier: Function | None) -> None:
