@@ -28,6 +28,9 @@ demo: setup
 	@echo "Running demos/poisson_beam (about a minute the first time); output in demos/poisson_beam/output"
 	@cd demos/poisson_beam && ../../.venv/bin/pylit poisson_beam.py.rst && ../../$(VPY) poisson_beam.py $(ARGS)
 
+# Which of the long tests: all, or always and rotating, as CI divides them (tests/rounds.py).
+ROUND ?= long
+
 PYTEST = bash .setup/browser.sh && $(VPY) -m pytest -n $(JOBS) --dist loadfile
 
 test: setup
@@ -36,7 +39,7 @@ test: setup
 
 test-long: setup
 	@echo "Running the long tests (on two cores an hour the first time on a machine; then 20 minutes)"
-	@$(PYTEST) --round long $(ARGS)
+	@$(PYTEST) --round $(ROUND) $(ARGS)
 
 test-all: setup
 	@echo "Running all tests (on two cores an hour and a half the first time on a machine; then half an hour)"

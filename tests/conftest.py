@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from headers import precompiled
 from ranks import run_on
-from rounds import Rounds
+from rounds import Rounds, add_options
 from verification import recorded as records
 
 precompiled()
@@ -23,18 +23,11 @@ def pytest_addoption(parser):
     parser.addoption(
         "--record", action="store_true", help="keep the numbers of the page of verification"
     )
-    parser.addoption(
-        "--round", choices=["quick", "long"], help="only these tests: see tests/long.txt"
-    )
-    parser.addoption(
-        "--minutes", type=float, help="with --round: start no test after so many minutes"
-    )
+    add_options(parser)
 
 
 def pytest_configure(config):
-    if config.getoption("--round"):
-        rounds = Rounds(config.getoption("--round"), config.getoption("--minutes"))
-        config.pluginmanager.register(rounds)
+    config.pluginmanager.register(Rounds(config))
 
 
 def pytest_collection_modifyitems(config, items):
