@@ -34,5 +34,6 @@ def run(program: Path, arguments: list[str]) -> set[int]:
 
 
 if __name__ == "__main__":
-    lines = run(Path(sys.argv[2]), sys.argv[3:])
-    Path(sys.argv[1]).write_text(" ".join(map(str, sorted(lines))))
+    found, script, *rest = sys.argv[1:]
+    lines = run(Path(script), rest)
+    Path(found).write_text(" ".join(map(str, sorted(lines))))
