@@ -17,6 +17,7 @@ from scipy.integrate import solve_ivp
 from verification.joined import Z, at_nodes, quaternion, section, spin, straight
 
 import fdgeom as fg
+from fdgeom.beams.network.joint import Joint
 from fdgeom.lie import arrays
 
 GRAVITY = fg.Gravity((0.3, -9.81, 1.0))
@@ -393,6 +394,26 @@ def test_joints_around_a_point_are_refused():
     named = "^joints: <Spherical joint of the (left|right) end and the .*> is over-constrained"
     with pytest.raises(ValueError, match=named):
         fg.Assembly([a, b, c], joints)
+
+
+class Doubled(Joint):
+    """A joint of one's own that says one of its conditions twice."""
+
+    size = 4
+
+    @staticmethod
+    def constraints(a, b):
+        gap = [b[0][k] - a[0][k] for k in range(3)]
+        return [*gap, gap[0] + gap[2]]
+
+
+@pytest.mark.parametrize("method", [fg.GeneralizedAlpha, fg.VariationalIntegrator])
+def test_conditions_that_follow_from_others_are_refused(method):
+    """The rank of all conditions counts, not the number of joints at a node; four of three."""
+    a, b = pair()
+    system = fg.Assembly([a, b], Doubled(a.right, b.left))
+    with pytest.raises(ValueError, match="^joints: 1 of their conditions follow from the others"):
+        method(system, 0.01)
 
 
 def test_refused_starts():

@@ -82,7 +82,10 @@ def short_beam():
 
 
 def loops(beam, cls, dt, steps):
-    """∮ of momenta over a loop of starts of a beam of two cells, before and after some steps."""
+    """∮ of momenta over a loop of starts of a beam of two cells, before and after some steps.
+
+    Also by how much each of the beams has turned (entries of rotation matrices) and shifted at least.
+    """
     rows = {"before": [], "after": []}
     stepper = cls(beam, dt)
     for angle in ANGLES:
@@ -98,7 +101,11 @@ def loops(beam, cls, dt, steps):
         rows["after"].append(snapshot(beam))
     h = np.diff(arc(beam.momentum))
     weights = np.array([h[0], h[0] + h[1], h[1]]) / 2
-    return [integral(weights, rows[key]) for key in ("before", "after")]
+    least = [
+        min(np.abs(a[k] - b[k]).max() for a, b in zip(rows["before"], rows["after"], strict=True))
+        for k in (1, 0)
+    ]
+    return *(integral(weights, rows[key]) for key in ("before", "after")), *least
 
 
 def snapshot(beam):
@@ -120,8 +127,11 @@ def integral(weights, rows):
     [(fg.VariationalIntegrator, True), (fg.EnergyMomentum, False), (fg.GeneralizedAlpha, False)],
 )
 def test_loop_of_beams(short_beam, cls, symplectic, recorded):
-    before, after = loops(short_beam, cls, 0.05, 3)
+    before, after, turned, shifted = loops(short_beam, cls, 0.05, 3)
     assert abs(before) > 1e-2
+    # Three steps of 0.05 with spins and speeds of some tenths: a stepper that does nothing fails here.
+    assert turned > 0.05
+    assert shifted > 0.02
     # Thirty starts resolve the loop: what a symplectic method leaves is round-off.
     assert abs(after - before) < 1e-12 if symplectic else abs(after - before) > 1e-8
     recorded.defect(
