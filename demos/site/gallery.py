@@ -141,8 +141,9 @@ def overview(demos: list[Demo], moving: dict, pictures: dict[str, str]) -> str:
     """Cards by topic."""
     lines = [
         ":html_theme.sidebar_secondary.remove: true", "", "Gallery", "=======", "",
-        "Each demo is a text with code that asserts what it shows; the tests run all of them. Those "
-        "marked *turn* have a scene in space that can be turned, those marked *film* a moving "
+        "Each demo is a text with code that asserts what it shows. The tests run each demo: most "
+        "with small numbers, those whose assertions need more once with the numbers that they need. "
+        "Those marked *turn* have a scene in space that can be turned, those marked *film* a moving "
         "picture.", "",
     ]  # fmt: skip
     topic = None

@@ -1,8 +1,9 @@
 """The Jacobi identity of the beam's bracket: it holds to second order in the cell's length.
 
-The terms are those of fdgeom's forms, and beside them those of a NumPy program. Seen for smooth functionals at a smooth state (relative to the largest of the three terms), 8, 16,
-32 and 64 cells: 3.6e-3, 9.2e-4, 2.3e-4, 5.8e-5. Functionals of random values at the nodes see
-finite differences that do not converge: 0.01 to 0.1 for degree 1, up to about 1 for higher ones.
+The terms are those of fdgeom's forms, and beside them those of a NumPy program. Seen for smooth
+functionals at a smooth state (relative to the largest of the three terms), 8, 16, 32 and 64 cells:
+3.6e-3, 9.2e-4, 2.3e-4, 5.8e-5. Functionals of random values at the nodes see finite differences that
+do not converge: 0.01 to 0.1 for degree 1, up to about 1 for higher ones.
 """
 
 import numpy as np

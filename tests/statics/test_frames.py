@@ -1,4 +1,4 @@
-"""Equilibria, paths and vibrations of assemblies, against frames that other programs solve."""
+"""Equilibria, paths and vibrations of assemblies, against programs of the tests: shot and linear frames."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A rod in a plane in NumPy, moved by generalized-α: nodes (x, y, θ), a vector space.
+"""A rod in a plane in NumPy, moved by generalized-α: nodes (x, y, θ).
 
 Two-node cells with the curvature (θ_B - θ_A)/h and the tangent seen from the mean angle, lumped
 masses (Simo and Vu-Quoc 1986). Written apart from fdgeom's forms; Jacobians by complex steps.
@@ -50,7 +50,8 @@ class PlaneRod:
     def steps(self, h: float, rho: float) -> Iterator[np.ndarray]:
         """Generalized-α (Chung and Hulbert 1993), the balance at nodes of time; yields q of each step.
 
-        (1 - α_m) a¹ + α_m a⁰ = (1 - α_f) q̈¹ + α_f q̈⁰ with Newmark's formulas for a; a⁰ = q̈⁰.
+        (1 - α_m) a¹ + α_m a⁰ = (1 - α_f) q̈¹ + α_f q̈⁰ with Newmark's formulas for a; a⁰ = q̈⁰. An
+        increment D of the angle turns by 2 arctan(D/2), as the Cayley map of a rotation does.
         """
         m, f = (2 * rho - 1) / (rho + 1), rho / (rho + 1)
         beta, gamma = (1 - m + f) ** 2 / 4, 0.5 - m + f
@@ -58,11 +59,14 @@ class PlaneRod:
         a = true = self.force(q, 0.0) / self.M
         while True:
             t += h
-            known = q + h * v + h**2 * (0.5 - beta) * a
 
-            def residual(a1, known=known, a=a, true=true, t=t):
-                q1 = known + h**2 * beta * a1
-                return self.M * ((1 - m) * a1 + m * a - f * true) / (1 - f) - self.force(q1, t)
+            def moved(a1, q=q, v=v, a=a):
+                D = h * v + h**2 * ((0.5 - beta) * a + beta * a1)
+                return q + np.concatenate([D[:, :2], 2 * np.arctan(D[:, 2:] / 2)], axis=1)
+
+            def residual(a1, moved=moved, a=a, true=true, t=t):
+                rate = ((1 - m) * a1 + m * a - f * true) / (1 - f)
+                return self.M * rate - self.force(moved(a1), t)
 
             a1 = a
             for _ in range(30):
@@ -74,7 +78,7 @@ class PlaneRod:
                     break
             else:
                 raise RuntimeError("Newton's iteration does not converge")
-            q, v = known + h**2 * beta * a1, v + h * ((1 - gamma) * a + gamma * a1)
+            q, v = moved(a1), v + h * ((1 - gamma) * a + gamma * a1)
             true, a = ((1 - m) * a1 + m * a - f * true) / (1 - f), a1
             yield q
 

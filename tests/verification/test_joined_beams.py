@@ -14,29 +14,56 @@ from verification.moving_beams import (
     four_bar,
     stiff_double_pendulum,
 )
+from verification.numpy_cells import Cells, frames
 
 import fdgeom as fg
 
 SCHEME = fg.hamel_alpha(0.8)
-#: Elbow and tip from another program, on the same mesh with the same step.
-PENDULUM = {
-    0.2: ((0.22000705, 0.00813037, -0.20374502), (0.31572758, 0.49432508, -0.18139338)),
-    0.5: ((0.04402530, -0.05078263, -0.29220836), (-0.35812333, -0.09870234, -0.57766904)),
-    1.0: ((0.05284193, -0.05216265, -0.29063831), (-0.31561782, -0.13148076, 0.02132241)),
-}
 
 
-def test_flexible_double_pendulum():
+@pytest.fixture(scope="module")
+def pendulum():
+    """Elbow and tip of the flexible double pendulum at some times, on SE(3), from ``numpy_cells``.
+
+    The same cells with the same section and joints, in the same steps of 5e-4 s.
+    """
+    b, rho, E = 5e-4, 2700.0, 2.1e10
+    area, moment, shear = b**2, b**4 / 12, E / 2.6
+    stiffness = [0.1406 * b**4 * shear, *[E * moment] * 2, E * area, *[5 / 6 * shear * area] * 2]
+    inertia = rho * np.diag([2 * moment, moment, moment, area, area, area])
+    # Three cells along x, five along y, whose first axis is turned from x to y.
+    x = np.array([(0.1 * k, 0, 0) for k in range(4)] + [(0.3, 0.1 * k, 0) for k in range(6)])
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    cells = Cells(
+        frames(x, np.array([np.eye(3)] * 4 + [turn] * 6)),
+        [(k, k + 1) for k in (*range(3), *range(4, 9))],
+        [0.1] * 8,
+        np.diag(stiffness),
+        "se3",
+        inertia=inertia,
+        ball=[(-1, 0), (3, 4)],
+        gravity=(0, 0, -9.81),
+    )
+    steps, number, found = cells.alpha_steps(5e-4, 0.8), 0, {}
+    for t in (0.2, 0.5, 1.0):
+        count = round(t / 5e-4) - number
+        poses = next(itertools.islice(steps, count - 1, None))
+        number += count
+        found[t] = poses[3, :3, 3], poses[9, :3, 3]
+    return found
+
+
+def test_flexible_double_pendulum(pendulum):
     system = flexible_double_pendulum()
     upper, lower = system.beams
     stepper = fg.GeneralizedAlpha(system, 5e-4, SCHEME)
     start, worst = system.energy(), 0.0
-    for t, (elbow, tip) in PENDULUM.items():
+    for t, (elbow, tip) in pendulum.items():
         while stepper.t < t - 1e-9:
             stepper.advance(20)
             worst = max(worst, abs(system.energy() - start))
             assert system.gap() < 1e-12
-        # That program moves on SE(3): another error of the step; see the next test.
+        # The NumPy program moves on SE(3): another error of the step; see the next test.
         assert end(upper) == pytest.approx(elbow, abs=1e-5)
         assert end(lower) == pytest.approx(tip, abs=1e-5)
     # The energy of the swing is 3.3e-3 J.
@@ -44,18 +71,18 @@ def test_flexible_double_pendulum():
     assert stepper.solver_stats()["newton_iterations"] <= 3 * stepper.steps
 
 
-def test_flexible_double_pendulum_on_se3():
-    """On the group and with the retraction of the other program: its digits."""
+def test_flexible_double_pendulum_on_se3(pendulum):
+    """On the group and with the retraction of the NumPy program: the same motion."""
     system = AssemblyOnSE3(flexible_double_pendulum())
     stepper = fg.GeneralizedAlpha(system, 5e-4, SCHEME)
-    for t, (elbow, tip) in PENDULUM.items():
+    for t, (elbow, tip) in pendulum.items():
         stepper.advance(round((t - stepper.t) / 5e-4))
-        # Eight digits are printed.
+        # Both solve each step to 1e-12 or so, and the thin arms are a hundred times as stiff in length.
         assert end(system.beams[0]) == pytest.approx(elbow, abs=1e-8)
         assert end(system.beams[1]) == pytest.approx(tip, abs=1e-8)
 
 
-def test_order_of_the_double_pendulum(recorded):
+def test_order_of_the_double_pendulum(pendulum, recorded):
     """Energy error and tip: second order in the step."""
     errors, tips = [], []
     for dt in (5e-4, 2.5e-4, 1.25e-4):
@@ -68,23 +95,22 @@ def test_order_of_the_double_pendulum(recorded):
             worst = max(worst, abs(system.energy() - start))
         errors.append(worst)
         tips.append(end(system.beams[1]))
-    # 1.9e-8, 4.8e-9 and 1.2e-9 J over a whole second by the other program on SE(3).
     ratios = [a / b for a, b in itertools.pairwise(errors)]
     assert np.allclose(ratios, 4, atol=0.5), errors
     change = [np.abs(b - a).max() for a, b in itertools.pairwise(tips)]
     recorded.values(
         "Flexible double pendulum, thin arms on ball joints",
         "x of the tip at t = 0.5 s [m]",
-        reference=PENDULUM[0.5][1][0],
-        source="another program, on SE(3), in steps of 5e-4 s",
+        reference=pendulum[0.5][1][0],
+        source="NumPy program of the cells' energy on SE(3), in steps of 5e-4 s",
         meshes=(1000, 2000, 4000),
         values=[x[0] for x in tips],
         by="steps a half second",
     )
     assert change[0] / change[1] == pytest.approx(4, abs=0.3)
-    # The limit of that program is within its own error of the step.
+    # The NumPy program's motion is within its own error of the step.
     limit = tips[2] + (tips[2] - tips[1]) / 3
-    assert limit == pytest.approx(PENDULUM[0.5][1], abs=1e-5)
+    assert limit == pytest.approx(pendulum[0.5][1], abs=1e-5)
 
 
 def test_stiff_arms_are_rigid(recorded):
