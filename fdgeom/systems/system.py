@@ -190,5 +190,6 @@ class System(Energies, ABC):
     def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
         """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""
         for name, f in (self.functions() if functions is None else functions).items():
-            if self.comm.allreduce(int(not np.all(np.isfinite(f.dat.data_ro)))):
+            finite = all(np.all(np.isfinite(part.dat.data_ro)) for part in f.subfunctions)
+            if self.comm.allreduce(int(not finite)):
                 raise ValueError(f"{name} holds values that are not finite: set a finite start")

@@ -2,11 +2,11 @@
 
 import numpy as np
 import ufl
-from firedrake import Constant, DirichletBC, Function
+from firedrake import DirichletBC, Function
 from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Zero
 
-from fdgeom.solvers import fields, pieces
+from fdgeom.solvers import dofs_of, fields, pieces
 from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.conjugates import check_effect, conditions
 from fdgeom.systems.motion.held import Held
@@ -54,11 +54,12 @@ class GivenMotion(Held):
 
     @staticmethod
     def _find(bcs, space) -> list[np.ndarray]:
-        mark = Function(space)
+        found = [[np.empty(0, dtype=int)] for _ in space]
         for bc in bcs:
-            shape = bc.function_space().value_shape
-            bc.reconstruct(g=Constant(np.ones(shape)) if shape else Constant(1.0)).apply(mark)
-        return [np.flatnonzero(field.array.reshape(-1)) for field in fields(mark)]
+            whole = bc.function_space()
+            whole = whole if whole.component is None else whole.parent
+            found[whole.index or 0].append(dofs_of(bc))
+        return [np.unique(np.concatenate(dofs)) for dofs in found]
 
     def update(self) -> None:
         """Evaluate what is given, at the motion's time and from its present configuration.
