@@ -6,28 +6,21 @@ from collections.abc import Callable
 def on_root(comm, action: Callable[[], object], error: type[Exception], message: str):
     """Call `action` on rank 0 and raise on every rank if it failed there.
 
-    Without this a full disk would stop rank 0 alone and leave the others waiting for it.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    action : callable without arguments
-    error : exception class raised on all ranks
-    message : str
-        Beginning of the error's text; the cause is added.
-
-    Returns
-    -------
-    object
-        What `action` returned, on all ranks (it must be picklable).
+    Without this a full disk, or Ctrl-C, would stop rank 0 alone and leave the others waiting for it.
+    The error's text is `message` and the cause; returned is what `action` did, which must be
+    picklable.
     """
     value = cause = None
     if comm.rank == 0:
         try:
             value = action()
-        except Exception as exc:
+        except BaseException as exc:
             cause = exc
-    value, text = comm.bcast((value, None if cause is None else f"{cause}"))
+    stopped = isinstance(cause, KeyboardInterrupt | SystemExit)
+    text = None if cause is None else f"{cause}"
+    value, text, stopped = comm.bcast((value, text, stopped))
+    if stopped:
+        raise cause or KeyboardInterrupt
     if text is not None:
         raise error(f"{message}: {text}") from cause
     return value
