@@ -3,7 +3,24 @@
 import math
 from typing import NamedTuple
 
-from fdgeom.words import shown
+from firedrake import Constant
+
+from fdgeom.words import refuse_number, shown
+
+
+class Time(Constant):
+    """The time in forms; a symbol without a value where a user's function is called with it."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0, name="time")
+
+    def evaluate(self, *args, **kwargs):
+        """Its value, which ``float`` asks for."""
+        refuse_number(
+            "the time t is a symbol, not a number: use UFL's functions, such as sin(t), cos(t) and "
+            "conditional(lt(t, 1), t, 1), not those of math and NumPy"
+        )
+        return super().evaluate(*args, **kwargs)
 
 
 class Clock(NamedTuple):

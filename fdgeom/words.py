@@ -10,6 +10,19 @@ from ufl.classes import Expr, Form, Measure
 
 # Longer texts are no help in a sentence.
 _LONGEST = 60
+# Of each function of a user's that is being called: which symbols it made numbers.
+_called: list[list[str]] = []
+
+
+class NoNumber(TypeError):
+    """A symbol was made a number in a function of a user's."""
+
+
+def refuse_number(text: str) -> None:
+    """Raise :class:`NoNumber` while a function of a user's is called: its result would be frozen."""
+    if _called:
+        _called[-1].append(text)
+        raise NoNumber(text)
 
 
 def shown(value: object) -> str:
@@ -37,10 +50,17 @@ def is_function(value: object) -> bool:
 @contextmanager
 def blamed(text: str) -> Iterator[None]:
     """Turn an error in what a user's function gives into a ``ValueError`` that begins with a text."""
+    numbers: list[str] = []
+    _called.append(numbers)
     try:
         yield
     except (TypeError, ValueError, IndexError, NotImplementedError, ArityMismatch) as error:
+        # UFL hides why a symbol is no number.
+        if numbers or isinstance(error, NoNumber):
+            raise NoNumber(f"{text}: {numbers[0] if numbers else error}") from error
         raise ValueError(f"{text}: {brief(error)}") from error
+    finally:
+        _called.pop()
 
 
 def brief(error: Exception) -> str:

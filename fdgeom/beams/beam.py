@@ -57,7 +57,7 @@ class Beam(BeamBracket):
     reference_strain : UFL expression, array_like or callable, optional
         Strain of the stress-free shape, a vector of 6 in the body frame: a beam curved or twisted
         at rest. An expression may contain the mesh coordinate, and Functions and Constants that
-        change; a callable takes the time ``t``, or the arc length and the time ``s, t``.
+        change; a callable takes the time ``t``, the arc length ``s``, or both, ``s, t``.
     reference_shape : pair of UFL expressions, optional
         The stress-free shape instead: position (3) and unit quaternion (4) in space as expressions
         of the mesh coordinate, Functions and Constants. The beam starts there.

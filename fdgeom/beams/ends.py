@@ -106,10 +106,7 @@ HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
 def held_components(name: str, kind: str | Sliding | GivenPose) -> np.ndarray:
     """What a kind of end holds of (rotation in the body frame, translation in space).
 
-    Raises
-    ------
-    ValueError
-        If the end ``name`` is given by its velocity: a configuration needs a pose.
+    ``ValueError`` if the end ``name`` is given by its velocity: a configuration needs a pose.
     """
     if isinstance(kind, Sliding | GivenPose):
         return np.array(kind.components, dtype=int)

@@ -23,10 +23,17 @@ from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import check_measure
 from fdgeom.beams.sampled_law import sampled_law
-from fdgeom.beams.sampling import body_matrix, sample_shape
+from fdgeom.beams.sampling import (
+    body_matrix,
+    mean_at_nodes,
+    sample_shape,
+    warn_beyond_stations,
+)
+from fdgeom.clock import Time
 from fdgeom.line import check_line
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
 from fdgeom.numbering import coordinates_of
+from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import SectionMatrices
 from fdgeom.solvers.derived import private
 from fdgeom.words import shown
@@ -45,33 +52,10 @@ class End:
 class BeamFields:
     """The record of a beam: what its chain of nodes, its ends, its loads and its rod read.
 
-    Parameters
-    ----------
-    mesh, section, law, degree, end_weight, left, right, reference_strain, loads, damping, strain_measure
-        As of `fdgeom.Beam`.
-    shaped : bool
-        Whether the shape at rest will be given in space, and the strain at rest follows it.
-
-    Attributes
-    ----------
-    state : Function
-        The mixed function of strain and momentum.
-    strain, momentum, position, orientation, velocity : Function
-        As of `fdgeom.Beam`.
-    ends : pair of End
-        The left and the right one.
-    time : Constant
-        Time, for what is prescribed in it; the steppers keep it.
-    tangent : Constant
-        e, the unit vector of 6 along the axis.
-    stiffness, inertia, compliance_of_inertia : UFL expressions, 6×6
-        Where the forms need them.
-    numbers_of_inertia : numpy.ndarray or None
-        The inertia, where it is one matrix of numbers for good.
-    sampled_law : SectionLaw
-        The law as the forms have it.
-    reference_strain : Function or None
-        Strain of the stress-free shape.
+    Arguments are those of `fdgeom.Beam`; ``shaped`` says that the shape at rest will be given in
+    space, and the strain at rest follows it. ``tangent`` is e, the unit vector of 6 along the axis;
+    ``stiffness``, ``inertia`` and its inverse are 6×6 expressions where the forms need them, and
+    ``numbers_of_inertia`` is the matrix where it is one of numbers for good.
     """
 
     def __init__(
@@ -115,12 +99,15 @@ class BeamFields:
         self.orientation = Function(_spectral(mesh, "CG", degree, 4), name="orientation")
         self._put_straight()
 
-        self.time = Constant(0.0, name="time")
+        self.time = Time()
         self.tangent = private(Constant(np.array([0.0] * 3 + _along(section.axis, 1.0)), name="e"))
         in_cells, at_nodes = (
             V.ufl_element().sub_elements[0] for V in (strain_space, momentum_space)
         )
         stiffness, inertia = section.read_by_beams
+        if isinstance(stiffness, MatrixAlong):
+            warn_beyond_stations(stiffness.stations, mesh)
+        inertia = mean_at_nodes("section.inertia", inertia, mesh, at_nodes)
         self.stiffness = body_matrix("section.stiffness", stiffness, mesh, in_cells)
         self.inertia = body_matrix("section.inertia", inertia, mesh, at_nodes)
         self.compliance_of_inertia = body_matrix(

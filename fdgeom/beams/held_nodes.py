@@ -25,16 +25,8 @@ _CONSISTENT = 1e-9
 class Hold:
     """A node and how it is held.
 
-    Attributes
-    ----------
-    name : str
-        What to call it in an error.
-    nodes : numpy.ndarray of int
-        Its local index, if this rank has it (as its own or as a ghost).
-    kind : "clamped", "pinned", Sliding or GivenPose
-        How it is held.
-    components : numpy.ndarray of int
-        What that holds of (rotation in the body frame, translation in space).
+    ``nodes`` is its local index, if this rank has it (as its own or as a ghost); ``components`` are
+    what is held of (rotation in the body frame, translation in space).
     """
 
     name: str
@@ -57,21 +49,9 @@ class Hold:
 
 
 def held_ends(ends, nodes: Callable[[str], np.ndarray], article: str = "") -> dict[str, Hold]:
-    """The ends of a beam that are not free, by name.
+    """The ends of a beam that are not free, by name; ``nodes(name)`` gives the local index of one.
 
-    Parameters
-    ----------
-    ends : sequence
-        With ``name`` and ``kind``.
-    nodes : callable
-        ``nodes(name)`` gives the local index of that end's node.
-    article : str
-        To put before the name in an error.
-
-    Raises
-    ------
-    ValueError
-        If an end is given by its velocity: a configuration needs a pose.
+    ``ValueError`` if an end is given by its velocity: a configuration needs a pose.
     """
     return {
         end.name: Hold(
@@ -88,24 +68,9 @@ def held_ends(ends, nodes: Callable[[str], np.ndarray], article: str = "") -> di
 class HeldNodes(Held):
     """Given motions of some nodes of rods.
 
-    Parameters
-    ----------
-    motion : Motion
-        Whose nodes: of position and orientation.
-    holds : sequence of Hold
-        Which, and how.
-    turn : callable, optional
-        The rotation, as the solver counts it, of a relative quaternion; its Cayley vector if not
-        given.
-
-    Attributes
-    ----------
-    holds : tuple of Hold
-        They.
-    increment : Function
-        As of :class:`Held`: the rotation as ``turn`` has it, the translation in space.
-    moved : Function
-        1 at the components that are prescribed in time, 0 elsewhere.
+    ``turn`` gives the rotation, as the solver counts it, of a relative quaternion, by default its
+    Cayley vector; so has ``increment`` it, with the translation in space. ``moved`` is 1 at the
+    components that are prescribed in time, 0 elsewhere.
     """
 
     def __init__(

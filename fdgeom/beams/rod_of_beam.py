@@ -23,17 +23,8 @@ from fdgeom.words import shown
 def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     """The rod of a beam, with the beam's section, shape at rest, loads and damping.
 
-    Parameters
-    ----------
-    beam : BeamFields
-        The beam.
-    measure : str, optional
-        The strain measure, if another than the beam's.
-
-    Raises
-    ------
-    ValueError
-        If the beam is not of degree 1, or a load acts at a place that it does not have.
+    ``measure`` is the strain measure, if another than the beam's. ``ValueError`` if the beam is not
+    of degree 1, or a load acts at a place that it does not have.
     """
     if beam.degree != 1:
         raise ValueError("degree: the configuration form has beams of degree 1 only")
@@ -90,12 +81,8 @@ def check_places(beam: BeamFields) -> None:
 def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Function:
     """A CG1 field that is 1/(length that belongs to the node) at some nodes and 0 elsewhere.
 
-    `Cells.at_nodes` of it times a density is the sum of the density over those nodes.
-
-    Parameters
-    ----------
-    nodes : numpy.ndarray of int
-        Local indices, owned and ghosts.
+    `Cells.at_nodes` of it times a density is the sum of the density over those nodes, which are local
+    indices, owned and ghosts.
     """
     space = FunctionSpace(cells.mesh, "CG", 1)
     weights = assemble(cells.at_nodes(TestFunction(space))).dat.data_ro_with_halos
@@ -105,13 +92,7 @@ def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Funct
 
 
 def viscosity_of(beam: BeamFields):
-    """Kelvin–Voigt viscosity (6×6) from ``beam.damping``: None, a time, or a matrix.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a time is negative, or a matrix is not symmetric positive semidefinite.
-    """
+    """Kelvin–Voigt viscosity (6×6) from ``beam.damping``: None, a time, or a matrix."""
     damping = beam.damping
     if damping is None:
         return None

@@ -1,19 +1,38 @@
 """Data of a beam that may vary along it, sampled where the quadrature looks."""
 
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function, FunctionSpace, SpatialCoordinate, TensorFunctionSpace
+from firedrake import (
+    BrokenElement,
+    Constant,
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    TensorFunctionSpace,
+    TestFunction,
+    inner,
+)
+from mpi4py import MPI
+from ufl.algorithms import extract_coefficients
+from ufl.classes import Derivative, GeometricQuantity
 from ufl.core.expr import Expr
+from ufl.corealg.traversal import unique_pre_traversal
+from ufl.domain import extract_domains
+from ufl.sobolevspace import H1
 
-from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
+from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
+from fdgeom.measures import gauss_lobatto
 from fdgeom.numbering import coordinates_of
 from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import check_positive_definite
-from fdgeom.solvers.derived import is_real, private, sampled
+from fdgeom.solvers import VectorAssembly
+from fdgeom.solvers.derived import Derived, is_real, private, sampled
+from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread
 from fdgeom.words import shown
 
@@ -21,23 +40,9 @@ from fdgeom.words import shown
 def body_matrix(name: str, value, mesh, element, *, inverse: bool = False):
     """A 6×6 matrix (or its inverse) for use in forms: of a Constant, or a field where it varies.
 
-    The field follows the Functions and Constants in an expression.
-
-    Parameters
-    ----------
-    name : str
-        What to call it in an error.
-    value : (6, 6) ndarray, MatrixAlong or UFL expression
-        The matrix.
-    mesh, element
-        Of the space of scalars whose nodes are the quadrature points that the matrix is needed at.
-    inverse : bool
-        Whether to return the inverse.
-
-    Raises
-    ------
-    ValueError
-        If it is not symmetric positive definite at every node.
+    The field follows the Functions and Constants in an expression. The nodes of ``element``, of
+    scalars, are the quadrature points that the matrix is needed at: ``ValueError``, which calls it
+    ``name``, if it is not symmetric positive definite at each.
     """
     if isinstance(value, np.ndarray):
         return _constant_matrix(np.asarray(value, dtype=float).tobytes(), inverse)
@@ -54,6 +59,51 @@ def body_matrix(name: str, value, mesh, element, *, inverse: bool = False):
         check=lambda values: check_positive_definite(name, values),
         inverse=inverse,
         private=True,
+    )
+
+
+def mean_at_nodes(name: str, value, mesh, element):
+    """A matrix as of :func:`body_matrix`; of several values at a node, those of its cells, the mean.
+
+    Each counts as the length of its cell that belongs to the node: so a mass stays what it is.
+    """
+    if not isinstance(value, Expr) or not _jumps(value):
+        return value
+    in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
+    values = sampled(
+        name,
+        value,
+        in_cells,
+        check=lambda values: check_positive_definite(name, values),
+        private=True,
+    )
+    space = TensorFunctionSpace(mesh, element, shape=(6, 6))
+    field, test = Function(space, name=name), TestFunction(space)
+    nodal = gauss_lobatto(mesh, element.degree() + 1)
+    weights = np.empty(field.dat.data_ro.shape)
+
+    def sums(w: Expr):
+        return inner(values, w) * nodal
+
+    total = VectorAssembly(sums(test))
+    length = VectorAssembly(inner(Constant(np.ones((6, 6))), test) * nodal)
+
+    def make() -> None:
+        weights[...] = 1 / length.assemble().dat.data_ro
+        field.dat.data_wo[...] = weights * total.assemble().dat.data_ro
+
+    Derived([field], [values], make, private=True).rule = Summed(sums, weights)
+    return field
+
+
+def _jumps(value: Expr) -> bool:
+    """Whether an expression may have several values at a node between two cells."""
+    functions = [*extract_coefficients(value), *(d.coordinates for d in extract_domains(value))]
+    if any(f.function_space().ufl_element() not in H1 for f in functions if not is_real(f)):
+        return True
+    return any(
+        isinstance(e, Derivative | GeometricQuantity) and not isinstance(e, SpatialCoordinate)
+        for e in unique_pre_traversal(value)
     )
 
 
@@ -75,6 +125,21 @@ def _at_nodes(matrix: MatrixAlong, space) -> Function:
     field = private(Function(space))
     field.dat.data_wo_with_halos[...] = matrix(coordinates_of(scalars))
     return field
+
+
+def warn_beyond_stations(stations: np.ndarray, mesh) -> None:
+    """Warn if the stations of a section end inside a beam, as fractions of its length do."""
+    arc = coordinates_of(FunctionSpace(mesh, "CG", 1))
+    first = mesh.comm.allreduce(arc.min(initial=np.inf), op=MPI.MIN)
+    last = mesh.comm.allreduce(arc.max(initial=-np.inf), op=MPI.MAX)
+    slack = 1e-9 * (last - first)
+    if stations[0] > first + slack or stations[-1] < last - slack:
+        warnings.warn(
+            f"section: the stations reach from s = {stations[0]:g} to {stations[-1]:g}, the beam from "
+            f"{first:g} to {last:g}: beyond the stations the section is that of the nearest one. Give "
+            "stations at arc lengths of the mesh, the first and the last at the beam's ends",
+            stacklevel=6,
+        )
 
 
 def sample_shape(name: str, value, space, time: Constant) -> Function | None:
@@ -105,8 +170,5 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
 
 
 def _of_time(name: str, function: Callable, mesh, time: Constant) -> Expr:
-    count = number_of_arguments(function)
-    if count not in (1, 2):
-        raise ValueError(f"{name}: the function must take (t) or (s, t)")
-    arguments = (SpatialCoordinate(mesh)[0], time)
-    return evaluated(name, function, arguments[2 - count :], 6)
+    arguments = place_and_time(name, function, SpatialCoordinate(mesh)[0], time)
+    return evaluated(name, function, arguments, 6)

@@ -14,7 +14,7 @@ from fdgeom.beams.bar_shapes import (
 )
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.drawn_section import DrawnSection
-from fdgeom.sections.matrices import SectionMatrices, check_axis
+from fdgeom.sections.matrices import SectionMatrices, check_axis, check_masses, check_table
 from fdgeom.sections.stations import check_stations
 from fdgeom.sections.table import CONVENTIONS, from_convention, read_json
 from fdgeom.sections.taped import made_on_tape
@@ -38,7 +38,9 @@ class Section(SectionMatrices):
     ------
     ValueError
         If a matrix is not 6×6, finite, symmetric and positive definite (expressions are tested
-        where the beam uses them, when it is made), or ``axis`` is none of 0, 1, 2.
+        where the beam uses them, when it is made), if its rows are in another order, or ``axis`` is
+        none of 0, 1, 2. An inertia that no cross-section has, but a beam with added mass may, is
+        warned of.
 
     Notes
     -----
@@ -47,6 +49,8 @@ class Section(SectionMatrices):
 
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
         super().__init__(stiffness, inertia, axis=axis)
+        if isinstance(self.inertia, np.ndarray):
+            check_masses(self.inertia, self.axis)
 
     # --- bars of one isotropic material ------------------------------------------------------------
     @classmethod
@@ -283,15 +287,16 @@ class Section(SectionMatrices):
         Raises
         ------
         TypeError, ValueError
-            If a matrix is not as described, or the convention is unknown.
+            If a matrix is not as described, the convention is unknown, or the moments of inertia
+            tell another order of the rows or another axis along the beam.
         """
         if axis is None:
             axis = CONVENTIONS.get(convention, 0)
-        return cls(
-            from_convention("stiffness", stiffness, convention, axis),
-            from_convention("inertia", inertia, convention, axis),
-            axis=axis,
-        )
+        axis = check_axis(axis)
+        stiffness = from_convention("stiffness", stiffness, convention, axis)
+        inertia = from_convention("inertia", inertia, convention, axis)
+        check_table(inertia, axis)
+        return cls(stiffness, inertia, axis=axis)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Section":

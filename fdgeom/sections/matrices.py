@@ -1,6 +1,7 @@
 """The two 6×6 matrices of a cross-section, and what they tell of it."""
 
 import os
+import warnings
 from functools import cached_property
 from numbers import Integral
 
@@ -24,21 +25,14 @@ from .properties import (
 )
 from .table import to_convention, write_json
 
+# Equal to the digits of a printed table at least; and unlike, whatever was rounded.
+_EXACT, _ROUGH = 1e-6, 1e-2
+
 
 class SectionMatrices:
     """Stiffness and inertia of a cross-section: what beams, drawings and stations have in common.
 
-    Parameters
-    ----------
-    stiffness, inertia : (6, 6) array_like, MatrixAlong or UFL expression
-        D₂ and D₁, body frame, rotation first.
-    axis : {0, 1, 2}
-        Material axis along the beam.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `fdgeom.Section` says.
+    Arguments are as of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
     """
 
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
@@ -180,14 +174,85 @@ def check_positive_definite(name: str, matrices: np.ndarray) -> None:
         raise ValueError(f"{name} must be finite everywhere along the beam")
     transposed = np.swapaxes(matrices, -1, -2)
     # Round-off of an assembled stiffness is a few units in the last place; 1e-10 is a wrong entry.
-    if np.abs(matrices - transposed).max() > 1e-10 * np.abs(matrices).max():
+    skew = np.abs(matrices - transposed).max(initial=0.0)
+    if skew > 1e-10 * np.abs(matrices).max(initial=0.0):
         raise ValueError(f"{name} must be symmetric")
-    least = np.linalg.eigvalsh((matrices + transposed) / 2)[..., 0].min()
+    # A rank may own no node.
+    least = np.linalg.eigvalsh((matrices + transposed) / 2)[..., 0].min(initial=np.inf)
     if not least > 0:
         raise ValueError(
             f"{name} must be positive definite: its least eigenvalue is {least:.3g} "
             "(a negative or zero density, modulus or dimension?)"
         )
+
+
+def check_masses(inertia: np.ndarray, axis: int) -> None:
+    """Warn of an inertia [[J, mĉ], [-mĉ, mI]] that no cross-section has."""
+    _check_order(inertia)
+    J, mass = inertia[:3, :3], inertia[3:, 3:]
+    even = np.abs(inertia[:3, 3:] + inertia[3:, :3]).max()
+    moments, polar = np.linalg.eigvalsh(J), _polar_axes(J)
+    if _off_mass(mass) > _ROUGH or even > _ROUGH * np.sqrt(moments[-1] * mass[0, 0]):
+        wrong = "rows and columns of translation must be m I, and m ĉ with the centre c of the mass"
+    elif moments[-1] > (1 + _ROUGH) * (moments[0] + moments[1]):
+        wrong = "no moment of inertia can be larger than the sum of the other two"
+    elif polar and axis not in polar:
+        wrong = _other_axis(polar[0], axis)
+    else:
+        return
+    warnings.warn(f"inertia: no cross-section has this one: {wrong}", stacklevel=3)
+
+
+def check_table(inertia: np.ndarray, axis: int) -> None:
+    """Look in a table for a beam's axis: its moment of inertia must be the sum of the other two.
+
+    ``ValueError`` where that is told of another axis, a warning where it is told of none.
+    """
+    _check_order(inertia)
+    J = inertia[:3, :3]
+    if not abs(2 * J[axis, axis] - np.trace(J)) > _ROUGH * np.trace(J):
+        return
+    if _polar_axes(J):
+        raise ValueError(
+            f"inertia: {_other_axis(_polar_axes(J)[0], axis)}: choose another convention, or turn "
+            "the rows and columns"
+        )
+    warnings.warn(
+        "inertia: no table has this one: the moment of inertia about the beam's axis must be the sum "
+        "of the other two",
+        stacklevel=3,
+    )
+
+
+def _check_order(inertia: np.ndarray) -> None:
+    """``ValueError`` for rows in another order, told by equalities that no rounding makes."""
+    J, mass = inertia[:3, :3], inertia[3:, 3:]
+    if _off_mass(J) < _EXACT and _off_mass(mass) > _ROUGH and _polar_axes(mass):
+        raise ValueError(
+            "inertia: its first three rows are those of a mass, the last three those of moments of "
+            "inertia: in fdgeom rotation comes first, in tables of other programs the momentum"
+        )
+
+
+def _other_axis(found: int, axis: int) -> str:
+    return (
+        f"the moment of inertia about axis {found} is the sum of the other two, as of a cross-section "
+        f"about the beam's axis, which is here axis {axis}"
+    )
+
+
+def _off_mass(block: np.ndarray) -> float:
+    """How far a block is from m I, in m."""
+    mass = np.trace(block) / 3
+    return np.abs(block - mass * np.eye(3)).max() / mass
+
+
+def _polar_axes(J: np.ndarray) -> list[int]:
+    """The axes about which the moment of inertia is the sum of the other two, none of them tiny."""
+    moments = np.diag(J)
+    if moments.min() < _ROUGH * moments.max():
+        return []
+    return [k for k in range(3) if abs(2 * moments[k] - moments.sum()) <= _EXACT * moments[k]]
 
 
 def _matrix(name: str, value):

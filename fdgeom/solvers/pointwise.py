@@ -8,26 +8,19 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler, Program, Unit
+from fdgeom.solvers.data import key
+from fdgeom.solvers.spread import in_assignments
 from fdgeom.taping import not_taped
 
 
 class PointwiseUpdate:
     """Assign expressions to functions, node by node, all at once.
 
-    Parameters
-    ----------
-    assignments : dict of Function to UFL expression
-        Targets and what they get. All functions, on both sides, must have the same nodes (a target
-        may occur in the expressions: the old value is meant); no derivatives in space. Firedrake
-        Constants may be changed between two calls.
+    All functions, targets and those in the expressions, must have the same nodes (a target may occur
+    in the expressions: the old value is meant) or be numbers of a Real space; no derivatives in
+    space. Constants may be changed between two calls. ``ValueError`` if an expression has the wrong
+    shape, an argument, or functions with other nodes.
 
-    Raises
-    ------
-    ValueError
-        If an expression has the wrong shape, an argument, or functions with other nodes.
-
-    Notes
-    -----
     The expressions are compiled once (TSFC's kernel for one node in a loop over all nodes, ghosts
     included), so :meth:`apply` costs microseconds and nothing needs to be communicated after it.
     Without a C++ compiler Firedrake interpolates them, in milliseconds. Functions whose degrees of
@@ -41,7 +34,9 @@ class PointwiseUpdate:
         self._unit: Unit | None = None
         program = Program(next(iter(assignments)).function_space().mesh())
         try:
-            self._phase = program.add_update(assignments)
+            # Numbers of a Real space have no nodes of their own.
+            numbered = in_assignments(assignments, {key(target) for target in assignments})
+            self._phase = program.add_update(numbered)
             self._unit = Unit(program)
             return
         except CannotCompile:

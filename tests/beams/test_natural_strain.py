@@ -172,5 +172,5 @@ def test_a_function_that_is_no_strain_is_refused():
     mesh = IntervalMesh(1, 1.0)
     with pytest.raises(ValueError, match="vector of 6"):
         fg.Beam(mesh, UNIT, reference_strain=lambda t: t)
-    with pytest.raises(ValueError, match=r"\(t\) or \(s, t\)"):
+    with pytest.raises(ValueError, match=r"must take \(t\), \(s\) or \(s, t\)"):
         fg.Beam(mesh, UNIT, reference_strain=lambda: 0)

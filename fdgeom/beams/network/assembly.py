@@ -1,5 +1,6 @@
 """Several beams, joined to one another and to the ground."""
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property, partial
 
@@ -24,9 +25,10 @@ from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.network.places import Ground, Place
 from fdgeom.beams.rod.body_load import BodyLoad, check_loads
-from fdgeom.beams.rod.loads import Load
+from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
+from fdgeom.clock import Time
 from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
@@ -102,6 +104,8 @@ class Assembly(RodMotion):
         bodies = _several("bodies", bodies, PointBody)
         common = check_loads(loads)
         self.bodies, self.common_loads = bodies, common
+        if any(map(_is_gravity, common)):
+            _warn_of_weight(self.beams)
         for load in common:
             if isinstance(load, Load):
                 raise TypeError(
@@ -115,7 +119,7 @@ class Assembly(RodMotion):
             link.prepare()
         position, orientation = self._start()
         self._check_meeting(joints, position)
-        time = Constant(0.0, name="time")
+        time = Time()
         made = NetworkRod(network, self.beams, bodies)
         names = ("position", "orientation")
         fields = [network.nodal(v, n) for v, n in zip((position, orientation), names, strict=True)]
@@ -402,6 +406,21 @@ def _joined(network: Network, joints, fixed, rotations: np.ndarray, motion) -> J
     """The joints as conditions on a motion; ``fixed``: the nodes that are held."""
     carried = owners(network.ends, fixed, joints)
     return JointSet(motion, network, joints, carried, rotations)
+
+
+def _warn_of_weight(beams: Sequence[Beam]) -> None:
+    """Warn where beams have a weight of their own beside that of the assembly."""
+    twice = [f"beams[{k}]" for k, b in enumerate(beams) if any(map(_is_gravity, b.loads))]
+    if twice:
+        warnings.warn(
+            f"loads: gravity acts twice on {', '.join(twice)}, as a load of the beam and as one of the "
+            "Assembly, and both weights are added: give it to one of them",
+            stacklevel=5,
+        )
+
+
+def _is_gravity(load: BodyLoad) -> bool:
+    return isinstance(load, Gravity)
 
 
 def _check_beams(beams) -> tuple[Beam, ...]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from fdgeom.beams.network.places import Ground, Place, check_place
 from fdgeom.real import not_negative, real_array
+from fdgeom.systems.motion.body_inertia import check_moments
 from fdgeom.words import shown
 
 
@@ -28,7 +29,7 @@ class PointBody:
     ------
     TypeError, ValueError
         If an argument is not as described, or the inertia is not symmetric and positive
-        semidefinite.
+        semidefinite, or a principal moment is larger than the sum of the other two.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class PointBody:
             raise ValueError("inertia must be a symmetric 3×3 matrix, or its diagonal")
         if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
             raise ValueError("inertia must be positive semidefinite")
+        check_moments(own)
         place = _numbers("offset", offset)
         if place.shape != (3,) or not np.all(np.isfinite(place)):
             raise ValueError(f"offset must be a vector of 3 finite numbers, not {shown(offset)}")

@@ -12,6 +12,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.words import blamed, shown
@@ -173,7 +174,7 @@ def check_loads(loads) -> tuple[BodyLoad, ...]:
 def _symbols() -> tuple:
     """A pose, a velocity, a time, a virtual displacement and a factor of it, as symbols."""
     position, orientation, velocity, virtual = (Constant(np.zeros(n)) for n in (3, 4, 6, 6))
-    time, factor = Constant(0.0), ufl.variable(Constant(1.0))
+    time, factor = Time(), ufl.variable(Constant(1.0))
     return (position, orientation), velocity, time, virtual, factor
 
 

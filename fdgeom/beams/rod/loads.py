@@ -9,8 +9,9 @@ from firedrake import Constant
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.body_load import BodyLoad, NodalStep, PartOfRod
-from fdgeom.beams.rod.user_vectors import evaluated, number_of_arguments
+from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.beams.rod.variation import Pose
+from fdgeom.clock import Time
 from fdgeom.lie import halves, quaternion
 from fdgeom.real import real_array
 from fdgeom.words import shown
@@ -28,7 +29,8 @@ class Load(BodyLoad):
     force, moment : array_like of 3, UFL expression or callable, optional
         The value: of a load at a point the force and the moment, of one along the rod those per
         length (at rest). An expression may contain the mesh coordinate and Constants that change; a
-        callable takes the time ``t``, or the arc length and the time ``s, t``, and gives a vector.
+        callable takes the time ``t``, the arc length ``s``, or both, ``s, t`` (a single argument must
+        have one of these names), and gives a vector by UFL's functions.
     at : str or float, optional
         "left" or "right": that end; a number: the node at that arc length; all along the rod if not
         given.
@@ -94,7 +96,7 @@ class Load(BodyLoad):
         rod.place(self.at)
         for name in ("force", "moment"):
             if getattr(self, name) is not None:
-                vector(name, getattr(self, name), rod, Constant(0.0))
+                vector(name, getattr(self, name), rod, Time())
 
     def __repr__(self) -> str:
         what = " and ".join(n for n in ("force", "moment") if getattr(self, n) is not None)
@@ -129,7 +131,7 @@ class Gravity(BodyLoad):
         return step.weight(rod.inertia, self._field(rod, step.time))
 
     def check(self, rod: PartOfRod) -> None:
-        self._field(rod, Constant(0.0))
+        self._field(rod, Time())
 
     def _field(self, rod: PartOfRod, t: Expr) -> Expr:
         return vector("acceleration", self.acceleration, rod, t)
@@ -156,15 +158,14 @@ def check_at(at) -> None:
 def vector(name: str, value: Vector, rod: PartOfRod, t: Expr) -> Expr:
     """The UFL vector of a load's value on a rod at a time."""
     if callable(value) and not isinstance(value, Expr):
-        arguments = (rod.arc, t)[2 - number_of_arguments(value) :]
-        return evaluated(name, value, arguments, 3)
+        return evaluated(name, value, place_and_time(name, value, rod.arc, t), 3)
     return value
 
 
 def _checked(name: str, value):
     if value is None or (callable(value) and not isinstance(value, Expr)):
-        if value is not None and number_of_arguments(value) not in (1, 2):
-            raise ValueError(f"{name}: the function must take (t) or (s, t)")
+        if value is not None:
+            place_and_time(name, value, None, None)
         return value
     if isinstance(value, Expr):
         if value.ufl_shape != (3,):

@@ -12,6 +12,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.strains import STRAINS, check_measure
 from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.clock import Time
 from fdgeom.forms import tidy
 
 
@@ -75,7 +76,7 @@ class Rod:
         arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
         #: What the loads see of it.
         self.part = PartOfRod(place or everywhere, arc, inertia)
-        self.time = Constant(0.0, name="time") if time is None else time
+        self.time = Time() if time is None else time
         self._measure = STRAINS[check_measure(strain)]
         for load in self.loads:
             load.check(self.part)

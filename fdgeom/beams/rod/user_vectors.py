@@ -9,6 +9,9 @@ from ufl.classes import Expr, Zero
 from fdgeom.lie import quaternion
 from fdgeom.words import blamed
 
+# What the time may be called where it is the one argument; "_" where it is not used.
+_TIME = ("t", "time", "_")
+
 
 def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
     """The vector; ``ValueError``, which calls the function ``name``, if it gives something else."""
@@ -30,8 +33,16 @@ def unit_quaternion(name: str, q: Expr) -> Expr:
     return quaternion.normalize(q)
 
 
-def number_of_arguments(function: Callable) -> int:
-    """How many arguments must be given to a function."""
+def place_and_time(name: str, function: Callable, s, t) -> tuple:
+    """What a function takes: the time t, the arc length s (told by its argument's name), or s, t."""
     parameters = inspect.signature(function).parameters.values()
     free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return sum(p.kind in free and p.default is inspect.Parameter.empty for p in parameters)
+    needed = [p.name for p in parameters if p.kind in free and p.default is inspect.Parameter.empty]
+    if len(needed) == 2 and needed[0] not in _TIME and needed[1] != "s":
+        return s, t
+    if len(needed) == 1 and needed[0] in ("s", *_TIME):
+        return (s,) if needed[0] == "s" else (t,)
+    raise ValueError(
+        f"{name}: the function must take (t), (s) or (s, t), with t for the time and s for the arc "
+        f"length, not ({', '.join(needed)})"
+    )

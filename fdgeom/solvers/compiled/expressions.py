@@ -19,10 +19,7 @@ from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 def expression_kernel(assignments: Mapping[Function, Expr], name: str) -> Kernel:
     """The kernel that evaluates all expressions at one node, one after another in its output.
 
-    Raises
-    ------
-    ValueError
-        If an expression has the wrong shape, an argument, or functions with other nodes.
+    ``ValueError`` if an expression has the wrong shape, an argument, or functions with other nodes.
     """
     targets = list(assignments)
     expressions = [ufl.as_ufl(assignments[t]) for t in targets]

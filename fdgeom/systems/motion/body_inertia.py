@@ -1,5 +1,6 @@
 """Inertia and mass of rigid bodies, given as numbers or as fields that differ from body to body."""
 
+import warnings
 from numbers import Real
 
 import numpy as np
@@ -14,22 +15,15 @@ from fdgeom.words import shown
 
 # Of the largest entry: how symmetric a matrix in double precision is, and how far from singular.
 _SYMMETRIC, _SINGULAR = 1e-12, 1e-14
+# Of the largest moment: what rounding to two digits does to a sum, and what is no moment at all.
+_ROUNDED, _TINY = 0.05, np.finfo(float).tiny
 
 
 def body_inertia(value, like: Function) -> Expr:
-    """The matrix (3, 3) of inertia for use in forms.
+    """The matrix (3, 3) of inertia for use in forms: of numbers, its diagonal, or a UFL expression.
 
-    Parameters
-    ----------
-    value : (3, 3) or (3,) array_like, or UFL expression
-        The matrix, its diagonal, or a DG0 function of shape (3, 3) (what a UFL expression becomes).
-    like : Function
-        A DG0 function of the bodies' mesh.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not finite, symmetric and positive definite in every cell.
+    An expression becomes a DG0 function, on the mesh of ``like``. An error unless it is finite,
+    symmetric, positive definite and that of a body in every cell.
     """
     if isinstance(value, Expr):
         return _field("inertia", value, (3, 3), like, _check_inertia)
@@ -49,13 +43,7 @@ def body_inertia(value, like: Function) -> Expr:
 
 
 def body_mass(value, like: Function, *, needed: bool) -> Expr | None:
-    """The mass for use in forms, or None where it is not needed.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is needed and missing or not positive, or given and not needed.
-    """
+    """The mass for use in forms, or None where it is not needed; an error if it is given then."""
     if value is None and needed:
         raise ValueError("mass is needed for bodies that have a position")
     if value is not None and not needed:
@@ -93,6 +81,25 @@ def _check_inertia(matrices: np.ndarray) -> None:
             "inertia must be positive definite; it is singular or indefinite. A slender body needs "
             "a small moment of inertia about its axis too"
         )
+    check_moments(matrices)
+
+
+def check_moments(matrices: np.ndarray) -> None:
+    """Raise ``ValueError`` where a principal moment is larger than the sum of the other two.
+
+    Warn where that may have come by rounding, as of thin plates, of which it is that sum.
+    """
+    moments = np.linalg.eigvalsh(matrices)
+    excess = moments[..., 2] - moments[..., 1] - moments[..., 0]
+    worst = np.max(excess / np.maximum(moments[..., 2], _TINY), initial=0.0)
+    text = (
+        "inertia: no body has a principal moment that is larger than the sum of the other two (of a "
+        "thin plate it is that sum)"
+    )
+    if worst > _ROUNDED:
+        raise ValueError(text)
+    if worst > 1e-9:
+        warnings.warn(text, stacklevel=3)
 
 
 def _check_mass(values: np.ndarray) -> None:

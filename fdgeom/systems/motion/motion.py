@@ -9,6 +9,7 @@ from firedrake import Constant, Function, TestFunction, derivative
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
+from fdgeom.clock import Time
 from fdgeom.forms import tidy
 from fdgeom.solvers import (
     Number,
@@ -93,7 +94,7 @@ class Motion(System):
         self.v, self.space = v, v.function_space()
         self.acceleration = Function(self.space, name="acceleration")
         self.algorithmic = Function(self.space, name="algorithmic acceleration")
-        self.time = Constant(0.0, name="time") if time is None else time
+        self.time = Time() if time is None else time
         #: No degree of freedom is held at rest; see ``held`` for those whose motion is given.
         self.fixed = ()
         self._displacements: dict[Function, list[PointwiseUpdate]] = {}

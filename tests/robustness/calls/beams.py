@@ -378,6 +378,23 @@ REFUSALS = [
     ),
     (
         "inertia",
+        lambda: fg.Section(np.eye(6), np.diag([2.0, 2, 2, 0.2, 0.1, 0.1])),
+        ValueError,
+        "inertia: its first three rows are those of a mass, the last three those of moments of "
+        "inertia: in fdgeom rotation comes first, in tables of other programs the momentum",
+    ),
+    (
+        "inertia",
+        lambda: fg.Section.from_table(
+            np.eye(6), np.diag([2.0, 2, 2, 0.2, 0.08, 0.12]), convention="beamdyn"
+        ),
+        ValueError,
+        "inertia: the moment of inertia about axis 0 is the sum of the other two, as of a "
+        "cross-section about the beam's axis, which is here axis 2: choose another convention, or "
+        "turn the rows and columns",
+    ),
+    (
+        "inertia",
         lambda: fg.Section(np.eye(6), np.zeros((6, 6))),
         ValueError,
         (

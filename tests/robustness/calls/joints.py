@@ -165,6 +165,13 @@ REFUSALS = [
     ),
     (
         "inertia",
+        lambda: fg.PointBody(small.beam().right, mass=1.0, inertia=(1, 1, 5)),
+        ValueError,
+        "inertia: no body has a principal moment that is larger than the sum of the other two (of a "
+        "thin plate it is that sum)",
+    ),
+    (
+        "inertia",
         lambda: fg.PointBody(small.beam().right, mass=1.0, inertia="round"),
         TypeError,
         "inertia must be numbers, not 'round'",

@@ -1,5 +1,7 @@
 """What acts on a beam: forces, moments, gravity, damping."""
 
+import math
+
 import numpy as np
 from firedrake import as_vector, dot
 from robustness.calls import small
@@ -54,7 +56,34 @@ REFUSALS = [
         "force",
         lambda: fg.Load(force=lambda a, b, c: as_vector([a, b, c])),
         ValueError,
-        "force: the function must take (t) or (s, t)",
+        "force: the function must take (t), (s) or (s, t), with t for the time and s for the arc "
+        "length, not (a, b, c)",
+    ),
+    (
+        "force",
+        lambda: fg.Load(force=lambda x: as_vector([0, 0, x])),
+        ValueError,
+        "force: the function must take (t), (s) or (s, t), with t for the time and s for the arc "
+        "length, not (x)",
+    ),
+    (
+        "reference_strain",
+        lambda: fg.Beam(
+            small.mesh(), small.SECTION, reference_strain=lambda x: as_vector([x, 0, 0, 0, 0, 0])
+        ),
+        ValueError,
+        "reference_strain: the function must take (t), (s) or (s, t), with t for the time and s for "
+        "the arc length, not (x)",
+    ),
+    (
+        "force",
+        lambda: fg.Beam(
+            small.mesh(), small.SECTION, loads=fg.Load(force=lambda t: (0, 0, math.sin(t)))
+        ).rod.external_work(None, None),
+        TypeError,
+        "force: the function must give a UFL vector of 3: the time t is a symbol, not a number: use "
+        "UFL's functions, such as sin(t), cos(t) and conditional(lt(t, 1), t, 1), not those of math "
+        "and NumPy",
     ),
     (
         "force",

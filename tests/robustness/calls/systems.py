@@ -863,6 +863,13 @@ REFUSALS = [
     ),
     (
         "inertia",
+        lambda: fg.RigidBodies(small.vector(4), small.vector(3), inertia=[1, 1, 5]),
+        ValueError,
+        "inertia: no body has a principal moment that is larger than the sum of the other two (of a "
+        "thin plate it is that sum)",
+    ),
+    (
+        "inertia",
         lambda: fg.RigidBodies(small.vector(4), small.vector(3), inertia=[1, 1, -1]),
         ValueError,
         (

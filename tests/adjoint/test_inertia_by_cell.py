@@ -1,0 +1,90 @@
+"""Gradients by a density that is given cell by cell, against differences of runs."""
+
+import numpy as np
+import pytest
+from derivable import Run, holding
+from firedrake import Function, FunctionSpace, IntervalMesh, assemble, dx, inner
+from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
+from verification.beams import set_smooth, uneven_mesh
+
+import fdgeom as fg
+
+CELLS, STEPS = 3, 4
+VALUES = np.array([1.0, 3.0, 2.0])
+
+
+def density_on(mesh):
+    field = Function(FunctionSpace(mesh, "DG", 0))
+    field.dat.data_wo[...] = VALUES
+    return field
+
+
+def section(density):
+    return fg.Section.rectangle(0.5, 0.6, density=density, youngs_modulus=10.0, poisson_ratio=0.3)
+
+
+def differences(at):
+    """d/dε at(ε) at zero, of fourth order; at(0) stands afterwards."""
+    h = 1e-3
+    found = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    at(0.0)
+    return found
+
+
+@pytest.mark.parametrize(
+    "method",
+    [fg.PoissonIntegrator, fg.GeneralizedAlpha, fg.EnergyMomentum, fg.VariationalIntegrator],
+    ids=lambda m: m.__name__,
+)
+def test_steps(method, rng):
+    mesh = uneven_mesh(CELLS)
+    density = density_on(mesh)
+    beam = set_smooth(fg.Beam(mesh, section(density)))
+    run = Run(method(beam, 1e-2))
+    last = inner(beam.position, beam.position) * dx(degree=2)
+    last += inner(beam.velocity, beam.velocity) * dx(degree=2)
+    direction = rng.uniform(0.5, 1.0, CELLS)
+
+    def at(size):
+        run.again()
+        density.dat.data_wo[...] = VALUES + size * direction
+        run.stepper.advance(STEPS)
+        return assemble(last)
+
+    expected = differences(at)
+    run.again()
+    number, (found,) = fg.gradient(run.stepper, STEPS, last, [density])
+    assert number == pytest.approx(at(0.0), rel=1e-13)
+    # What differences of fourth order leave.
+    assert found.dat.data_ro @ direction == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["statics", "modes"])
+def test_at_rest(kind, rng):
+    mesh = IntervalMesh(CELLS, 1.0)
+    density = density_on(mesh)
+    loads = fg.Gravity((0, 0, -0.1)) if kind == "statics" else ()
+    beam = fg.Beam(mesh, section(density), left="clamped", loads=loads)
+    statics = fg.StaticEquilibrium(beam)
+    direction = rng.uniform(0.5, 1.0, CELLS)
+
+    def result():
+        if kind == "modes":
+            return fg.VibrationModes(beam, 2).eigenvalue(0)
+        statics.solve()
+        return assemble(beam.position[2] * dx)
+
+    def at(size):
+        density.dat.data_wo[...] = VALUES + size * direction
+        return result()
+
+    expected = differences(at)
+    given = holding(density, VALUES)
+    continue_annotation()
+    density.assign(given)
+    value = result()
+    pause_annotation()
+    assert value == pytest.approx(at(0.0), rel=1e-10)
+    slope = ReducedFunctional(value, Control(given)).derivative().dat.data_ro @ direction
+    # Of the size of what Newton's iteration leaves in the differences, divided by their step.
+    assert slope == pytest.approx(expected, rel=1e-6)
