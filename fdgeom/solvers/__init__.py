@@ -10,6 +10,7 @@ a time. Other rooms come in by this door, and by those of `compiled` and `chain`
   those whose matrix stays, and for those with multipliers;
 - `local_newton`, `compiled`: equations of single nodes; `chain`: equations of neighbours;
 - `numerics`, `settled`: how a problem wants to be solved, and when Newton's iteration is done;
+  `fallbacks`: what compiled code leaves to PETSc SNES, and why;
 - `derived`: fields that follow others; `structure`: what couples what; `strides`: which states of
   long runs are kept; `options`, `petsc_words`.
 """
@@ -20,6 +21,7 @@ from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.deed import Deed
 from fdgeom.solvers.essential import EssentialValues, GivenValues, dofs_of
+from fdgeom.solvers.fallbacks import Fallbacks
 from fdgeom.solvers.held_snes import COUPLED, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
 from fdgeom.solvers.local_newton import LocalNewton

@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 
 from petsc4py import PETSc
@@ -13,6 +14,8 @@ _READ_LATER = re.compile(
     r"|(sub|fieldsplit|mg|esteig|python|assembled|schur|npc)_"
     r"|(mat|pc)_[^_]+_"
 )
+# Shows what PETSc SNES does, and asks for nothing else.
+_SHOWS = re.compile(r".*(view|reason|monitor)")
 # Read by fdgeom itself.
 _COMPILED, _MATRIX = "fdgeom_compiled", "mat_type"
 _DICT = "solver_parameters"
@@ -69,6 +72,19 @@ def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
     if prefix:
         keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
     return [k for k in keys if not k.endswith((*_SAME, _COMPILED))]
+
+
+def only_shows(user: Mapping, prefix: str, argument: bool | None) -> bool:
+    """Whether it is by options that show iterations, and by nothing else, that steps are not compiled."""
+    chosen = _COMPILED in user or (prefix and PETSc.Options().hasName(prefix + _COMPILED))
+    asked = asking_for_snes(user, prefix)
+    return argument is None and not chosen and bool(asked) and all(map(_SHOWS.match, asked))
+
+
+def warn_of_shown(why: str, comm) -> None:
+    """Say on rank 0 that such an option has its price."""
+    if comm.rank == 0:
+        warnings.warn(f"{why}: without it compiled code would take less time", stacklevel=4)
 
 
 def who_asked_for_snes(user: Mapping, prefix: str) -> str:

@@ -32,6 +32,8 @@ class PointwiseUpdate:
             raise ValueError("assignments must not be empty")
         self._assignments = dict(assignments)
         self._unit: Unit | None = None
+        #: Why Firedrake does the assignments.
+        self.why_not_compiled: str | None = None
         program = Program(next(iter(assignments)).function_space().mesh())
         try:
             # Numbers of a Real space have no nodes of their own.
@@ -39,11 +41,11 @@ class PointwiseUpdate:
             self._phase = program.add_update(numbered)
             self._unit = Unit(program)
             return
-        except CannotCompile:
-            self._put = Function.assign
+        except CannotCompile as error:
+            self._put, self.why_not_compiled = Function.assign, str(error)
         except NoCompiler as error:
             warnings.warn(f"interpolating instead: {error}", stacklevel=2)
-            self._put = Function.interpolate
+            self._put, self.why_not_compiled = Function.interpolate, str(error)
         self._values = {t: Function(t.function_space()) for t in self._assignments}
 
     @not_taped

@@ -38,8 +38,10 @@ class Settled:
     Attributes
     ----------
     contracting : bool
-        Whether the iteration fails at an update that is not smaller than the last one (the first:
-        than the unknown that was guessed), unless it is small.
+        Whether the iteration ends at an update that is not smaller than the last one (the first:
+        than the unknown that was guessed), unless it is small. That is no failure, and no solution.
+    contracts : bool
+        Whether the last iteration has not ended so.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Settled:
         self.of, self.unnoticed = of, unnoticed
         self.last, self.small, self.left = last, small, left
         self._gives_up = gives_up
-        self.contracting = False
+        self.contracting, self.contracts = False, True
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
         x, step, f = norms
@@ -67,6 +69,7 @@ class Settled:
         if iteration == 0:
             self._first = self._before = f
             self._update = snes.getSolution().norm() if self.contracting else 0.0
+            self.contracts = True
             return _REASON.ITERATING
         before, self._before = self._before, f
         lost = f > _LOST * self._first
@@ -78,7 +81,8 @@ class Settled:
             return _REASON.CONVERGED_SNORM_RELATIVE
         last, self._update = self._update, step
         if self.contracting and 0 < last <= step and step > self.small * x:
-            return _REASON.DIVERGED_DTOL
+            self.contracts = False
+            return _REASON.CONVERGED_ITS
         return _REASON.ITERATING
 
     def _is_last(self, step: float, x: float, f: float, before: float, stol: float) -> bool:

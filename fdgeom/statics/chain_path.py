@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.lapack import dsytrf
 
-from fdgeom.solvers import SolveFailed
+from fdgeom.solvers import Fallbacks, SolveFailed
 from fdgeom.solvers.chain import REASONS, SINGULAR, Vectors
 from fdgeom.statics.chain_solve import ChainSolve
 from fdgeom.statics.eigen import nearest
@@ -20,20 +20,8 @@ _DENSE = 600
 class ChainPath:
     """The bordered iteration of `GroupNewton`, as a compiled chain.
 
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        Residual and tangent.
-    chain : ChainSolve
-        Its compiled equations.
-    through_petsc : callable
-        ``through_petsc()`` gives a bordered `GroupNewton`, for where the tangent is singular without
-        exchanges of rows.
-
-    Attributes
-    ----------
-    solves, newton_iterations : int
-        Since this was made.
+    ``chain`` has the compiled equations, ``through_petsc()`` gives a bordered `GroupNewton` for where
+    the tangent is singular without exchanges of rows, which ``fallbacks`` counts.
     """
 
     krylov_iterations = 0
@@ -43,8 +31,10 @@ class ChainPath:
         problem: EquilibriumProblem,
         chain: ChainSolve,
         through_petsc: Callable[[], GroupNewton],
+        fallbacks: Fallbacks,
     ) -> None:
         self._problem, self._through_petsc = problem, through_petsc
+        self._fallbacks = fallbacks
         self._unit, self._test = chain.unit, chain.test
         self._vectors = Vectors(self._unit)
         self._stability: Callable[[], Stability] = self._of_matrix
@@ -72,7 +62,10 @@ class ChainPath:
         if reason in REASONS:
             problem.load = load
             if reason == SINGULAR:
-                return self._through_petsc().solve(du, dload, normal=normal, slope=slope, step=step)
+                with self._fallbacks.through_petsc(REASONS[reason]):
+                    return self._through_petsc().solve(
+                        du, dload, normal=normal, slope=slope, step=step
+                    )
             raise SolveFailed(f"Newton's method ended with {REASONS[reason]}")
         # Firedrake shall know of it.
         problem.load = reached
@@ -90,9 +83,10 @@ class ChainPath:
                 found = np.zeros_like(problem.weights)
                 self._vectors.get_solution(found)
         if found is None or not np.all(np.isfinite(found)):
-            petsc = self._through_petsc()
-            self._stability = petsc.stability
-            return petsc.tangent_of_path(normal, slope)
+            with self._fallbacks.through_petsc(f"{REASONS[SINGULAR]} on the path"):
+                petsc = self._through_petsc()
+                self._stability = petsc.stability
+                return petsc.tangent_of_path(normal, slope)
         dload = 1.0 / (slope - normal @ found)
         if not problem.loads_turn and len(between) <= _DENSE:
             negative = pivots + negative_eigenvalues(between) - int(problem.conditions.sum())

@@ -47,7 +47,8 @@ class StaticEquilibrium:
         one rank where ends and joints hold the beams, if no option asks for more than other
         tolerances. False, like the option ``fdgeom_compiled 0``, goes through PETSc SNES, and so does
         by itself whatever cannot be compiled, and a step that meets a singular matrix or fails for
-        good in compiled code.
+        good in compiled code: that is counted in :attr:`fallbacks`, with a warning the first time,
+        and with True it raises :class:`LoadStepFailed`.
 
     Attributes
     ----------
@@ -134,6 +135,11 @@ class StaticEquilibrium:
     def why_not_compiled(self) -> str | None:
         """Why they go through PETSc SNES, in a sentence; None if they are compiled."""
         return self._iterations.why_not
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """For each reason how often PETSc SNES has solved what compiled code did not solve."""
+        return dict(self._iterations.fallbacks)
 
     # --- solving -------------------------------------------------------------------------------------
     def solve(
@@ -377,7 +383,7 @@ class StaticEquilibrium:
         self._checked = True
 
     def solver_stats(self) -> dict[str, int]:
-        """Solves, Newton and Krylov iterations since this was made."""
+        """Solves, those of them through PETSc SNES, Newton and Krylov iterations since this was made."""
         return self._iterations.stats()
 
     # --- what comes out ----------------------------------------------------------------------------------

@@ -4,10 +4,16 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 
-from fdgeom.solvers import SolveFailed
+from fdgeom.solvers import Fallbacks, SolveFailed
 from fdgeom.solvers.chain import check_chain
 from fdgeom.solvers.compiled import CannotCompile, falling_back
-from fdgeom.solvers.options import merge, wants_compiled, who_asked_for_snes
+from fdgeom.solvers.options import (
+    merge,
+    only_shows,
+    wants_compiled,
+    warn_of_shown,
+    who_asked_for_snes,
+)
 from fdgeom.statics.chain_path import ChainPath
 from fdgeom.statics.chain_solve import ChainSolve
 from fdgeom.statics.freedom import free_motion, is_clamped
@@ -21,21 +27,9 @@ _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
 class Iterations:
     """Newton's method at a given load, and along a path of equilibria.
 
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        Residual and tangent.
-    given : dict
-        The user's PETSc options.
-    prefix : str
-        Prefix of options on the command line.
-    compiled : bool or None
-        Whether it shall be in compiled code; None: where it can.
-
-    Attributes
-    ----------
-    why_not : str or None
-        Why it goes through PETSc SNES, in a sentence; None if it is compiled.
+    ``given`` are the user's PETSc options, ``prefix`` is that of the command line, ``compiled`` says
+    whether it shall be in compiled code (None: where it can). ``why_not`` says why it goes through
+    PETSc SNES, and is None if it is compiled; ``fallbacks`` counts solves that compiled code left to it.
     """
 
     def __init__(
@@ -47,12 +41,18 @@ class Iterations:
     ) -> None:
         self._problem, self._motion = problem, problem.motion
         self._given, self._prefix = given, prefix
+        shows = only_shows(given, prefix, compiled)
         wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
+        self.fallbacks = Fallbacks(self._motion.comm, "an equilibrium", required=self._required)
         self._made: list[GroupNewton | ChainSolve | ChainPath] = []
-        self.why_not = None if wanted else who_asked_for_snes(given, prefix)
-        if wanted:
+        asked = who_asked_for_snes(given, prefix)
+        self.why_not = None if wanted or shows else asked
+        if wanted or shows:
             with self._falling_back():
                 check_chain(problem.unknown.function)
+        if shows and self.why_not is None:
+            self.why_not = asked
+            warn_of_shown(asked, self._motion.comm)
         if merge({}, given, prefix, "", ())[2]:
             _ = self._newton  # so that an unknown option is refused now
 
@@ -109,7 +109,7 @@ class Iterations:
         """The path of equilibria through the present one."""
         if self._chain is None:
             return EquilibriumPath(self._problem, self._bordered)
-        compiled = ChainPath(self._problem, self._chain, lambda: self._bordered)
+        compiled = ChainPath(self._problem, self._chain, lambda: self._bordered, self.fallbacks)
         return EquilibriumPath(self._problem, self._counted(compiled))
 
     @property
@@ -140,9 +140,12 @@ class Iterations:
             return
         # PETSc would do the same but for pivots, and has the last word.
         if may_fail and not self._chain.was_singular:
-            raise SolveFailed(why)
-        self._newton.solve()
+            raise SolveFailed(f"Newton's method ended with {why}")
+        with self.fallbacks.through_petsc(why):
+            self._newton.solve()
 
     def stats(self) -> dict[str, int]:
-        """Solves, Newton and Krylov iterations since this was made."""
-        return {name: sum(getattr(made, name) for made in self._made) for name in _COUNTED}
+        """Solves, those of them through PETSc SNES, Newton and Krylov iterations since this was made."""
+        found = {name: sum(getattr(made, name) for made in self._made) for name in _COUNTED}
+        petsc = found["solves"] if self.why_not else sum(self.fallbacks.values())
+        return found | {"steps_through_petsc": petsc}

@@ -12,10 +12,16 @@ from fdgeom.call import CheckedCall
 from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.solvers import HeldSNES, Snapshot, SolveFailed
+from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
-from fdgeom.solvers.options import check_parameters, wants_compiled, who_asked_for_snes
+from fdgeom.solvers.options import (
+    check_parameters,
+    only_shows,
+    wants_compiled,
+    warn_of_shown,
+    who_asked_for_snes,
+)
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.refusal import wrong_system
@@ -43,7 +49,9 @@ class Stepper(Method, metaclass=CheckedCall):
         are local, or where it has one solve that couples neighbours on an interval mesh (if no
         option asks for more than other tolerances). False, like the option ``fdgeom_compiled 0``, goes
         through PETSc SNES, and so does whatever cannot be compiled, by itself:
-        :attr:`why_not_compiled` says why. True raises if it is not possible.
+        :attr:`why_not_compiled` says why. True raises if it is not possible. A compiled step that
+        fails is taken through PETSc SNES, with a warning the first time, and counted in
+        :attr:`fallbacks`; with True it raises :class:`StepFailed`.
 
     Raises
     ------
@@ -83,6 +91,7 @@ class Stepper(Method, metaclass=CheckedCall):
         citations.cite(type(self))
         self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
+        shows = only_shows(self._user, self._prefix, compiled)
         self._wanted = wants_compiled(self._user, self._prefix, compiled)
         with paused_collection(), self._compiling():
             self.system = self._form_of(system)
@@ -96,10 +105,15 @@ class Stepper(Method, metaclass=CheckedCall):
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.passage: Passage | None = None
             self._fused: CompiledSteps | None = None
-            self._why_not: str | None = who_asked_for_snes(self._user, self._prefix)
+            self._why_not: str | None = (asked := who_asked_for_snes(self._user, self._prefix))
             self._required = bool(compiled)
-            if self._wanted:
+            comm, what = self.system.mesh.comm, f"a step of {type(self).__name__}"
+            self._fallbacks = Fallbacks(comm, what, required=self._required)
+            if self._wanted or shows:
                 self._fuse()
+            if shows and self._fused is not None:
+                self._give_up(asked)
+                warn_of_shown(asked, comm)
 
     # --- the clock -----------------------------------------------------------------------------
     @property
@@ -263,6 +277,9 @@ class Stepper(Method, metaclass=CheckedCall):
     def solver_stats(self) -> dict[str, int]:
         """Steps, solves, Newton and Krylov iterations since the stepper was made.
 
+        Of the steps those that went through PETSc SNES are counted too: all of a stepper that is not
+        compiled, else those of :attr:`fallbacks`.
+
         A local solve counts once for all nodes, with the iterations of the node that took most
         (which may differ a little with how many nodes are solved at a time).
         """
@@ -270,6 +287,7 @@ class Stepper(Method, metaclass=CheckedCall):
         fused = self._fused.stats() if self._fused else {"solves": 0, "newton_iterations": 0}
         return {
             "steps": self.steps,
+            "steps_through_petsc": sum(self._fallbacks.values()) if self._fused else self.steps,
             "solves": fused["solves"] + sum(s.solves for s in solvers),
             "newton_iterations": fused["newton_iterations"]
             + sum(s.newton_iterations for s in solvers),
@@ -290,6 +308,11 @@ class Stepper(Method, metaclass=CheckedCall):
     def why_not_compiled(self) -> str | None:
         """Why the steps go through PETSc SNES, in a sentence; None if they run in compiled code."""
         return None if self.is_compiled else self._why_not
+
+    @property
+    def fallbacks(self) -> dict[str, int]:
+        """For each reason how often PETSc SNES has solved what compiled code did not solve."""
+        return dict(self._fallbacks)
 
     def _fuse(self) -> None:
         """Make compiled steps, if that can be done."""

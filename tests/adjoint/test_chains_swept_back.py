@@ -6,6 +6,7 @@ from derivable import CELLS
 from firedrake import Function, TensorFunctionSpace, VectorFunctionSpace, assemble, dx, inner
 from test_step_derivatives import product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
+from ways import check_way
 
 import fdgeom as fg
 from fdgeom.adjoint import taken_again
@@ -57,6 +58,7 @@ def swept(case):
     stepper = case.stepper()
     found = case.gradient(stepper)
     assert passage_of(stepper).why_not_compiled is None
+    check_way(stepper)
     return found
 
 
@@ -69,6 +71,7 @@ def test_the_same_as_solve_by_solve(case, method, rng):
     stepper = case.stepper(method)
     value, found = case.gradient(stepper)
     assert passage_of(stepper).why_not_compiled is None
+    check_way(stepper)
     assert value == pytest.approx(expected, rel=1e-12)
     # The two ways end some 2e-15 of the state apart, seven roundings. What that does to derivatives is
     # seen where the run begins 1e-10 away; 1e-14 leaves room for the roundings of other machines.

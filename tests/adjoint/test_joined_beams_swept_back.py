@@ -5,6 +5,7 @@ import pytest
 from derivable import Run, directions
 from firedrake import dx, inner
 from verification.joined import double_pendulum, four_bar, sprung_chain
+from ways import check_way
 
 import fdgeom as fg
 from fdgeom.adjoint import taken_again
@@ -33,11 +34,13 @@ def run_of(stepper):
     return run
 
 
-def gradient(run, *, is_compiled=True):
+def gradient(run, *, is_compiled=True, may_fall_back=False):
     run.again()
     value, found = fg.gradient(run.stepper, STEPS, run.objective, run.controls)
     why = passage_of(run.stepper).why_not_compiled
     assert why is None if is_compiled else why == "compiled=False asks for PETSc SNES"
+    if not may_fall_back:
+        check_way(run.stepper, is_compiled)
     return value, [g.dat.data_ro.copy() for g in found]
 
 
@@ -83,9 +86,12 @@ def test_steps_that_compiled_code_gave_up(memory, monkeypatch):
         return before(trail)
 
     monkeypatch.setattr(ChainTrail, "pull", pull)
-    _, found = gradient(run)
+    with pytest.warns(UserWarning, match="went through PETSc SNES.*too many iterations"):
+        _, found = gradient(run, may_fall_back=True)
     # Where a stride ends the step is tried once more.
     assert {1, 3} <= {*after}
+    assert run.stepper.fallbacks == {"too many iterations": len(after)}
+    assert run.stepper.solver_stats()["steps_through_petsc"] == len(after)
     for one, other in zip(found, expected, strict=True):
         # As above.
         assert np.abs(one - other).max() <= 1e-11 * np.abs(other).max()

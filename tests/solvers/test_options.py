@@ -5,6 +5,7 @@ import pytest
 from firedrake.petsc import PETSc
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import rigid_body, wave
+from ways import check_way
 
 import fdgeom as fg
 
@@ -117,6 +118,42 @@ def test_compiled_steps_read_tolerances_from_the_command_line(body, command_line
         stepper.advance()
 
 
+@pytest.mark.parametrize("option", ["snes_monitor", "snes_converged_reason", "snes_view"])
+def test_an_option_that_shows_iterations_says_that_steps_are_not_compiled(
+    body, command_line, option
+):
+    command_line(**{f"way_{option}": ":/dev/null"})
+    with pytest.warns(UserWarning, match=rf"option 'way_{option}' asks for PETSc SNES: w") as said:
+        stepper = fg.ImplicitMidpoint(body, 0.1, options_prefix="way")
+        stepper.advance(2)
+    assert len(said) == 1
+    assert stepper.why_not_compiled == f"the option 'way_{option}' asks for PETSc SNES"
+    check_way(stepper, False)
+    beam = fg.Beam(uneven_mesh(4), SOFT, left="clamped", loads=fg.Gravity((0, 0, -1.0)))
+    with pytest.warns(UserWarning, match=rf"option '{option}' asks for PETSc SNES: w") as said:
+        statics = fg.StaticEquilibrium(beam, solver_parameters={option: ":/dev/null"})
+        statics.solve()
+    assert len(said) == 1
+    check_way(statics, False)
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_where_it_makes_no_difference(body, command_line):
+    """Who chooses a solver knows that, and what cannot be compiled goes through PETSc SNES anyway."""
+    command_line(
+        way_snes_monitor=":/dev/null", chosen_fdgeom_compiled=0, chosen_snes_view=":/dev/null"
+    )
+    for options in (
+        {"options_prefix": "way", "compiled": False},
+        {"options_prefix": "way", "solver_parameters": {"ksp_type": "gmres"}},
+        {"options_prefix": "chosen"},
+        {"solver_parameters": {"fdgeom_compiled": 0, "snes_monitor": ":/dev/null"}},
+    ):
+        assert not fg.ImplicitMidpoint(body, 0.1, **options).is_compiled
+    wide = fg.ImplicitMidpoint(wave(), 0.1, options_prefix="way")
+    assert "asks for" not in wide.why_not_compiled
+
+
 @pytest.mark.parametrize(
     ("arguments", "line", "compiled"),
     [
@@ -203,7 +240,14 @@ def test_unknown_option_of_a_part(beam):
         fg.PoissonIntegrator(beam, 0.01, solver_parameters={"momentum_snes_rtoll": 1e-8})
 
 
-def test_bad_value_of_an_option(body):
-    """PETSc's own complaint comes through as an error, not as a crash."""
-    with pytest.raises((ValueError, PETSc.Error)):
-        fg.ImplicitMidpoint(body, 0.1, solver_parameters={"ksp_type": "no_such_method"})
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("ksp_type", "no_such_method"), ("pc_type", "lv"), ("snes_type", "newton"),
+     ("mat_type", "dence"), ("snes_linesearch_type", "basics"), ("snes_rtol", "abc"),
+     ("snes_max_it", "many")],
+)  # fmt: skip
+def test_bad_value_of_an_option(body, option, value):
+    """The sentence names the option and the value; PETSc's own words come behind it."""
+    words = rf"^solver_parameters: '{option}' cannot be '{value}'.* \(PETSc: "
+    with pytest.raises(ValueError, match=words):
+        fg.ImplicitMidpoint(body, 0.1, solver_parameters={option: value})

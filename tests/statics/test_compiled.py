@@ -7,8 +7,10 @@ from statics.frame_cases import bent_cantilever
 from statics.rod_cases import arch, cantilever, section
 from verification.bars import GRAVITY, bar
 from verification.beams import along, uneven_mesh
+from ways import check_way
 
 import fdgeom as fg
+from fdgeom.solvers.chain import ChainUnit
 
 
 class Stiffening(fg.SectionLaw):
@@ -73,7 +75,7 @@ def test_same_equilibria(kind):
         statics = fg.StaticEquilibrium(beam, compiled=compiled)
         statics.solve(0.5, time=0.5)
         statics.solve(time=1.0, steps=2)
-        assert statics.is_compiled is compiled
+        check_way(statics, compiled)
         beams = getattr(beam, "beams", [beam])
         poses = [
             np.concatenate([along(getattr(b, n)) for b in beams])
@@ -101,7 +103,7 @@ def test_same_paths_over_limits_and_bifurcations():
         beam = arch(12)
         statics = fg.StaticEquilibrium(beam, compiled=compiled)
         loads.append([statics.follow(0.1) for _ in range(14)])
-        assert statics.is_compiled is compiled
+        check_way(statics, compiled)
         found.append((along(beam.position), statics.points))
         iterations.append(statics.solver_stats()["newton_iterations"])
     (x, points), (y, others) = found
@@ -132,7 +134,7 @@ def test_same_branch_of_a_frame():
         assert (point.kind, point.multiplicity) == ("bifurcation", 1)
         statics.switch(0.02)
         statics.follow(0.05)
-        assert statics.is_compiled is compiled
+        check_way(statics, compiled)
         x = np.concatenate([along(beam.position) for beam in assembly.beams])
         found.append((point.load, x, statics.load))
     (critical, x, load), (other, y, same) = found
@@ -184,7 +186,55 @@ def test_a_step_that_fails_is_halved():
     statics.solve()
     before = along(beam.position)
     force.assign((0.0, np.nan, 0.0))
-    with pytest.raises(fg.LoadStepFailed, match="DIVERGED_FUNCTION_NANORINF"):
+    with pytest.raises(fg.LoadStepFailed, match="values that are not finite, and compiled=True"):
         statics.solve(0.5)
     np.testing.assert_array_equal(along(beam.position), before)
     assert statics.load == 1.0
+
+
+def unfinished(unit, test, steps, *more):
+    """Compiled code that does nothing, and says so."""
+    return -2, 0, 0
+
+
+def test_equilibria_that_fall_back_are_counted_and_said(monkeypatch):
+    monkeypatch.setattr(ChainUnit, "advance", unfinished)
+    one, other = cantilever(10, 5.0), cantilever(10, 5.0)
+    statics = fg.StaticEquilibrium(one)
+    with pytest.warns(
+        UserWarning, match="an equilibrium went through PETSc SNES.*singular"
+    ) as said:
+        statics.solve(steps=2)
+    assert len(said) == 1
+    assert statics.is_compiled
+    assert statics.fallbacks == {"a singular matrix": 2}
+    assert statics.solver_stats()["steps_through_petsc"] == 2
+    plain = fg.StaticEquilibrium(other, compiled=False)
+    plain.solve(steps=2)
+    check_way(plain, False)
+    np.testing.assert_array_equal(along(one.position), along(other.position))
+
+
+def test_equilibria_that_must_be_compiled_do_not_fall_back(monkeypatch):
+    beam = cantilever(10, 5.0)
+    statics, before = fg.StaticEquilibrium(beam, compiled=True), along(beam.position)
+    with monkeypatch.context() as changed:
+        changed.setattr(ChainUnit, "advance", unfinished)
+        with pytest.raises(fg.LoadStepFailed, match="a singular matrix, and compiled=True leaves"):
+            statics.solve()
+    np.testing.assert_array_equal(along(beam.position), before)
+    assert statics.load == 0.0
+    statics.solve()
+    check_way(statics)
+
+
+def test_a_path_that_falls_back_is_counted(monkeypatch):
+    """Both the direction along the path and the iteration with its condition."""
+    monkeypatch.setattr(ChainUnit, "bordered", lambda *arguments: (-2, 0))
+    statics = fg.StaticEquilibrium(cantilever(10, 5.0))
+    with pytest.warns(UserWarning, match="an equilibrium went through PETSc SNES"):
+        statics.follow(0.1)
+    assert set(statics.fallbacks) == {"a singular matrix"}
+    monkeypatch.setattr(ChainUnit, "stand", lambda unit: False)
+    statics.follow(0.1)
+    assert set(statics.fallbacks) == {"a singular matrix", "a singular matrix on the path"}

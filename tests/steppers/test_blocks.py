@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import blow_up
+from ways import check_way
 
 import fdgeom as fg
 
@@ -49,6 +50,7 @@ def test_blocks_and_pieces_give_the_same_to_the_last_bit(beams, left, method):
         unit_of(stepper).blocks = blocks
         for piece in pieces:
             stepper.advance(piece)
+        check_way(stepper)
         results.append(values(beam))
     for other in results[1:]:
         assert_equal(results[0], other)

@@ -13,8 +13,11 @@ from firedrake import (
 )
 from verification.beams import STIFFNESS, along, papers_beam, uneven_mesh
 from verification.rod_cases import FORCE, GRAVITY, INERTIAS, moving
+from ways import check_way
 
 import fdgeom as fg
+from fdgeom.solvers.chain import ChainUnit
+from fdgeom.solvers.chain.linear import ChainLinear
 
 
 class Stiffening(fg.SectionLaw):
@@ -99,7 +102,7 @@ def test_same_steps(name, kind):
         assert stepper.is_compiled is compiled
         for steps in (1, 30, 19):
             stepper.advance(steps)
-        assert stepper.is_compiled is compiled
+        check_way(stepper, compiled)
         assert stepper.system.time.dat.data_ro[0] == pytest.approx(50 * DT)
         found.append((fields(beam), stepper.solver_stats()["newton_iterations"]))
     (one, many), (other, plain) = found
@@ -121,7 +124,7 @@ def test_energy_and_momenta_over_many_steps():
     for _ in range(20):
         stepper.advance(100)
         energies.append(motion.energy())
-    assert stepper.is_compiled
+    check_way(stepper)
     # A step rounds by 2e-14 of the energy, as it does through PETSc, one way or the other: hundred of
     # them walk 2e-13, two thousand 1e-12, and hardly ever four or five times as far.
     change = np.array(energies) / start[0] - 1
@@ -147,6 +150,7 @@ def test_changes_between_calls_are_seen():
         beam.position.dat.data_wo[...] += 0.25
         beam.velocity.dat.data_wo[...] *= 1.1
         stepper.advance(5)
+        check_way(stepper, compiled)
         ends.append(fields(beam))
     for name, values in ends[0].items():
         np.testing.assert_allclose(values, ends[1][name], atol=1e-11, err_msg=name)
@@ -160,7 +164,7 @@ def test_failures_are_noticed_where_they_happen():
     stepper.advance(4)
     before = fields(beam)
     force.assign((0.0, np.nan, 0.0))
-    with pytest.raises(fg.StepFailed, match="DIVERGED_FUNCTION_NANORINF"):
+    with pytest.raises(fg.StepFailed, match="values that are not finite, and compiled=True"):
         stepper.advance(10)
     assert stepper.steps == 4
     for name, values in fields(beam).items():
@@ -168,6 +172,72 @@ def test_failures_are_noticed_where_they_happen():
     force.assign((0.0, 0.1, 0.0))
     stepper.advance(2)
     assert stepper.steps == 6
+    check_way(stepper)
+
+
+def unfinished(unit, test, steps, *more):
+    """Compiled code that does nothing, and says so."""
+    return -2, 0, 0
+
+
+@pytest.mark.parametrize("method", METHODS.values())
+def test_steps_that_fall_back_are_counted_and_said(method, monkeypatch):
+    beam, same = (moving(INERTIAS["separate"], 5, left="clamped") for _ in range(2))
+    stepper, expected = method(beam, DT), method(same, DT, compiled=False)
+    expected.advance(6)
+    stepper.advance(1)
+    check_way(stepper)
+    monkeypatch.setattr(ChainUnit, "advance", unfinished)
+    with pytest.warns(UserWarning, match="went through PETSc SNES") as said:
+        stepper.advance(3)
+        stepper.advance(2)
+    (warning,) = said
+    assert f"a step of {method.__name__}" in str(warning.message)
+    assert "a singular matrix" in str(warning.message)
+    # The stepper is that of compiled steps still.
+    assert stepper.is_compiled
+    assert stepper.why_not_compiled is None
+    assert stepper.fallbacks == {"a singular matrix": 5}
+    assert stepper.solver_stats()["steps_through_petsc"] == 5
+    assert expected.solver_stats()["steps_through_petsc"] == 6
+    assert not expected.fallbacks
+    for name, values in fields(beam).items():
+        np.testing.assert_allclose(values, fields(same)[name], atol=1e-11, err_msg=name)
+
+
+def test_steps_that_must_be_compiled_do_not_fall_back(monkeypatch):
+    beam = moving(INERTIAS["separate"], 5, left="clamped")
+    stepper = fg.EnergyMomentum(beam, DT, compiled=True)
+    stepper.advance(2)
+    before = fields(beam)
+    with monkeypatch.context() as changed:
+        changed.setattr(ChainUnit, "advance", unfinished)
+        with pytest.raises(
+            fg.StepFailed, match="stopped with a singular matrix, and compiled=True"
+        ):
+            stepper.advance(3)
+    assert stepper.steps == 2
+    assert stepper.t == pytest.approx(2 * DT)
+    for name, values in fields(beam).items():
+        np.testing.assert_array_equal(values, before[name])
+    stepper.advance(1)
+    check_way(stepper)
+
+
+def test_an_acceleration_that_falls_back_is_counted(monkeypatch):
+    """The first one, before the first step."""
+    monkeypatch.setattr(ChainLinear, "solve", lambda self: False)
+    beam, same = (moving(INERTIAS["separate"], 5, left="clamped") for _ in range(2))
+    with pytest.warns(UserWarning, match="an acceleration went through PETSc SNES"):
+        stepper = fg.GeneralizedAlpha(beam, DT)
+    ((why, times),) = stepper.fallbacks.items()
+    assert "the acceleration" in why
+    assert times == 1
+    assert stepper.solver_stats()["steps_through_petsc"] == 0
+    plain = fg.GeneralizedAlpha(same, DT, compiled=False)
+    np.testing.assert_array_equal(
+        along(stepper.system.acceleration), along(plain.system.acceleration)
+    )
 
 
 def test_what_goes_through_petsc_says_why():

@@ -22,6 +22,7 @@ from verification.constrained_systems import (
     lagrangian_pendulum,
     spherical_pendulum,
 )
+from ways import check_way
 
 import fdgeom as fg
 
@@ -125,14 +126,31 @@ def test_midpoint_with_constraint(compiled):
     for dt in (0.1, 0.05, 0.025):
         system = lagrangian_pendulum(ROTATING, 1.0)
         stepper = D(system, dt, compiled=compiled)
-        assert stepper.is_compiled is compiled
         stepper.advance(round(10 / dt))
+        check_way(stepper, compiled)
         q, v = np.split(state(system)[0], 2)
         results.append(np.linalg.norm(q - reference))
         assert max(system.constraint_defect(), system.velocity_defect()) <= 1e-14
         assert q[0] * v[1] - q[1] * v[0] == pytest.approx(0.6731767878463, abs=1e-12)
     slopes = np.log2(np.array(results[:-1]) / results[1:])
     assert slopes == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1e-4])
+@pytest.mark.parametrize("quadrature", QUADRATURES)
+def test_round_off_of_small_steps_ends_the_iteration(quadrature, dt):
+    """The condition over the step rounds by ε/dt, and no update makes that less."""
+    ends = []
+    for compiled in (True, False):
+        system = lagrangian_pendulum(ROTATING, 1.0)
+        stepper = D(system, dt, quadrature=quadrature, compiled=compiled)
+        stepper.advance(50)
+        check_way(stepper, compiled)
+        assert system.constraint_defect() < 1e-15
+        ends.append(state(system))
+    # Roundings of fifty steps, and of a velocity over one of them.
+    assert ends[0][:, :3] == pytest.approx(ends[1][:, :3], abs=50 * 2.3e-16)
+    assert ends[0][:, 3:] == pytest.approx(ends[1][:, 3:], abs=50 * 2.3e-16 / dt)
 
 
 @pytest.mark.parametrize(("quadrature", "same"), [("midpoint", "I"), ("trapezoidal", "V")])

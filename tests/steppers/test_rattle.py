@@ -13,6 +13,7 @@ from verification.constrained_systems import (
     double_pendulum,
     spherical_pendulum,
 )
+from ways import check_way
 
 import fdgeom as fg
 
@@ -282,11 +283,34 @@ def test_compiled_and_snes_agree(cls, build, start):
     for compiled in (True, False):
         system = build((q, scale * v))
         stepper = cls(system, 0.01, compiled=compiled)
-        assert stepper.is_compiled is compiled
         for steps in (3, 20):  # two memory layouts
             stepper.advance(steps)
+        check_way(stepper, compiled)
         results.append(state(system))
     assert results[1] == pytest.approx(results[0], abs=1e-12)
+
+
+@pytest.mark.parametrize("dt", [1 / 80, 1 / 1280, 1e-4])
+@pytest.mark.parametrize(
+    "cls", [R, S, fg.Composition(R, order=4)], ids=["RATTLE", "SHAKE", "RATTLE of order 4"]
+)
+def test_round_off_of_small_steps_ends_the_iteration(cls, dt):
+    """The condition g(q¹)/dt rounds by |q|² ε/dt: that is left however often Newton's method goes on."""
+    ends = []
+    for compiled in (True, False):
+        system = double_pendulum()
+        stepper = cls(system, dt, compiled=compiled)
+        stepper.advance(50)
+        check_way(stepper, compiled)
+        assert system.constraint_defect() < 2e-15
+        # The compiled iteration goes no further either.
+        assert stepper.solver_stats()["newton_iterations"] <= 4 * stepper.solver_stats()["solves"]
+        ends.append([np.array(f.dat.data_ro) for f in (system.q, system.p)])
+    (q, p), (x, y) = ends
+    # A rounding of q in each step, and of p one of q over the step.
+    size, roundings = np.abs(x).max(), 50 * len(stepper.sequence) * 2.3e-16
+    np.testing.assert_allclose(q, x, atol=roundings * size)
+    np.testing.assert_allclose(p, y, atol=roundings * size / dt)
 
 
 @pytest.mark.parametrize("compiled", [True, False])

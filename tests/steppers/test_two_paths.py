@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from claims import CLAIMS, SMALL, make
 from verification.beams import SOFT, order, set_smooth, uneven_mesh
+from ways import check_way
 
 import fdgeom as fg
 
@@ -26,6 +27,7 @@ def assert_same(system, one, other, start):
         put(system, start)
         for steps in (3, 20, 7):  # a few at once, and many: two memory layouts
             stepper.advance(steps)
+        check_way(stepper, stepper is one)
         results.append(values(system))
     for name, expected in results[0].items():
         np.testing.assert_allclose(results[1][name], expected, **SAME, err_msg=name)
@@ -90,6 +92,7 @@ def test_changes_between_calls():
             beam.momentum.dat.data_wo[2, 4] -= 0.2
             beam.position.dat.data_wo[...] += 1.0
             stepper.advance(steps)
+        check_way(stepper, compiled)
         results.append(values(beam))
     for name, expected in results[0].items():
         np.testing.assert_allclose(results[1][name], expected, **SAME, err_msg=name)

@@ -11,6 +11,7 @@ import pytest
 from benchmarks import kept
 from verification.beams import along, papers_beam
 from verification.numpy_beam import NumpyBeam
+from ways import check_way
 
 import fdgeom as fg
 
@@ -87,8 +88,8 @@ def after_a_thousand():
 def test_after_a_thousand_steps(compiled, after_a_thousand):
     beam, plain = papers_beam(), after_a_thousand
     stepper = fg.PoissonIntegrator(beam, DT, compiled=compiled)
-    assert stepper.is_compiled is compiled
     stepper.advance(1000)
+    check_way(stepper, compiled)
     assert stepper.t == pytest.approx(0.1)
     # A thousand solves to round-off.
     assert beam.energy() == pytest.approx(plain.energy(), rel=1e-12)

@@ -63,7 +63,8 @@ class RodNewton:
             except SolveFailed as error:
                 failure = failure if damped else error
             else:
-                return
+                if self._settled is None or self._settled.contracts:
+                    return
         raise failure
 
     def _put(self, guess, multipliers) -> None:

@@ -99,6 +99,8 @@ inline bool all_le(vec a, vec b) {
 }
 // a where there is something, zero elsewhere, whatever a is.
 inline vec where(vec there, vec a) { return there.v > 0.5 ? a.v : raw{}; }
+// `open` where a is above b or one of them is no number, zero elsewhere.
+inline vec above(vec a, vec b, vec open) { return a.v <= b.v ? raw{} : open.v; }
 inline double get(vec a, int l) { return a.v[l]; }
 inline void put(vec &a, int l, double x) { a.v[l] = x; }
 // The last lane of one vector and all but the last of the next.
@@ -129,6 +131,7 @@ inline double load(const double *p, double *) { return *p; }
 inline void store(double *p, double a) { *p = a; }
 inline bool all_le(double a, double b) { return a <= b; }
 inline double where(double there, double a) { return there > 0.5 ? a : 0.0; }
+inline double above(double a, double b, double open) { return a <= b ? 0.0 : open; }
 inline double get(double a, int) { return a; }
 inline void put(double &a, int, double x) { a = x; }
 inline double shifted(double before, double) { return before; }
@@ -196,6 +199,14 @@ constexpr double round_off = 4e-30;
 // The same where updates shrink at a steady rate, and what is left is of one sign in every step.
 constexpr double frozen_round_off = 1e-31;
 
+// Which lanes stay open after an update. The others have reached round-off, as in settled.py: the residual
+// is no longer halved, and the update is small or little is left of the first residual. All are squares.
+template <class T> inline T still_open(T open, T norm, T last, T first, T step, T size) {
+  const T halved = above(0.25 * last, norm, open);
+  const T large = above(step, 1e-16 * size, above(norm, 1e-12 * first, open));
+  return halved + large + above(norm, T(1e300), open);
+}
+
 struct Report { long solves, iterations, most, worst, failed; double norm; int reason; double sum; };
 
 // Newton for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
@@ -203,7 +214,7 @@ struct Report { long solves, iterations, most, worst, failed; double norm; int r
 template <class P, class T>
 inline int newton(const typename P::template Data<T> &data, T *u, const Tolerances &tol) {
   constexpr int N = P::size;
-  T R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0;
+  T R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0, size = 0.0, open = 1.0;
   int left = -1;  // updates still to do, once converged
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
@@ -211,8 +222,9 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     if (it == 0) first = norm;
     const T a = norm - (tol.rtol * tol.rtol) * first;
     // The next update would be about the last one times the last reduction of the residual.
-    if (left < 0 && (all_le(a, T(tol.atol * tol.atol)) ||
-                     (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)))) left = tol.more;
+    if (it > 0) open = still_open(open, norm, last, first, before, size);
+    if (left < 0 && (all_le(a, T(tol.atol * tol.atol)) || all_le(open, T(0.0)) ||
+                     (it > 0 && all_le(norm * before, round_off * size * last)))) left = tol.more;
     if (left == 0) return it;
     if (left > 0) --left;
     else if (it == tol.max_it) return -1;
@@ -235,7 +247,8 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     for (int k = 0; k < N; ++k) u[k] -= R[k];
     if (tol.single) return 1;
     // The next update would be about this one times the rate at which updates shrink.
-    const T step = square<N>(R), size = square<N>(u);
+    const T step = square<N>(R);
+    size = square<N>(u);
     if (left < 0 && (all_le(step, (tol.stol * tol.stol) * size) ||
                      (it > 0 && all_le(step * step, round_off * size * before)))) left = tol.more;
     if (left == 0) return it + 1;
@@ -286,7 +299,7 @@ template <class P>
 int newton_pivoting(const typename P::template Data<double> &data, double *u, const Tolerances &tol,
                     const double *mask, double *norm_out) {
   constexpr int N = P::size;
-  double R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0;
+  double R[N], J[N * N], first = 0.0, last = 0.0, before = 0.0, size = 0.0, open = 1.0;
   int left = -1;
   for (int it = 0;; ++it) {
     P::residual(data, u, R);
@@ -295,8 +308,9 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
     *norm_out = std::sqrt(norm);
     if (!(norm <= 1e300)) return -3;
     if (it == 0) first = norm;
-    if (left < 0 && (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol ||
-                     (it > 0 && norm * before <= round_off * square<N>(u) * last))) left = tol.more;
+    if (it > 0) open = still_open(open, norm, last, first, before, size);
+    if (left < 0 && (norm <= tol.rtol * tol.rtol * first || norm <= tol.atol * tol.atol || open == 0.0 ||
+                     (it > 0 && norm * before <= round_off * size * last))) left = tol.more;
     if (left == 0) return it;
     if (left > 0) --left;
     else if (it == tol.max_it) return -1;
@@ -307,7 +321,8 @@ int newton_pivoting(const typename P::template Data<double> &data, double *u, co
         for (int j = 0; j < N; ++j) J[i * N + j] = mask[i] * J[i * N + j] + (i == j ? 1.0 - mask[i] : 0.0);
     if (!solve_pivoting<N>(J, R)) return -2;
     for (int k = 0; k < N; ++k) u[k] -= R[k];
-    const double step = square<N>(R), size = square<N>(u);
+    const double step = square<N>(R);
+    size = square<N>(u);
     if (!(step <= 1e300)) return -3;
     if (tol.single) return 1;
     if (P::affine) return it + 1;

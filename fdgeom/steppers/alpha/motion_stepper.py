@@ -41,6 +41,10 @@ class MotionStepper(Stepper):
         self._clock = self._clock.begun()
         self._remember()
 
+    @property
+    def fallbacks(self):
+        return super().fallbacks | self._start.fallbacks
+
     def _begun(self) -> None:
         """What else a method does at a start."""
 

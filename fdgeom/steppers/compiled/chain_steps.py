@@ -10,6 +10,7 @@ from ufl.classes import Expr
 
 from fdgeom.solvers import Number, Settled, key
 from fdgeom.solvers.chain import (
+    REASONS,
     ChainBack,
     ChainSweep,
     ChainTrail,
@@ -33,7 +34,7 @@ class ChainSteps(CompiledSteps):
     """The steps of a method of one solve, as a compiled chain.
 
     A step whose Newton iteration fails there is taken through PETSc SNES, which says whether it can
-    be taken at all, and why not.
+    be taken at all, and why not. Such steps are counted in the stepper's `fallbacks`.
 
     Parameters
     ----------
@@ -143,20 +144,22 @@ class ChainSteps(CompiledSteps):
             steps = 1 if any(np.any(e.values()) for e in self._given) else steps
         unit.begin()
         unit.take_unknown()
-        done, trail = 0, self._trail
+        done, trail, why = 0, self._trail, "given values that a step changes"
         if trail is not None:
             trail.begin(test, dt, self._clock)
         if unit.hold():
             times = self._times(steps, dt)
             if trail is None:
-                _, done, iterations = unit.advance(test, steps, times, self._clock)
+                reason, done, iterations = unit.advance(test, steps, times, self._clock)
             else:
-                _, done, iterations = trail.advance(steps, times)
+                reason, done, iterations = trail.advance(steps, times)
+            why = REASONS.get(reason, f"code {reason}")
             self._solves += done
             self._iterations += iterations
             unit.end()
         if not done:
-            self._step_through_petsc(dt)
+            with self._stepper._fallbacks.through_petsc(why):
+                self._step_through_petsc(dt)
             done = 1
         return done, None
 

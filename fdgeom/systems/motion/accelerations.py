@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from firedrake import Constant, Form, Function, FunctionSpace, derivative
 from petsc4py import PETSc
@@ -10,7 +10,16 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, is_affine, tidy
-from fdgeom.solvers import Deed, SaddleSNES, SolveFailed, banded, defaults, fields, saddle_defaults
+from fdgeom.solvers import (
+    Deed,
+    Fallbacks,
+    SaddleSNES,
+    SolveFailed,
+    banded,
+    defaults,
+    fields,
+    saddle_defaults,
+)
 from fdgeom.solvers.chain import ChainLinear
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
 from fdgeom.systems.motion.motion import Motion
@@ -24,19 +33,10 @@ class Accelerations:
 
     and one more derivative gives v̈ and λ̇.
 
-    Parameters
-    ----------
-    motion : Motion
-        What moves.
-    acceleration, multiplier : Function, optional
-        Where v̇ and λ go, if not to those of the motion.
-    compiled : bool
-        Whether equations of chains are solved in compiled code, as far as that can be.
-
-    Attributes
-    ----------
-    jerk : Function
-        v̈, after :meth:`solve_jerk`.
+    They go to ``acceleration`` and ``multiplier``, if not to those of the motion; ``jerk`` is v̈ after
+    :meth:`solve_jerk`. Where ``compiled`` is true, equations of chains are solved in compiled code as
+    far as that can be: ``why_not_compiled`` says why they are not, ``fallbacks`` counts such solves
+    that fail.
     """
 
     def __init__(
@@ -50,6 +50,8 @@ class Accelerations:
         self._motion, self._on_chain = motion, compiled and motion.is_chain
         self._acceleration = motion.acceleration if acceleration is None else acceleration
         self._multiplier = motion.multiplier if multiplier is None else multiplier
+        self.why_not_compiled: str | None = None
+        self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
         self._chain: tuple[NodalUnknown, ChainLinear] | None = None
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
         self._twice = _Twice()
@@ -71,11 +73,14 @@ class Accelerations:
             held.update()
         unknown = self._compiled(held and held.a)
         if unknown is None:
-            unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
-            # At rest there is nothing to solve, or round-off alone.
-            if not solver.snes.getIterationNumber() or not self._twice.reduced:
-                with _explained():
-                    _check_regular(solver)
+            singular = "the acceleration: a matrix that is singular without exchanges of rows"
+            failed = self._chain is not None
+            with self.fallbacks.through_petsc(singular) if failed else nullcontext():
+                unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
+                # At rest there is nothing to solve, or round-off alone.
+                if not solver.snes.getIterationNumber() or not self._twice.reduced:
+                    with _explained():
+                        _check_regular(solver)
         self._found = unknown
         unknown.copy_into(self._acceleration, self._multiplier)
 
@@ -114,8 +119,8 @@ class Accelerations:
             residual = self._residual(unknown, self._balance)
             try:
                 chain = ChainLinear(residual, unknown.function, unknown.essential)
-            except (CannotCompile, NoCompiler):
-                self._on_chain = False
+            except (CannotCompile, NoCompiler) as error:
+                self._on_chain, self.why_not_compiled = False, str(error)
                 return None
             self._chain = unknown, chain
         unknown, chain = self._chain

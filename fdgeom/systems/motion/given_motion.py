@@ -98,13 +98,14 @@ class _Value:
     """A DirichletBC that gives one value, interpolated by kernels that are kept."""
 
     def __init__(self, bc: DirichletBC, value) -> None:
-        self._update = None
+        self._update = self.why_projected = None
         if isinstance(value, Expr) and not isinstance(value, (Function, Zero)):
             try:
                 made = Interpolation(value, bc.function_space())
                 self._update, value = made.apply, made.values
-            except NotImplementedError:
-                pass  # an element that DirichletBC has to project to
+            except NotImplementedError as error:
+                # An element that DirichletBC has to project to.
+                self.why_projected = str(error)
         self._bc = bc.reconstruct(g=value)
 
     def apply(self, function: Function) -> None:

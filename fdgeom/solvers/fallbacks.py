@@ -1,0 +1,42 @@
+"""What compiled code has left to PETSc SNES, and why."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mpi4py import MPI
+
+from fdgeom.solvers.held_snes import SolveFailed
+
+
+class Fallbacks(dict):
+    """For each reason how often PETSc SNES has solved what compiled code did not solve.
+
+    ``what`` names it in the warning, which comes once. Where compiled code is ``required`` nothing
+    is left to PETSc SNES.
+    """
+
+    def __init__(self, comm: MPI.Comm, what: str, *, required: bool) -> None:
+        super().__init__()
+        self._comm, self._what, self._required = comm, what, required
+
+    @contextmanager
+    def through_petsc(self, why: str) -> Iterator[None]:
+        """Context in which PETSc SNES solves, since compiled code stopped with ``why``.
+
+        Raises ``SolveFailed`` if compiled code is required.
+        """
+        if self._required:
+            raise SolveFailed(
+                f"the compiled solve stopped with {why}, and compiled=True leaves nothing to PETSc "
+                "SNES: leave compiled out to let it try"
+            )
+        yield
+        is_first = not self
+        self[why] = self.get(why, 0) + 1
+        if is_first and self._comm.rank == 0:
+            warnings.warn(
+                f"{self._what} went through PETSc SNES, which takes longer: the compiled solve "
+                f"stopped with {why}. This is said once; fallbacks and solver_stats() count",
+                stacklevel=7,
+            )

@@ -1,0 +1,215 @@
+"""The three ways of a compiled local solve, each by itself, against NumPy: by the inverse at zero (the
+chord method), by elimination in the order of the rows, and by elimination that exchanges rows.
+"""
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    Function,
+    IntervalMesh,
+    TestFunction,
+    VectorFunctionSpace,
+    as_vector,
+    inner,
+    sin,
+)
+
+from fdgeom import measures
+from fdgeom.solvers.compiled import source
+from fdgeom.solvers.compiled.program import Program
+from fdgeom.solvers.compiled.unit import Unit
+from fdgeom.solvers.essential import EssentialValues
+
+#: No multiple of any number of lanes.
+CELLS, SIZE, STEP = 36, 3, 0.3
+#: The chord method is for steps that change little: its updates shrink at the rate of Δt.
+SHORT = 2e-3
+#: How each way is called in the loop over nodes.
+CALLS = {
+    "chord": "newton_frozen<P>(data, u, tol, frozen.inverse)",
+    "plain": "newton<P>(data, u, tol)",
+    "pivoting": "newton_pivoting<P>(data, u, tol, nullptr, &norm)",
+}
+COUPLED = np.array([[0.4, -1.0, 0.2], [0.7, 0.3, -0.5], [-0.6, 0.1, 0.9]])
+FRACTIONS = (1.0, 0.5, -0.7, 0.01)
+
+
+def only(monkeypatch, *ways):
+    """Let all other ways fail."""
+    text = source.header("loops.hpp")
+    for way, call in CALLS.items():
+        assert text.count(call) == 1
+        text = text if way in ways else text.replace(call, "-1")
+    header = source.header
+    monkeypatch.setattr(source, "header", lambda name: text if "loops" in name else header(name))
+
+
+class Nodal:
+    """u - f - dt g(u) = 0 at each node; then f becomes u. ``rows`` says in which order."""
+
+    def __init__(self, kind, rows=(0, 1, 2)):
+        self.kind, self.rows = kind, list(rows)
+        self.mesh = IntervalMesh(CELLS, 1.7)
+        self.space = space = VectorFunctionSpace(self.mesh, "CG", 1, dim=SIZE)
+        self.u, self.f, self.k = Function(space), Function(space), Function(space)
+        rng = np.random.default_rng(5)
+        for function, size in ((self.u, 0.3), (self.f, 0.3), (self.k, 2.0)):
+            function.dat.data_wo[...] = rng.uniform(-size, size, (CELLS + 1, SIZE))
+        self.dt = Constant(0.0)
+        residual = self.u - self.f - self.dt * self.slope()
+        residual = as_vector([residual[k] for k in self.rows])
+        self.residual = inner(residual, TestFunction(space)) * measures.vertex(self.mesh)
+
+    def slope(self):
+        """g: of first degree, of the unknown alone, or with a coefficient that differs at nodes."""
+        u, k = self.u, self.k
+        if self.kind == "linear":
+            return Constant(COUPLED) * u
+        if self.kind == "shared":
+            return as_vector([u[1] * u[2], sin(u[0]) - u[2] ** 2, u[0] * u[1] + 0.5 * u[2]])
+        return as_vector([k[0] * u[1] * u[2], sin(u[0]) - k[1] * u[2], u[0] ** 3 + k[2] * u[1]])
+
+    def at(self, u, k):
+        """g and its Jacobian, of numbers."""
+        x, y, z = u
+        if self.kind == "linear":
+            return COUPLED @ u, COUPLED
+        if self.kind == "shared":
+            value = [y * z, np.sin(x) - z**2, x * y + 0.5 * z]
+            slope = [[0, z, y], [np.cos(x), 0, -2 * z], [y, x, 0.5]]
+        else:
+            value = [k[0] * y * z, np.sin(x) - k[1] * z, x**3 + k[2] * y]
+            slope = [[0, k[0] * z, k[0] * y], [np.cos(x), 0, -k[1]], [3 * x**2, k[2], 0]]
+        return np.array(value), np.array(slope)
+
+    def solved(self, f, dt, free=None, start=None):
+        """By Newton's method in NumPy, node by node; components that are not free stay."""
+        found = f.copy() if start is None else start.copy()
+        free = np.ones_like(f, dtype=bool) if free is None else free
+        for u, f, k, own in zip(found, f, self.k.dat.data_ro, free, strict=True):
+            for _ in range(20):
+                value, slope = self.at(u, k)
+                gap, matrix = u - f - dt * value, np.eye(SIZE) - dt * slope
+                u[own] -= np.linalg.solve(matrix[np.ix_(own, own)], gap[own])
+        return found
+
+
+def run(case, sequence, chain, step=STEP, **options):
+    """Solves by fractions of the step, each followed by f := u; the number of solves and iterations."""
+    program = Program(case.mesh)
+    solve = program.add_solve(case.residual, case.u, **options)
+    update = program.add_update({case.f: case.u})
+    unit = Unit(program, chain=chain, live=(case.u, case.f))
+    assert unit.is_chain is chain
+    moves = [m for fraction in sequence for m in ((solve, case.dt, fraction), (update, None, 1.0))]
+    plan = unit.plan(moves)
+    unit.begin()
+    reason, done, _ = unit.advance(1, plan, step)
+    unit.end()
+    return reason, done, unit.reports[solve]
+
+
+@pytest.mark.parametrize("chain", [False, True])
+@pytest.mark.parametrize(
+    ("way", "kind"),
+    [
+        ("chord", "linear"),
+        ("chord", "shared"),
+        ("plain", "linear"),
+        ("plain", "shared"),
+        ("plain", "nodal"),
+        ("pivoting", "linear"),
+        ("pivoting", "shared"),
+        ("pivoting", "nodal"),
+    ],
+)
+def test_each_way_by_itself(way, kind, chain, monkeypatch):
+    """Solves by several fractions of one step, one after another."""
+    only(monkeypatch, way)
+    case, step = Nodal(kind), SHORT if way == "chord" else STEP
+    expected = case.f.dat.data_ro.copy()
+    for fraction in FRACTIONS:
+        expected = case.solved(expected, fraction * step)
+    reason, done, report = run(case, FRACTIONS, chain, step)
+    assert (reason, done) == (0, 1)
+    assert report.solves == len(FRACTIONS)
+    # Newton's method takes four or five updates of numbers of size one; the chord method some more.
+    assert report.iterations <= 10 * len(FRACTIONS)
+    # Round-off of four solves whose matrices have condition numbers of at most three.
+    np.testing.assert_allclose(case.u.dat.data_ro, expected, atol=5e-15)
+
+
+def test_no_way_is_a_failure(monkeypatch):
+    """So the ways that are left out above are left out."""
+    only(monkeypatch)
+    case = Nodal("shared")
+    reason, done, _ = run(case, (0.5,), False)
+    assert (reason, done) == (-1, 0)
+
+
+@pytest.mark.parametrize("way", ["plain", "pivoting"])
+def test_the_chord_is_for_jacobians_that_nodes_share(way, monkeypatch):
+    """With a coefficient in the Jacobian it is not tried."""
+    only(monkeypatch, "chord")
+    reason, _, _ = run(Nodal("nodal"), (0.5,), False)
+    assert reason == -1
+    monkeypatch.undo()
+    only(monkeypatch, "chord", way)
+    reason, _, _ = run(Nodal("nodal"), (0.5,), False)
+    assert reason == 0
+
+
+def test_zero_pivots_need_rows_exchanged(monkeypatch):
+    """For dt = 0 the matrix is a permutation; without exchanges its first pivot is zero."""
+    rows = (1, 2, 0)
+    case = Nodal("nodal", rows)
+    expected = case.solved(case.f.dat.data_ro, 0.0)
+    only(monkeypatch, "plain")
+    assert run(case, (0.0,), False)[0] == -1
+    monkeypatch.undo()
+    for ways in (("pivoting",), tuple(CALLS)):
+        case = Nodal("nodal", rows)
+        only(monkeypatch, *ways)
+        assert run(case, (0.0,), False)[0] == 0
+        np.testing.assert_allclose(case.u.dat.data_ro, expected, atol=1e-15)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("chain", [False, True])
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.3])
+def test_given_components(share, chain):
+    """They become a part of what a function has there; the others are solved for with it."""
+    case = Nodal("nodal")
+    old = Function(case.space)
+    old.dat.data_wo[...] = case.f.dat.data_ro
+    nodes, components = np.array([0, 7, 7, 36]), np.array([1, 0, 2, 1])
+    free = np.ones((CELLS + 1, SIZE), dtype=bool)
+    free[nodes, components] = False
+    start = old.dat.data_ro.copy()
+    start[~free] *= 1.0 - share
+    expected = case.solved(case.f.dat.data_ro.copy(), 0.5 * STEP, free, start)
+    essential = [EssentialValues(0, SIZE * nodes + components, old, share=share)]
+    reason, _, _ = run(case, (0.5,), chain, guess=(old,), essential=essential)
+    assert reason == 0
+    np.testing.assert_array_equal(case.u.dat.data_ro[~free], start[~free])
+    np.testing.assert_allclose(case.u.dat.data_ro, expected, atol=5e-15)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("way", ["plain", "pivoting"])
+def test_round_off_ends_the_iteration(way, size, monkeypatch):
+    """(1 + dt u)² = (1 + dt f)², over dt: rounding leaves ε/dt of u, and no update makes it less."""
+    only(monkeypatch, way)
+    case = Nodal("nodal")
+    f, squares = case.f.dat.data_ro.copy(), Function(case.space)
+    squares.dat.data_wo[...] = (1 + size * f) ** 2
+    u, w, dt = case.u, TestFunction(case.space), case.dt
+    rows = [((1 + dt * u[k]) ** 2 - squares[k]) / (2 * dt) for k in range(SIZE)]
+    case.residual = inner(as_vector(rows), w) * measures.vertex(case.mesh)
+    reason, _, report = run(case, (size / STEP,), False)
+    assert reason == 0
+    # A handful of roundings of numbers of size one.
+    np.testing.assert_allclose(case.u.dat.data_ro, f, atol=4 * 2.3e-16 / size)
+    # Linear but for dt u: two updates, and some until the residual of no lane is halved.
+    assert report.iterations <= 12

@@ -1,0 +1,124 @@
+"""Tests that compare compiled code with PETSc SNES fail where compiled code does nothing.
+
+Of each family one cheap test is run with code in place of the compiled one that gives up at once, and
+with one that says that it is done.
+"""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from firedrake.exceptions import ConvergenceError
+
+import fdgeom as fg
+from fdgeom.solvers.chain import ChainTrail, ChainUnit
+from fdgeom.solvers.chain.linear import ChainLinear
+from fdgeom.solvers.compiled import Unit
+from fdgeom.solvers.reverse import Trail
+from fdgeom.statics.chain_solve import ChainSolve
+
+TESTS = Path(__file__).parents[1]
+
+
+#: Stand-ins for compiled code, by what they say: that they gave up, or that they are done.
+CHAIN = ChainUnit, "advance", {
+    "gives up": lambda unit, test, steps, *more: (-2, 0, 0),
+    "is idle": lambda unit, test, steps, *more: (1, steps, steps),
+}  # fmt: skip
+LOCAL = Unit, "advance", {
+    "gives up": lambda unit, steps, plan, dt, **options: (-1, 0, 0),
+    "is idle": lambda unit, steps, plan, dt, **options: (0, steps, -1),
+}  # fmt: skip
+EQUILIBRIUM = ChainSolve, "solve", {
+    "gives up": lambda solve: "a singular matrix",
+    "is idle": lambda solve: None,
+}  # fmt: skip
+PATH = ChainUnit, "bordered", {
+    "gives up": lambda unit, *arguments: (-2, 0),
+    "is idle": lambda unit, *arguments: (1, 1),
+}  # fmt: skip
+ACCELERATION = ChainLinear, "solve", {
+    "gives up": lambda linear: False,
+    "is idle": lambda linear: True,
+}  # fmt: skip
+LINEARISED = ChainUnit, "update", {"is idle": lambda unit: (0.0, 1.0)}
+PHASE = Unit, "solve", {"gives up": lambda unit, phase: -1, "is idle": lambda unit, phase: 0}
+BACK = Trail, "pull", {"is idle": lambda trail: 0.0}
+CHAIN_BACK = ChainTrail, "pull", {"is idle": lambda trail: 0.0}
+
+ALPHA = "string, generalized-alpha"
+#: Family: the module, what is called in it, and what does nothing.
+FAMILIES = {
+    "chains": ("steppers.test_chain_steps", lambda m: m.test_same_steps("energy-momentum", "free"), CHAIN),
+    "chains, alpha": (
+        "steppers.test_chain_steps", lambda m: m.test_same_steps("generalized-alpha", "free"), CHAIN
+    ),
+    "acceleration": (
+        "steppers.test_chain_steps",
+        lambda m: m.test_same_steps("generalized-alpha", "clamped"), ACCELERATION,
+    ),
+    "assemblies": (
+        "steppers.test_chain_assemblies",
+        lambda m: m.test_same_steps(m.double_pendulum, fg.EnergyMomentum), CHAIN,
+    ),
+    "types": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), CHAIN),
+    "types of SNES": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LINEARISED),
+    "many rods": ("steppers.test_many_rods", lambda m: m.unit.__wrapped__(), CHAIN),
+    "ranks": ("verification.parallel_rods", lambda m: m.run("energy-momentum"), CHAIN),
+    "ranks, local": ("verification.parallel_rods", lambda m: m.run("variational"), LOCAL),
+    "statics": ("statics.test_compiled", lambda m: m.test_same_equilibria("loaded"), EQUILIBRIUM),
+    "statics, joints": (
+        "statics.test_compiled", lambda m: m.test_same_equilibria("joined"), EQUILIBRIUM
+    ),
+    "paths": (
+        "statics.test_compiled", lambda m: m.test_same_paths_over_limits_and_bifurcations(), PATH
+    ),
+    "two paths": ("steppers.test_two_paths", lambda m: m.test_small_systems("ImplicitMidpoint"), LOCAL),
+    "two paths, beam": (
+        "steppers.test_two_paths", lambda m: m.test_beam(fg.PoissonIntegrator, 1, {}), LOCAL
+    ),
+    "joints": (
+        "steppers.test_variational_joints",
+        lambda m: m.test_compiled_joints_are_those_of_petsc(m.double_pendulum, 1e-3), LOCAL,
+    ),
+    "constraints": (
+        "steppers.test_rattle",
+        lambda m: m.test_compiled_and_snes_agree(fg.SHAKE, m.spherical_pendulum, m.PAPER), LOCAL,
+    ),
+    "one node": (
+        "solvers.test_local_problem",
+        lambda m: m.test_local_newton_solves_a_variational_problem_like_newtonls(False), PHASE,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("family", "does"), [(f, does) for f, case in FAMILIES.items() for does in case[2][2]]
+)
+@pytest.mark.filterwarnings("ignore:.*went through PETSc SNES")
+def test_a_comparison_notices_code_that(family, does, monkeypatch):
+    module, call, (owner, name, stand_ins) = FAMILIES[family]
+    monkeypatch.syspath_prepend(str(TESTS / module.split(".")[0]))
+    module = import_module(module)
+    monkeypatch.setattr(owner, name, stand_ins[does])
+    with pytest.raises((AssertionError, fg.StepFailed, ConvergenceError)):
+        call(module)
+
+
+def test_an_adjoint_that_does_nothing_is_noticed(monkeypatch, rng):
+    """Of chains and of local solves: cotangents are compared with those of solve by solve."""
+    monkeypatch.syspath_prepend(str(TESTS / "adjoint"))
+    chains, local = (import_module(f"adjoint.test_{n}swept_back") for n in ("chains_", ""))
+    for (owner, name, stand_ins), call in (
+        (
+            CHAIN_BACK,
+            lambda: chains.test_the_same_as_solve_by_solve(chains.Case(), fg.EnergyMomentum, rng),
+        ),
+        (CHAIN, lambda: chains.swept.__wrapped__(chains.Case())),
+        (BACK, lambda: local.test_the_same_as_solve_by_solve("RATTLE", rng, monkeypatch)),
+    ):
+        for stand_in in stand_ins.values():
+            with monkeypatch.context() as changed:
+                changed.setattr(owner, name, stand_in)
+                with pytest.raises((AssertionError, fg.StepFailed)):
+                    call()
