@@ -52,30 +52,13 @@ class SolveFailed(RuntimeError):
 class HeldSNES:
     """Solves F(u) = 0 with one SNES, one set of assemblers and one set of options for the run.
 
-    Parameters
-    ----------
-    residual : Form
-        F, with one argument.
-    unknown : Function
-        u; holds the first guess before and the solution after :meth:`solve`.
-    essential : sequence of EssentialValues
-        Degrees of freedom of u that are given.
-    options : dict
-        Flat PETSc options, defaults already merged in.
-    prefix : str
-        Options prefix ("" if the command line is not to be read).
-    wrote : dict
-        Which of ``options`` the user wrote, and where (see :func:`merge`): an unknown name among them
-        is refused, now or, where PETSc looks it up only then, in the first solve.
-    converged : callable, optional
-        PETSc's test of convergence of a Newton iteration, instead of that by tolerances alone.
-    name : str
-        What to call the solve in an error.
-
-    Raises
-    ------
-    ValueError
-        If PETSc does not know an option.
+    ``unknown`` holds the first guess before and the solution after :meth:`solve`; ``essential`` are its
+    given degrees of freedom. ``options`` are flat PETSc options, defaults already merged in, ``prefix``
+    is theirs ("" if the command line is not to be read), and ``wrote`` says which of them the user
+    wrote, and where (see :func:`merge`): an unknown name among them is refused by a ``ValueError``, now
+    or, where PETSc looks it up only then, in the first solve. ``converged`` is PETSc's test of
+    convergence of a Newton iteration, instead of that by tolerances alone. ``name`` is what an error
+    calls the solve.
     """
 
     def __init__(

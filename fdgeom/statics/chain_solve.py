@@ -16,28 +16,10 @@ from fdgeom.statics.problem import EquilibriumProblem
 class ChainSolve:
     """The iteration of `GroupNewton` at a given load, as a compiled chain.
 
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        Residual and tangent.
-    options : dict
-        Flat PETSc options, of which the tolerances are heeded.
-
-    Attributes
-    ----------
-    solves, newton_iterations : int
-        Since this was made.
-    was_singular : bool
-        Whether the last solve met a singular matrix.
-    unit : ChainUnit
-        The compiled equations; the load is the number that a border can find.
-    test : Test
-        When the iteration ends.
-
-    Raises
-    ------
-    CannotCompile
-        If the equations are not those of chains; says why.
+    Of the flat PETSc options the tolerances are heeded. ``unit`` has the compiled equations, where the
+    load is the number that a border can find, ``test`` says when the iteration ends, ``was_singular``
+    whether the last solve met a singular matrix. Raises `CannotCompile` if the equations are not those
+    of chains; says why.
     """
 
     krylov_iterations = 0

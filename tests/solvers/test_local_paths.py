@@ -87,10 +87,10 @@ class Nodal:
         """By Newton's method in NumPy, node by node; components that are not free stay."""
         found = f.copy() if start is None else start.copy()
         free = np.ones_like(f, dtype=bool) if free is None else free
-        for u, f, k, own in zip(found, f, self.k.dat.data_ro, free, strict=True):
+        for u, known, k, own in zip(found, f, self.k.dat.data_ro, free, strict=True):
             for _ in range(20):
                 value, slope = self.at(u, k)
-                gap, matrix = u - f - dt * value, np.eye(SIZE) - dt * slope
+                gap, matrix = u - known - dt * value, np.eye(SIZE) - dt * slope
                 u[own] -= np.linalg.solve(matrix[np.ix_(own, own)], gap[own])
         return found
 

@@ -188,7 +188,7 @@ def test_steps_that_fall_back_are_counted_and_said(method, monkeypatch):
     stepper.advance(1)
     check_way(stepper)
     monkeypatch.setattr(ChainUnit, "advance", unfinished)
-    with pytest.warns(UserWarning, match="went through PETSc SNES") as said:
+    with pytest.warns(UserWarning, match="went through PETSc SNES") as said:  # noqa: PT031
         stepper.advance(3)
         stepper.advance(2)
     (warning,) = said

@@ -270,23 +270,9 @@ class ChainUnit:
     ) -> tuple[int, int, int]:
         """Steps between :meth:`begin` and :meth:`end`.
 
-        Parameters
-        ----------
-        test : Test
-            When Newton's iteration ends.
-        steps : int
-            How many.
-        times : numpy.ndarray, optional
-            What the clock shows in each.
-        clock : Constant, optional
-            What holds the time in the equations.
-        kept : Kept, optional
-            Where each leaves what it has made: the first one in the second row.
-
-        Returns
-        -------
-        tuple of int
-            Why the last solve ended, steps done, iterations.
+        ``test`` says when Newton's iteration ends, ``times`` what ``clock``, which holds the time in the
+        equations, shows in each step. In ``kept`` each leaves what it has made: the first one in the
+        second row. Returns why the last solve ended, the steps done and the iterations.
         """
         done, self._iterations.value = ctypes.c_long(0), 0
         where = None if clock is None else clock.dat._data.ctypes.data

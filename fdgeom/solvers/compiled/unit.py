@@ -55,27 +55,13 @@ REASONS = {
 class Unit:
     """A compiled program with its data.
 
-    Parameters
-    ----------
-    program : Program
-        What to run.
-    chain : bool
-        Whether to use the layout of a chain, if the mesh is one.
-    live : sequence of Function
-        Functions that may be guesses and that change between two calls.
+    With ``chain`` it uses the layout of a chain, if the mesh is one: ``is_chain``. ``live`` are functions
+    that may be guesses and that change between two calls. ``blocks`` says whether :meth:`advance`
+    takes several steps with the nodes that are in the cache.
 
-    Notes
-    -----
     Every coefficient may be changed by its owner between two calls, in whatever way: what is copied
     into the order of a chain is copied anew by :meth:`begin`. Fields that fdgeom alone writes (the
     coordinates, weights, sampled sections) are copied where they have a new version.
-
-    Attributes
-    ----------
-    is_chain : bool
-        Whether the layout is that of a chain.
-    blocks : bool
-        Whether :meth:`advance` takes several steps with the nodes that are in the cache.
     """
 
     def __init__(self, program: Program, *, chain: bool = False, live=()) -> None:
@@ -279,17 +265,10 @@ class Unit:
     ) -> tuple[int, int, int]:
         """Run steps between :meth:`begin` and :meth:`end`.
 
-        Parameters
-        ----------
-        blocked : bool, optional
-            Whether to take several steps with the nodes that are in the cache (default: where it
-            pays, see :attr:`blocks`). The values are the same to the last bit; after a failure they
-            are those of no step, and only the reason is told.
-
-        Returns
-        -------
-        tuple of int
-            Code of the reason (0: all went well), steps done, number of the move that failed.
+        ``blocked``: whether to take several steps with the nodes that are in the cache (default: where
+        it pays, see :attr:`blocks`). The values are the same to the last bit; after a failure they are
+        those of no step, and only the reason is told. Returns the code of the reason (0: all went
+        well), the steps done and the number of the move that failed.
         """
         done, failed = ctypes.c_long(0), ctypes.c_int(-1)
         reason = self._library.fdgeom_advance(

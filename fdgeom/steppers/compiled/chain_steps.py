@@ -31,22 +31,12 @@ _CHUNK = 64
 
 
 class ChainSteps(CompiledSteps):
-    """The steps of a method of one solve, as a compiled chain.
+    """The steps of a stepper of one solve, as a compiled chain.
 
     A step whose Newton iteration fails there is taken through PETSc SNES, which says whether it can
-    be taken at all, and why not. Such steps are counted in the stepper's `fallbacks`.
-
-    Parameters
-    ----------
-    stepper : Stepper
-        Whose steps.
-    share : float, optional
-        At what part of a step the solve is told the time; None: it must not read it.
-
-    Raises
-    ------
-    CannotCompile
-        If the solve is not that of a chain; says why.
+    be taken at all, and why not. Such steps are counted in the stepper's `fallbacks`. ``share`` is the
+    part of a step at which the solve is told the time (None: it must not read it). Raises
+    `CannotCompile` if the solve is not that of a chain; says why.
     """
 
     def __init__(self, stepper, share: float | None = None) -> None:

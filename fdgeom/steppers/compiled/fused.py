@@ -39,29 +39,16 @@ class CompiledSteps(ABC):
     def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
         """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
 
-        Returns
-        -------
-        int, str or None
-            Steps taken, and why no more of them can be: then the state is that after the last good
-            step.
+        Returns how many were taken, and why no more of them can be: then the state is that after the
+        last good step.
         """
 
     def sweep(self, seeded: Set[int], wanted: Set[int], running: Form | None = None) -> Sweep:
         """What takes cotangents back through these steps, in compiled code.
 
-        Parameters
-        ----------
-        seeded : set of int
-            Keys of the functions that have a cotangent after steps.
-        wanted : set of int
-            Keys of the coefficients whose cotangents are wanted too.
-        running : Form, optional
-            A functional that is taken after each step.
-
-        Raises
-        ------
-        CannotCompile
-            If that is not there; says why.
+        ``seeded`` are the keys of the functions that have a cotangent after steps, ``wanted`` those of
+        the coefficients whose cotangents are wanted too, ``running`` is a functional that is taken
+        after each step. Raises `CannotCompile` if that is not there; says why.
         """
         raise CannotCompile("the way back through steps of this kind is not compiled")
 
@@ -78,23 +65,11 @@ class CompiledSteps(ABC):
 class FusedSteps(CompiledSteps):
     """The steps of a method compiled to one unit: solves, updates, and the exchange of ghosts.
 
-    Parameters
-    ----------
-    sequence : sequence of (Solve, float)
-        The solves of one step and their fractions of it.
-    live : sequence of Function
-        Functions that the user may change between two calls.
-    snapshot : Snapshot
-        Of these, taken before each call of :meth:`advance`.
-    tolerances : callable
-        ``tolerances(solve)`` gives rtol, atol, stol and the limit of iterations.
-    clocks : sequence of Constant
-        What holds the time, which compiled steps do not set.
-
-    Raises
-    ------
-    CannotCompile
-        If a solve is not local, or a condition changes in time; says which.
+    ``sequence`` has the solves of one step and their fractions of it, ``live`` are the functions that
+    the user may change between two calls, ``snapshot`` is of these, taken before each call of
+    :meth:`advance`. ``tolerances(solve)`` gives rtol, atol, stol and the limit of iterations, ``clocks``
+    hold the time, which compiled steps do not set. Raises `CannotCompile` if a solve is not local, or
+    a condition changes in time; says which.
     """
 
     def __init__(
