@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import ufl
 from firedrake import Constant
 from numpy.polynomial import legendre
@@ -15,6 +14,8 @@ from fdgeom.forms import has_kink
 LEAST_POINTS = 5
 # Of the slope, where the rule may be a little off: the error is about the square of that.
 _RESOLVED = 1e-8
+# Of the function and its slope, what rounding may leave of the identity.
+_ROUND_OFF = 1e-13
 # Below the square of any change, so that no step is no quotient of zeros; compiled code multiplies
 # several reciprocals of it, which must not overflow.
 _TINY = 1e-60
@@ -32,11 +33,10 @@ class MeanSlope:
         κ = ω r / Δz·Δz,      r = e(z¹) - e(z⁰) - Σ_k b_k de(z_k)[Δz],
 
     is Gonzalez's correction (J. Nonlinear Sci. 6, 1996). The factor ω is 1 where the slopes de(z_k)[Δz]
-    are not resolved by the rule, seen from their last two Legendre coefficients, and falls to zero
-    where they are: r is round-off there, which must not be divided by a short step. A kink may hide
-    between the last Gauss point and the end of the step: of functions that have kinks the slopes at
-    both ends are compared with those that the rule expects. Both parts are the same seen from the end
-    of the step.
+    are not resolved by the rule, seen from their last two Legendre coefficients, and where r itself is
+    more than round-off, as of a kink between two Gauss points. It falls to zero elsewhere: r is round-off
+    there, which must not be divided by a short step. Both parts are the same seen from the end of the
+    step.
 
     Parameters
     ----------
@@ -44,46 +44,42 @@ class MeanSlope:
         Degree of e as a polynomial; None if it is none.
     points : int
         Gauss points for what is no polynomial.
-    kinked : bool
-        Whether it has kinks.
 
     Attributes
     ----------
     exact : bool
         Whether the Gauss rule is all: κ is zero.
     nodes : list of float
-        c_k, and for what has kinks the two ends.
+        c_k.
     """
 
-    def __init__(
-        self, degree: int | None, points: int = LEAST_POINTS, *, kinked: bool = False
-    ) -> None:
+    def __init__(self, degree: int | None, points: int = LEAST_POINTS) -> None:
         self.exact = degree is not None
         count = max(1, -(-degree // 2)) if self.exact else max(points, LEAST_POINTS)
         nodes, weights = legendre.leggauss(count)
         basis = legendre.legvander(nodes, count - 1)
-        defects = 0.5 * (weights[:, None] * basis[:, -2:]).T
-        if kinked and not self.exact:
-            ends = np.array([-1.0, 1.0])
-            expected = legendre.legvander(ends, count - 1) @ np.linalg.inv(basis)
-            defects = np.block([[defects, np.zeros((2, 2))], [-expected, np.eye(2)]])
-            nodes, weights = np.append(nodes, ends), np.append(weights, [0.0, 0.0])
         self.nodes, self._weights = (0.5 + 0.5 * nodes).tolist(), (0.5 * weights).tolist()
-        self._defects = defects.tolist()
+        self._defects = (0.5 * (weights[:, None] * basis[:, -2:]).T).tolist()
 
     def mean(self, slopes: Sequence[Expr]) -> Expr:
         """Σ_k b_k s_k."""
         return _combination(self._weights, slopes)
 
-    def correction(self, change: Expr, slopes: Sequence[Expr], size: Expr) -> Expr:
-        """κ, from e(z¹) - e(z⁰), the de(z_k)[Δz] and Δz·Δz."""
-        rest = change - self.mean(slopes)
+    def correction(
+        self, old: Expr, new: Expr, slopes: Sequence[Expr], size: Expr, reached: Expr
+    ) -> Expr:
+        """κ, from e(z⁰), e(z¹), the de(z_k)[Δz], Δz·Δz and z¹·z¹."""
+        rest, size = new - old - self.mean(slopes), size + _TINY
         defects = [_combination(row, slopes) for row in self._defects]
         # Products, not powers: those are slow in compiled code.
         unresolved = sum(_RESOLVED**-2 * d * d for d in defects)
-        ratio = unresolved / (self.mean([s * s for s in slopes]) + _TINY)
+        squares = self.mean([s * s for s in slopes]) + _TINY
+        # Rounding z changes e by its slope, (de(z_k)[Δz]/|Δz|) |z|, beside the rounding of e itself.
+        scale = old * old + new * new + squares * (1 + reached / size)
+        left = _ROUND_OFF**-2 * rest * rest / scale
+        ratio = unresolved / squares + ufl.max_value(left - 1, 0)
         weight = ratio * ratio / (1 + ratio * ratio)
-        return weight * rest / (size + _TINY)
+        return weight * rest / size
 
 
 def _combination(factors: Sequence[float], values: Sequence[Expr]) -> Expr:
@@ -97,7 +93,7 @@ def mean_slope_of(function: Callable[..., Expr], *sizes: int) -> MeanSlope:
     lines = [ufl.as_vector([Constant(0.0) + s * Constant(0.0) for _ in range(n)]) for n in sizes]
     found = expand_derivatives(function(*lines))
     if has_kink(found, s):
-        return MeanSlope(None, kinked=True)
+        return MeanSlope(None)
     for degree in range(_HIGHEST_DEGREE + 1):
         found = expand_derivatives(ufl.diff(found, s))
         if isinstance(found, Zero):

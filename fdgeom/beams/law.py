@@ -64,9 +64,9 @@ class SectionLaw(ABC):
         mean = rule.mean(stresses)
         if rule.exact:
             return mean
-        change = self.energy(new, stiffness) - self.energy(old, stiffness)
+        ends = (self.energy(strain, stiffness) for strain in (old, new))
         slopes = [ufl.dot(stress, step) for stress in stresses]
-        return mean + rule.correction(change, slopes, ufl.dot(step, step)) * step
+        return mean + rule.correction(*ends, slopes, ufl.dot(step, step), ufl.dot(new, new)) * step
 
 
 class LinearLaw(SectionLaw):

@@ -19,7 +19,7 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.forms import flatten, has_kink, polynomial_degree, summands, tidy, unflatten
+from fdgeom.forms import flatten, polynomial_degree, summands, tidy, unflatten
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -80,7 +80,7 @@ class _Term:
         #: de(z)[w], or nothing where e does not depend on the state after all.
         self.slope = slopes[0].integrand() if slopes else None
         degree = polynomial_degree(piece, system.state)
-        self._rule = MeanSlope(degree, points, kinked=has_kink(integrand, system.state))
+        self._rule = MeanSlope(degree, points)
         #: Whether the Gauss rule integrates the slope exactly.
         self.exact = self._rule.exact
         self._arguments = [] if self.exact else _arguments(integrand, system.state)
@@ -97,7 +97,7 @@ class _Term:
         if not self.exact:
             slopes = [self._slope(z, step) for z in self._between(old, new)]
             pairs = [(self._put(y, step), self._put(y, test)) for y in self._arguments]
-            factor = self._factor(slopes, old, new, [d for d, _ in pairs])
+            factor = self._factor(slopes, old, new)
             mean += factor * sum(ufl.inner(d, w) for d, w in pairs)
         return self._integral.reconstruct(integrand=mean)
 
@@ -108,8 +108,7 @@ class _Term:
         if self.exact:
             return mean
         along = [sum(ufl.inner(s, d) for s, d in zip(slope, step, strict=True)) for slope in slopes]
-        changes = [self._put(y, step) for y in self._arguments]
-        factor = self._factor(along, old, new, changes)
+        factor = self._factor(along, old, new)
         flat, entries = (
             flatten(step),
             [ufl.as_ufl(0.0)] * sum(int(np.prod(s)) for s in self._system.shapes),
@@ -121,10 +120,17 @@ class _Term:
         return tuple(m + a for m, a in zip(mean, added, strict=True))
 
     # --- pieces ----------------------------------------------------------------------------------
-    def _factor(self, slopes, old: Parts, new: Parts, changes) -> Expr:
-        """κ from the slopes along the step at the Gauss points and the Δy_i."""
-        change = self._put(self._integrand, new) - self._put(self._integrand, old)
-        return self._rule.correction(change, slopes, sum(ufl.inner(d, d) for d in changes))
+    def _factor(self, slopes, old: Parts, new: Parts) -> Expr:
+        """κ from the slopes along the step at the Gauss points."""
+        ends = (self._put(self._integrand, z) for z in (old, new))
+        return self._rule.correction(
+            *ends, slopes, *map(self._square, (_difference(new, old), new))
+        )
+
+    def _square(self, state: Parts) -> Expr:
+        """Σ y_i·y_i."""
+        arguments = [self._put(y, state) for y in self._arguments]
+        return sum(ufl.inner(y, y) for y in arguments)
 
     def _between(self, old: Parts, new: Parts) -> list[Parts]:
         step = _difference(new, old)

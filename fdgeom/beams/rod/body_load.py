@@ -206,9 +206,11 @@ def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
         return mean
     slopes = [along(between(c), change) for c in rule.nodes]
     # In the components that the potential depends on alone: others must not be pushed.
-    moved, pushed = (_chosen(join(*y), _components(of)) for y in (change, virtual))
-    gap = of(*step.new) - of(*step.old)
-    correction = rule.correction(gap, slopes, sum(d * d for d in moved))
+    moved, pushed, reached = (
+        _chosen(join(*y), _components(of)) for y in (change, virtual, step.new)
+    )
+    size, place = (sum(d * d for d in y) for y in (moved, reached))
+    correction = rule.correction(of(*step.old), of(*step.new), slopes, size, place)
     return mean + correction * sum(d * w for d, w in zip(moved, pushed, strict=True))
 
 
