@@ -20,7 +20,9 @@ class CheckedCall(ABCMeta):
         if not inspect.isabstract(cls):
             _check(cls, args, options)
         with stop_annotating():
-            return super().__call__(*args, **options)
+            made = super().__call__(*args, **options)
+        made.__dict__["_is_made"] = True
+        return made
 
 
 def _check(cls: type, args: tuple, options: dict) -> None:

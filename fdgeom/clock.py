@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
 from firedrake import Constant
 
 from fdgeom.words import refuse_number, shown
@@ -88,6 +89,8 @@ def positive(name: str, value) -> float:
 
 def _number(name: str, value) -> float:
     try:
+        if isinstance(value, bool | np.bool_ | str | bytes):
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, not {shown(value)}") from None

@@ -16,6 +16,8 @@ _READ_LATER = re.compile(
 )
 # Shows what PETSc SNES does, and asks for nothing else.
 _SHOWS = re.compile(r".*(view|reason|monitor)")
+# How often an iteration goes on at most.
+_COUNTS = ("snes_max_it", "ksp_max_it")
 # Read by fdgeom itself.
 _COMPILED, _MATRIX = "fdgeom_compiled", "mat_type"
 _DICT = "solver_parameters"
@@ -41,6 +43,10 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     if options_prefix is not None and not isinstance(options_prefix, str):
         raise TypeError(f"options_prefix must be a string, not {type(options_prefix).__name__}")
     prefix = options_prefix or ""
+    if not re.fullmatch(r"([^\s-]\S*)?", prefix):
+        raise ValueError(
+            f"options_prefix must be one word, without - in front, such as 'beam', not {prefix!r}"
+        )
     if prefix and not prefix.endswith("_"):
         prefix += "_"
     return flatten_parameters(dict(solver_parameters or {})), prefix
@@ -133,6 +139,10 @@ def merge(
         line = {k.removeprefix(prefix): v for k, v in line.items()}
         result.update(_of_one_solve(line, names, own))
         wrote.update(_of_one_solve({k: f"-{prefix}{k}" for k in line}, names, own))
+    for key, where in wrote.items():
+        if key in _COUNTS and str(result[key]).strip().startswith("-"):
+            place = f"{_DICT}: {key}" if where == _DICT else f"command line: {where}"
+            raise ValueError(f"{place} must not be negative, but it is {result[key]}")
     return result, prefix + own, wrote
 
 

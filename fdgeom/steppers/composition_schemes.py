@@ -71,7 +71,7 @@ def scheme_of(order: int, scheme: str | None) -> str:
     ValueError
         If there is no such scheme.
     """
-    if order not in _DEFAULTS or isinstance(order, bool):
+    if not isinstance(order, int) or order not in _DEFAULTS:
         raise ValueError(f"order must be one of {tuple(_DEFAULTS)}, not {shown(order)}")
     names = schemes(order)
     chosen = _DEFAULTS[order] if scheme is None else scheme

@@ -8,6 +8,8 @@ from fdgeom.steppers.sweep import Sweep, Turn, everything
 from fdgeom.words import shown
 
 _POINTS_OF_A_GENERAL_ENERGY = 8
+# The energy stands so many times in the form of a step; polynomials of twice the degree are exact.
+_MOST_POINTS = 64
 
 
 class DiscreteGradient(Sweep):
@@ -34,7 +36,7 @@ class DiscreteGradient(Sweep):
     Raises
     ------
     TypeError, ValueError
-        If the system is no PoissonSystem, or ``points`` no whole number; for another
+        If the system is no PoissonSystem, or ``points`` no whole number up to 64; for another
         ``configuration`` than "mean" of a beam with gravity or dead forces, whose potential is in
         the energy only with that.
 
@@ -51,8 +53,11 @@ class DiscreteGradient(Sweep):
     conserves = ("energy", "quadratic Casimirs")
 
     def __init__(self, system, dt, *, points: int | None = None, **options) -> None:
-        if points is not None and (not isinstance(points, int) or points < 1):
-            raise ValueError(f"points must be a whole number of at least 1, not {shown(points)}")
+        whole = isinstance(points, int) and not isinstance(points, bool)
+        if points is not None and not (whole and 1 <= points <= _MOST_POINTS):
+            raise ValueError(
+                f"points must be a whole number from 1 to {_MOST_POINTS}, not {shown(points)}"
+            )
         self.points = _POINTS_OF_A_GENERAL_ENERGY if points is None else points
         super().__init__(system, dt, **options)
 

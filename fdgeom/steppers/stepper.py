@@ -115,6 +115,18 @@ class Stepper(Method, metaclass=CheckedCall):
                 self._give_up(asked)
                 warn_of_shown(asked, comm)
 
+    def __setattr__(self, name: str, value) -> None:
+        """Set what may be set: of public names those that the stepper has, if it reads them again.
+
+        While it is made, a method sets what it likes.
+        """
+        if "_is_made" in self.__dict__ and not name.startswith("_"):
+            known = name in self.__dict__ or hasattr(type(self), name)
+            if not known or name in ("system", "sequence", *self.parameters()):
+                does = "cannot be changed: make another stepper" if known else "does not exist"
+                raise AttributeError(f"{type(self).__name__}.{name} {does}; dt and t may be set")
+        super().__setattr__(name, value)
+
     # --- the clock -----------------------------------------------------------------------------
     @property
     def t(self) -> float:

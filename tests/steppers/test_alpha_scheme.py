@@ -86,7 +86,7 @@ def test_named_members_are_of_order_two_and_stable(scheme):
         (fg.newmark(1 / 6, 0.5), True, False),  # linear acceleration: Ω ≤ √12
         (fg.newmark(0.3025, 0.6), False, True),  # 2β ≥ γ ≥ ½
         (fg.newmark(0.29, 0.6), False, False),
-        (fg.newmark(0.25, 0.4), False, False),
+        (fg.general_alpha(0.0, 0.0, 0.25, 0.4), False, False),  # γ < ½
         (fg.general_alpha(0.1, 0.3, 0.4, 0.7), True, True),
         (fg.general_alpha(0.4, 0.3, 0.4, 0.4), True, False),  # α_m > α_f
         (fg.general_alpha(0.1, 0.6, 0.6, 1.0), True, False),  # α_f > ½

@@ -34,11 +34,13 @@ def newmark(beta: float = 0.25, gamma: float = 0.5) -> AlphaScheme:
     Parameters
     ----------
     beta : float
-        Greater than 0; unconditionally stable for 2β ≥ γ ≥ ½.
+        Greater than 0; unconditionally stable for 2β ≥ γ.
     gamma : float
-        Order two for γ = ½ only.
+        At least ½; order two for γ = ½ only.
     """
     b, g = number("beta", beta), number("gamma", gamma)
+    if g < 0.5 - ROUND_OFF:
+        raise ValueError(f"gamma must be at least 1/2, not {g:g}: below, every vibration grows")
     return _scheme(g, b, 0.0, 0.0, f"newmark({b:g}, {g:g})")
 
 

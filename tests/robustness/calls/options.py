@@ -107,7 +107,7 @@ REFUSALS = [
         "snes_max_it",
         lambda: step({"snes_max_it": -5}),
         ValueError,
-        "solver_parameters: 'snes_max_it' cannot be -5 (PETSc: …)",
+        "solver_parameters: snes_max_it must not be negative, but it is -5",
     ),
     (
         "snes_max_it",
@@ -120,5 +120,29 @@ REFUSALS = [
         lambda: step({"ksp_type": "gmres", "ksp_rtol": "small"}),
         ValueError,
         "solver_parameters: 'ksp_rtol' cannot be 'small' (PETSc: …)",
+    ),
+    (
+        "options_prefix",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1, options_prefix="a b"),
+        ValueError,
+        "options_prefix must be one word, without - in front, such as 'beam', not 'a b'",
+    ),
+    (
+        "options_prefix",
+        lambda: fg.ImplicitMidpoint(small.body(), 0.1, options_prefix="-body"),
+        ValueError,
+        "options_prefix must be one word, without - in front, such as 'beam', not '-body'",
+    ),
+    (
+        "snes_max_it",
+        lambda: step({"snes_max_it": -1}),
+        ValueError,
+        "solver_parameters: snes_max_it must not be negative, but it is -1",
+    ),
+    (
+        "snes_max_it",
+        lambda: step({"snes_max_it": -1}, compiled=None),
+        ValueError,
+        "solver_parameters: snes_max_it must not be negative, but it is -1",
     ),
 ]

@@ -112,4 +112,10 @@ REFUSALS = [
         ValueError,
         "steps must be a whole number greater than 0, not 0",
     ),
+    (
+        "gamma",
+        lambda: fg.newmark(0.25, 0.4),
+        ValueError,
+        "gamma must be at least 1/2, not 0.4: below, every vibration grows",
+    ),
 ]

@@ -481,13 +481,13 @@ REFUSALS = [
         "points",
         lambda: fg.DiscreteGradient(small.body(), 0.1, points=0),
         ValueError,
-        "points must be a whole number of at least 1, not 0",
+        "points must be a whole number from 1 to 64, not 0",
     ),
     (
         "points",
         lambda: fg.DiscreteGradient(small.body(), 0.1, points="all"),
         ValueError,
-        "points must be a whole number of at least 1, not 'all'",
+        "points must be a whole number from 1 to 64, not 'all'",
     ),
     (
         "energies",
@@ -726,5 +726,71 @@ REFUSALS = [
         "in halves: take halvings=0. Call it inside 'with "
         "firedrake.adjoint.stop_annotating():' (its result then counts as given data), and take the "
         "gradient of what it does by finite differences of whole runs",
+    ),
+    (
+        "Dt",
+        lambda: setattr(fg.StormerVerlet(small.oscillator(), 0.1), "Dt", 0.2),
+        AttributeError,
+        "StormerVerlet.Dt does not exist; dt and t may be set",
+    ),
+    (
+        "time",
+        lambda: setattr(fg.StormerVerlet(small.oscillator(), 0.1), "time", 7.0),
+        AttributeError,
+        "StormerVerlet.time does not exist; dt and t may be set",
+    ),
+    (
+        "system",
+        lambda: setattr(fg.StormerVerlet(small.oscillator(), 0.1), "system", 1),
+        AttributeError,
+        "StormerVerlet.system cannot be changed: make another stepper; dt and t may be set",
+    ),
+    (
+        "points",
+        lambda: setattr(fg.DiscreteGradient(small.body(), 0.1), "points", 12),
+        AttributeError,
+        "DiscreteGradient.points cannot be changed: make another stepper; dt and t may be set",
+    ),
+    (
+        "dt",
+        lambda: fg.StormerVerlet(small.oscillator(), True),
+        TypeError,
+        "dt must be a number, not True",
+    ),
+    (
+        "dt",
+        lambda: fg.StormerVerlet(small.oscillator(), np.bool_(True)),
+        TypeError,
+        "dt must be a number, not …True…",
+    ),
+    (
+        "dt",
+        lambda: fg.StormerVerlet(small.oscillator(), "0.1"),
+        TypeError,
+        "dt must be a number, not '0.1'",
+    ),
+    (
+        "t0",
+        lambda: fg.StormerVerlet(small.oscillator(), 0.1, t0=False),
+        TypeError,
+        "t0 must be a number, not False",
+    ),
+    (
+        "points",
+        lambda: fg.DiscreteGradient(small.body(), 0.1, points=True),
+        ValueError,
+        "points must be a whole number from 1 to 64, not True",
+    ),
+    (
+        "points",
+        lambda: fg.DiscreteGradient(small.body(), 0.1, points=500),
+        ValueError,
+        "points must be a whole number from 1 to 64, not 500",
+    ),
+    (
+        "order",
+        lambda: fg.Composition(fg.StormerVerlet, order=4.0),
+        ValueError,
+        "order must be one of (4, 6, 8), not 4.0",
     ),
 ]
