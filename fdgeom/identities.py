@@ -1,6 +1,6 @@
 """Equations between forms that a method relies on: do they hold, whatever the state and coefficients?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import ufl
@@ -19,20 +19,24 @@ from fdgeom.taping import off_the_tape
 TOLERANCE = 1e-11
 # How far from the present state (of its own size where it is not zero), and how far from zero.
 _NEAR, _FAR = (0.1, 1e-3, 0.0), (1.0, 30.0)
+# Where values of any sign are outside the domain, as of a logarithm, those of one sign may be inside.
+_ANY, _POSITIVE, _NEGATIVE = _SIGNS = (-1, 1), (0.1, 1), (-1, -0.1)
 
 
 class Identity:
     """An equation between forms that a method relies on, decided from the forms.
 
     All that they read is replaced by symbols. Near the present state and far from it, each symbol
-    gets a value without any pattern, coefficients too; and each side of a case counts, whichever
-    holds. What is equal there is equal always, with probability one. What is equal with the present
-    coefficients alone is asked again when one has changed.
+    gets a value without any pattern, coefficients too. What is equal there is equal always, with
+    probability one. What is equal with the present coefficients alone is asked again when one has
+    changed.
 
     ``equation(put)`` gives a function that returns the relative defect for the present values of the
-    symbols (infinite where something is not defined); ``put(form)`` writes one of ``forms``, or what
-    is made of them, with the symbols. ``values`` says for which values of the coefficients it must
-    hold: "all", those of the moment ("present") and again when they have changed, or "either".
+    symbols (NaN where something is not defined); ``put(form)`` writes one of ``forms``, or what is
+    made of them, with the symbols. ``values`` says for which values of the coefficients it must hold:
+    "all" (then each side of a case counts too, whichever holds), those of the moment ("present") and
+    again when they have changed, or "either". Where all states that are tried are outside its domain
+    the defect is NaN: it neither holds nor fails, and is asked again from the state of that time.
     """
 
     @off_the_tape
@@ -44,16 +48,20 @@ class Identity:
         *,
         values: str = "either",
     ) -> None:
-        self._forms, self._state = forms, [(f, Function(f.function_space())) for f in state]
         places = [f.function_space().mesh().coordinates for f in state]
         read = dict.fromkeys(f for form in forms for f in extract_coefficients(form))
         read |= dict.fromkeys(c for form in forms for c in extract_firedrake_constants(form))
         others = [f for f in read if not any(f is p for p in (*state, *places))]
+        self._forms, self._state = forms, [(f, _symbol(f)) for f in state if f in read]
         self._others = [(f, _symbol(f)) for f in others]
-        self._cases = _EachCase()
-        self._equation = equation(self._put)
         self._watched: Sources | None = None
-        self.defect = self._largest(noise=0.0 if values == "present" else 0.1)
+        # A mixture of cases would refuse what is equal only because conditions exclude one another, and
+        # is not defined where two sides never are at once.
+        for self._cases in (_EachCase(), None) if values == "all" else (None,):
+            self._equation = equation(self._put)
+            self.defect = self._largest(noise=0.0 if values == "present" else 0.1)
+            if not np.isnan(self.defect):
+                break
         if others and (values == "present" or (values == "either" and not self.holds)):
             self._watched = Sources(*others)
             self._ask()
@@ -63,20 +71,28 @@ class Identity:
         """Whether the defect is round-off."""
         return bool(self.defect <= TOLERANCE)
 
-    def still_holds(self) -> bool:
-        """Whether it is so with the coefficients as they are now; on all ranks."""
-        if self._watched is not None and self._watched.changed():
+    @property
+    def fails(self) -> bool:
+        """Whether the defect is more than that."""
+        return bool(self.defect > TOLERANCE)
+
+    def fails_now(self) -> bool:
+        """Whether it fails with the coefficients as they are now; on all ranks."""
+        if np.isnan(self.defect) or (self._watched is not None and self._watched.changed()):
             self._ask()
-        return self.holds
+        return self.fails
 
     @off_the_tape
     def _ask(self) -> None:
         refresh(*self._forms)
-        self._watched.take()
+        if self._watched is not None:
+            self._watched.take()
         self.defect = self._largest(noise=0.0)
 
     def _put(self, form: Form) -> Form:
-        form = map_integrand_dags(self._cases, tidy(form))
+        form = tidy(form)
+        if self._cases is not None:
+            form = map_integrand_dags(self._cases, form)
         return replace(form, dict((*self._state, *self._others)))
 
     def _largest(self, noise: float) -> float:
@@ -86,20 +102,32 @@ class Identity:
             draw = _Draw(seed)
             for coefficient, symbol in self._others:
                 draw.fill(symbol, coefficient, noise)
-            for amplitude in _NEAR:
-                defect = self._at(amplitude, draw)
-                if np.isfinite(defect) or not amplitude:
-                    found.append(defect)
-                    break
-            # The energy need not be defined so far away.
-            found += [d for size in _FAR if np.isfinite(d := self._at(size, draw, near=False))]
-        return max(found)
+            found.append(
+                self._first_defined([(amplitude, _ANY, True) for amplitude in _NEAR], draw)
+            )
+            if self._state:
+                found += [
+                    self._first_defined([(size, sign, False) for sign in _SIGNS], draw)
+                    for size in _FAR
+                ]
+        return max((defect for defect in found if not np.isnan(defect)), default=np.nan)
 
-    def _at(self, amplitude: float, draw: "_Draw", *, near: bool = True) -> float:
-        for f, symbol in self._state:
-            draw.fill(symbol, f if near else None, amplitude)
-        defect = self._equation()
-        return defect if np.isfinite(defect) else np.inf
+    def _first_defined(self, states, draw: "_Draw") -> float:
+        """The defect at the first of some states at which it is defined; NaN if there is none."""
+        for amplitude, sign, near in states:
+            for f, symbol in self._state:
+                draw.fill(symbol, f if near else None, amplitude, sign)
+            defect = self._equation()
+            if not np.isnan(defect):
+                return defect
+        return np.nan
+
+
+def check_now(demands: Mapping[str, Identity]) -> None:
+    """Raise ``ValueError`` with the message of an identity that fails now, and its defect."""
+    for message, identity in demands.items():
+        if identity.fails_now():
+            raise ValueError(message.format(identity.defect))
 
 
 def _symbol(value: Function | Constant) -> Function | Constant:
@@ -114,7 +142,7 @@ class _Draw:
     def __init__(self, seed: int) -> None:
         self._rng, self._same_on_all_ranks = (np.random.default_rng(seed) for _ in range(2))
 
-    def fill(self, symbol, source, amplitude: float) -> None:
+    def fill(self, symbol, source, amplitude: float, sign: tuple[float, float] = _ANY) -> None:
         """Give a symbol values near those of a source (of the same sign), or near zero."""
         parts = getattr(symbol, "subfunctions", (symbol,))
         sources = getattr(source, "subfunctions", (source,) * len(parts))
@@ -122,7 +150,7 @@ class _Draw:
             values = part.dat.data
             number = not isinstance(part, Function) or is_real(part)
             rng = self._same_on_all_ranks if number else self._rng
-            noise = amplitude * rng.uniform(-1, 1, values.shape)
+            noise = amplitude * rng.uniform(*sign, values.shape)
             if origin is not None:
                 own = np.asarray(origin.dat.data_ro)
                 noise = own * (1 + noise) + np.where(own == 0, noise, 0)
@@ -130,11 +158,11 @@ class _Draw:
 
 
 def difference(a, b) -> float:
-    """The norm of a - b relative to that of b; infinite where one is not finite."""
+    """The norm of a - b relative to that of b; NaN where one is not finite."""
     with a.dat.vec_ro as x, b.dat.vec_ro as y:
         difference, scale = (x - y).norm(), y.norm()
     if not np.isfinite(difference) or not np.isfinite(scale):
-        return np.inf
+        return np.nan
     if not difference:
         return 0.0
     return difference / scale if scale else np.inf
@@ -167,6 +195,3 @@ class _EachCase(MultiFunction):
 
     def abs(self, o, value):
         return self._share(o.ufl_operands[0]) * value
-
-    def sign(self, o, value):
-        return ufl.as_ufl(self._share(o.ufl_operands[0]))

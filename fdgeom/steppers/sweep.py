@@ -4,9 +4,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fdgeom.identities import Identity, check_now
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep
-from fdgeom.systems.poisson.checks import pairing_couples
+from fdgeom.systems.poisson.checks import pairing_is_apart
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
 CONFIGURATIONS = ("old", "new", "mean")
@@ -41,6 +42,8 @@ class Sweep(Stepper):
                 f"configuration must be one of {CONFIGURATIONS}, not {configuration!r}"
             )
         self.configuration = chosen
+        #: What the turns rely on, by what to say where it does not hold.
+        self._demands: dict[str, Identity] = {}
         super().__init__(system, dt, **options)
 
     @abstractmethod
@@ -50,7 +53,11 @@ class Sweep(Stepper):
     def _setup(self) -> None:
         self.system.check_start()
         self._turns = self.turns()
-        _check_parts(self, self._turns)
+        self._demands |= _demands_of_parts(self, self._turns)
+        check_now(self._demands)
+
+    def _enter(self) -> None:
+        check_now(self._demands)
 
     def substeps(self):
         names = ["_".join(self.system.names[k] for k in turn.active) for turn in self._turns]
@@ -98,15 +105,17 @@ class Sweep(Stepper):
         return None
 
 
-def _check_parts(stepper: Sweep, turns: list[Turn]) -> None:
-    """Raise ``ValueError`` if parts move in turn that the pairing ties together."""
-    system = stepper.system
+def _demands_of_parts(stepper: Sweep, turns: list[Turn]) -> dict[str, Identity]:
+    """That the pairing does not tie together parts that move in turn."""
+    system, found = stepper.system, {}
     for k in {k for turn in turns if len(turn.active) < len(system.parts) for k in turn.active}:
-        if pairing_couples(system, k):
-            raise ValueError(
+        if (identity := pairing_is_apart(system, k)) is not None:
+            message = (
                 f"system: {type(stepper).__name__} moves the parts of a state in turn, but the "
                 f"pairing couples {system.names[k]!r} with another one; use ImplicitMidpoint"
             )
+            found[message] = identity
+    return found
 
 
 def everything(system: PoissonSystem) -> tuple[int, ...]:

@@ -12,12 +12,17 @@ from firedrake import (
     VectorFunctionSpace,
     as_vector,
     conditional,
+    diff,
     dot,
     dx,
     exp,
     gt,
     inner,
+    ln,
+    lt,
+    max_value,
     sqrt,
+    variable,
 )
 from verification.small_systems import canonical, pairing, states
 
@@ -143,6 +148,107 @@ def test_pieces_that_sum_for_one_value_alone():
     stepper.advance(1)
 
 
+# --- energies that are not defined everywhere ----------------------------------------------------
+def populations(energy, start=(0.0, 0.0), **more):
+    """Lotka and Volterra's bracket, with a state that is still to be set."""
+    z = states(start)
+    u, v = z
+    system = fg.PoissonSystem(
+        z, energy(u, v) * dx, lambda a, b: u * v * canonical_density(a, b) * dx, pairing, **more
+    )
+    return system
+
+
+def canonical_density(a, b):
+    return a[0] * b[1] - a[1] * b[0]
+
+
+def lotka_volterra(u, v):
+    return u - ln(u) + v - 2 * ln(v)
+
+
+def test_pieces_with_logarithms_before_the_state_is_set():
+    system = populations(lotka_volterra)
+    u, v = system.state
+    for pieces in (
+        [(u - ln(u)) * dx, (v - 2 * ln(v)) * dx],  # the terms of the energy
+        [(u + v) * dx, -ln(u * v**2) * dx],  # equal for positive u and v
+    ):
+        stepper = fg.Splitting(system, 0.1, energies=pieces)
+        system.state.dat.data[:] = (1.0, 2.5)
+        stepper.advance(2)
+        assert np.isfinite(system.energy())
+        system.state.assign(0.0)
+    with pytest.raises(ValueError, match=r"^energies must sum to the energy of the system, at"):
+        fg.Splitting(system, 0.1, energies=[(u - ln(u)) * dx, (v - 3 * ln(v)) * dx])
+
+
+@pytest.mark.parametrize(
+    "energy",
+    [
+        lotka_volterra,
+        lambda u, v: u - ln(-u) + v**2,
+        lambda u, v: 1 / u + v**2,
+        lambda u, v: sqrt(u) + v**2,
+        lambda u, v: sqrt(1 - u**2) + v**2,
+        lambda u, v: conditional(gt(u, 0), sqrt(u), 2 * sqrt(-u)) + v**2,
+    ],
+)
+def test_a_derivative_is_found_where_it_is_defined(energy):
+    """Whatever the state is when the system is made: zero here, at the edge of the domain."""
+    assert populations(energy).has_pointwise_density
+
+    def gradient(z):
+        z = variable(z)
+        return diff(energy(*z), z)
+
+    populations(energy, gradient=gradient)
+    with pytest.raises(ValueError, match=r"^gradient: it is not the δh/δz"):
+        populations(energy, gradient=lambda z: gradient(z) + 1e-6 * z)
+
+
+def test_a_metric_of_a_density_that_is_still_to_be_set():
+    z = states((0.0, 0.0))
+    density = z[1]
+
+    def metric(a, b):
+        return density * dot(a, b) * dx
+
+    system = fg.PoissonSystem(z, 0.5 * dot(z, z) * dx, canonical, metric)
+    stepper = fg.ImplicitMidpoint(system, 0.01)
+    z.dat.data[:] = (0.3, 2.0)
+    stepper.advance(1)
+
+
+def test_what_cannot_be_decided_at_first_is_asked_again():
+    """ln(v - 50) is not defined at any state that is tried before v is set."""
+    z = states((0.0, 0.0))
+    u, v = z
+    system = fg.PoissonSystem(z, (u**2 + ln((v - 50) ** 3)) * dx, canonical, pairing)
+    right, wrong = ([u**2 * dx, k * ln(v - 50) * dx] for k in (3, 4))
+    steppers = [fg.Splitting(system, 0.01, energies=pieces) for pieces in (right, wrong)]
+    z.dat.data[:] = (0.3, 60.0)
+    steppers[0].advance(1)
+    with pytest.raises(ValueError, match=r"^energies must sum to the energy of the system"):
+        steppers[1].advance(1)
+
+
+def test_equal_cases_that_are_written_in_two_ways():
+    """Conditions that exclude one another are no independent ones."""
+    z = states((0.3, 0.4))
+    q, p = z
+    energy = (0.5 * p**2 + max_value(q, 0) ** 2 + abs(q) ** 3) * dx
+    slopes = (
+        lambda z: as_vector([conditional(gt(z[0], 0), 2 * z[0], 0) + 3 * z[0] * abs(z[0]), z[1]]),
+        lambda z: as_vector([conditional(lt(z[0], 0), 0, 2 * z[0]) + 3 * z[0] * abs(z[0]), z[1]]),
+    )
+    for slope in slopes:
+        system = fg.PoissonSystem(z, energy, canonical, pairing, gradient=slope)
+    pieces = [0.5 * p**2 * dx, (conditional(lt(q, 0), 0, q) ** 2 + q**2 * abs(q)) * dx]
+    stepper = fg.Splitting(system, 0.1, energies=pieces)
+    stepper.advance(1)
+
+
 # --- a velocity node by node --------------------------------------------------------------------
 def test_a_mass_that_varies_later():
     V = VectorFunctionSpace(IntervalMesh(4, 1.0), "CG", 1, dim=2)
@@ -203,6 +309,24 @@ def test_a_bracket_that_loses_its_symmetry_far_away():
     system = fg.PoissonSystem(z, 0.5 * dot(z, z) * dx, bracket, pairing)
     with pytest.raises(ValueError, match=r"^bracket must be antisymmetric"):
         fg.ImplicitMidpoint(system, 0.1)
+
+
+def test_a_pairing_that_couples_later():
+    """Parts that move in turn must not be tied together, whatever the coefficient was at first."""
+    mesh = fg.copies(1)
+    V = FunctionSpace(mesh, "DG", 0)
+    z, c = Function(V * V), Constant(0.0)
+    z.assign(1.0)
+
+    def metric(a, b):
+        return (a[0] * b[0] + a[1] * b[1] + c * (a[0] * b[1] + a[1] * b[0])) * dx
+
+    system = fg.PoissonSystem(z, 0.5 * dot(z, z) * dx, canonical, metric)
+    stepper = fg.PoissonIntegrator(system, 0.1)
+    stepper.advance(1)
+    c.assign(0.4)
+    with pytest.raises(ValueError, match=r"^system: PoissonIntegrator moves .* pairing couples"):
+        stepper.advance(1)
 
 
 @pytest.mark.parametrize(

@@ -93,3 +93,23 @@ def test_steps_follow_a_boundary_value(given):
     still.state.dat.data[:] = middle
     fg.ImplicitMidpoint(still, 0.01).advance(3)
     assert np.abs(still.state.dat.data_ro - fresh.state.dat.data_ro).max() > 1e-3
+
+
+@GIVEN
+def test_a_value_held_at_rest_must_stay_zero(given):
+    """bcs of a constrained system hold a velocity of zero: another value later has a sentence."""
+    value, change = given()
+    q, v = Function(V), Function(V)
+    q.interpolate(SpatialCoordinate(MESH)[0])
+    system = fg.LagrangianSystem(
+        q, v, (v**2 - q.dx(0) ** 2) / 2 * dx, bcs=[DirichletBC(V, value, 1)]
+    )
+    stepper = fg.DiscreteLagrangian(system, 0.01)
+    stepper.advance(1)
+    change(0.5)
+    before = q.dat.data_ro.copy()
+    with pytest.raises(ValueError, match="^bcs must be zero"):
+        stepper.advance(1)
+    assert np.array_equal(q.dat.data_ro, before)
+    change(0.0)
+    stepper.advance(1)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import ufl
 from firedrake import (
     Function,
@@ -26,12 +27,12 @@ from fdgeom.forms import (
     tidy,
     with_fixed_quadrature,
 )
-from fdgeom.identities import Identity, difference
+from fdgeom.identities import Identity, check_now, difference
 from fdgeom.solvers import EssentialValues, FunctionalAssembly, SaddleSNES
 from fdgeom.solvers.derived import Interpolation
 from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.constrained.constraint import Constraint
-from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
+from fdgeom.systems.constrained.fixed_values import check_at_rest
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.energies import named_energies
@@ -118,7 +119,7 @@ class ConstrainedSystem(MechanicalSystem):
         self.constraint = Constraint(
             q, constraint, multiplier, {p: "depends on the momentum p, so it is not holonomic"}
         )
-        self.fixed = fixed_values(bcs, self.space, p)
+        self._hold(bcs, p)
         self._kinetic, self._potential = kinetic, potential
         self._measure = dx if measure is None else measure
         self._check_finite({"q": q, "p": p})
@@ -148,8 +149,9 @@ class ConstrainedSystem(MechanicalSystem):
     # --- what the steppers ask -------------------------------------------------------------------
     def prepare(self) -> None:
         super().prepare()
-        if not self._pointwise.still_holds():
-            raise ValueError(f"{_NOT_POINTWISE} (the mass has changed since the system was made)")
+        check_now(
+            {f"{_NOT_POINTWISE} (the mass has changed since the system was made)": self._pointwise}
+        )
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.
@@ -249,7 +251,9 @@ def _pointwise_velocity(
             def defect() -> float:
                 nodal.apply()
                 outside = gap.assemble() / max(size.assemble(), _TINY)
-                return max(difference(*(side.assemble() for side in sides)), 10 * outside**0.5)
+                return float(
+                    np.max([difference(*(side.assemble() for side in sides)), 10 * outside**0.5])
+                )
 
             return defect
 

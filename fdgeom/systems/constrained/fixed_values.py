@@ -5,13 +5,37 @@ from collections.abc import Sequence
 import numpy as np
 import ufl
 from firedrake import DirichletBC, Function
+from ufl.classes import Expr
 
 from fdgeom.solvers import EssentialValues, dofs_of
+from fdgeom.solvers.derived import Sources
 from fdgeom.systems.conjugates import conditions
 
 
-def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
-    """What boundary conditions hold at rest, as given degrees of freedom of the momentum ``old``."""
+class FixedValues:
+    """Boundary conditions that hold at rest: given degrees of freedom of the momentum ``old``."""
+
+    def __init__(self, bcs, space, old: Function) -> None:
+        self.dofs = _fixed_dofs(bcs, space, old)
+        self._bcs = conditions(bcs)
+        self._read = Sources(
+            *(bc._original_arg for bc in self._bcs if isinstance(bc._original_arg, Expr))
+        )
+        self.check()
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if a value is not zero, or no longer."""
+        if self._read.changed():
+            self._read.take()
+            for bc in self._bcs:
+                value = bc.function_arg
+                if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
+                    raise ValueError(
+                        "bcs must be zero: they hold the velocity of q, which stays where it starts"
+                    )
+
+
+def _fixed_dofs(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
     held = []
     for bc in conditions(bcs):
         if not isinstance(bc, DirichletBC):
@@ -20,11 +44,6 @@ def fixed_values(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
         whole = of if of.component is None else of.parent
         if whole != space:
             raise ValueError("bcs: a DirichletBC must be on the space of q (or a component of it)")
-        value = bc.function_arg
-        if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
-            raise ValueError(
-                "bcs must be zero: they hold the velocity of q, which stays where it starts"
-            )
         held.append(EssentialValues(part=0, dofs=dofs_of(bc), old=old))
     return tuple(held)
 

@@ -5,7 +5,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, tidy
 from fdgeom.solvers import deficiency
-from fdgeom.systems.constrained.fixed_values import check_at_rest, fixed_values
+from fdgeom.systems.constrained.fixed_values import check_at_rest
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.energies import named_energies
 
@@ -30,7 +30,7 @@ class LagrangianMechanics(MechanicalSystem):
         self._lagrangian = tidy(check_functional("lagrangian", lagrangian, 0, self.mesh))
         if not depends_on(self._lagrangian, velocity):
             raise ValueError("lagrangian must depend on the velocity")
-        self.fixed = fixed_values(bcs, self.space, velocity)
+        self._hold(bcs, velocity)
         self._direction = Function(self.space, name="direction")
         self._slopes = {
             x: tidy(derivative(self._lagrangian, x, self._direction)) for x in (q, velocity)

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from firedrake import Function
 from ufl.classes import Expr, Form
 
+from fdgeom.systems.constrained.fixed_values import FixedValues
 from fdgeom.systems.system import System
 
 
@@ -20,6 +21,15 @@ class MechanicalSystem(System):
         self.space = q.function_space()
         part = self.space.sub(0) if len(self.space) > 1 else self.space
         super().__init__(part.mesh(), coordinates)
+
+    def _hold(self, bcs, momentum: Function) -> None:
+        """Hold what boundary conditions hold, where the momentum or velocity stays zero."""
+        self._at_rest = FixedValues(bcs, self.space, momentum)
+        self.fixed = self._at_rest.dofs
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._at_rest.check()
 
     @abstractmethod
     def velocity(self) -> Expr:

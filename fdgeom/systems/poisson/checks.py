@@ -10,6 +10,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.forms import is_zero, parts_of, substitute
 from fdgeom.identities import Identity
+from fdgeom.solvers import FunctionalAssembly
 from fdgeom.systems.poisson.gradient import riesz
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape
@@ -60,8 +61,11 @@ def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) 
             left, right = (side.assemble() for side in sides)
             with left.dat.vec_ro as x, right.dat.vec_ro as y, b.dat.vec_ro as z:
                 size = x.norm()
+                if not np.isfinite(size):
+                    return np.nan
                 if sign < 0 and not x.dot(z) > 0:
-                    return np.inf
+                    # Positive densities in a metric are not positive at every state that is tried.
+                    return np.nan if system.pairing_varies else np.inf
                 return (x + sign * y).norm() / size if size else 0.0
 
         return defect
@@ -110,8 +114,8 @@ def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
     return worst
 
 
-def pairing_couples(system: PoissonForms, k: int) -> bool:
-    """Whether the pairing has terms of part ``k`` and another one, seen on random fields."""
+def pairing_is_apart(system: PoissonForms, k: int) -> Identity | None:
+    """That the pairing has no terms of part ``k`` and another one; None where the form has none."""
 
     def between(a: Expr, b: Expr) -> Form:
         pairs = (parts_of(x, system.shapes) for x in (a, b))
@@ -121,11 +125,21 @@ def pairing_couples(system: PoissonForms, k: int) -> bool:
         )
         return system.pairing(mine, others)
 
-    if is_zero(between(system.test, system.trial)):
-        return False  # seen from the form
+    found = between(system.test, system.trial)
+    if is_zero(found):
+        return None
     a, b = (_random(system.space, np.random.default_rng(seed)) for seed in (1, 2))
-    # Terms that are none vanish exactly.
-    return abs(assemble(between(a, b))) > 1e-12 * abs(assemble(system.pairing(a, a)))
+
+    def equation(put):
+        numbers = [FunctionalAssembly(put(form)) for form in (between(a, b), system.pairing(a, a))]
+
+        def defect() -> float:
+            coupling, size = (abs(number.assemble()) for number in numbers)
+            return coupling / size if size else np.nan
+
+        return defect
+
+    return Identity(system.parts, (found,), equation)
 
 
 def _random(space, rng) -> Function:

@@ -9,7 +9,7 @@ from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import parts_of, polynomial_degree, substitute
-from fdgeom.identities import Identity
+from fdgeom.identities import Identity, check_now
 from fdgeom.solvers import pieces
 from fdgeom.systems.poisson.checks import antisymmetry_defect, demands, jacobi_defect
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
@@ -163,9 +163,7 @@ class PoissonSystem(PoissonForms):
         self.prepare()
 
     def prepare(self) -> None:
-        for message, identity in self._demands.items():
-            if not identity.still_holds():
-                raise ValueError(message.format(identity.defect))
+        check_now(self._demands)
 
     def settle(self) -> None:
         self.update_auxiliary()
