@@ -26,6 +26,11 @@ import fdgeom as fg
 
 def everything():
     """Gradients of a beam, of a chain, of joined beams and by a section: local, coupled, on the tape."""
+    return local() | _implicit() | _joined() | _drawn()
+
+
+def local():
+    """Of steps node by node, and along a chain."""
     out = {}
     beam = set_smooth(fg.Beam(uneven_mesh(8), SOFT))
     objective = (inner(beam.position, beam.position) + inner(beam.strain, beam.strain)) * dx(
@@ -43,7 +48,7 @@ def everything():
     objective = inner(system.q, system.q) * dx(degree=2)
     out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
     out["by p"] = gathered(_function(system.p, bar))
-    return out | _implicit() | _joined() | _drawn()
+    return out
 
 
 def _implicit():
