@@ -164,3 +164,73 @@ def test_the_order_holds_with_workers(run):
             ran = re.findall(r"^(?:\[gw.*\] .*PASSED )?(test_[abcd]\.py)::\w+", words, re.MULTILINE)
             ran = [file for file in ran if file]
             assert list(dict.fromkeys(ran)) == expected, words
+
+
+# --- what the quick round has of each kind -------------------------------------------------------------
+_RESTART = "steppers/test_whole_steps.py::test_cut_steps_and_resumed_runs"
+_GRADIENT = "adjoint/test_gradients.py::test_gradient"
+KINDS = {
+    "an assembly in motion, and a run resumed": [
+        f"{_RESTART}[EnergyMomentum, joints]",
+        f"{_RESTART}[GeneralizedAlpha, joints]",
+        f"{_RESTART}[VariationalIntegrator, joints]",
+    ],
+    "statics and vibrations of an assembly": [
+        "statics/test_compiled.py::test_same_equilibria[joined]",
+        "statics/test_frames.py::test_rigid_motions_of_free_assemblies[Spherical-9]",
+        "statics/test_frames.py::test_a_body_at_the_tip",
+    ],
+    "compiled steps beside PETSc": [
+        "steppers/test_chain_steps.py::test_same_steps[energy-momentum-free]",
+        "steppers/test_chain_assemblies.py::test_same_steps[double_pendulum-EnergyMomentum]",
+        "steppers/test_variational_joints.py::test_compiled_joints_are_those_of_petsc[pendulum]",
+        "statics/test_compiled.py::test_same_equilibria[joined]",
+        "steppers/test_rattle.py::test_compiled_and_snes_agree[RATTLE-spherical_pendulum-start1]",
+    ],
+    "two ranks": [
+        "verification/test_parallel_families.py::test_same_as_serial",
+        "recording/test_parallel.py::test_tables_and_shapes",
+    ],
+    "gradients": [
+        f"{_GRADIENT}[EnergyMomentum]",
+        f"{_GRADIENT}[GeneralizedAlpha]",
+        f"{_GRADIENT}[GaussLegendre]",
+        f"{_GRADIENT}[NonholonomicMidpoint]",
+        f"{_GRADIENT}[PoissonIntegrator]",
+        f"{_GRADIENT}[RATTLE]",
+        f"{_GRADIENT}[Splitting]",
+        f"{_GRADIENT}[StormerVerlet]",
+        f"{_GRADIENT}[VariationalIntegrator]",
+        "adjoint/test_statics.py::test_equilibrium[cantilever]",
+    ],
+    "runs resumed": [
+        f"{_RESTART}[Composition]",
+        f"{_RESTART}[HermiteSimpson]",
+        f"{_RESTART}[PoissonIntegrator]",
+        f"{_RESTART}[RATTLE]",
+        f"{_RESTART}[StormerVerlet]",
+    ],
+    "README, site, demos, command line": [
+        "test_readme.py::test_code",
+        "website/test_one_page.py::test_theory_in_a_browser",
+        "demos/test_demos.py::test_demo[poisson_beam]",
+        "demos/test_demos.py::test_demo[spherical_pendulum]",
+        "demos/test_demos.py::test_demo[stiff_springs]",
+        "solvers/test_command_line.py::test_monitor_view_and_precedence",
+    ],
+}
+
+
+def test_the_quick_round_has_each_kind(request):
+    """`make test` says what is broken, of whatever kind: these tests exist, and are not in the list."""
+    wanted = {f"tests/{node}" for nodes in KINDS.values() for node in nodes}
+    top = request.config.rootpath
+    files = sorted({node.partition("::")[0] for node in wanted})
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "--round", "quick", *files],
+        cwd=top,
+        env={k: v for k, v in os.environ.items() if not k.startswith(("PYTEST", "OMPI", "PMIX"))},
+        capture_output=True,
+        text=True,
+    )
+    assert wanted - set(done.stdout.splitlines()) == set(), done.stdout[-2000:] + done.stderr
