@@ -6,6 +6,7 @@ of points that does not exist is an error.
 
 import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
+from firedrake.mesh import MeshGeometry
 
 from fdgeom.words import shown
 
@@ -23,10 +24,9 @@ def check_interval(mesh, argument: str = "mesh"):
     ValueError
         If its cells are not intervals, or it is embedded in more than one dimension.
     """
-    try:
-        cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension
-    except AttributeError:
-        raise TypeError(f"{argument} must be a Firedrake mesh, not {type(mesh).__name__}") from None
+    if not isinstance(mesh, MeshGeometry):
+        raise TypeError(f"{argument} must be a Firedrake mesh, not {type(mesh).__name__}")
+    cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension
     if cell != "interval" or dim != 1:
         raise ValueError(
             f"{argument} must be an interval mesh in one dimension, such as IntervalMesh(n, length); "

@@ -43,8 +43,8 @@ def shown(value: object) -> str:
 
 
 def is_function(value: object) -> bool:
-    """Whether a value is a callable of a user's; UFL's expressions, forms and measures can be called too."""
-    return callable(value) and not isinstance(value, Expr | Form | Measure)
+    """Whether a value is a function of a user's; classes and UFL's expressions can be called too."""
+    return callable(value) and not isinstance(value, Expr | Form | Measure | type)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from numbers import Real
 
 import numpy as np
 import ufl
+from ufl.algorithms import extract_arguments
 
 from fdgeom.sections.bars import (
     rectangle_shear_factor,
@@ -115,8 +116,14 @@ def _ring_properties(outer, inner, shear_factor, material: dict) -> dict:
     }
 
 
+def _check_expression(name: str, value) -> None:
+    if value.ufl_shape or extract_arguments(value):
+        raise ValueError(f"{name} must be a scalar without test functions, not {shown(value)}")
+
+
 def _check_poisson_ratio(value) -> None:
     if isinstance(value, ufl.core.expr.Expr):
+        _check_expression("poisson_ratio", value)
         return
     if not isinstance(value, Real):
         raise TypeError(f"poisson_ratio must be a number, not {shown(value)}")
@@ -139,9 +146,11 @@ def _diagonal(entries: list):
 
 def _positive(name: str, value) -> None:
     if isinstance(value, ufl.core.expr.Expr):
+        _check_expression(name, value)
         return
     number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number and not (np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf"):
+    array = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf"
+    if not number and not array:
         raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
     if not (math.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive number, not {shown(value)}")

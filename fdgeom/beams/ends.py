@@ -29,7 +29,7 @@ class Sliding:
         if not isinstance(along, str | int) or isinstance(along, bool) or along not in _AXES:
             raise ValueError(f"along must be 'x', 'y' or 'z' (or 0, 1, 2), not {shown(along)}")
         if not isinstance(turning, bool):
-            raise TypeError(f"turning must be True or False, not {turning!r}")
+            raise TypeError(f"turning must be True or False, not {shown(turning)}")
         self.along, self.turning = _AXES[along], turning
 
     @property

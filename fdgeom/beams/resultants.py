@@ -8,6 +8,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.numbering import Numbering
 from fdgeom.solvers import PointwiseUpdate
 from fdgeom.solvers.derived import derived_in
+from fdgeom.words import shown
 
 
 class Resultants:
@@ -41,7 +42,7 @@ class Resultants:
         places = np.asarray(s, dtype=float)
         arc = self._points.coordinates
         if places.ndim > 1 or not np.all(np.isfinite(places)):
-            raise ValueError(f"s must be an arc length, or a sequence of them, not {s!r}")
+            raise ValueError(f"s must be an arc length, or a sequence of them, not {shown(s)}")
         low, high = self._ends
         slack = 1e-9 * (high - low)
         if np.any(places < low - slack) or np.any(places > high + slack):

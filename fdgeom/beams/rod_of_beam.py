@@ -98,7 +98,7 @@ def viscosity_of(beam: BeamFields):
         return None
     if isinstance(damping, Real) and not isinstance(damping, bool):
         if not (np.isfinite(damping) and damping >= 0):
-            raise ValueError(f"damping must be a time that is not negative, not {damping!r}")
+            raise ValueError(f"damping must be a time that is not negative, not {shown(damping)}")
         return Constant(float(damping)) * beam.stiffness
     if not isinstance(damping, ufl.core.expr.Expr):
         damping = real_array(

@@ -34,7 +34,7 @@ from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, is_real, private, sampled
 from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread
-from fdgeom.words import shown
+from fdgeom.words import is_function, shown
 
 
 def body_matrix(name: str, value, mesh, element, *, inverse: bool = False):
@@ -149,11 +149,11 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
     """
     if value is None:
         return None
-    if callable(value) and not isinstance(value, Expr):
+    if is_function(value):
         expression = _of_time(name, value, space.mesh(), time)
     elif isinstance(value, Expr):
         expression = value
-    elif np.ndim(value) == 1 and len(value):
+    elif isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
         if not any(isinstance(v, ufl.core.expr.Expr) for v in value):
             value = real_array(value, f"{name} must be real numbers, not {shown(value)}")
         expression = ufl.as_vector(list(value))

@@ -15,6 +15,7 @@ from fdgeom.lie.in_ufl import quaternion, se3, so3
 from fdgeom.lie.motions import Motions
 from fdgeom.lie.operands import blocks, halves, identity, join, tensor, zero
 from fdgeom.lie.rotations import Rotations
+from fdgeom.words import shown
 
 Configuration = tuple[Expr, ...]
 
@@ -50,7 +51,7 @@ class Group(ABC):
 
     def __init__(self, retraction: str = "exp") -> None:
         if retraction not in _RETRACTIONS:
-            raise ValueError(f"retraction must be one of {_RETRACTIONS}, not {retraction!r}")
+            raise ValueError(f"retraction must be one of {_RETRACTIONS}, not {shown(retraction)}")
         self.retraction = retraction
 
     def by(self, retraction: str) -> "Group":

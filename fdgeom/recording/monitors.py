@@ -214,6 +214,8 @@ class Probe:
                 f"function must be a firedrake.Function or a UFL expression of Functions, "
                 f"got {shown(function)}"
             )
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a string, got {shown(name)}")
         self.name = name
         self.function = function
         refusal = f"point must be a number or numbers, not {shown(point)}"

@@ -91,7 +91,8 @@ def run(
     check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)
     every = positive_integer(every, "every")
-    keep = 0 if keep == 0 and keep is not False else positive_integer(keep, "keep")
+    none = isinstance(keep, int) and not isinstance(keep, bool) and keep == 0
+    keep = 0 if none else positive_integer(keep, "keep")
     if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
         raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
     outputs = _outputs(output)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fdgeom import citations
+from fdgeom.words import shown
 
 from .material import check_number, check_positive
 
@@ -85,7 +86,7 @@ class TsaiWu(Criterion):
         for name in ("tensile", "compressive", "shear"):
             values = getattr(self, name)
             if np.ndim(values) != 1 or len(values) != 3:
-                raise ValueError(f"{name} must be three numbers, not {values!r}")
+                raise ValueError(f"{name} must be three numbers, not {shown(values)}")
             for value in values:
                 check_positive(name, value)
         check_number("interaction", self.interaction)

@@ -13,6 +13,8 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
+from fdgeom.words import shown
+
 Value = float | Expr
 
 
@@ -61,7 +63,7 @@ class Isotropic(Material):
         check_number("poisson_ratio", self.poisson_ratio)
         nu = self.poisson_ratio
         if not isinstance(nu, Expr) and not -1 < nu < 0.5:
-            raise ValueError(f"poisson_ratio must lie above -1 and below 0.5, not {nu!r}")
+            raise ValueError(f"poisson_ratio must lie above -1 and below 0.5, not {shown(nu)}")
 
     def components(self, strain, frame=None) -> list[list]:
         two_mu = self.youngs_modulus / (1 + self.poisson_ratio)
@@ -115,7 +117,7 @@ class Orthotropic(Material):
         for name in ("youngs_moduli", "shear_moduli", "poisson_ratios"):
             values = getattr(self, name)
             if isinstance(values, str | Expr) or np.ndim(values) != 1 or len(values) != 3:
-                raise ValueError(f"{name} must be three numbers, not {values!r}")
+                raise ValueError(f"{name} must be three numbers, not {shown(values)}")
             object.__setattr__(self, name, tuple(values))
             for value in getattr(self, name):
                 (check_number if name == "poisson_ratios" else check_positive)(name, value)
@@ -207,13 +209,13 @@ def check_number(name: str, value) -> None:
         if value.ufl_shape:
             raise ValueError(f"{name} must be scalar, not of shape {value.ufl_shape}")
     elif not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number or a UFL expression, not {value!r}")
+        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
     elif not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, not {value!r}")
+        raise ValueError(f"{name} must be finite, not {shown(value)}")
 
 
 def check_positive(name: str, value) -> None:
     """Raise unless ``value`` is a positive number or a scalar UFL expression."""
     check_number(name, value)
     if not isinstance(value, Expr) and not value > 0:
-        raise ValueError(f"{name} must be a positive number, not {value!r}")
+        raise ValueError(f"{name} must be a positive number, not {shown(value)}")

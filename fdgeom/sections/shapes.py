@@ -11,6 +11,8 @@ from numbers import Integral
 import numpy as np
 from firedrake import COMM_WORLD, Function
 
+from fdgeom.words import shown
+
 from .blocks import Block, GluedMesh, rows_of, straight
 from .material import Isotropic, check_positive
 from .ply import Ply
@@ -243,7 +245,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
     """
     skin, web = _two("thickness", thickness)
     if not front < rear:
-        raise ValueError(f"front must be smaller than rear, not {front!r} and {rear!r}")
+        raise ValueError(f"front must be smaller than rear, not {shown(front)} and {rear!r}")
     top, bottom = _curve("upper", upper), _curve("lower", lower)
     ends = np.linspace(front, rear, 65)
     if not np.all(top(ends) - bottom(ends) > 2 * skin):
@@ -298,7 +300,7 @@ def _check(**values) -> None:
 def _two(name: str, value) -> tuple[float, float]:
     pair = (value, value) if np.ndim(value) == 0 else tuple(value)
     if len(pair) != 2:
-        raise ValueError(f"{name} must be one number or two, not {value!r}")
+        raise ValueError(f"{name} must be one number or two, not {shown(value)}")
     _check(**{name: pair[0]})
     _check(**{name: pair[1]})
     return pair
@@ -311,13 +313,15 @@ def _fits(name: str, horizontal: float, width: float, vertical: float, height: f
 
 def _count(name: str, value) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of cells, not {value!r}")
+        raise ValueError(f"{name} must be a whole number of cells, not {shown(value)}")
     return int(value)
 
 
 def _rows(layers, through) -> tuple[np.ndarray, np.ndarray]:
     if np.ndim(layers) != 1 or not len(layers):
-        raise ValueError(f"layers must be relative thicknesses, one for each layer, not {layers!r}")
+        raise ValueError(
+            f"layers must be relative thicknesses, one for each layer, not {shown(layers)}"
+        )
     for value in layers:
         check_positive("layers", value)
     return rows_of(layers, _count("through", through))

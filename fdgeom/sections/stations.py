@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from fdgeom.words import shown
+
 from .matrices import SectionMatrices
 
 
@@ -10,7 +12,7 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
     try:
         pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
     except (TypeError, ValueError):
-        raise TypeError(f"stations must be pairs (s, section), not {stations!r}") from None
+        raise TypeError(f"stations must be pairs (s, section), not {shown(stations)}") from None
     for _, section in pairs:
         if not isinstance(section, SectionMatrices):
             raise TypeError(f"stations: {section!r} is no fdgeom.Section")

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fdgeom.real import real_array
+from fdgeom.words import shown
 
 from .along import MatrixAlong
 
@@ -23,7 +24,7 @@ def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray
     """
     if convention not in CONVENTIONS:
         known = ", ".join(map(repr, CONVENTIONS))
-        raise ValueError(f"convention must be one of {known}, not {convention!r}")
+        raise ValueError(f"convention must be one of {known}, not {shown(convention)}")
     given = real_array(matrix, f"{name} must be a 6×6 array of numbers")
     if given.shape != (6, 6):
         raise ValueError(f"{name} must have shape (6, 6), not {given.shape}")

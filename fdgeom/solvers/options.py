@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from petsc4py import PETSc
 from petsctools import flatten_parameters
 
+from fdgeom.words import shown
+
 # Looked up while solving, or when a nested object is made: only the first solve uses them up.
 _READ_LATER = re.compile(
     r".*(view|reason|test|monitor)"
@@ -45,7 +47,7 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     prefix = options_prefix or ""
     if not re.fullmatch(r"([^\s-]\S*)?", prefix):
         raise ValueError(
-            f"options_prefix must be one word, without - in front, such as 'beam', not {prefix!r}"
+            f"options_prefix must be one word, without - in front, such as 'beam', not {shown(prefix)}"
         )
     if prefix and not prefix.endswith("_"):
         prefix += "_"
@@ -62,7 +64,7 @@ def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
     The command line wins over the dict, which wins over the argument.
     """
     if argument is not None and not isinstance(argument, bool):
-        raise TypeError(f"compiled must be True, False or None, not {argument!r}")
+        raise TypeError(f"compiled must be True, False or None, not {shown(argument)}")
     database = PETSc.Options()
     choice = argument
     if _COMPILED in user:

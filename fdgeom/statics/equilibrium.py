@@ -26,6 +26,7 @@ from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of, number_of
 from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
+from fdgeom.words import shown
 
 
 class StaticEquilibrium:
@@ -271,7 +272,7 @@ class StaticEquilibrium:
         if step == 0:
             raise ValueError("step must not be zero")
         if load_step is not None and not finite_number("load_step", load_step) > 0:
-            raise ValueError(f"load_step must be positive, not {load_step!r}")
+            raise ValueError(f"load_step must be positive, not {shown(load_step)}")
         if not self._problem.is_loaded:
             what = "an assembly" if self._motion is self.beam else "a beam"
             raise ValueError(f"loads: {what} without loads has no path to follow")
@@ -313,10 +314,10 @@ class StaticEquilibrium:
                 raise ValueError("point: follow has met no bifurcation yet")
             point = found[-1]
         if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
-            raise ValueError(f"point must be a bifurcation of this path, not {point!r}")
+            raise ValueError(f"point must be a bifurcation of this path, not {shown(point)}")
         if isinstance(mode, bool) or mode not in range(point.multiplicity):
             raise ValueError(
-                f"mode must be a whole number from 0 to {point.multiplicity - 1}, not {mode!r}"
+                f"mode must be a whole number from 0 to {point.multiplicity - 1}, not {shown(mode)}"
             )
         self._along(lambda path: path.leave(point, mode, step), 1)
         return self.load
@@ -439,4 +440,4 @@ class StaticEquilibrium:
 
 def _count(name: str, value, least: int = 1) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {least}, not {shown(value)}")

@@ -21,6 +21,7 @@ from fdgeom.statics.pencil_forms import Standing
 from fdgeom.statics.problem import finite_number, motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import off_the_tape
+from fdgeom.words import shown
 
 
 class VibrationModes:
@@ -83,7 +84,7 @@ class VibrationModes:
         ):
             raise ValueError(
                 f"number must be a whole number from 1 to {count - 2} for this "
-                f"{type(beam).__name__.lower()}, not {number!r}"
+                f"{type(beam).__name__.lower()}, not {shown(number)}"
             )
         check_poses(*motion.configuration, motion.in_rods())
         if motion.constraint is not None:
@@ -124,7 +125,7 @@ class VibrationModes:
         """
         if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k < len(self.shapes):
             raise ValueError(
-                f"k must be a whole number from 0 to {len(self.shapes) - 1}, not {k!r}"
+                f"k must be a whole number from 0 to {len(self.shapes) - 1}, not {shown(k)}"
             )
         if not annotate_tape():
             return self.eigenvalues[k]

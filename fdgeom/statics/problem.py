@@ -32,6 +32,7 @@ from fdgeom.solvers import Field, MatrixAssembly, Number, PointwiseUpdate, Snaps
 from fdgeom.solvers.derived import refresh
 from fdgeom.statics.gathered import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+from fdgeom.words import shown
 
 
 def motion_of(beam) -> RodMotion:
@@ -47,7 +48,7 @@ def motion_of(beam) -> RodMotion:
 def finite_number(name: str, value) -> float:
     """A number; ``ValueError``, which calls it ``name``, for anything else."""
     if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, not {value!r}")
+        raise ValueError(f"{name} must be a finite number, not {shown(value)}")
     return float(value)
 
 

@@ -75,7 +75,7 @@ def scheme_of(order: int, scheme: str | None) -> str:
         raise ValueError(f"order must be one of {tuple(_DEFAULTS)}, not {shown(order)}")
     names = schemes(order)
     chosen = _DEFAULTS[order] if scheme is None else scheme
-    if chosen not in names:
+    if not isinstance(chosen, str) or chosen not in names:
         raise ValueError(f"scheme must be one of {names} for order {order}, not {shown(scheme)}")
     return chosen
 

@@ -7,6 +7,7 @@ from fdgeom.solvers import pieces, plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
+from fdgeom.words import shown
 
 QUADRATURES = ("midpoint", "trapezoidal")
 
@@ -55,7 +56,7 @@ class DiscreteLagrangian(HolonomicStepper):
 
     def __init__(self, system, dt, *, quadrature: str = "midpoint", **options) -> None:
         if quadrature not in QUADRATURES:
-            raise ValueError(f"quadrature must be one of {QUADRATURES}, not {quadrature!r}")
+            raise ValueError(f"quadrature must be one of {QUADRATURES}, not {shown(quadrature)}")
         self.quadrature = quadrature
         super().__init__(system, dt, **options)
 

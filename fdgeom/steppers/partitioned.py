@@ -10,6 +10,7 @@ from fdgeom.forms import tidy
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
+from fdgeom.words import shown
 
 PARTS = ("q", "p")
 
@@ -48,7 +49,7 @@ class Partitioned(Stepper):
 
     def __init__(self, system, dt, *, first: str = "p", **options) -> None:
         if first not in PARTS:
-            raise ValueError(f"first must be one of {PARTS}, not {first!r}")
+            raise ValueError(f"first must be one of {PARTS}, not {shown(first)}")
         self.first = first
         super().__init__(system, dt, **options)
 

@@ -9,6 +9,7 @@ from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep
 from fdgeom.systems.poisson.checks import pairing_is_apart
 from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.words import shown
 
 CONFIGURATIONS = ("old", "new", "mean")
 
@@ -37,9 +38,9 @@ class Sweep(Stepper):
 
     def __init__(self, system, dt, *, configuration: str | None = None, **options) -> None:
         chosen = self.default_configuration if configuration is None else configuration
-        if chosen not in CONFIGURATIONS:
+        if not isinstance(chosen, str) or chosen not in CONFIGURATIONS:
             raise ValueError(
-                f"configuration must be one of {CONFIGURATIONS}, not {configuration!r}"
+                f"configuration must be one of {CONFIGURATIONS}, not {shown(configuration)}"
             )
         self.configuration = chosen
         #: What the turns rely on, by what to say where it does not hold.

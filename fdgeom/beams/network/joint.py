@@ -12,6 +12,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.network.places import Ground, Place, check_place
 from fdgeom.call import CheckedCall
 from fdgeom.real import not_negative, real_array
+from fdgeom.words import shown
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
@@ -68,7 +69,7 @@ class Joint(metaclass=CheckedCall):
         self.stiffness = not_negative("stiffness", stiffness)
         self.damping = not_negative("damping", damping)
         if not isinstance(rest, Real) or not np.isfinite(rest):
-            raise ValueError(f"rest must be a finite number, not {rest!r}")
+            raise ValueError(f"rest must be a finite number, not {shown(rest)}")
         self.rest = float(rest)
         if not self.has_axis and (axis is not None or rest):
             given = "axis" if axis is not None else "rest"
@@ -206,8 +207,10 @@ def _direction(name: str, axis) -> np.ndarray:
     try:
         numbers = real_array(axis)
     except (TypeError, ValueError):
-        raise TypeError(f"axis must be a vector of 3 numbers, not {axis!r}") from None
+        raise TypeError(f"axis must be a vector of 3 numbers, not {shown(axis)}") from None
     length = np.linalg.norm(numbers)
     if numbers.shape != (3,) or not np.isfinite(length) or not length > 0:
-        raise ValueError(f"axis must be a vector of 3 finite numbers, not all zero, not {axis!r}")
+        raise ValueError(
+            f"axis must be a vector of 3 finite numbers, not all zero, not {shown(axis)}"
+        )
     return numbers / length

@@ -14,7 +14,7 @@ from fdgeom.beams.rod.variation import Pose
 from fdgeom.clock import Time
 from fdgeom.lie import halves, quaternion
 from fdgeom.real import real_array
-from fdgeom.words import shown
+from fdgeom.words import is_function, shown
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
 Vector = Sequence[float] | Expr | Callable
@@ -57,7 +57,7 @@ class Load(BodyLoad):
             raise ValueError("Load: give force, moment, or both")
         if frame not in FRAMES:
             raise ValueError(
-                f"frame must be 'space' (a dead load) or 'body' (a follower load), not {frame!r}"
+                f"frame must be 'space' (a dead load) or 'body' (a follower load), not {shown(frame)}"
             )
         if at is not None:
             check_at(at)
@@ -157,13 +157,13 @@ def check_at(at) -> None:
 
 def vector(name: str, value: Vector, rod: PartOfRod, t: Expr) -> Expr:
     """The UFL vector of a load's value on a rod at a time."""
-    if callable(value) and not isinstance(value, Expr):
+    if is_function(value):
         return evaluated(name, value, place_and_time(name, value, rod.arc, t), 3)
     return value
 
 
 def _checked(name: str, value):
-    if value is None or (callable(value) and not isinstance(value, Expr)):
+    if value is None or is_function(value):
         if value is not None:
             place_and_time(name, value, None, None)
         return value
@@ -173,7 +173,7 @@ def _checked(name: str, value):
         return value
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         return _checked(name, ufl.as_vector(list(value)))
-    numbers = real_array(value, f"{name} must be a vector of 3 numbers, not {value!r}")
+    numbers = real_array(value, f"{name} must be a vector of 3 numbers, not {shown(value)}")
     if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):
-        raise ValueError(f"{name} must be a vector of 3 finite numbers, not {value!r}")
+        raise ValueError(f"{name} must be a vector of 3 finite numbers, not {shown(value)}")
     return Constant(numbers)

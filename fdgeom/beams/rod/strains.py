@@ -14,6 +14,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import join, quaternion
 from fdgeom.lie.coefficients import COTANGENT, POLE, polynomial
+from fdgeom.words import shown
 
 Pose = tuple[Expr, Expr]
 
@@ -69,9 +70,9 @@ STRAINS: dict[str, Callable[[Pose, Pose, Expr], Expr]] = {
 
 def check_measure(name: str) -> str:
     """Return the name of a measure; ``ValueError`` if there is none of that name."""
-    if name not in STRAINS:
+    if not isinstance(name, str) or name not in STRAINS:
         raise ValueError(
-            f"strain_measure must be one of {', '.join(map(repr, STRAINS))}, not {name!r}"
+            f"strain_measure must be one of {', '.join(map(repr, STRAINS))}, not {shown(name)}"
         )
     return name
 

@@ -13,6 +13,7 @@ import numpy as np
 from fdgeom.recording.arguments import as_path
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.recording.units import check_units
+from fdgeom.words import shown
 
 _HERE = Path(__file__).parent
 _OUTLINES = ("rectangle", "ellipse")
@@ -76,7 +77,7 @@ def save_scene(
     if path.suffix != ".html":
         raise ValueError(f"path must end in .html, got '{path}'")
     if outline not in (None, *_OUTLINES):
-        raise ValueError(f"outline must be one of {_OUTLINES}, not {outline!r}")
+        raise ValueError(f"outline must be one of {_OUTLINES}, not {shown(outline)}")
     sides = None if thickness is None else _sides(thickness)
     units = check_units(units)
     if not len(shapes):
@@ -167,5 +168,5 @@ def _sides(thickness) -> tuple[float, float]:
     except (TypeError, ValueError):
         both = np.array([np.nan])
     if not np.all(np.isfinite(both)) or not np.all(both > 0):
-        raise ValueError(f"thickness must be a positive length or two, not {thickness!r}")
+        raise ValueError(f"thickness must be a positive length or two, not {shown(thickness)}")
     return float(both[0]), float(both[1])

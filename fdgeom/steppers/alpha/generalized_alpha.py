@@ -92,7 +92,7 @@ class GeneralizedAlpha(MotionStepper):
             raise ValueError(f"start must be one of {STARTS}, not {shown(start)}")
         if not isinstance(halvings, int) or isinstance(halvings, bool) or halvings < 0:
             raise ValueError(
-                f"halvings must be a whole number that is not negative, not {halvings!r}"
+                f"halvings must be a whole number that is not negative, not {shown(halvings)}"
             )
         self._halvings = halvings
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
+from fdgeom.words import shown
+
 
 class Jets:
     """Symbols for q, q̇, q̈, q⃛ of some coordinates q(t), and expressions written with them.
@@ -63,9 +65,11 @@ class Jets:
         try:
             expression = sp.sympify(expression).doit()
         except (sp.SympifyError, AttributeError) as error:
-            raise TypeError(f"{name} must be a SymPy expression, not {expression!r}") from error
+            raise TypeError(
+                f"{name} must be a SymPy expression, not {shown(expression)}"
+            ) from error
         if not isinstance(expression, sp.Expr) or expression.is_Matrix:
-            raise TypeError(f"{name} must be a scalar SymPy expression, not {expression!r}")
+            raise TypeError(f"{name} must be a scalar SymPy expression, not {shown(expression)}")
         result = expression.xreplace({**(others or {}), **self._symbols()})
         left = result.atoms(AppliedUndef) | result.atoms(sp.Derivative)
         if left:
@@ -103,6 +107,6 @@ def check_coordinate(name: str, coordinate):
     if not (isinstance(coordinate, AppliedUndef) and len(coordinate.args) == 1):
         raise TypeError(
             f"{name} must be functions of time, such as sympy.physics.mechanics.dynamicsymbols "
-            f"gives, not {coordinate!r}"
+            f"gives, not {shown(coordinate)}"
         )
     return coordinate

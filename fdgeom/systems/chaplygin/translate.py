@@ -7,6 +7,8 @@ import ufl
 from firedrake import Constant
 from ufl.core.expr import Expr
 
+from fdgeom.words import shown
+
 _FUNCTIONS = {
     sp.sin: ufl.sin,
     sp.cos: ufl.cos,
@@ -90,7 +92,7 @@ def constants_of(given: Mapping[str, object], known: Sequence[str]) -> dict[str,
         try:
             values[name] = value if isinstance(value, Expr) else Constant(float(value), name=name)
         except (TypeError, ValueError):
-            raise TypeError(f"{name} must be a number or UFL, not {value!r}") from None
+            raise TypeError(f"{name} must be a number or UFL, not {shown(value)}") from None
     return values
 
 

@@ -20,6 +20,7 @@ from fdgeom.forms import (
 from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
 from fdgeom.systems.conjugates import check_effect, conditions
 from fdgeom.taping import not_taped
+from fdgeom.words import shown
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
 _SAME = 1e-6
@@ -179,7 +180,7 @@ class _BoundaryValues(GivenValues):
 def _check_functions(functions: Sequence) -> None:
     for f in functions:
         if not isinstance(f, Function) or len(f.function_space()) > 1:
-            raise TypeError(f"auxiliary: its keys must be Functions, not mixed, not {f!r}")
+            raise TypeError(f"auxiliary: its keys must be Functions, not mixed, not {shown(f)}")
     if len({f.name() for f in functions}) < len(functions):
         raise ValueError("auxiliary: give the Functions different names")
 

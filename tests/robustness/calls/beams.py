@@ -5,6 +5,7 @@ from firedrake import (
     Identity,
     PeriodicIntervalMesh,
     SpatialCoordinate,
+    TestFunction,
     as_matrix,
     as_vector,
     dot,
@@ -744,6 +745,72 @@ REFUSALS = [
     (
         "position",
         lambda: fg.GivenPose(position=small.number() * dx),
+        TypeError,
+        "position must be a function of the time t giving a UFL vector",
+    ),
+    (
+        "mesh",
+        lambda: fg.Beam(small.number() * dx, small.SECTION),
+        TypeError,
+        "mesh must be a Firedrake mesh, not Form",
+    ),
+    (
+        "strain_measure",
+        lambda: fg.Beam(small.mesh(), small.SECTION, strain_measure=[1]),
+        ValueError,
+        "strain_measure must be one of 'simo-reissner', 'se3', 'directors', not [1]",
+    ),
+    (
+        "strain_measure",
+        lambda: fg.Beam(small.mesh(), small.SECTION, strain_measure=np.eye(3)),
+        ValueError,
+        "strain_measure must be one of 'simo-reissner', 'se3', 'directors', not a ndarray",
+    ),
+    (
+        "strain_measure",
+        lambda: fg.Beam(small.mesh(), small.SECTION, strain_measure=small.number() * dx),
+        ValueError,
+        "strain_measure must be one of 'simo-reissner', 'se3', 'directors', not a UFL form",
+    ),
+    (
+        "reference_strain",
+        lambda: fg.Beam(small.mesh(), small.SECTION, reference_strain=int),
+        ValueError,
+        "reference_strain must be a vector of 6, not the class int",
+    ),
+    (
+        "reference_strain",
+        lambda: fg.Beam(small.mesh(), small.SECTION, reference_strain=small.mesh()),
+        ValueError,
+        "reference_strain must be a vector of 6, not a MeshGeometry",
+    ),
+    (
+        "width",
+        lambda: fg.Section.rectangle(
+            TestFunction(small.vector().function_space()), 1.0, **small.MATERIAL
+        ),
+        ValueError,
+        "width must be a scalar without test functions, not a UFL expression of shape (3,)",
+    ),
+    (
+        "height",
+        lambda: fg.Section.rectangle(1.0, small.mesh(), **small.MATERIAL),
+        TypeError,
+        "height must be a number or a UFL expression, not a MeshGeometry",
+    ),
+    (
+        "poisson_ratio",
+        lambda: fg.Section.rectangle(
+            1.0,
+            1.0,
+            **small.MATERIAL | {"poisson_ratio": TestFunction(small.vector().function_space())},
+        ),
+        ValueError,
+        "poisson_ratio must be a scalar without test functions, not a UFL expression of shape (3,)",
+    ),
+    (
+        "position",
+        lambda: fg.GivenPose(position=int),
         TypeError,
         "position must be a function of the time t giving a UFL vector",
     ),

@@ -306,4 +306,10 @@ REFUSALS = [
             "end of a step only; change a Constant between steps, or take GeneralizedAlpha"
         ),
     ),
+    (
+        "force",
+        lambda: fg.Load(force=int),
+        TypeError,
+        "force must be a vector of 3 numbers, not the class int",
+    ),
 ]

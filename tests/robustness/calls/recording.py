@@ -521,4 +521,16 @@ REFUSALS = [
         ValueError,
         "progress must be True, False or 'always', got array([0., 0., 0.])",
     ),
+    (
+        "name",
+        lambda: fg.Probe(["tip"], small.scalar(), 0.5),
+        TypeError,
+        "name must be a string, got ['tip']",
+    ),
+    (
+        "keep",
+        lambda: small.stepper().run(steps=1, keep=np.eye(2)),
+        ValueError,
+        "keep must be an integer >= 1, got a ndarray",
+    ),
 ]

@@ -793,4 +793,28 @@ REFUSALS = [
         ValueError,
         "order must be one of (4, 6, 8), not 4.0",
     ),
+    (
+        "compiled",
+        lambda: fg.StormerVerlet(small.oscillator(), 0.1, compiled=half()),
+        TypeError,
+        "compiled must be True, False or None, not a UFL form",
+    ),
+    (
+        "configuration",
+        lambda: fg.DiscreteGradient(small.body(), 0.1, configuration=np.eye(2)),
+        ValueError,
+        "configuration must be one of ('old', 'new', 'mean'), not a ndarray",
+    ),
+    (
+        "halvings",
+        lambda: fg.GeneralizedAlpha(small.beam(), 0.1, halvings=half()),
+        ValueError,
+        "halvings must be a whole number that is not negative, not a UFL form",
+    ),
+    (
+        "scheme",
+        lambda: fg.Composition(fg.StormerVerlet, scheme=np.eye(2)),
+        ValueError,
+        "scheme must be one of …",
+    ),
 ]
