@@ -58,6 +58,7 @@ def test_entries(key):
         assert key.endswith(re.search(r"year = \{(\d{4})\}", text)[1])
 
 
+@pytest.mark.always
 def test_option():
     """``-citations`` names the base method and the scheme of a composition, and nothing else of ours."""
     done = subprocess.run(

@@ -77,7 +77,7 @@ def long_run(stepper, momenta):
         if k == WARM:
             held = memory()
     assert stepper.is_compiled
-    assert stepper.solver_stats().get("steps_through_petsc", 0) == 0
+    assert stepper.solver_stats()["steps_through_petsc"] == 0
     assert stepper.steps == STEPS
     return Samples(*np.pad(np.array(rows), ((0, 0), (0, 2 - len(momenta)))).T, memory() - held)
 
