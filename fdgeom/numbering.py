@@ -26,19 +26,8 @@ class Numbering:
     """Numbers the nodes of a space on a mesh of intervals by their coordinates.
 
     Values of all nodes go in and out as arrays in the order of the coordinates, the same on every
-    rank.
-
-    Parameters
-    ----------
-    space : FunctionSpace
-        Of scalars or vectors, whose nodes lie at different places.
-
-    Attributes
-    ----------
-    coordinates : numpy.ndarray
-        Of all nodes, increasing.
-    nodes : numpy.ndarray of int
-        Number of each local node, ghosts included.
+    rank. The nodes of the space lie at different places: ``coordinates`` are those of all, and
+    increase; ``nodes`` are the numbers of the local ones, ghosts included.
     """
 
     def __init__(self, space) -> None:

@@ -35,33 +35,11 @@ _CONSISTENT = 1e-9
 class JointSet(Condition):
     """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each.
 
-    Parameters
-    ----------
-    motion : Motion
-        What is joined: position and orientation of the network's nodes.
-    network : Network
-        The mesh, of which the joints are cells.
-    joints : sequence of Joint
-        The joints, at least one.
-    owners : numpy.ndarray of int
-        0 or 1 for each joint: which of its nodes carries the multiplier.
-    rotations : numpy.ndarray, shape (nodes, 3, 3)
-        Rotation matrices of all nodes at the start: the triads of both sides agree there.
-
-    Attributes
-    ----------
-    joints : tuple of Joint
-        They.
-    size : int
-        Most conditions of a joint, m: the multiplier has as many components.
-    swapped : numpy.ndarray of bool
-        Which joints have their first place at the second end of their cell.
-    owner : Function, DG0
-        Which end of a joint's cell carries its multiplier: 0, or 1 for that of the larger number.
-    sizes : Function, DG0
-        How many conditions a joint has.
-    kinds : list
-        Classes of joints, each with its mask: 1 in the cells of such joints, 0 elsewhere.
+    ``owners`` are 0 or 1 for each joint: which of its nodes carries the multiplier, as the field
+    ``owner`` says by the number of the node; ``swapped`` are those with their first place at the
+    second end of their cell. ``rotations`` (nodes, 3, 3) are those at the start, where the triads of
+    both sides agree. ``size`` is the most conditions of a joint, and as many components has the
+    multiplier; ``kinds`` are classes of joints, each with its mask.
     """
 
     def __init__(

@@ -24,33 +24,10 @@ class Rod:
     an unknown, a mean. Virtual displacements and velocities are (rotation in the body frame,
     translation in the space frame), vectors of 6.
 
-    Parameters
-    ----------
-    cells : Cells
-        The pieces.
-    stiffness : UFL expression, 6×6
-        Of the sections: constant in each cell.
-    law : SectionLaw
-        Elastic energy of the sections; linear if not given.
-    inertia : Inertia
-        Of the sections.
-    tangent : UFL expression, 6
-        e, strain measure of the straight unstrained rod: 1 in the axis along the rod.
-    strain : str
-        The measure: a name in `STRAINS`.
-    reference : UFL expression, optional
-        Strain (6, minus e) of the stress-free shape, constant in each cell.
-    viscosity : UFL expression, 6×6, optional
-        Kelvin–Voigt damping: stress from the rate of strain.
-    loads : sequence of BodyLoad
-        What acts on the rod.
-    place : callable
-        ``place(at)`` gives for a load's ``at`` the weight of its density: 1 for all along the rod;
-        for a point 1 / (its length) at that node and 0 at the others.
-    arc : UFL expression
-        Arc length at rest, for loads that are functions of it.
-    time : Constant
-        The time.
+    ``stiffness``, the strain ``reference`` (minus e) of the stress-free shape and the Kelvin–Voigt
+    ``viscosity`` are constant in each cell. ``tangent`` is e, the strain measure of the straight
+    unstrained rod: 1 in the axis along it. ``place(at)`` gives for a load's ``at`` the weight of its
+    density: 1 for all along the rod; for a point 1 / (its length) at that node, 0 at the others.
     """
 
     def __init__(
