@@ -19,10 +19,18 @@ class StepFailed(RuntimeError):
         Norm of what was left of the equations, where it is known.
     """
 
-    def __init__(self, reason: str, *, t: float, step: int, residual: float | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        t: float,
+        step: int,
+        residual: float | None = None,
+        remedy: str | None = None,
+    ) -> None:
         super().__init__(
             f"step {step + 1} from t = {t:.8g} failed: {reason}. "
-            f"The state is the one before this step; {_advice(step, residual)}."
+            f"The state is the one before this step; {remedy or _advice(step, residual)}."
         )
         self.reason = reason
         self.t = t
@@ -43,11 +51,13 @@ class LoadStepFailed(StepFailed):
         As of :class:`StepFailed`.
     """
 
-    def __init__(self, reason: str, *, load: float, step: int, free: str = "") -> None:
+    def __init__(
+        self, reason: str, *, load: float, step: int, free: str = "", remedy: str | None = None
+    ) -> None:
         advice = (
             f"{free}: hold that too, such as by clamping an end"
             if free
-            else "try more and smaller steps, or other solver_parameters"
+            else remedy or "try more and smaller steps, or other solver_parameters"
         )
         RuntimeError.__init__(
             self,

@@ -9,6 +9,7 @@ from fdgeom.beams.bracket_ends import BracketEnd
 from fdgeom.beams.bracket_loads import check_for_bracket, load_forcing
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod_of_beam import rod_of
 from fdgeom.lie import quaternion, se3
 from fdgeom.solvers import Number
@@ -44,6 +45,10 @@ class BeamBracket(BeamFields, PoissonSystem):
     def rod(self) -> Rod:
         """The configuration form; ``ValueError`` if the degree is not 1 or a load has no place."""
         return rod_of(self)
+
+    @cached_property
+    def turns(self) -> Turns:
+        return Turns(self.orientation)
 
     # --- forms -------------------------------------------------------------------------------------
     def _energy_of(self, strain: Expr, momentum: Expr) -> Form:

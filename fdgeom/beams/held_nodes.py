@@ -12,7 +12,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.ends import GivenPose, Sliding, held_components
 from fdgeom.lie import join, quaternion
-from fdgeom.solvers import PointwiseUpdate
+from fdgeom.solvers import PointwiseUpdate, SolveFailed
 from fdgeom.solvers.derived import private
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
@@ -105,6 +105,13 @@ class HeldNodes(Held):
             for target, source in zip((self.increment, self.v, self.a), scratch, strict=True):
                 flat = target.dat.data_wo_with_halos.reshape(-1)
                 flat[hold.dofs] = source.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
+            needed = self.increment.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
+            if self._motion.comm.allreduce(int(not np.all(np.isfinite(needed)))):
+                t = float(self._motion.time.dat.data_ro[0])
+                raise SolveFailed(
+                    f"{hold}, but what is given is not finite at t = {t:.8g}",
+                    remedy="give finite positions, and quaternions that are not zero",
+                )
 
     def assignments(self, t: Expr) -> dict[Function, Expr]:
         targets = self.increment, self.v, self.a
@@ -147,7 +154,10 @@ class HeldNodes(Held):
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if a held node starts elsewhere, or with another velocity."""
-        self.update()
+        try:
+            self.update()
+        except SolveFailed as failure:
+            raise ValueError(f"{failure}; {failure.remedy}") from failure
         position = self._motion.configuration[0].dat.data_ro_with_halos
         velocity = self._motion.v.dat.data_ro_with_halos.reshape(-1)
         wanted = self.v.dat.data_ro_with_halos.reshape(-1)

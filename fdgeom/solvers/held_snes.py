@@ -38,15 +38,15 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
 class SolveFailed(RuntimeError):
     """A solve did not converge; the message says why.
 
-    Attributes
-    ----------
-    residual : float or None
-        Norm of what was left of the equations, where it is known.
+    ``residual``: the norm of what was left of the equations, where it is known; ``remedy``: what to
+    try, where that is not what a step that fails says by itself.
     """
 
-    def __init__(self, reason: str, residual: float | None = None) -> None:
+    def __init__(
+        self, reason: str, residual: float | None = None, remedy: str | None = None
+    ) -> None:
         super().__init__(reason)
-        self.residual = residual
+        self.residual, self.remedy = residual, remedy
 
 
 class HeldSNES:

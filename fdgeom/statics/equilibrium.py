@@ -14,7 +14,6 @@ from fdgeom.adjoint import put_on_tape
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
-from fdgeom.beams.rod.poses import check_poses
 from fdgeom.errors import LoadStepFailed
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
@@ -27,6 +26,12 @@ from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of,
 from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
 from fdgeom.words import shown
+
+
+_NOTHING_SCALED = (
+    "steps scale loads and time, and neither changes here: bring what else has changed, such as a "
+    "natural curvature or a load's numbers, to its value in parts, with a solve() after each"
+)
 
 
 class StaticEquilibrium:
@@ -100,7 +105,7 @@ class StaticEquilibrium:
         citations.cite(type(self))
         given, prefix = check_parameters(solver_parameters, options_prefix)
         self._motion.read_poses()
-        check_poses(*self._motion.configuration, self._motion.in_rods())
+        self._motion.check_configuration()
         if self._motion.constraint is not None:
             self._motion.constraint.check_position()
         self._check_held()
@@ -209,11 +214,17 @@ class StaticEquilibrium:
         start, begin = self.load, number_of(self._motion.time)
         before = Snapshot(self._problem.functions)
         before.take()
+        turned = self._motion.turned()
         self._problem.load = load
         self._motion.set_time(time)
+        scaled = time != begin or (load != start and self._problem.is_loaded)
         try:
-            self._iterations.equilibrate(may_fail=bool(halvings))
-        except SolveFailed:
+            self._iterations.equilibrate(may_fail=bool(halvings) and scaled)
+            self._motion.check_turned(turned)
+        except SolveFailed as failure:
+            if not scaled:
+                # Halves of it would be the same solve again.
+                raise SolveFailed(str(failure), remedy=_NOTHING_SCALED) from failure
             if not halvings:
                 raise
             before.restore()
@@ -370,7 +381,9 @@ class StaticEquilibrium:
                 path = self._iterations.path
                 path.direction, path.points = before or (None, [])
             free = free_motion(self._motion)
-            raise LoadStepFailed(str(failure), load=load, step=k - 1, free=free) from failure
+            raise LoadStepFailed(
+                str(failure), load=load, step=k - 1, free=free, remedy=failure.remedy
+            ) from failure
         finally:
             self._motion.write_poses()
 

@@ -135,7 +135,9 @@ class EquilibriumPath:
                 part /= 2
                 self._restore()
                 if part < _LEAST * abs(length):
-                    raise SolveFailed(f"in parts as small as {part:.2g}: {failure}") from failure
+                    raise SolveFailed(
+                        f"in parts as small as {part:.2g}: {failure}", remedy=failure.remedy
+                    ) from failure
                 continue
             self.direction, self._slope, here = there.du, there.slope, there
             if point is not None:
@@ -208,7 +210,7 @@ class EquilibriumPath:
 
     def _go(self, condition: _Condition, fraction: float = 1.0) -> None:
         """Meet a fraction of a condition, from the mark."""
-        du = fraction * condition.du
+        du, turned = fraction * condition.du, self._problem.motion.turned()
         moved = self._newton.solve(
             du,
             fraction * condition.dload,
@@ -219,6 +221,7 @@ class EquilibriumPath:
         off = moved - du
         if self._dot(off, off) > _AWAY**2 * self._dot(du, du):
             raise SolveFailed("the equilibrium that was found is far from the tangent of the path")
+        self._problem.motion.check_turned(turned)
 
     def _part(self, here: _Place, condition: _Condition):
         """The place at its end, the first singular point on the way, and how much of it was gone."""

@@ -170,6 +170,8 @@ class Solve:
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         #: A context that each :meth:`take` is done in, made of its ``dt``: what looks on.
         self.around: Callable[[float], AbstractContextManager] | None = None
+        #: What checks the turns of a beam's cells, where the assignments write its orientation.
+        self.turns = None
         self._solver: HeldSNES | None = None
         if options.told:
             _ = self.solver  # so that an unknown option is refused now
@@ -244,8 +246,11 @@ class Solve:
 
     def _follow(self) -> None:
         """The assignments."""
+        before = None if self.turns is None else self.turns.relative()
         for update in self._after:
             update.apply()
+        if before is not None:
+            self.turns.check(before)
         self.keep_given()
 
     def put_given(self) -> None:

@@ -29,6 +29,10 @@ from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.words import shown
 
 
+# Where signs must not change, so many compiled steps go by between two looks at them.
+_LOOKS = 8
+
+
 class Stepper(Method, metaclass=CheckedCall):
     """A time stepper: holds its solvers and advances a system in place.
 
@@ -101,6 +105,9 @@ class Stepper(Method, metaclass=CheckedCall):
             self._setup()
             #: The solves of one step, in order, with their fractions of it.
             self.sequence = self.substeps()
+            for solve, _ in self.sequence:
+                turns = self.system.turns
+                solve.turns = turns and (turns if turns.orientation in solve.written else None)
             self._snapshot = Snapshot(self._moving())
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.passage: Passage | None = None
@@ -246,7 +253,8 @@ class Stepper(Method, metaclass=CheckedCall):
             raise
 
     def _take_evenly(self, most: int) -> None:
-        before, why = self._clock, None
+        before, why, done, branch = self._clock, None, 0, self.system.branch()
+        most = most if branch is None else min(most, _LOOKS)
         self._snapshot.take()
         try:
             if self._fused is None:
@@ -254,19 +262,28 @@ class Stepper(Method, metaclass=CheckedCall):
                 self._step(self.t, self._dt)
             else:
                 done, why = self._fused.advance(most, self._dt)
+            if done and branch is not None:
+                self.system.check_branch(branch)
             if done:
                 self._clock = before.after(done, self._carried_for(before.dt))
         except BaseException as failure:
             with shielded():
                 self._clock = before
                 self._snapshot.restore()
+            if isinstance(failure, SolveFailed) and done > 1:
+                self._take_evenly(1)  # one by one, to find out in which
+                return
             if isinstance(failure, SolveFailed):
-                raise StepFailed(
-                    str(failure), t=self.t, step=self.steps, residual=failure.residual
-                ) from failure
+                raise self._failed(failure) from failure
             raise
         if why is not None:
-            raise StepFailed(why, t=self.t, step=self.steps)
+            raise self._failed(why)
+
+    def _failed(self, failure: SolveFailed) -> StepFailed:
+        return StepFailed(
+            str(failure), t=self.t, step=self.steps, residual=failure.residual,
+            remedy=failure.remedy,
+        )  # fmt: skip
 
     @cached_property
     def _before_change(self) -> Snapshot:

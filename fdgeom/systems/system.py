@@ -39,6 +39,8 @@ class System(Energies, ABC):
     """
 
     constraint = None
+    #: What a step may not turn too far: `fdgeom.beams.rod.turns.Turns` of beams; None in general.
+    turns = None
     clocks: tuple[Constant, ...] = ()
     symbols: tuple[Function, ...] = ()
 
@@ -138,6 +140,13 @@ class System(Energies, ABC):
     @abstractmethod
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
+
+    def branch(self) -> np.ndarray | None:
+        """Numbers whose signs no step may change; None in general."""
+        return None
+
+    def check_branch(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if one of them has another sign than ``before``."""
 
     def prepare(self) -> None:
         """Bring what depends on the state up to date before a step."""

@@ -205,6 +205,12 @@ class Assembly(RodMotion):
             return super().spring_potential(configuration)
         return self._springs.potential(configuration)
 
+    def branch(self):
+        return None if self._springs is None else self._springs.half_cosines()
+
+    def check_branch(self, before):
+        self._springs.check_half_turns(before)
+
     def set_time(self, t: float) -> None:
         super().set_time(t)
         for time in self._times:

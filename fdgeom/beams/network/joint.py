@@ -123,12 +123,21 @@ class Spherical(Joint):
 class Revolute(Joint):
     """Two nodes at one point, free to turn about an axis that is fixed in both.
 
-    ``stiffness`` k: ½ k (θ - rest)² with the angle θ from the first to the second side, zero at the
-    start and smooth for |θ| < π; ``damping`` c: the moment c θ̇.
+    ``stiffness`` k: ½ k (θ - rest)² with the angle θ from the first to the second side, zero where the
+    assembly is made; ``damping`` c: the moment c θ̇. Both θ and ``rest`` lie between -π and π: a step
+    in which the angle of a hinge with a spring passes π fails.
     """
 
     size = 5
     has_axis = True
+
+    def __init__(self, first: Place | Ground, second: Place | Ground, **options) -> None:
+        super().__init__(first, second, **options)
+        if not abs(self.rest) < np.pi:
+            raise ValueError(
+                f"rest must be an angle between -pi and pi, not {self.rest!r}; the angle of a Revolute "
+                "joint with a spring stays within half a turn"
+            )
 
     @staticmethod
     def constraints(a: Side, b: Side) -> list[Expr]:

@@ -103,6 +103,10 @@ class JointSet(Condition):
         """A function like the multiplier, with its values in the cells."""
         return Function(VectorFunctionSpace(self._network.mesh, "DG", 0, dim=self.size), name=name)
 
+    def orientations(self) -> np.ndarray:
+        """The quaternions of the two ends of each joint (2, joints, 4), on every rank."""
+        return self._network.numbering.gather(self._motion.configuration[1])[self._network.ends.T]
+
     # --- in a joint ----------------------------------------------------------------------------------
     def ends(self, configuration: Pose) -> tuple[Side, Side]:
         """Position (3) and rotation matrix (3×3) of the two ends of a cell."""

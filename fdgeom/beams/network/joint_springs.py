@@ -6,11 +6,13 @@ import numpy as np
 import ufl
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.network.joint import Joint, Side, Spherical
+from fdgeom.beams.network.joint import Joint, Revolute, Side, Spherical
 from fdgeom.beams.network.joint_set import JointSet
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, rate
 from fdgeom.lie import halves
+from fdgeom.lie.arrays import quaternion
+from fdgeom.solvers import SolveFailed
 
 
 class JointSprings:
@@ -18,6 +20,10 @@ class JointSprings:
 
     def __init__(self, joints: JointSet) -> None:
         self._set, self._cells = joints, Cells(joints.space.mesh())
+        self._hinges = [
+            k for k, j in enumerate(joints.joints) if isinstance(j, Revolute) and j.stiffness
+        ]
+        self._start = self._turned() if self._hinges else None
         sign = np.where(joints.swapped, -1.0, 1.0)
         stiffness = np.array([joint.stiffness for joint in joints.joints])
         damping = np.array([joint.damping for joint in joints.joints])
@@ -27,6 +33,25 @@ class JointSprings:
         self._stiffness, self._damping, self._rest = (
             joints.field(values, "spring") for values in (stiffness, damping, rest)
         )
+
+    def _turned(self) -> np.ndarray:
+        """The relative quaternions of the two ends of each hinge with a spring."""
+        first, second = self._set.orientations()[:, self._hinges]
+        return quaternion.product(quaternion.conjugate(first), second)
+
+    def half_cosines(self) -> np.ndarray | None:
+        """Of half their angles, with a sign: that changes where an angle passes half a turn."""
+        return None if self._start is None else (self._start * self._turned()).sum(axis=1)
+
+    def check_half_turns(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if an angle has passed half a turn, where the moment would jump."""
+        for k, passed in zip(self._hinges, before * self.half_cosines() < 0, strict=True):
+            if passed:
+                raise SolveFailed(
+                    f"the angle of joints[{k}], {self._set.joints[k]!r}, passes half a turn (pi) in "
+                    "it, where the moment of its spring would change its sign",
+                    remedy="end the run before, or take a stiffer spring or a joint without one",
+                )
 
     def potential(self, configuration: Pose) -> Form:
         """Energy of the springs."""

@@ -55,6 +55,8 @@ class Rod:
         self.part = PartOfRod(place or everywhere, arc, inertia)
         self.time = Time() if time is None else time
         self._measure = STRAINS[check_measure(strain)]
+        #: Whether the strain softens where a cell turns by more than 90 degrees.
+        self.softens = strain == "directors"
         for load in self.loads:
             load.check(self.part)
 

@@ -17,6 +17,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_newton import RodNewton
 from fdgeom.beams.rod.rod_numerics import rod_numerics
 from fdgeom.beams.rod.support_forces import Forces, SolvedForces, StepForces
+from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import displaced, rate
 from fdgeom.forms import tidy
 from fdgeom.lie.groups import R3xSO3
@@ -260,8 +261,28 @@ class RodMotion(Motion):
 
     def check_start(self) -> None:
         self._check_finite()
-        check_poses(self.position, self.orientation, self.in_rods())
+        self.check_configuration()
         super().check_start()
+
+    def check_configuration(self) -> None:
+        """Raise ``ValueError`` if the poses are none that methods can move."""
+        check_poses(self.position, self.orientation, self.in_rods())
+        self.turns.check_state()
+
+    def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """How cells and sprung joints are turned, for :meth:`check_turned`."""
+        return self.turns.relative(), self.branch()
+
+    def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
+        """Raise SolveFailed if a cell or joint has turned too far since :meth:`turned` gave ``before``."""
+        turned, branch = before
+        self.turns.check(turned)
+        if branch is not None:
+            self.check_branch(branch)
+
+    @cached_property
+    def turns(self) -> Turns:
+        return Turns(self.orientation, self.in_rods(), soft=self.rod.softens)
 
     def in_rods(self) -> np.ndarray | bool:
         """Which of the cells are pieces of rods, in the order of the cell's node map."""

@@ -29,15 +29,16 @@ from fdgeom.solvers.chain.chain_lu import ChainLU
 from fdgeom.solvers.chain.chain_newton import ChainNewton
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.chain.parts import parts_of
-from fdgeom.solvers.chain.steps import Step
+from fdgeom.solvers.chain.steps import Step, TurnCheck
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.trail import ChainSweep, ChainTrail
-from fdgeom.solvers.chain.unit import REASONS, SINGULAR, ChainUnit, check_chain
+from fdgeom.solvers.chain.unit import REASONS, SINGULAR, TOO_FAR, ChainUnit, check_chain
 from fdgeom.solvers.chain.vectors import Vectors
 
 __all__ = [
     "REASONS",
     "SINGULAR",
+    "TOO_FAR",
     "ChainBack",
     "ChainLU",
     "ChainLinear",
@@ -47,6 +48,7 @@ __all__ = [
     "ChainUnit",
     "Step",
     "Test",
+    "TurnCheck",
     "Vectors",
     "check_chain",
     "parts_of",

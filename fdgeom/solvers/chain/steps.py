@@ -17,6 +17,7 @@ from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.source import Loads
 from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.solvers.compiled.structs import header
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,49 @@ def at_nodes(graph: Graph, e, derivatives: int, kind: tuple = AT_NODES) -> np.nd
 
 
 @dataclass(frozen=True)
+class TurnCheck:
+    """The cosines of half the turns of cells from the ``old`` to the ``new`` quaternions of the nodes.
+
+    See turns.hpp. ``cosines`` (DG0, 2) gets those of the change and of the new turns; what is less than
+    that of 45 degrees is too far, of the new turns if ``soft``.
+    """
+
+    old: Function
+    new: Expr
+    cosines: Function
+    soft: bool
+
+    def text(self, loads: Loads) -> str:
+        """The C++ function that finds whether some cell turns too far."""
+        graph, mesh = Graph(), self.cosines.function_space().mesh()
+        outputs = []
+        for name, e in (("o", self.old), ("n", self.new)):
+            lowered = expand_derivatives(ufl.as_ufl(e))
+            for side, place in (("a", 0.0), ("b", 1.0)):
+                nodes = Scalars(graph, Point(graph, mesh, place, None, None, {}))(lowered)
+                outputs += [(f"{name}{side}[{k}]", x) for k, x in enumerate(nodes.reshape(-1))]
+        body = "\n    ".join(statements(graph, outputs, loads))
+        target = f"X.F[{loads.number(self.cosines)}]"
+        state = f" && all_le(least, {target}[2 * k + 1])" if self.soft else ""
+        return f"""{header("turns.hpp")}
+static bool turns_too_far(const Chain &X) {{
+  const vec least = least_cosine;
+  bool fine = true;
+  for (long k = 0; k < X.m; ++k) {{
+    vec oa[4], ob[4], na[4], nb[4], change, state;
+    {body}
+    half_cosines(oa, ob, na, nb, change, state);
+    const lane_mask there = has_cell(X, k);
+    {target}[2 * k] = choose(there, change, vec(1.0));
+    {target}[2 * k + 1] = choose(there, state, vec(1.0));
+    fine = fine && all_le(least, {target}[2 * k]){state};
+  }}
+  return !fine;
+}}
+"""
+
+
+@dataclass(frozen=True)
 class Step:
     """A step: maps before the solve, by their numbers, the solve, maps after it.
 
@@ -104,6 +148,8 @@ class Step:
     relative : bool
         Whether the given degrees of freedom are what those of the unknown move by, evaluated anew
         after each update; else they are what the unknown is.
+    turns : TurnCheck, optional
+        Of the cells of a beam, before the maps after the solve.
     """
 
     given: Sequence[int]
@@ -113,9 +159,11 @@ class Step:
     other: Sequence[int] = ()
     moved: Sequence[int] = ()
     relative: bool = False
+    turns: TurnCheck | None = None
 
-    def text(self) -> str:
+    def text(self, loads: Loads) -> str:
         """The C++ class."""
+        check = "" if self.turns is None else _CHECK
         given, before, after, moved, other = (
             " ".join(f"each(X, map{k});" for k in group)
             for group in (self.given, self.before, self.after, self.moved, self.other)
@@ -124,7 +172,7 @@ class Step:
         hold = "" if self.relative else "each(X, Cell::hold, Link::hold);"
         moved += f" {given}" if self.relative else ""
         other = f"restore(X); {other} hold(X);" if other else ""
-        return f"""
+        return f"""{"" if self.turns is None else self.turns.text(loads)}
 struct Step {{
   static void hold(Net &X) {{ {hold} }}
   static void moved(Net &X) {{ {moved} }}
@@ -143,6 +191,7 @@ struct Step {{
     begin(X);
     const int reason = solve(X, t, iterations);
     if (reason != converged) {{ restore(X); return reason; }}
+    {check}
     {after}
     return reason;
   }}
@@ -153,6 +202,12 @@ extern "C" int fdgeom_chain_advance(Net *X, const Test *t, long steps, const dou
 }}
 """
 
+
+_CHECK = """
+    double far = 0.0;
+    each(X, [&far](const Chain &Y) { far += turns_too_far(Y); }, [](const Chain &) {});
+    sum_over(X.ranks, &far, 1);
+    if (far > 0.0) { restore(X); return too_far; }"""
 
 # Which guesses are tried, until one leads to a solution.
 _ATTEMPTS = {

@@ -29,7 +29,7 @@ from fdgeom.solvers.spread import in_assignments, in_cells
 #: More unknowns of a block make matrices that no cache holds.
 _LARGEST = 32
 
-SINGULAR = -2
+SINGULAR, TOO_FAR = -2, -5
 #: Why Newton's iteration failed, by the unit's code.
 REASONS = {
     -1: "too many iterations",
@@ -120,7 +120,7 @@ class ChainUnit:
         ]
         cells += [NO_LINK] * (2 - len(kinds))
         texts = [Map(assignments).text(f"map{k}", loads) for k, assignments in enumerate(maps)]
-        texts += [step.text()] if step else []
+        texts += [step.text(loads)] if step else []
         written = [f for assignments in maps for f in assignments]
         bordered = border is not None
         text = program(
@@ -197,6 +197,11 @@ class ChainUnit:
         self._library.fdgeom_chain_out(copies.made, copies.number)
         for field in fields:
             field.written()
+
+    def give(self, function: Function) -> None:
+        """The values of a private function to Firedrake."""
+        field = self.layout.fields[self.tables.field(function)]
+        self._give(self.layout.copies([function], out=True), [field])
 
     def hold(self) -> bool:
         """Take up the given values of the unknown; whether they stay what they are in a step."""

@@ -111,6 +111,13 @@ class Program:
         self.phases.append(Phase(text=text, written=tuple(targets), assignments=dict(assignments)))
         return number
 
+    def add_turn_check(self, before: Function, orientation: Function, soft: bool) -> int:
+        """Add a check of how far cells have turned, see turns.hpp; returns the number of the phase."""
+        number = len(self.phases)
+        text = source.turn_check(number, before, orientation, soft, self.tables)
+        self.phases.append(Phase(text=text, written=(), header=source.header("turns.hpp")))
+        return number
+
     def code(self) -> str:
         """The C++ text."""
         more = dict.fromkeys(p.header for p in self.phases if p.header)

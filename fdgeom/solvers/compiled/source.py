@@ -135,6 +135,31 @@ def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
     )
 
 
+def turn_check(number: int, before, orientation, soft: bool, tables: Tables) -> str:
+    """The phase that fails where the two ends of a cell turn too far; a NaN is too far."""
+    size = width_of(orientation, tables)
+    bound = "all_le(vec(least_cosine), change)" + soft * " && all_le(vec(least_cosine), state)"
+    body = [
+        "const long n = X.cells, end = end_of(span, 0, n);",
+        "for (long i = begin_of(span, 0); i < end; i += W) {",
+        f"  vec p[{size}], q[{size}], change, state;",
+        f"  {cell_load('p', before, tables)}",
+        f"  {cell_load('q', orientation, tables)}",
+        "  half_cosines(p, p + 4, q, q + 4, change, state);",
+        "#ifdef FDGEOM_GAPS",
+        "  const vec there = load(X.there + i, (vec *)0);",
+        "  change = 1.0 - where(there, 1.0 - change); state = 1.0 - where(there, 1.0 - state);",
+        "#endif",
+        f"  if (!({bound})) return too_far;",
+        "}",
+        "return 0;",
+    ]
+    return (
+        phase_text(number, body, ["return 0.0;"])
+        + f"static bool freeze{number}(const Context &, Frozen &) {{ return false; }}\n"
+    )
+
+
 def program(kernels, phases: list[str], more: Sequence[str] = ()) -> str:
     """The whole unit: ``more`` text, kernels, phases, and the loop over steps."""
     numbers = range(len(phases))

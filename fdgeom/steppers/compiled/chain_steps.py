@@ -2,21 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace as with_changes
 
 import numpy as np
-from firedrake import Constant, Function
+from firedrake import Constant, Function, VectorFunctionSpace
 from ufl.algorithms import extract_coefficients, replace
 from ufl.classes import Expr
 
-from fdgeom.solvers import Number, Settled, key
+from fdgeom.solvers import Number, Settled, SolveFailed, key
 from fdgeom.solvers.chain import (
     REASONS,
+    TOO_FAR,
     ChainBack,
     ChainSweep,
     ChainTrail,
     ChainUnit,
     Step,
     Test,
+    TurnCheck,
     check_chain,
     parts_of,
 )
@@ -86,14 +89,21 @@ class ChainSteps(CompiledSteps):
         solve = self._solve
         live = {p for f in self._stepper._moving() for p in pieces(f)}
         made = {f for group in solve.preparations for f in group}
-        following = solve.following
+        following, private = solve.following, [f for f in made if f not in live]
+        if solve.turns is not None:
+            turns, new = solve.turns, _at_once(solve.assignments)
+            mesh = turns.orientation.function_space().mesh()
+            cosines = Function(VectorFunctionSpace(mesh, "DG", 0, dim=2), name="cosines of turns")
+            check = TurnCheck(turns.orientation, new[turns.orientation], cosines, turns.soft)
+            self._step = with_changes(self._step, turns=check)
+            private.append(cosines)
         self._unit = ChainUnit(
             solve.residual,
             solve.unknown,
             essential=solve.essential,
             maps=self._maps,
             step=self._step,
-            private=[f for f in made if f not in live],
+            private=private,
             following=None if following is None else following.values,
         )
         self._test = self._make_test()
@@ -122,7 +132,7 @@ class ChainSteps(CompiledSteps):
                 test.positions = self._unit.number(settled.of)
         return test
 
-    def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
+    def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:
         unit, test, steps = self._unit, self._test, min(steps, _CHUNK)
         self._dt.set(self._fraction * dt)
         if self._singly:
@@ -147,6 +157,11 @@ class ChainSteps(CompiledSteps):
             self._solves += done
             self._iterations += iterations
             unit.end()
+            if reason == TOO_FAR and not done:
+                # Its equations are solved: another iteration would find the same.
+                cosines = self._step.turns.cosines
+                unit.give(cosines)
+                self._solve.turns.refuse(*_in_cells(cosines).T)
         if not done:
             with self._stepper._fallbacks.through_petsc(why):
                 self._step_through_petsc(dt)
@@ -217,6 +232,11 @@ class ChainSteps(CompiledSteps):
 
     def stats(self) -> dict[str, int]:
         return {"solves": self._solves, "newton_iterations": self._iterations}
+
+
+def _in_cells(function: Function) -> np.ndarray:
+    """The values of a DG0 function in this rank's cells, in the order of the maps to nodes."""
+    return function.dat.data_ro[function.function_space().cell_node_map().values[:, 0]]
 
 
 def _expressions(groups) -> list[Expr]:

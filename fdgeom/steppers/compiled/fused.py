@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 
-from firedrake import Form
+from firedrake import Form, Function
 from mpi4py import MPI
 
-from fdgeom.solvers import Snapshot, key
+from fdgeom.solvers import Snapshot, SolveFailed, key
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.derived import all_constants, is_real
 from fdgeom.solvers.linked import add_linked
@@ -36,7 +36,7 @@ class CompiledSteps(ABC):
         """Compile the code; raises whatever stops that."""
 
     @abstractmethod
-    def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
+    def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:
         """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
 
         Returns how many were taken, and why no more of them can be: then the state is that after the
@@ -80,11 +80,12 @@ class FusedSteps(CompiledSteps):
         self._live, self._snapshot = tuple(live), snapshot
         self._moving = {key(p) for f in self._live for p in pieces(f)}
         phases: dict[int, list[tuple]] = {}
+        self._checks: dict[int, tuple] = {}
         self._sequence, self._names = [], []
         self._clocks = tuple(clocks)
         for solve, fraction in sequence:
             if id(solve) not in phases:
-                phases[id(solve)] = self._add(solve, tolerances(solve))
+                phases[id(solve)] = self._with_turns(solve, self._add(solve, tolerances(solve)))
             for phase, constant in phases[id(solve)]:
                 self._sequence.append((phase, constant, fraction))
                 self._names.append(solve.name)
@@ -112,6 +113,17 @@ class FusedSteps(CompiledSteps):
         )
         updates = self._add_updates(solve.assignments)
         return [(phase, solve.dt) for phase in (*before, number, *updates)]
+
+    def _with_turns(self, solve: Solve, phases: list[tuple]) -> list[tuple]:
+        """The same between a copy of the orientation and a check of how far cells have turned."""
+        turns = solve.turns
+        if turns is None:
+            return phases
+        before = Function(turns.orientation.function_space(), name="orientation before")
+        first = self._program.add_update({before: turns.orientation})
+        check = self._program.add_turn_check(before, turns.orientation, turns.soft)
+        self._checks[check] = turns, before
+        return [(first, solve.dt), *phases, (check, solve.dt)]
 
     def _add_updates(self, groups: Sequence[Assignments]) -> list[int]:
         return [self._program.add_update(in_assignments(g, self._moving)) for g in groups]
@@ -147,7 +159,7 @@ class FusedSteps(CompiledSteps):
     def make_ready(self) -> None:
         self._unit()
 
-    def advance(self, steps: int, dt: float) -> tuple[int, str | None]:
+    def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:
         unit, plan = self._unit()
         steps = min(steps, _CHUNK)
         unit.begin()
@@ -161,9 +173,9 @@ class FusedSteps(CompiledSteps):
             self._snapshot.restore()
             unit.begin()
             reason, done, move = unit.advance(steps, plan, dt, blocked=False)
+        why = self._reason(unit, reason, move)
         # The unit does the same again to the last digit, so these steps go well.
         self._snapshot.restore()
-        why = self._reason(unit, reason, move)
         if done:
             unit.begin()
             unit.advance(done, plan, dt)
@@ -199,15 +211,23 @@ class FusedSteps(CompiledSteps):
         finally:
             self._trail = None
 
-    def _reason(self, unit: Unit, reason: int, move: int) -> str:
+    def _reason(self, unit: Unit, reason: int, move: int) -> SolveFailed:
         # Ranks on which all went well name no move.
         move = unit.comm.allreduce(move, op=MPI.MAX)
         phase = self._sequence[move][0] if move >= 0 else -1
+        if phase in self._checks:
+            turns, before = self._checks[phase]
+            unit.end()
+            try:
+                turns.check(turns.relative(before))
+            except SolveFailed as failure:
+                return failure
         words = REASONS.get(reason, f"code {reason}")
         where = unit.place_of_failure(phase) if phase >= 0 else None
         found = [w for w in unit.comm.allgather(where) if w]
         name = f"the local solve for {self._names[move]}" if move >= 0 else "a local solve"
-        return f"{name} stopped with {words}" + (f" at {found[0]}" if found else "")
+        where = f" at {found[0]}" if found else ""
+        return SolveFailed(f"{name} stopped with {words}{where}")
 
     def stats(self) -> dict[str, int]:
         reports = [

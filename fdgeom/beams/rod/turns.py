@@ -1,0 +1,76 @@
+"""By how much the two ends of a cell turn against one another: what a step must not exceed."""
+
+import numpy as np
+from firedrake import Function
+from mpi4py import MPI
+
+from fdgeom.solvers import SolveFailed
+from fdgeom.solvers.compiled import describe
+
+# Cosine of half of 90 degrees: farther, a cell of finite length says little about a rod.
+_LEAST = np.sqrt(0.5)
+
+
+class Turns:
+    """The relative rotation of the two ends of each cell, and its change in a step.
+
+    A step that changes it by more than 90 degrees has found another branch of solutions, or folds
+    the cell. ``soft``: the strain measure softens where the rotation itself exceeds 90 degrees.
+    """
+
+    def __init__(
+        self, orientation: Function, in_rods: np.ndarray | bool = True, *, soft: bool = False
+    ) -> None:
+        self.orientation, self.soft, self._in_rods = orientation, soft, in_rods
+        self._comm = orientation.function_space().comm
+        # The vertices come first, of any degree.
+        self._ends = orientation.function_space().cell_node_map().values[:, :2]
+
+    def relative(self, orientation: Function | None = None) -> np.ndarray:
+        """p̄ q for the quaternions p and q of the two ends of each of this rank's cells."""
+        found = self.orientation if orientation is None else orientation
+        p, q = found.dat.data_ro_with_halos[self._ends].transpose(1, 2, 0)
+        scalar = (p * q).sum(axis=0)
+        return np.array([scalar, *(p[0] * q[1:] - q[0] * p[1:] - np.cross(p[1:], q[1:], axis=0))])
+
+    def check(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if a cell turned too far since ``before``, or is turned too far now."""
+        after = self.relative()
+        self.refuse((before * after).sum(axis=0), after[0])
+
+    def check_state(self) -> None:
+        """Raise ``ValueError`` if a cell is turned too far for the strain measure."""
+        if self.soft and (found := self._worst(self.relative()[0])):
+            raise ValueError(f"orientation: {_state(*found)}; refine the mesh there")
+
+    def refuse(self, change: np.ndarray, state: np.ndarray) -> None:
+        """The same as :meth:`check`, from the cosines of half the angles in this rank's cells."""
+        if found := self._worst(change):
+            place, angle = found
+            raise SolveFailed(
+                f"the two ends of {place} turn against one another by {angle:.4g} degrees in it, and "
+                "a step may change that angle by 90 degrees at most",
+                remedy="take smaller steps, or refine the mesh there",
+            )
+        if self.soft and (found := self._worst(state)):
+            raise SolveFailed(_state(*found), remedy="refine the mesh there")
+
+    def _worst(self, cosines: np.ndarray) -> tuple[str, float] | None:
+        """The cell that is turned most, in words, and the angle; None if all are within bounds."""
+        cosines = np.where(self._in_rods, cosines, 1.0)
+        cell = int(np.argmin(cosines)) if len(cosines) else -1
+        least = float(cosines[cell]) if len(cosines) else 1.0  # argmin finds a NaN first
+        if self._comm.allreduce(int(not least >= _LEAST), op=MPI.SUM) == 0:
+            return None
+        words = describe(self.orientation)  # on all ranks: it interpolates coordinates
+        place = "" if cell < 0 else " and ".join(sorted(map(words, self._ends[cell])))
+        least, place = min(self._comm.allgather((np.nan_to_num(least, nan=-2.0), place)))
+        angle = np.nan if least < -1.5 else 2 * np.degrees(np.arccos(np.clip(least, -1, 1)))
+        return f"the cell between {place}", float(angle)
+
+
+def _state(place: str, angle: float) -> str:
+    return (
+        f"the two ends of {place} are turned against one another by {angle:.4g} degrees, and strains "
+        "by directors soften beyond 90 degrees"
+    )
