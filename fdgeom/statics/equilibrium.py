@@ -27,7 +27,6 @@ from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
 from fdgeom.words import shown
 
-
 _NOTHING_SCALED = (
     "steps scale loads and time, and neither changes here: bring what else has changed, such as a "
     "natural curvature or a load's numbers, to its value in parts, with a solve() after each"

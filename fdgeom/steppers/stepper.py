@@ -28,7 +28,6 @@ from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.words import shown
 
-
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
 

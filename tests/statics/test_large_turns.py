@@ -104,9 +104,7 @@ def rolled(measure):
     """Two cells rolled up by 200 degrees in all."""
     angle = np.radians(200)
     load = fg.Load(moment=(0, 0, angle), at="right")
-    return fg.Beam(
-        IntervalMesh(2, 1.0), PLAIN, left="clamped", loads=load, strain_measure=measure
-    )
+    return fg.Beam(IntervalMesh(2, 1.0), PLAIN, left="clamped", loads=load, strain_measure=measure)
 
 
 @pytest.mark.parametrize("measure", ["simo-reissner", "se3"])

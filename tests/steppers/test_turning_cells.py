@@ -135,7 +135,8 @@ def test_energy_momentum_does_not_break_its_cells(compiled):
 def test_which_measures_have_a_largest_turn(measure):
     """From 100 degrees in a cell: refused at once where strains are those of directors."""
     beam = fg.Beam(IntervalMesh(2, 1.0), SOFT, strain_measure=measure)
-    beam.strain.dat.data_wo[:] = [4 * np.tan(np.radians(50)), 0, 0, 0, 0, 0]  # as reconstruct has it
+    # The Cayley vector of 100 degrees, as reconstruct has it.
+    beam.strain.dat.data_wo[:, 0] = 4 * np.tan(np.radians(50))
     beam.reconstruct()
     sentence = "orientation: the two ends of the cell .* are turned against one another by 100 deg"
     with pytest.raises(ValueError, match=sentence):

@@ -95,6 +95,16 @@ def failing():
             cls(beam, dt).advance(3000)
         except fg.StepFailed as failure:
             steps.append(failure.step)
+    # The last node turns its cell by more than 90 degrees.
+    soft = fg.Section(np.diag([1e-9] * 3 + [1e-3] * 3), SEPARATE)
+    for cls, compiled in ((fg.EnergyMomentum, True), (fg.VariationalIntegrator, False)):
+        beam = fg.Beam(uneven_mesh(12), soft)
+        last = beam.velocity.function_space().boundary_nodes(2)
+        beam.velocity.dat.data_wo_with_halos[last, 0] = 100.0
+        try:
+            cls(beam, 1.0, compiled=compiled).advance(3)
+        except fg.StepFailed as failure:
+            steps.append(failure.step + float("turn against one another" in failure.reason) / 2)
     return {"failures": np.array(steps, dtype=float)}
 
 

@@ -47,6 +47,15 @@ REFUSALS = [
         "Spherical: joins the left end to itself",
     ),
     (
+        "rest",
+        lambda: fg.Revolute(fg.ground, small.beam().left, axis=(0, 0, 1), stiffness=1, rest=4),
+        ValueError,
+        (
+            "rest must be an angle between -pi and pi, not 4.0; the angle of a Revolute joint with a "
+            "spring stays within half a turn"
+        ),
+    ),
+    (
         "axis",
         lambda: fg.Revolute(fg.ground, small.beam().left),
         ValueError,
