@@ -8,6 +8,17 @@ from functools import cache
 from pyadjoint.tape import stop_annotating
 
 
+class NotCopied:
+    """Base of what holds Functions of the user's, which a copy would share without being told."""
+
+    def __reduce_ex__(self, protocol):
+        name = type(self).__name__
+        raise TypeError(
+            f"{name} cannot be copied or pickled, since its copy would hold the same Functions: make "
+            f"another {name} as this one was made (fdgeom.save and fdgeom.resume carry a state over)"
+        )
+
+
 class CheckedCall(ABCMeta):
     """The type of classes that check the names of arguments before any work is done.
 

@@ -3,12 +3,14 @@
 import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from math import isfinite
 
 import numpy as np
 from firedrake import Cofunction, Constant, Function
 from mpi4py import MPI
 from petsc4py import PETSc
 from pyop2 import op2
+from scipy.linalg.blas import dasum
 
 from fdgeom.interrupt import shielded
 
@@ -35,16 +37,9 @@ class Number:
 
 
 class Field:
-    """The values of a function (not mixed), ghosts included, for use in tight loops.
+    """The values of a function (not mixed), ghosts last, for use in tight loops.
 
-    Attributes
-    ----------
-    array : numpy.ndarray
-        All local values, ghosts last, shape (nodes, ...). It stays valid as long as the function.
-    owned : numpy.ndarray
-        The values that this rank owns.
-    block : int
-        Values a node.
+    The arrays stay valid as long as the function; ``block`` is the number of values a node.
     """
 
     def __init__(self, function: Function | Cofunction) -> None:
@@ -101,12 +96,7 @@ def entries(matrix: PETSc.Mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 class Snapshot:
     """A copy of the values of some (possibly mixed) functions that can be put back.
 
-    Attributes
-    ----------
-    comm
-        The communicator of the functions.
-    pairs : list of (numpy.ndarray, numpy.ndarray)
-        The copies and the values, both of which stay where they are.
+    ``pairs`` are the copies and the values, both of which stay where they are.
     """
 
     def __init__(self, functions) -> None:
@@ -118,6 +108,7 @@ class Snapshot:
             (copy.ctypes.data, f.owned.ctypes.data, f.owned.nbytes)
             for f, (copy, _) in zip(self._fields, self.pairs, strict=True)
         ]
+        self._flat = [f.owned.reshape(-1) for f in self._fields if f.owned.size]
 
     def take(self) -> None:
         """Remember the present values."""
@@ -130,6 +121,14 @@ class Snapshot:
         """Whether all values are the remembered ones, to the last bit and on all ranks."""
         same = not any(_compare(*place) for place in self._places)
         return same if not self._ghosted else bool(self.comm.allreduce(int(same), op=MPI.MIN))
+
+    def sees_finite(self) -> bool:
+        """Whether the present values are finite, on all ranks."""
+        # A sum is not finite where a value is not, and takes a tenth of the time.
+        finite = True
+        for x in self._flat:
+            finite = finite and (isfinite(dasum(x)) or bool(np.isfinite(x).all()))
+        return finite if not self._ghosted else bool(self.comm.allreduce(int(finite), op=MPI.MIN))
 
     def changed(self) -> list[bool]:
         """For each function (or part of one) whether a value is another now, on any rank."""

@@ -14,6 +14,7 @@ from fdgeom.adjoint import put_on_tape
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
+from fdgeom.call import NotCopied
 from fdgeom.errors import LoadStepFailed
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
@@ -33,7 +34,7 @@ _NOTHING_SCALED = (
 )
 
 
-class StaticEquilibrium:
+class StaticEquilibrium(NotCopied):
     """Equilibrium: internal work = λ · work of the loads, for all virtual displacements.
 
     Those of an assembly are those that its joints allow.

@@ -1,5 +1,6 @@
 """What every stepper is: a map from one state to the next, taken safely and counted."""
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
@@ -8,7 +9,7 @@ from pyadjoint.tape import annotate_tape
 
 from fdgeom import citations
 from fdgeom.adjoint import Passage, take_on_tape
-from fdgeom.call import CheckedCall
+from fdgeom.call import CheckedCall, NotCopied
 from fdgeom.clock import Clock, finite, positive
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
@@ -32,7 +33,7 @@ from fdgeom.words import shown
 _LOOKS = 8
 
 
-class Stepper(Method, metaclass=CheckedCall):
+class Stepper(Method, NotCopied, metaclass=CheckedCall):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -265,6 +266,9 @@ class Stepper(Method, metaclass=CheckedCall):
                 self.system.check_branch(branch)
             if done:
                 self._clock = before.after(done, self._carried_for(before.dt))
+            finite = math.isfinite(self.t) and self._snapshot.sees_finite()
+            if not finite and done < 2:
+                raise SolveFailed("the new state or its time is not finite")
         except BaseException as failure:
             with shielded():
                 self._clock = before
@@ -275,6 +279,13 @@ class Stepper(Method, metaclass=CheckedCall):
             if isinstance(failure, SolveFailed):
                 raise self._failed(failure) from failure
             raise
+        if not finite:
+            # One by one, to come to the last good state.
+            with shielded():
+                self._clock = before
+                self._snapshot.restore()
+            for _ in range(done):
+                self._take_evenly(1)
         if why is not None:
             raise self._failed(why)
 

@@ -7,12 +7,13 @@ import numpy as np
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
+from fdgeom.call import NotCopied
 from fdgeom.solvers import FunctionalAssembly, Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.systems.energies import Energies
 
 
-class System(Energies, ABC):
+class System(Energies, NotCopied, ABC):
     """Something that moves: Functions that a step changes, and the forms that say how.
 
     How its equations are stated is a matter between a family of systems and its steppers. What
@@ -81,8 +82,8 @@ class System(Energies, ABC):
         """What makes it beside its class and its equations, by name: a checkpoint says so."""
         return {}
 
-    def equations(self) -> dict[str, Form]:
-        """The forms that state it, by name: a checkpoint says of which it is."""
+    def equations(self) -> dict[str, Form | Expr]:
+        """The forms and expressions that state it, by name: a checkpoint says of which it is."""
         return {}
 
     # --- numbers -----------------------------------------------------------------------------------

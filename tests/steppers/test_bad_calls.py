@@ -1,8 +1,11 @@
 """What the steppers refuse at construction, and whether the message names the argument."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
-from firedrake import dx
+from firedrake import IntervalMesh, dx
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import (
     canonical,
@@ -123,3 +126,21 @@ def test_what_cannot_be_compiled():
     assert not M(wave(), 0.01).is_compiled
     with pytest.raises(ValueError, match=r"^compiled: this stepper cannot be compiled: .*periodic"):
         M(wave(), 0.01, compiled=True)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_no_copies(body, duplicate):
+    """A copy would move the state of the original, whose clock would not know."""
+    beam = fg.Beam(IntervalMesh(2, 1.0), fg.Section(np.eye(6), np.eye(6)), left="clamped")
+    for thing in (
+        fg.ImplicitMidpoint(body[0], 0.1),
+        body[0],
+        beam,
+        fg.Assembly([beam]),
+        fg.StaticEquilibrium(beam),
+    ):
+        name = type(thing).__name__
+        with pytest.raises(TypeError, match=f"^{name} cannot be copied or pickled, since its copy"):
+            duplicate(thing)
+    # What holds no state may be copied.
+    assert np.array_equal(copy.deepcopy(beam.section).stiffness, np.eye(6))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from firedrake import Function, FunctionSpace, dx
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import blow_up
 
@@ -131,6 +132,49 @@ def test_values_that_stop_being_finite(compiled):
     system.state.dat.data_wo[0, 0] = np.nan
     with pytest.raises(fg.StepFailed):
         stepper.advance()
+
+
+def _advance(stepper, pieces):
+    for piece in pieces:
+        stepper.advance(piece)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_state_that_is_not_finite_is_no_step(compiled):
+    """Störmer–Verlet in NumPy says which step overflows; the state is that before it.
+
+    Among many steps at once as in single ones, and with a dt that is too long for one step.
+    """
+
+    def made(dt):
+        space = FunctionSpace(fg.copies(1), "DG", 0)
+        q, p = Function(space), Function(space)
+        q.dat.data[:], p.dat.data[:] = 1.0, 0.5
+        system = fg.HamiltonianSystem(q, p, (0.5 * p**2 + 0.5 * q**2) * dx)
+        return fg.StormerVerlet(system, dt, compiled=compiled), q, p
+
+    dt, states = 1e4, [(1.0, 0.5)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        while np.all(np.isfinite(states[-1])):
+            x, y = map(np.float64, states[-1])
+            half = y - 0.5 * dt * x
+            x = x + dt * half
+            states.append((x, half - 0.5 * dt * x))
+    good = len(states) - 2
+    assert 10 < good < 50
+    for pieces in ((100,), (1,) * 100):
+        stepper, q, p = made(dt)
+        with pytest.raises(fg.StepFailed, match="not finite"):
+            _advance(stepper, pieces)
+        # PETSc's norms are sums of squares, which overflow before the values do.
+        assert stepper.steps == good if compiled else 10 < stepper.steps <= good
+        # Round-off of so many products.
+        found = float(q.dat.data_ro[0]), float(p.dat.data_ro[0])
+        assert found == pytest.approx(states[stepper.steps], rel=1e-12)
+    stepper, q, p = made(1e308)
+    with pytest.raises(fg.StepFailed, match="not finite"):
+        stepper.advance()
+    assert (q.dat.data_ro[0], p.dat.data_ro[0], stepper.t, stepper.steps) == (1.0, 0.5, 0.0, 0)
 
 
 def test_coupled_solve_that_does_not_converge(beam):

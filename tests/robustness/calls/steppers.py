@@ -1,5 +1,7 @@
 """Steppers: what each of them needs of a system, and what it may be told."""
 
+import copy
+
 import numpy as np
 from firedrake import Function, FunctionSpace, dx, grad, inner
 from robustness.calls import small
@@ -25,6 +27,16 @@ def membrane():
 
 
 REFUSALS = [
+    (
+        "ImplicitMidpoint",
+        lambda: copy.copy(fg.ImplicitMidpoint(small.body(), 0.1)),
+        TypeError,
+        (
+            "ImplicitMidpoint cannot be copied or pickled, since its copy would hold the same"
+            " Functions: make another ImplicitMidpoint as this one was made (fdgeom.save and"
+            " fdgeom.resume carry a state over)"
+        ),
+    ),
     (
         "dt",
         lambda: fg.ImplicitMidpoint(small.body()),
