@@ -66,5 +66,7 @@ def blamed(text: str) -> Iterator[None]:
 def brief(error: Exception) -> str:
     """The first line of an error in a user's function, without where Python found that function."""
     line = (str(error).splitlines() or [""])[0].rstrip(".")
+    if isinstance(error, KeyError) and " " not in line:
+        return f"{line} is missing"
     line = re.sub(r"^\S*<locals>\.", "", line)
     return line if len(line) <= 3 * _LONGEST else line[: 3 * _LONGEST] + "..."

@@ -1,9 +1,17 @@
 """What a beam is made of, as a checkpoint says it."""
 
-import numpy as np
+from collections.abc import Sequence
 
-from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.law import LINEAR
+import numpy as np
+from firedrake import Constant
+
+from fdgeom.beams.ends import GivenPose
+from fdgeom.beams.fields import BeamFields, End
+from fdgeom.beams.law import LINEAR, SectionLaw
+from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod, symbols
+from fdgeom.clock import Time
+from fdgeom.sections.along import MatrixAlong
+from fdgeom.solvers.derived import private
 
 
 def beam_parameters(beam: BeamFields) -> dict[str, object]:
@@ -11,13 +19,13 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
     section = beam.section
     left, right = beam.ends
     return {
-        **({} if beam.law is LINEAR else {"law": with_kind(beam.law)}),
-        "section stiffness": _numbers(section.stiffness, beam.stiffness),
-        "section inertia": _numbers(section.inertia, beam.inertia),
+        **({} if beam.law is LINEAR else {"law": _law(beam.law)}),
+        "section stiffness": _matrix(section.stiffness),
+        "section inertia": _matrix(section.inertia),
         "axis": section.axis,
-        "left end": left.kind,
-        "right end": right.kind,
-        "loads": [with_kind(load) for load in beam.loads],
+        "left end": _end(left),
+        "right end": _end(right),
+        "loads": loads_on(beam.rod.part, beam.loads) if beam.loads else [],
         "damping": beam.damping,
         "shape at rest": beam.reference_strain,
         "strain measure": beam.strain_measure,
@@ -26,9 +34,34 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
     }
 
 
-def _numbers(given, sampled):
-    """A matrix of numbers as it was given, else what it is at the nodes."""
-    return given if isinstance(given, np.ndarray) else sampled
+def loads_on(part: PartOfRod, loads: Sequence[BodyLoad]) -> list[dict]:
+    """Loads by their attributes, and by the work and the potential that they give."""
+    g, v, t, virtual, _ = symbols()
+    return [
+        with_kind(load)
+        | {"work": load.work(part, g, v, t, virtual), "potential": load.potential(part, g, t)}
+        for load in loads
+    ]
+
+
+def _law(law: SectionLaw) -> dict[str, object]:
+    at = [private(Constant(np.zeros(shape))) for shape in ((6,), (6, 6))]
+    return with_kind(law) | {"energy": law.energy(*at), "stress": law.stress(*at)}
+
+
+def _end(end: End):
+    """How an end is held; of a motion in time what it gives."""
+    kind, t = end.kind, Time()
+    if isinstance(kind, GivenPose):
+        return {
+            "kind": "GivenPose",
+            **dict(zip(("position", "orientation"), kind.pose(t), strict=True)),
+        }
+    return {"velocity": kind(t)} if callable(kind) else kind
+
+
+def _matrix(given):
+    return vars(given) if isinstance(given, MatrixAlong) else given
 
 
 def with_kind(thing) -> dict[str, object]:

@@ -16,7 +16,7 @@ from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.matrices import SectionMatrices, check_axis, check_masses, check_table
 from fdgeom.sections.stations import check_stations
-from fdgeom.sections.table import CONVENTIONS, from_convention, read_json
+from fdgeom.sections.table import CONVENTIONS, from_convention, not_a_section, read_json
 from fdgeom.sections.taped import made_on_tape
 
 
@@ -300,16 +300,19 @@ class Section(SectionMatrices):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Section":
-        """A section written by :meth:`save`."""
+        """A section written by :meth:`save`; ``ValueError`` that names ``path`` if there is none."""
         data = read_json(path)
-        if "stations" in data:
-            return cls.along(
-                [
-                    (at["s"], cls(at["stiffness"], at["inertia"], axis=data["axis"]))
-                    for at in data["stations"]
-                ]
-            )
-        return cls(data["stiffness"], data["inertia"], axis=data["axis"])
+        try:
+            if "stations" in data:
+                return cls.along(
+                    [
+                        (at["s"], cls(at["stiffness"], at["inertia"], axis=data["axis"]))
+                        for at in data["stations"]
+                    ]
+                )
+            return cls(data["stiffness"], data["inertia"], axis=data["axis"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise not_a_section(path, error) from None
 
 
 class MeshSection(DrawnSection, Section):

@@ -9,16 +9,11 @@ from fdgeom.collective import on_root
 from fdgeom.words import shown
 
 
-def writable_file(path: str | os.PathLike, argument: str, comm) -> Path:
-    """Return `path` as a Path in a folder that exists and can be written to.
+def writable_file(path: str | os.PathLike, argument: str, comm, *, replaced: bool = False) -> Path:
+    """Return `path` as a Path in a folder that exists (it is made) and can be written to.
 
-    A missing folder is made.
-
-    Raises
-    ------
-    ValueError
-        On all ranks, naming `argument`, when the folder cannot be made or written to, or when
-        `path` is itself a folder.
+    ValueError on all ranks, naming `argument`, if it cannot be written. What is ``replaced`` by
+    another file must be a regular one; of a symbolic link it is the file that the link leads to.
     """
     path = as_path(path, argument)
 
@@ -26,12 +21,14 @@ def writable_file(path: str | os.PathLike, argument: str, comm) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError("it is a folder; give the name of a file")
+        if replaced and path.exists() and not path.is_file():
+            raise OSError("it is a device or a pipe, which is not replaced; give another name")
         # Trying is the only test that also holds for the superuser and for read-only disks.
         with tempfile.TemporaryFile(dir=path.parent):
             pass
 
     on_root(comm, check, ValueError, f"{argument} = '{path}' cannot be written")
-    return path
+    return Path(os.path.realpath(path)) if replaced else path
 
 
 def positive_integer(value: object, argument: str) -> int:

@@ -1,28 +1,31 @@
 """Restart files: a stopped run goes on as if it had not been stopped."""
 
 import json
+import operator
 import os
+import secrets
 import warnings
 from pathlib import Path
 
 import h5py
 import numpy as np
-from firedrake import CheckpointFile, Function, FunctionSpace
+from firedrake import Function
 
-from fdgeom.clock import Clock
+from fdgeom.clock import Clock, finite, positive
 from fdgeom.collective import on_root
 from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.solvers.derived import is_real
 from fdgeom.solvers.petsc_words import reason
 from fdgeom.taping import not_taped
 from fdgeom.words import brief
 
 from .arguments import as_path, check_stepper, positive_integer, writable_file
 from .finite import require_finite_functions
-from .identity import bits, differences, identity
+from .identity import KINDS, bits, differences, identity
 from .room import check_room
-from .transfer import Transfer
+from .transfer import Transfer, cellwise, midpoints_of, points_of, rows_of, scalar_element
 
-FORMAT = 2
+FORMAT = 3
 GROUP = "/fdgeom"
 
 
@@ -40,8 +43,13 @@ class Checkpoint:
     Notes
     -----
     Each write goes to a temporary file that then takes the place of the old one, so a run killed
-    while writing leaves the previous checkpoint.
+    while writing leaves the previous checkpoint. Where the path is a symbolic link, the link stays
+    and the file that it leads to is replaced. A file that another run has written meanwhile is not:
+    the run ends with a ValueError.
     """
+
+    #: Who wrote the file when this run last saw it, "" if it was not there; None before.
+    _writer: str | None = None
 
     def __init__(self, path: str | os.PathLike, every: int | None = None) -> None:
         self.path = as_path(path, "path")
@@ -49,21 +57,35 @@ class Checkpoint:
 
     def open(self, stepper) -> None:
         """Check that the file can be written; ValueError naming `path` if not."""
-        writable_file(self.path, "path", stepper.system.mesh.comm)
+        comm = stepper.system.mesh.comm
+        writable_file(self.path, "path", comm, replaced=True)
+        self._look(comm)
 
     def write(self, stepper) -> None:
-        """Write the present state."""
+        """Write the present state; ValueError if another run has written to the path."""
+        comm, before = stepper.system.mesh.comm, self._writer
+        self._look(comm)
+        if before is not None and self._writer not in ("", before):
+            self._writer = before
+            raise ValueError(
+                f"checkpoint = '{self.path}' was written by another run meanwhile: give each run a "
+                "path of its own"
+            )
         save(stepper, self.path)
+        self._look(comm)
+
+    def _look(self, comm) -> None:
+        self._writer = on_root(comm, lambda: _writer_of(self.path), ValueError, "checkpoint")
 
     def close(self) -> None:
         """Nothing is left open between writes."""
 
 
 def save(stepper, path: str | os.PathLike) -> None:
-    """Write the state of `stepper` to a restart file with Firedrake's CheckpointFile.
+    """Write the state of `stepper` to a restart file (HDF5).
 
-    The file holds the mesh, the system's functions (and the stepper's, where it has a method
-    `functions()` of its own), the clock, and what made it: method, system, and the numbers in them.
+    The file holds the system's functions (and the stepper's, where it has a method `functions()` of
+    its own) cell by cell, the clock, and what made it: method, system, and the numbers in them.
 
     Parameters
     ----------
@@ -81,30 +103,50 @@ def save(stepper, path: str | os.PathLike) -> None:
     check_stepper(stepper)
     mesh = stepper.system.mesh
     comm = mesh.comm
-    path = writable_file(path, "path", comm)
+    path = writable_file(path, "path", comm, replaced=True)
     functions = _functions(stepper)
     require_finite_functions(functions, comm, t=stepper.t, step=stepper.steps)
-    check_room(path, functions, mesh)
-    temporary = path.with_name(path.name + ".part")
+    tables, (own, total) = _tables(functions, mesh), rows_of(mesh)
+    check_room(path, sum(table.nbytes for table in tables.values()), comm)
+    # Two runs that write to one path must not write to one file.
+    writer = comm.bcast(secrets.token_hex(8))
+    temporary = path.with_name(f"{path.name}.{writer}.part")
+    texts = {"identity": identity(stepper), "functions": _description(functions, mesh)}
     try:
-        with CheckpointFile(str(temporary), "w", comm=comm) as file:
-            file.save_mesh(mesh)
-            for i, f in enumerate(functions.values()):
-                # A space of its own: parts of a mixed Function carry their place in it along.
-                space = FunctionSpace(mesh, f.function_space().ufl_element())
-                file.save_function(Function(space, val=f.dat), name=f"function_{i}")
-            file.require_group(GROUP)
-            file.set_attr(GROUP, "format", FORMAT)
-            file.set_attr(GROUP, "mesh", mesh.name)
-            for name, value in _clock(stepper)._asdict().items():
-                file.set_attr(GROUP, name, value)
-            file.set_attr(GROUP, "identity", json.dumps(identity(stepper)))
-            file.set_attr(GROUP, "functions", json.dumps(_description(functions, mesh)))
+        together = {"driver": "mpio", "comm": comm} if comm.size > 1 else {}
+        with h5py.File(temporary, "w", **together) as file:
+            group = file.create_group(GROUP)
+            group.attrs.update(_clock(stepper)._asdict() | {"format": FORMAT, "writer": writer})
+            for name, text in texts.items():
+                group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
+            for name, f in functions.items():
+                if is_real(f):
+                    group[f"values of {name}"] = f.dat.data_ro
+            for name, table in tables.items():
+                group.create_dataset(name, (total, *table.shape[1:]), float)[own] = table
+        on_root(comm, lambda: _replace(temporary, path), ValueError, f"path = '{path}'")
     except (RuntimeError, OSError) as exc:
         raise ValueError(
             f"path = '{path}' cannot be written: is the disk full? (HDF5: {reason(exc)})"
         ) from exc
-    on_root(comm, lambda: _replace(temporary, path), ValueError, f"path = '{path}'")
+    finally:
+        if comm.rank == 0:
+            temporary.unlink(missing_ok=True)
+
+
+def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
+    """What a file has a row of for each cell: the rows of this rank's cells."""
+    spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
+    points = {_points_name(space): space for space in spaces.values()}
+    return (
+        {"midpoints": midpoints_of(mesh)}
+        | {name: points_of(space) for name, space in points.items()}
+        | {f"values of {name}": cellwise(functions[name]) for name in spaces}
+    )
+
+
+def _points_name(space) -> str:
+    return f"points of {scalar_element(space)}"
 
 
 def _replace(temporary: Path, path: Path) -> None:
@@ -145,7 +187,6 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
     found = on_root(comm, lambda: _read_header(path), ValueError, wrong)
     functions = _functions(stepper)
     expected = _description(functions, system.mesh)
-    sums = {name: entry.pop("bits") for name, entry in found["functions"].items()}
     for entry in expected.values():
         entry.pop("bits")
     if found["functions"] != expected:
@@ -154,11 +195,11 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
     if serious and strict:
         raise ValueError(f"{wrong}: {serious[0]} (strict=False takes it nevertheless)")
     try:
-        values = _read(path, found, functions, system.mesh)
-    except (RuntimeError, OSError, KeyError, AssertionError, ValueError) as exc:
-        raise ValueError(f"{wrong}: {exc or type(exc).__name__}") from exc
+        values = _read(path, functions, system.mesh)
+    except Exception as exc:  # h5py has many for what is damaged
+        raise ValueError(f"{wrong}: it is damaged, or of another mesh ({brief(exc)})") from exc
     for name, array in values.items():
-        if bits(array, functions[name]) != sums[name]:
+        if bits(array, functions[name]) != found["bits"][name]:
             raise ValueError(f"{wrong}: the values of '{name}' are not those that were written")
     clock = found["clock"]
     said = [f"'{path}' was made by something else: {difference}" for difference in serious + others]
@@ -220,33 +261,58 @@ def _difference(found: dict, expected: dict) -> str:
     return f"{what} of '{name}': {found[name].get(what)} in the file, {expected[name][what]} here"
 
 
+def _writer_of(path: Path) -> str:
+    """Who wrote a restart file, "" if there is none."""
+    try:
+        with h5py.File(path, "r") as file:
+            return str(file[GROUP].attrs["writer"])
+    except (OSError, KeyError):
+        return ""
+
+
 def _read_header(path: Path) -> dict:
     """What the file says of itself, on rank 0; any error's text is passed on."""
     if not path.exists():
         raise FileNotFoundError("there is no such file")
+    if not path.is_file():
+        raise OSError("it is a folder, a device or a pipe")
     try:
         with h5py.File(path, "r") as file:
-            attributes = file[GROUP].attrs
+            group = file[GROUP]
+            attributes = group.attrs
             if attributes["format"] != FORMAT:
-                raise ValueError(f"format {attributes['format']}, this version reads {FORMAT}")
-            return {
-                "mesh": str(attributes["mesh"]),
-                "clock": Clock(
-                    **{name: float(attributes[name]) for name in ("begin", "dt", "last_dt")},
-                    **{name: int(attributes[name]) for name in ("first", "steps")},
-                ),
-                "functions": json.loads(attributes["functions"]),
-                "identity": json.loads(attributes["identity"]),
-            }
-    except (OSError, KeyError, RuntimeError, json.JSONDecodeError, TypeError) as exc:
+                raise ValueError(
+                    f"it has the format {attributes['format']}, and this version of fdgeom reads "
+                    f"{FORMAT} only"
+                )
+            found = {n: json.loads(group[n][...].tobytes()) for n in ("functions", "identity")}
+            parts = *found["functions"].values(), *map(found["identity"].get, KINDS)
+            if not all(isinstance(part, dict) for part in parts):
+                raise TypeError("a description is missing")
+            clock = Clock(
+                **{name: finite(name, attributes[name]) for name in ("begin", "last_dt")},
+                dt=positive("dt", attributes["dt"]),
+                **{name: operator.index(attributes[name]) for name in ("first", "steps")},
+            )
+            sums = {name: part.pop("bits") for name, part in found["functions"].items()}
+            return found | {"clock": clock, "bits": sums}
+    except Exception as exc:  # h5py has many for what is damaged
+        if type(exc) is ValueError:  # which says itself what is wrong
+            raise
         raise ValueError(f"it is damaged or was not written by fdgeom ({brief(exc)})") from exc
 
 
-def _read(path: Path, found: dict, functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
-    with CheckpointFile(str(path), "r", comm=mesh.comm) as file:
-        stored = file.load_mesh(found["mesh"])
-        transfer = Transfer(stored, mesh)
-        return {
-            name: transfer.values(file.load_function(stored, f"function_{i}"), f.function_space())
-            for i, (name, f) in enumerate(functions.items())
-        }
+def _read(path: Path, functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
+    """The values of this rank; ValueError if those in the file are of another mesh, or no numbers."""
+    with h5py.File(path, "r") as file:
+        group, found = file[GROUP], {}
+        transfer = Transfer(group["midpoints"], mesh)
+        for name, f in functions.items():
+            values, space = group[f"values of {name}"], f.function_space()
+            if not is_real(f):
+                found[name] = transfer.values(name, values, group[_points_name(space)], space)
+            elif values.shape == f.dat.data_ro.shape:
+                found[name] = values[...].astype(float)
+            else:
+                raise ValueError(f"the values of '{name}' have another shape")
+        return found

@@ -11,7 +11,7 @@ from firedrake import COMM_WORLD
 
 from fdgeom.collective import on_root
 
-from .arguments import writable_file
+from .arguments import as_path, writable_file
 from .csvfile import header, row
 
 
@@ -138,40 +138,46 @@ class History:
         ValueError
             When the file cannot be read or is no such table.
         """
+        path = as_path(path, "path")
         try:
-            with open(path, newline="") as file:
+            with path.open(newline="") as file:
                 columns = next(csv.reader([file.readline()]), [])
+                groups = _groups(columns)
                 with warnings.catch_warnings():
                     warnings.filterwarnings("ignore", "loadtxt: input contained no data")
                     values = np.loadtxt(file, delimiter=",", ndmin=2, comments=None)
             values = values.reshape(-1, len(columns)) if values.size == 0 else values
             if values.shape[1] != len(columns):
                 raise ValueError(f"{len(columns)} columns, but {values.shape[1]} numbers in a row")
-        except (OSError, ValueError) as exc:
+            if not path.read_bytes().endswith(b"\n"):
+                raise ValueError("its last row has no end of line, so it may be cut off; delete it")
+            if not np.all(np.isfinite(values[:, :2])) or np.any(values[:, 1] % 1):
+                raise ValueError("a time is not finite, or a step is no whole number")
+        except (OSError, ValueError, csv.Error) as exc:
             raise ValueError(f"path = '{path}' is not a table of samples: {exc}") from exc
-        if columns[:2] != ["t", "step"]:
-            raise ValueError(f"path = '{path}' must begin with the columns t, step: {columns[:2]}")
-        groups: dict[str, int | list[int]] = {}
-        for i, column in enumerate(columns[2:], start=2):
-            component = re.fullmatch(r"(.*)\[\d+\]", column)
-            if component:
-                groups.setdefault(component[1], []).append(i)
-            else:
-                groups[column] = i
         history = cls()
         for line in values:
             history.append(line[0], int(line[1]), {name: line[i] for name, i in groups.items()})
         return history
 
 
-class Table:
-    """Rows of numbers, eight bytes each, in blocks: none is copied as the table grows.
+def _groups(columns: Sequence[str]) -> dict[str, int | list[int]]:
+    """The columns of each name; ``ValueError`` unless they are those that `header` makes."""
+    if columns[:2] != ["t", "step"]:
+        raise ValueError(f"it must begin with the columns t, step, not {columns[:2]}")
+    groups: dict[str, int | list[int]] = {}
+    for i, column in enumerate(columns[2:], start=2):
+        component = re.fullmatch(r"(.*)\[(\d+)\]", column)
+        found = groups.setdefault(component[1] if component else column, [] if component else i)
+        if component and isinstance(found, list) and len(found) == int(component[2]):
+            found.append(i)
+        elif component or found != i:
+            raise ValueError(f"the column '{column}' is there twice, or out of order")
+    return groups
 
-    Parameters
-    ----------
-    width : int
-        Numbers in a row.
-    """
+
+class Table:
+    """Rows of numbers, eight bytes each, in blocks: none is copied as the table grows."""
 
     _LARGEST = 2**16
 

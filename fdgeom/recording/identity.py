@@ -2,13 +2,24 @@
 
 import re
 import reprlib
+from collections.abc import Set
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import ufl
 from firedrake import Constant, Function
 from tsfc.ufl_utils import extract_firedrake_constants
+from ufl.algorithms import extract_coefficients
+from ufl.algorithms.signature import compute_expression_signature
+from ufl.classes import Expr, Form
+from ufl.corealg.traversal import traverse_unique_terminals
+from ufl.domain import extract_domains
 
+from fdgeom.clock import Time
+from fdgeom.solvers.derived import derived_of, is_private
+from fdgeom.solvers.rules import Interpolated
+
+#: The parts of one.
+KINDS = ("method", "system", "equations", "numbers")
 _signatures: WeakKeyDictionary = WeakKeyDictionary()
 _short = reprlib.Repr()
 _short.maxlist, _short.maxstring = 4, 60
@@ -17,19 +28,16 @@ _short.maxlist, _short.maxstring = 4, 60
 def identity(stepper) -> dict:
     """What makes a stepper and its system, as JSON: two of one identity move one state alike.
 
-    Returns
-    -------
-    dict
-        "method" and "system": the class, and what ``parameters()`` says; "equations": signatures of
-        the forms of the system's ``equations()``; "numbers": constants and fields in these.
+    "method" and "system" are the class and what ``parameters()`` says, "equations" the signatures of
+    the system's ``equations()``, "numbers" the constants and fields in these.
     """
     system = stepper.system
-    forms = system.equations()
+    forms, moving = system.equations(), _moving(system)
     return {
-        "method": {"class": type(stepper).__name__, **_parameters(stepper)},
-        "system": {"class": type(system).__name__, **_parameters(system)},
+        "method": {"class": type(stepper).__name__, **_parameters(stepper, moving)},
+        "system": {"class": type(system).__name__, **_parameters(system, moving)},
         "equations": _signed(system, forms),
-        "numbers": _numbers(system, forms),
+        "numbers": _numbers(forms, moving),
     }
 
 
@@ -40,7 +48,7 @@ def differences(found: dict, here: dict) -> tuple[list[str], list[str]]:
     user put into forms of his own (a load that is varied, say) of the second.
     """
     serious: list[str] = []
-    for kind in ("method", "system", "equations"):
+    for kind in KINDS[:3]:
         of = {"equations": " of the equations"}.get(kind, f" of the {kind}")
         serious += _compare(found[kind], here[kind], of)
     return serious, _compare(found["numbers"], here["numbers"], "")
@@ -49,38 +57,65 @@ def differences(found: dict, here: dict) -> tuple[list[str], list[str]]:
 def _compare(found: dict, here: dict, of: str) -> list[str]:
     names = [*found, *(name for name in here if name not in found)]
     return [
-        f"{name}{of}: {_shown(found, name)} in the file, {_shown(here, name)} here"
+        f"{name}{of}: {_shown(found, here, name)} in the file, {_shown(here, found, name)} here"
         for name in names
         if name not in found or name not in here or found[name] != here[name]
     ]
 
 
-def _shown(values: dict, name: str) -> str:
-    return _short.repr(values[name]) if name in values else "none"
+def _shown(values: dict, others: dict, name: str) -> str:
+    if name not in values:
+        return "none"
+    return _short.repr(_different(values[name], others.get(name)))
 
 
-def _parameters(thing) -> dict:
-    return {name: encoded(v) for name, v in getattr(thing, "parameters", dict)().items()}
+def _different(value, other):
+    """What of a value is not the same in another one."""
+    if isinstance(value, dict) and isinstance(other, dict):
+        return {k: _different(v, other.get(k)) for k, v in value.items() if v != other.get(k)}
+    return value
 
 
-def encoded(value):
-    """A value as JSON: numbers as they are, fields by their bits, the rest in words."""
+def _moving(system) -> set[int]:
+    """The ids of the state and of the time, as the system, its parts and its forms have them."""
+    followers = getattr(system, "followers", dict)().values()
+    return system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
+
+
+def _parameters(thing, moving: Set[int]) -> dict:
+    return {name: encoded(v, moving) for name, v in getattr(thing, "parameters", dict)().items()}
+
+
+def encoded(value, moving: Set[int] = frozenset()):
+    """A value as JSON: numbers as they are, fields by their bits, formulas by signature and numbers.
+
+    Of the Functions and Constants whose ids are in ``moving`` the values are left out.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, dict):
-        return {str(k): encoded(v) for k, v in value.items()}
+        return {str(k): encoded(v, moving) for k, v in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
-        return [encoded(v) for v in (value.tolist() if isinstance(value, np.ndarray) else value)]
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        return [encoded(v, moving) for v in value]
+    if isinstance(value, Function) and len(value.subfunctions) > 1:
+        return [encoded(part, moving) for part in value.subfunctions]
     if isinstance(value, Function):
+        made = derived_of(value)
+        rule = None if made is None else made.rule
+        if isinstance(rule, Interpolated) and (
+            made.private or any(id(c) in moving for c in made.sources.constants)
+        ):
+            return encoded(rule.expression, moving)
         return f"a field of the sum {bits(value.dat.data_ro, value):016x}"
     if isinstance(value, Constant):
         return encoded(value.values()) if value.ufl_shape else float(value)
-    if isinstance(value, ufl.Form):
-        return value.signature()
-    if isinstance(value, ufl.core.expr.Expr):
-        return "an expression"
+    if isinstance(value, Form | Expr):
+        numbers = [encoded(number, moving) for number in _numbers_in(value, moving)]
+        formula = f"a formula {_signature(value)[:16]}"
+        return [formula, *numbers] if numbers else formula
     text = repr(value)
     if " at 0x" in text:  # an address in memory is another in another run
         return "a function" if callable(value) else type(value).__name__
@@ -99,23 +134,38 @@ def bits(values: np.ndarray, f: Function) -> int:
 def _signed(system, forms: dict) -> dict[str, str]:
     """Signatures of forms, found once: forms do not change."""
     if system not in _signatures:
-        _signatures[system] = {name: form.signature() for name, form in forms.items()}
+        _signatures[system] = {name: _signature(form) for name, form in forms.items()}
     return _signatures[system]
 
 
-def _numbers(system, forms: dict) -> dict:
+def _signature(value: Form | Expr) -> str:
+    """The signature of a form or an expression: the same in another run."""
+    if isinstance(value, Form):
+        return value.signature()
+    numbers = {domain: k for k, domain in enumerate(extract_domains(value))}
+    for terminal in traverse_unique_terminals(value):
+        numbers.setdefault(terminal, len(numbers))
+    return compute_expression_signature(value, numbers)
+
+
+def _numbers_in(value: Form | Expr, moving: Set[int]) -> list[Constant | Function]:
+    """Constants and fields in a form or an expression, but for those that move and fdgeom's own."""
+    found = (*extract_firedrake_constants(value), *extract_coefficients(value))
+    kept = (c for c in found if id(c) not in moving and not is_private(c))
+    return [c for c in kept if not isinstance(c, Time)]
+
+
+def _numbers(forms: dict, moving: Set[int]) -> dict:
     """Constants and fields in forms, but for the state and the time."""
     found: dict[str, object] = {}
-    seen = system.moving()
+    seen: set[int] = set()
     for form_name, form in forms.items():
-        for k, number in enumerate((*extract_firedrake_constants(form), *form.coefficients())):
+        for k, number in enumerate(_numbers_in(form, moving)):
             if id(number) in seen:
                 continue
             seen.add(id(number))
-            parts = getattr(number, "subfunctions", (number,))
             name = number.name if isinstance(number, Constant) else number.name()
-            values = [encoded(part) for part in parts]
             # Names that Firedrake gives are counted, and others in the next run.
             called = "" if re.fullmatch(r"\w+_\d+", name) else f" ({name})"
-            found[f"number {k} of {form_name}{called}"] = values[0] if len(values) == 1 else values
+            found[f"number {k} of {form_name}{called}"] = encoded(number, moving)
     return found

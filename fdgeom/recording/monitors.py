@@ -287,14 +287,7 @@ def _wrench(name: str, wrench) -> dict[str, np.ndarray]:
 
 
 class Monitors:
-    """The monitors of one run, bound to its system and sampled together.
-
-    Parameters
-    ----------
-    monitors : monitor, 0-form, (name, form) pair, or a sequence of these
-        A plain 0-form is recorded as `functional_i`, i being its place in the sequence.
-    system : the stepper's system
-    """
+    """The monitors of one run, bound to its system and sampled together."""
 
     def __init__(self, monitors, system) -> None:
         if not isinstance(monitors, list | tuple) or _is_pair(monitors):

@@ -7,16 +7,7 @@ from firedrake import ProgressBar
 
 
 class Progress:
-    """Firedrake's progress bar on rank 0, drawn at most ten times a second.
-
-    Parameters
-    ----------
-    total : int
-        Number of steps.
-    wanted : bool or "always"
-        True: only on a terminal.
-    comm : mpi4py.MPI.Intracomm
-    """
+    """Firedrake's progress bar on rank 0, drawn at most ten times a second."""
 
     def __init__(self, total: int, wanted: bool | str, comm) -> None:
         self.total = total

@@ -5,17 +5,13 @@ from pathlib import Path
 
 from fdgeom.collective import on_root
 
-# What the mesh takes in a restart file, by a little more than was seen.
-_BYTES_A_CELL = 170
 # HDF5's own tables.
 _LEAST = 100_000
 
 
-def check_room(path: Path, functions: dict, mesh) -> None:
-    """Raise ``ValueError`` on all ranks, naming `path`, if its disk cannot hold these functions."""
-    comm = mesh.comm
-    values = sum(f.dat.data_ro.nbytes for f in functions.values())
-    needed = comm.allreduce(values + _BYTES_A_CELL * mesh.cell_set.size) + _LEAST
+def check_room(path: Path, number: int, comm) -> None:
+    """Raise ``ValueError`` on all ranks, naming `path`, if its disk cannot hold so many bytes of each."""
+    needed = comm.allreduce(number) + _LEAST
 
     def check() -> None:
         free = shutil.disk_usage(path.parent).free

@@ -24,22 +24,7 @@ class Shape:
 
 
 class ShapeReader:
-    """Reads shapes of one system.
-
-    Parameters
-    ----------
-    system
-        A system with ``output_coordinates()``: a beam, an assembly, a curve.
-    fields : sequence of str
-        Names of its ``output_fields()``, and "strain_energy".
-
-    Raises
-    ------
-    TypeError
-        When the system has no curve in space.
-    ValueError
-        When it lacks one of the fields.
-    """
+    """Reads shapes of one system."""
 
     def __init__(self, system, fields) -> None:
         position = system.output_coordinates()

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fdgeom.sections.matrices import check_axis
+from fdgeom.words import brief
+
 from .arguments import as_path, positive_integer
 from .shape_reader import ShapeReader
 
@@ -149,16 +152,38 @@ class Snapshots:
         try:
             with np.load(path) as file:
                 arrays = dict(file)
-            names = [name[6:] for name in arrays if name.startswith("field ")]
-            found = cls(fields=names)
-            found.times = arrays["times"].tolist()
-            found.s, found.axis = arrays["s"], int(arrays["axis"])
-            found.closed = bool(arrays["closed"])
-            found.parts = [tuple(map(int, part)) for part in arrays["parts"]]
-            found.sizes = [tuple(map(float, size)) for size in arrays["sizes"]]
-            found.positions = list(arrays["positions"].astype(float))
-            found.orientations = list(arrays["orientations"].astype(float))
-            found.values = {n: list(arrays[f"field {n}"].astype(float)) for n in names}
-        except (OSError, KeyError, ValueError) as failure:
-            raise ValueError(f"path = '{path}' holds no snapshots: {failure}") from None
+            return cls._of(arrays)
+        except Exception as failure:  # zipfile, zlib and NumPy have many for what is damaged
+            raise ValueError(f"path = '{path}' holds no snapshots: {brief(failure)}") from None
+
+    @classmethod
+    def _of(cls, arrays: dict[str, np.ndarray]) -> "Snapshots":
+        """Those of the arrays in a file."""
+        values = {name[6:]: array for name, array in arrays.items() if name.startswith("field ")}
+        number, nodes, _ = arrays["positions"].shape
+        pieces = {array.shape[1] for array in values.values()}
+        shapes = {
+            "positions": [(number, nodes, 3)],
+            "orientations": [(number, nodes, 4), (0,)],
+            "times": [(number,)],
+            "s": [(nodes,)],
+            "parts": [(len(arrays["parts"]), 2)],
+            "sizes": [(0, 2), (len(arrays["parts"]), 2)],
+            "axis": [()],
+            "closed": [()],
+            **{f"field {name}": [(number, max(pieces))] for name in values},
+        }
+        for name, allowed in shapes.items():
+            array = arrays[name]
+            if array.shape not in allowed or not np.all(np.isfinite(array)):
+                raise ValueError(f"'{name}' is not finite, or has the shape {array.shape}")
+        found = cls(fields=tuple(values))
+        found.times = arrays["times"].tolist()
+        found.s, found.axis = arrays["s"], check_axis(int(arrays["axis"]))
+        found.closed = bool(arrays["closed"])
+        found.parts = [tuple(map(int, part)) for part in arrays["parts"]]
+        found.sizes = [tuple(map(float, size)) for size in arrays["sizes"]]
+        found.positions = list(arrays["positions"].astype(float))
+        found.orientations = list(arrays["orientations"].astype(float))
+        found.values = {name: list(array.astype(float)) for name, array in values.items()}
         return found

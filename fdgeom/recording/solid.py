@@ -30,16 +30,6 @@ class Solid:
     The stations are the nodes of the beam. The place of a point of the section is
     x + R (X + warping), and its stress that of the resultants there: Saint-Venant's field, which
     does not hold near ends and loads.
-
-    Parameters
-    ----------
-    beam : Beam
-        With a section made by ``Section.from_mesh``; or its ``motion``.
-
-    Raises
-    ------
-    TypeError
-        If it is no such beam.
     """
 
     def __init__(self, beam) -> None:
@@ -91,19 +81,7 @@ def von_mises(stress: np.ndarray) -> np.ndarray:
 
 
 class SolidMesh:
-    """The body as a Firedrake mesh of prisms or bricks that follows the beam, for VTK files.
-
-    Parameters
-    ----------
-    beam : Beam
-    names : sequence of str, optional
-        Of the fields ``stress`` (body frame) and ``von_mises``; both by default.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the beam has no drawn section, or a name is unknown.
-    """
+    """The body as a Firedrake mesh of prisms or bricks that follows the beam, for VTK files."""
 
     def __init__(self, beam, names: Sequence[str] | None = None) -> None:
         known = {"stress": (3, 3), "von_mises": ()}

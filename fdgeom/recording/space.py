@@ -91,11 +91,6 @@ class _Fitted:
     """Where 3-D axes are: as large as the place that their figure's layout has for them allows.
 
     Matplotlib asks when it draws, so a saved picture, another size and another view fit as well.
-
-    Attributes
-    ----------
-    shown : matplotlib Bbox
-        What the axes with their labels took when they were drawn last, in parts of the figure.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Exact copies of degrees of freedom between two numberings of the same mesh."""
+"""Exact copies of degrees of freedom, cell by cell, for another numbering of the same mesh."""
 
 import finat.ufl
 import numpy as np
@@ -9,106 +9,110 @@ from scipy.spatial import cKDTree
 SAME_POINT = 1e-6
 
 
+def midpoints_of(mesh) -> np.ndarray:
+    """Midpoints of the cells that this rank owns, shape (cells, gdim)."""
+    return _points(mesh, finat.ufl.FiniteElement("DG", mesh.ufl_cell(), 0))[:, 0]
+
+
+def points_of(space) -> np.ndarray:
+    """Points of the nodes of `space`, shape (owned cells, nodes, gdim), as its cell_node_map has them.
+
+    Broken elements have one value on each side of a periodic mesh's seam, as its coordinate has. Of
+    nodes that are no points (of edge elements, say) the corners of the cells are told.
+    """
+    element = scalar_element(space)
+    if element.mapping() != "identity":
+        return cellwise(space.mesh().coordinates)
+    return _points(space.mesh(), finat.ufl.BrokenElement(element))
+
+
+def cellwise(function: Function) -> np.ndarray:
+    """Values of a function at the nodes of each owned cell, shape (cells, nodes, ...)."""
+    nodes = function.function_space().cell_node_map().values
+    return np.asarray(function.dat.data_ro_with_halos[nodes], dtype=float)
+
+
+def rows_of(mesh) -> tuple[slice, int]:
+    """Which rows of a table of all cells are those of this rank's, and how many rows it has."""
+    counts = mesh.comm.allgather(mesh.cell_set.size)
+    first = sum(counts[: mesh.comm.rank])
+    return slice(first, first + counts[mesh.comm.rank]), sum(counts)
+
+
+def scalar_element(space):
+    """The element of one component of a space."""
+    element = space.ufl_element()
+    while isinstance(element, finat.ufl.VectorElement | finat.ufl.TensorElement):
+        element = element.sub_elements[0]
+    return element
+
+
+def _points(mesh, element) -> np.ndarray:
+    """Coordinates of the nodes of a discontinuous element."""
+    space = VectorFunctionSpace(mesh, element, dim=mesh.geometric_dimension)
+    found = cellwise(Function(space).interpolate(SpatialCoordinate(mesh)))
+    return found.reshape(*found.shape[:2], -1)
+
+
 class Transfer:
-    """Map of cells and their degrees of freedom from one mesh to another copy of it.
+    """Map from the cells of a file and their degrees of freedom to those of a mesh.
 
-    The copies may be numbered and distributed differently. Cells are found by their midpoints and
-    the degrees of freedom in a cell by their points, so values are copied, not interpolated.
-
-    Parameters
-    ----------
-    source, target : firedrake mesh
-        Two meshes with the same cells.
-
-    Raises
-    ------
-    ValueError
-        When a cell of `target` is not in `source`, or is not told apart from others by its
-        midpoint (which matters only when the numbering differs).
+    They may be numbered and distributed differently. Cells are found by their midpoints and the
+    degrees of freedom in a cell by their points, so values are copied, not interpolated. ValueError
+    if a cell of the mesh is not in the file, or is not told apart from others by its midpoint
+    (which matters only when the numbering differs).
     """
 
-    def __init__(self, source, target) -> None:
-        self.comm = target.comm
-        there = _midpoints(source)
-        here = _midpoints(target)
-        # The file restores numbering and distribution where it can: then nothing is gathered.
-        self.same = not self._anywhere(not np.array_equal(there, here))
-        distance, cell = cKDTree(there if self.same else self._gather(there)).query(here, k=2)
+    def __init__(self, midpoints, mesh) -> None:
+        self.comm, here = mesh.comm, midpoints_of(mesh)
+        own, self._total = rows_of(mesh)
+        if midpoints.shape != (self._total, here.shape[1]):
+            raise ValueError("the meshes differ: they have other numbers of cells")
+        # The same program on as many ranks has the same numbering.
+        self.same = not self._anywhere(not np.array_equal(midpoints[own], here))
+        self._rows = own if self.same else slice(None)
+        distance, cell = cKDTree(midpoints[self._rows]).query(here, k=2)
         # With a single cell there is no neighbour, and the distance is infinite.
         neighbour = np.where(np.isfinite(distance[:, 1]), distance[:, 1], 1.0)
         self.spacing = neighbour[:, None, None]
-        self.cell = cell[:, 0]
-        missing = distance[:, 0] > SAME_POINT * neighbour
+        self.cell = np.arange(len(here)) if self.same else cell[:, 0]
+        missing = ~(distance[:, 0] <= SAME_POINT * neighbour)
         if not self.same and self._anywhere(missing.any()):
             raise ValueError("the meshes differ: cells have other midpoints, or several share one")
-
-    def _gather(self, array: np.ndarray) -> np.ndarray:
-        return np.concatenate(self.comm.allgather(array))
 
     def _anywhere(self, local: bool) -> bool:
         return any(self.comm.allgather(bool(local)))
 
-    def values(self, function: Function, space) -> np.ndarray:
-        """Values of `function` (on the source mesh) for the owned nodes of `space`.
+    def values(self, name: str, values, points, space) -> np.ndarray:
+        """Values for the owned nodes of `space`, from those at the nodes of each cell of the file.
 
-        Parameters
-        ----------
-        function : firedrake.Function
-        space : firedrake FunctionSpace on the target mesh, with the same element
-
-        Returns
-        -------
-        numpy.ndarray, shape of `Function(space).dat.data_ro`
-
-        Raises
-        ------
-        ValueError
-            When the element's degrees of freedom are not told apart by their points.
+        `values` and `points`, with a row for each cell, are those of :func:`cellwise` and
+        :func:`points_of` there. ValueError if the nodes cannot be told apart by their points.
         """
-        owned = Function(space).dat.data_ro.copy()
-        if space.ufl_element().family() == "Real":
-            owned[...] = function.dat.data_ro
-            return owned
-        source = function.function_space()
-        values = function.dat.data_ro_with_halos[source.cell_node_map().values]
-        there = _dof_points(source)
-        here = _dof_points(space)
-        if not self.same:
-            values = self._gather(values)[self.cell]
-            there = self._gather(there)[self.cell]
-        # distance[c, i, j]: from dof i of a target cell to dof j of the same source cell
-        distance = np.linalg.norm(here[:, :, None, :] - there[:, None, :, :], axis=-1)
-        order = distance.argmin(axis=2)
-        far = (distance.min(axis=2, keepdims=True) > SAME_POINT * self.spacing).any()
-        twice = (np.sort(order, axis=1) != np.arange(order.shape[1])).any()
-        if self._anywhere(far or twice):
-            raise ValueError(f"the nodes of {space.ufl_element()} are not those of the file")
-        values = np.take_along_axis(
-            values, order.reshape(order.shape + (1,) * (values.ndim - 2)), axis=1
-        )
+        owned, here = Function(space).dat.data_ro.copy(), points_of(space)
         nodes = space.cell_node_map().values
+        shapes = (*here.shape[1:],), (*nodes.shape[1:], *owned.shape[1:])
+        if [points.shape, values.shape] != [(self._total, *shape) for shape in shapes]:
+            raise ValueError(f"the values of '{name}' have another shape")
+        there, values = points[self._rows][self.cell], values[self._rows][self.cell]
+        if self._anywhere(not np.array_equal(there, here)):
+            order = self._order(there, here, space)
+            values = np.take_along_axis(
+                values, order.reshape(*nodes.shape, *(values.ndim - 2) * [1]), 1
+            )
         mine = nodes < len(owned)
         owned[nodes[mine]] = values[mine]
+        if self._anywhere(not np.array_equal(owned[nodes[mine]], values[mine])):
+            raise ValueError(f"the values of '{name}' differ between the cells at a node")
         return owned
 
-
-def _points(mesh, element) -> np.ndarray:
-    """Coordinates of the nodes of a discontinuous element, shape (owned cells, nodes, gdim)."""
-    space = VectorFunctionSpace(mesh, element, dim=mesh.geometric_dimension)
-    points = Function(space).interpolate(SpatialCoordinate(mesh)).dat.data_ro_with_halos
-    return points.reshape(len(points), -1)[space.cell_node_map().values]
-
-
-def _midpoints(mesh) -> np.ndarray:
-    return _points(mesh, finat.ufl.FiniteElement("DG", mesh.ufl_cell(), 0))[:, 0]
-
-
-def _dof_points(space) -> np.ndarray:
-    """Points of the nodes of `space`, cell by cell, in the order of its cell_node_map.
-
-    Broken elements have one value on each side of a periodic mesh's seam, as its coordinate has.
-    """
-    element = space.ufl_element()
-    while isinstance(element, finat.ufl.VectorElement | finat.ufl.TensorElement):
-        element = element.sub_elements[0]
-    return _points(space.mesh(), finat.ufl.BrokenElement(element))
+    def _order(self, there: np.ndarray, here: np.ndarray, space) -> np.ndarray:
+        """Which of the nodes of its cell in the file each node is."""
+        # distance[c, i, j]: from node i of a cell to node j of the same cell in the file
+        distance = np.linalg.norm(here[:, :, None, :] - there[:, None, :, :], axis=-1)
+        order = distance.argmin(axis=2)
+        far = not np.all(distance.min(axis=2, keepdims=True) <= SAME_POINT * self.spacing)
+        twice = (np.sort(order, axis=1) != np.arange(order.shape[1])).any()
+        if self._anywhere(far or twice or scalar_element(space).mapping() != "identity"):
+            raise ValueError(f"the nodes of {space.ufl_element()} are not those of the file")
+        return order

@@ -16,20 +16,7 @@ SI = {
 
 
 def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()) -> dict[str, str]:
-    """The unit of each quantity that has one.
-
-    Parameters
-    ----------
-    units : "SI", dict of str to str, or None
-        Units by quantity: those of :data:`SI`, or a recorded name.
-    names : iterable of str
-        Recorded names that may have a unit too.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is something else, or has a unit for an unknown quantity.
-    """
+    """The unit of each quantity that has one."""
     if units is None:
         return {}
     if units == "SI":

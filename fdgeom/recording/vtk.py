@@ -3,7 +3,9 @@
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import ufl
@@ -25,7 +27,8 @@ class VTKOutput:
     Parameters
     ----------
     path : path-like
-        Name of the .pvd file; the data go to a folder of the same name beside it.
+        Name of the .pvd file; the data go to a folder of the same name beside it, in which letters
+        beyond ASCII stand as their codes (``u00fc`` for ü).
     every : int
         Number of steps between two frames; the first and the last state are always written.
     fields : sequence of str, optional
@@ -87,7 +90,8 @@ class VTKOutput:
         system = stepper.system
         comm = system.mesh.comm
         writable_file(self.path, "path", comm)
-        writable_file(self.path.with_suffix("") / "part", "path", comm)
+        folder = self.path.with_name(_plain(self.path.stem))
+        writable_file(folder / "part", "path", comm)
         self._system = system
         self._updates: list[Callable[[], None]] = []
         if self.solid:
@@ -99,6 +103,11 @@ class VTKOutput:
                 comm, lambda: _forget(self.path, stepper.t), ValueError, f"path = '{self.path}'"
             )
         self._file = VTKFile(str(self.path), comm=comm, mode="a" if self.append else "w")
+        if comm.rank == 0 and folder.name != self.path.stem:
+            with suppress(OSError):
+                self.path.with_suffix("").rmdir()
+        # Firedrake writes the names of files as ASCII.
+        self._file.basename, self._file.vtu_basename = str(folder), str(folder / folder.name)
         if self._topology is not None:
             self._file._topology = self._topology
         self.append = True
@@ -159,7 +168,12 @@ class VTKOutput:
         """The same values on the mesh that is drawn: both meshes have one topology and one data."""
         values = self._interpolated(expression, element)
         space = FunctionSpace(self._mesh, values.function_space().ufl_element())
-        return Function(space, val=values.dat, name=name)
+        return Function(space, val=values.dat, name=_plain(name))
+
+
+def _plain(name: str) -> str:
+    """A name in ASCII without what XML takes for something else."""
+    return re.sub(r'[^ -~]|["&<>]', lambda letter: f"u{ord(letter[0]):04x}", name)
 
 
 def _parts(name: str, f) -> dict:
@@ -206,6 +220,10 @@ def _forget(path: Path, t: float) -> None:
     """Take the frames at or after `t` out of the .pvd file."""
     if not path.exists():
         return
+    try:
+        ElementTree.parse(path)
+    except ElementTree.ParseError as error:
+        raise ValueError(f"append: the file is no series of frames ({error})") from None
     lines = path.read_text().splitlines(keepends=True)
     times = [re.match(r'<DataSet timestep="([^"]*)"', line) for line in lines]
     # Times are sums of many dt: allow for round-off.

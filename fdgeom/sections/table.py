@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fdgeom.real import real_array
-from fdgeom.words import shown
+from fdgeom.words import brief, shown
 
 from .along import MatrixAlong
 
@@ -70,6 +70,11 @@ def read_json(path: str | os.PathLike) -> dict:
         data = json.loads(Path(path).read_text())
         if data["format"] != _FORMAT or data["version"] != 1:
             raise KeyError("format")
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"path = '{path}' is not a section written by fdgeom: {error!r}") from None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise not_a_section(path, error) from None
     return data
+
+
+def not_a_section(path: str | os.PathLike, error: Exception) -> ValueError:
+    """The error that says so, and why."""
+    return ValueError(f"path = '{path}' is not a section written by fdgeom: {brief(error)}")

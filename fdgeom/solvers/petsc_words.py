@@ -19,7 +19,7 @@ _TYPES = {
 
 def reason(error: Exception) -> str:
     """What PETSc says is wrong: the last line of its text."""
-    line = str(error).strip().splitlines()[-1]
+    line = (str(error).strip().splitlines() or [""])[-1]
     return re.sub(r"^\[\d+\]\s*", "", line).rstrip(".")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from firedrake import DirichletBC, Function
-from ufl.classes import Measure
+from ufl.classes import Expr, Measure
 
 from fdgeom.words import shown
 
@@ -30,6 +30,18 @@ def check_conjugates(q, p, measure) -> None:
 def conditions(bcs) -> tuple:
     """Boundary conditions as a tuple, whether a user gives one or a sequence of them."""
     return tuple(bcs) if isinstance(bcs, list | tuple) else (bcs,)
+
+
+def described(bcs: Sequence[DirichletBC]) -> dict[str, dict]:
+    """Where conditions hold, and what they give where that is a number, for a checkpoint."""
+    return {
+        f"condition {k} of bcs": {
+            "on": str(bc.sub_domain),
+            "part": [bc.function_space().index, bc.function_space().component],
+            "value": None if isinstance(bc._original_arg, Expr) else bc._original_arg,
+        }
+        for k, bc in enumerate(bcs)
+    }
 
 
 def check_effect(name: str, bcs: Sequence[DirichletBC], space) -> None:

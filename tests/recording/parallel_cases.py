@@ -1,14 +1,27 @@
 """Run under mpiexec by test_parallel.py: `parallel_cases.py CASE FOLDER`."""
 
+import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-from firedrake import COMM_WORLD
+from firedrake import (
+    COMM_WORLD,
+    Function,
+    Identity,
+    IntervalMesh,
+    SpatialCoordinate,
+    VectorFunctionSpace,
+    as_vector,
+    sin,
+)
 from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
 
+import fdgeom as fg
 from fdgeom.errors import StepFailed
 from fdgeom.recording import Energy, Momentum, Probe, Snapshots, VTKOutput, resume, run, save
+from fdgeom.recording.identity import identity
 
 DEGREES = (1, 3)
 
@@ -27,6 +40,25 @@ def dump(stepper, path):
             everything[name] = values[np.lexsort(values.T)]
     if COMM_WORLD.rank == 0:
         np.savez(path, **everything)
+
+
+def beam():
+    """What its functions give is made of fields, of which each rank has a part."""
+    mesh = IntervalMesh(7, 1.0)
+    (s,) = SpatialCoordinate(mesh)
+    section = fg.Section.rectangle(
+        0.1 - 0.05 * s**2, 0.1, density=1.0, youngs_modulus=1e4, poisson_ratio=0.3
+    )
+    push = Function(VectorFunctionSpace(mesh, "CG", 1, dim=3))
+    push.interpolate(as_vector([sin(3 * s), s, 1 / (1 + s)]))
+    return fg.Beam(
+        mesh,
+        section,
+        left=fg.GivenPose(position=lambda t: as_vector([0, 0, t])),
+        loads=[fg.Load(force=push, at=3 / 7), fg.Gravity(lambda t: as_vector([0, 0, -t]))],
+        reference_strain=lambda s, t: as_vector([0, s * t, 0, 0, 0, 0]),
+        damping=(1 + s) * Identity(6),
+    )
 
 
 def write(folder):
@@ -53,6 +85,9 @@ def write(folder):
         save(stepper, folder / f"rod{degree}.h5")
         stepper.advance(2)
         dump(stepper, folder / f"whole{degree}.npz")
+    made = json.dumps(identity(SimpleNamespace(system=beam())))
+    if COMM_WORLD.rank == 0:
+        (folder / "identity.json").write_text(made)
 
 
 def resume_all(folder):

@@ -1,6 +1,7 @@
 """A resumed run equals the uninterrupted one; what does not fit is refused with its name."""
 
 import os
+import stat
 import warnings
 
 import h5py
@@ -21,7 +22,7 @@ from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper, sta
 
 from fdgeom.errors import StepFailed
 from fdgeom.recording import Checkpoint, resume, run, save
-from fdgeom.recording.transfer import Transfer
+from fdgeom.recording.transfer import Transfer, midpoints_of
 
 
 def assert_equal_states(one, two):
@@ -68,7 +69,7 @@ def test_a_mesh_with_another_numbering_gets_the_same_values(tmp_path):
     one, two = RodStepper(Rod(mesh=there, degree=3)), RodStepper(Rod(mesh=here, degree=3))
     one.advance(2)
     save(one, tmp_path / "a.h5")
-    transfer = Transfer(there, here)
+    transfer = Transfer(midpoints_of(there), here)
     assert not transfer.same  # else this tests nothing
     two.advance(1)
     resume(two, tmp_path / "a.h5")
@@ -240,7 +241,7 @@ def test_what_hdf5_says_is_one_sentence(tmp_path, monkeypatch):
             "error code 76\n[0] VecView() at vec.c:1\n[0] HDF5 call H5Dwrite() Status -1"
         )
 
-    monkeypatch.setattr("firedrake.CheckpointFile.save_function", fails)
+    monkeypatch.setattr("h5py.Group.create_dataset", fails)
     with pytest.raises(ValueError, match="is the disk full") as caught:
         save(OscillatorStepper(Oscillators()), tmp_path / "a.h5")
     assert str(caught.value).endswith("(HDF5: HDF5 call H5Dwrite() Status -1)")
@@ -252,6 +253,139 @@ def test_a_damaged_description_is_called_damaged(tmp_path):
     path = tmp_path / "a.h5"
     save(stepper, path)
     with h5py.File(path, "r+") as file:
-        file["fdgeom"].attrs["functions"] = ""
+        del file["fdgeom/functions"]
+        file["fdgeom/functions"] = np.zeros(3, dtype=np.uint8)
     with pytest.raises(ValueError, match="it is damaged or was not written by fdgeom"):
         resume(stepper, path)
+
+
+# --- what is replaced -----------------------------------------------------------------------------------
+
+
+def test_pipes_and_folders_are_not_replaced(tmp_path):
+    stepper = OscillatorStepper(Oscillators())
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for write in (
+        lambda: save(stepper, path),
+        lambda: run(OscillatorStepper(Oscillators()), steps=1, checkpoint=path),
+    ):
+        with pytest.raises(ValueError, match="pipe' cannot be written: it is a device or a pipe"):
+            write()
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    with pytest.raises(ValueError, match="it is a folder; give the name of a file"):
+        save(stepper, tmp_path)
+
+
+def test_devices_are_not_replaced():
+    with pytest.raises(ValueError, match="null' cannot be written: it is a device or a pipe"):
+        save(OscillatorStepper(Oscillators()), "/dev/null")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_a_link_stays(tmp_path):
+    """What it leads to is replaced, or made, also where that is in another folder."""
+    stepper, other = OscillatorStepper(Oscillators()), OscillatorStepper(Oscillators())
+    (tmp_path / "data").mkdir()
+    link, file = tmp_path / "link.h5", tmp_path / "data" / "a.h5"
+    link.symlink_to(file)
+    for _ in range(2):
+        stepper.advance(1)
+        save(stepper, link)
+    assert link.is_symlink()
+    assert not file.is_symlink()
+    for path in (link, file):
+        resume(other, path)
+        assert other.steps == 2
+        assert_equal_states(other.system, stepper.system)
+    assert [p.name for p in file.parent.iterdir()] == ["a.h5"]
+
+
+def test_two_runs_on_one_path(tmp_path):
+    """Whichever comes second to a write is told, and the other's file stays."""
+    path = tmp_path / "a.h5"
+    one, two = OscillatorStepper(Oscillators()), OscillatorStepper(Oscillators())
+    first, second = Checkpoint(path, every=1), Checkpoint(path, every=1)
+    first.open(one)
+    second.open(two)
+    one.advance(3)
+    first.write(one)
+    first.write(one)
+    for _ in range(2):
+        with pytest.raises(
+            ValueError, match="a.h5' was written by another run meanwhile: give eac"
+        ):
+            second.write(two)
+    resume(two, path)
+    assert two.steps == 3
+
+    class Nested:
+        """An output that writes a restart file of the same name."""
+
+        every = 2
+
+        def open(self, stepper):
+            pass
+
+        def write(self, stepper):
+            if stepper.steps:
+                save(stepper, path)
+
+        def close(self):
+            pass
+
+    with pytest.raises(ValueError, match="was written by another run meanwhile"):
+        run(one, steps=4, output=Nested(), checkpoint=Checkpoint(path, every=1))
+
+
+def test_one_run_after_another_on_one_path(tmp_path):
+    """The file of an earlier run is replaced, as is one that is taken away, or none."""
+    path = tmp_path / "a.h5"
+    checkpoint = Checkpoint(path, every=2)
+    stepper = OscillatorStepper(Oscillators())
+    for k in (1, 2):
+        run(stepper, steps=5, checkpoint=checkpoint)
+        run(stepper, steps=5, checkpoint=path)
+        other = OscillatorStepper(Oscillators())
+        resume(other, path)
+        assert other.steps == stepper.steps == 10 * k
+    run(stepper, steps=5, checkpoint=checkpoint)
+    path.unlink()
+    checkpoint.write(stepper)
+    path.write_text("no restart file")
+    run(stepper, steps=5, checkpoint=checkpoint)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.h5"]
+
+
+@pytest.mark.parametrize(("family", "degree"), [("N1curl", 1), ("RT", 2), ("CR", 1)])
+def test_nodes_that_are_no_points(tmp_path, family, degree):
+    """Edge and facet elements go on with the same numbering; with another they are refused."""
+
+    class Field(Oscillators):
+        def __init__(self, mesh):
+            self.mesh = mesh
+            self.q = Function(FunctionSpace(mesh, family, degree))
+            self.q.dat.data[:] = np.random.default_rng(0).normal(size=self.q.dat.data.shape)
+
+        def functions(self):
+            return {"q": self.q}
+
+        def equations(self):
+            return {}
+
+        def moving(self):
+            return set()
+
+    one = OscillatorStepper(Field(UnitSquareMesh(2, 2)))
+    two = OscillatorStepper(Field(UnitSquareMesh(2, 2)))
+    two.system.q.assign(0.0)
+    save(one, tmp_path / "a.h5")
+    resume(two, tmp_path / "a.h5")
+    assert_equal_states(one.system, two.system)
+    if family != "CR":
+        other = UnitSquareMesh(2, 2, reorder=False)
+        assert not np.array_equal(
+            other.coordinates.dat.data_ro, one.system.mesh.coordinates.dat.data_ro
+        )
+        with pytest.raises(ValueError, match="the nodes of .* are not those of the file"):
+            resume(OscillatorStepper(Field(other)), tmp_path / "a.h5")

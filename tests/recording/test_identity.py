@@ -73,9 +73,10 @@ POISSON = fg.PoissonIntegrator
 def test_another_method_or_system(tmp_path, stepper, other, difference):
     path = tmp_path / "a.h5"
     fg.save(stepper(), path)
+    again = stepper()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fg.resume(stepper(), path)
+        fg.resume(again, path)
     wrong = other()
     before = [np.array(f.dat.data_ro) for f in wrong.system.functions().values()]
     with pytest.raises(ValueError, match=r"path = '.*a.h5' cannot be resumed from: ") as caught:
@@ -141,6 +142,7 @@ def test_another_joint():
 
 def test_the_state_is_no_part_of_it(tmp_path):
     fg.save(POISSON(set_smooth(beam()), 0.01), tmp_path / "a.h5")
+    again = POISSON(beam(), 0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fg.resume(POISSON(beam(), 0.01), tmp_path / "a.h5")
+        fg.resume(again, tmp_path / "a.h5")

@@ -38,6 +38,12 @@ def test_a_file_can_be_resumed_on_another_number_of_ranks(folder, degree, writte
         assert np.array_equal(whole[name], resumed[name]), name
 
 
+def test_what_made_a_file_is_the_same_on_any_number_of_ranks(folder):
+    one, two = ((folder / ranks / "identity.json").read_text() for ranks in "12")
+    assert one == two
+    assert one.count("a formula") >= 5
+
+
 def test_tables_and_shapes(folder):
     shapes = [np.load(folder / ranks / "shapes.npy") for ranks in "12"]
     # Round-off of numbers of size 1 in ten steps

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pytest
@@ -108,6 +109,68 @@ def test_page(tmp_path):
     assert "A &lt;/script&gt; &amp; &lt;b&gt;" in page
     assert not re.search(r"<(script|link|img|iframe)[^>]*(src|href)=", page)
     assert page.count("</script>") == 5
+
+
+HARMFUL = '<!--<script> A </script> & "b" \\u003c'
+
+
+class Page(HTMLParser):
+    """What a browser has of a page: the texts of its scripts, and its title."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.scripts, self.title, self._inside = [], "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag):
+        self._inside = ""
+
+    def handle_data(self, data):
+        if self._inside == "script":
+            self.scripts[-1] += data
+        elif self._inside == "title":
+            self.title += data
+
+
+def test_texts_of_the_user(tmp_path):
+    """Title, parameter, units and names come out as they went in, and change nothing else.
+
+    A browser that finds "<!--<script" in a script takes all until "-->" for a part of it: so no "<"
+    may be in the data.
+    """
+
+    class Named(Rod):
+        def output_fields(self):
+            return {HARMFUL: self.strain}
+
+    shapes = fg.Snapshots(fields=[HARMFUL])
+    shapes.take(Named(4), 0.0)
+    texts = {"title": HARMFUL, "parameter": HARMFUL, "units": {"length": HARMFUL, "time": "s"}}
+    fg.save_scene(tmp_path / "a.html", shapes, **texts)
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    found = Page(page)
+    data = json.loads(found.scripts[0])
+    assert "<" not in found.scripts[0]
+    assert found.title == HARMFUL
+    assert (data["parameter"], data["length"], list(data["fields"])) == (
+        HARMFUL,
+        HARMFUL,
+        [HARMFUL],
+    )
+    # A unit of time belongs to the time only.
+    assert data["unit"] == ""
+    fg.save_scene(tmp_path / "b.html", shapes, units={"time": HARMFUL})
+    other = Page((tmp_path / "b.html").read_text(encoding="utf-8"))
+    data = json.loads(other.scripts[0])
+    assert (data["unit"], data["parameter"], data["length"]) == (f" {HARMFUL}", "t", "")
+    # The other scripts are the same, and none is cut or swallowed.
+    assert len(found.scripts) == 5
+    assert found.scripts[1:] == other.scripts[1:]
 
 
 def test_quaternions_may_be_mixed(tmp_path):

@@ -2,6 +2,7 @@
 
 import builtins
 import re
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -95,6 +96,35 @@ def test_series_goes_on_in_a_second_run_and_after_a_restart(tmp_path):
     assert times(path) == pytest.approx([0, 0.2, 0.4, 0.6], rel=1e-14)
     _, fields, _ = read_vtu(tmp_path / "a" / "a_3.vtu")
     assert np.allclose(fields["q"].reshape(3, 2)[:, 0], stepper.system.q.dat.data_ro, rtol=1e-15)
+
+
+@pytest.mark.parametrize(("name", "plain"), [("ü", "u00fc"), ("a&b", "au0026b"), ("a b", "a b")])
+def test_names_beyond_ascii(tmp_path, name, plain):
+    """Of the file, its folder and the fields; a series that is continued, too."""
+
+    class Named(Oscillators):
+        def output_fields(self):
+            return {f"{name}-field": self.q}
+
+    stepper = OscillatorStepper(Named())
+    path = tmp_path / f"{name}.pvd"
+    run(stepper, steps=1, output=VTKOutput(path))
+    run(stepper, steps=1, output=VTKOutput(path, append=True))
+    assert times(path) == pytest.approx([0, 0.1, 0.2], rel=1e-15)
+    frames = [frame.get("file") for frame in ElementTree.parse(path).iter("DataSet")]
+    assert frames == [f"{plain}/{plain}_{k}.vtu" for k in range(3)]
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([path.name, plain])
+    _, fields, _ = read_vtu(tmp_path / frames[2])
+    assert set(fields) == {f"{plain}-field"}
+
+
+@pytest.mark.parametrize("content", [b"", b"no frames", b"<a><b></a>", bytes(range(256))])
+def test_a_series_that_is_none_is_not_continued(tmp_path, content):
+    path = tmp_path / "a.pvd"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"^path = '.*a.pvd': append: the file is no series"):
+        run(OscillatorStepper(Oscillators()), steps=1, output=VTKOutput(path, append=True))
+    assert path.read_bytes() == content
 
 
 def test_bad_input_is_named(tmp_path):

@@ -13,7 +13,7 @@ from fdgeom.beams.beam_motion import BodyVelocity
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.identity import beam_parameters, with_kind
+from fdgeom.beams.identity import beam_parameters, loads_on, with_kind
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
 from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
@@ -335,7 +335,7 @@ class Assembly(RodMotion):
             f"body {k}": {"at": where(body.at), "inertia": np.array(body.matrix)}
             for k, body in enumerate(self.bodies)
         }
-        return found | {"gravity": [with_kind(load) for load in self.common_loads]}
+        return found | {"gravity": loads_on(beams[0].rod.part, self.common_loads)}
 
     def output_fields(self) -> dict[str, Expr]:
         """Those of a beam, and ``beam``: the number of the beam that a cell is a piece of."""

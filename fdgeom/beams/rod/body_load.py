@@ -15,6 +15,7 @@ from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
+from fdgeom.solvers.derived import private
 from fdgeom.words import blamed, shown
 
 
@@ -131,7 +132,7 @@ class BodyLoad:
         name = type(self).__name__
         if type(self).work is BodyLoad.work and type(self).potential is BodyLoad.potential:
             raise ValueError(f"loads: {name} must have a method work or potential")
-        g, v, t, virtual, s = _symbols()
+        g, v, t, virtual, s = symbols()
         for what, value in (
             ("potential", lambda: self.potential(rod, g, t)),
             ("work", lambda: self.work(rod, g, v, t, s * virtual)),
@@ -152,7 +153,7 @@ class BodyLoad:
 
     def sees_velocity(self, rod: PartOfRod) -> bool:
         """Whether the work depends on the velocity."""
-        g, v, t, virtual, _ = _symbols()
+        g, v, t, virtual, _ = symbols()
         work = expand_derivatives(self.work(rod, g, v, t, virtual))
         return any(part is v for part in unique_pre_traversal(work))
 
@@ -171,10 +172,12 @@ def check_loads(loads) -> tuple[BodyLoad, ...]:
     return several
 
 
-def _symbols() -> tuple:
+def symbols() -> tuple:
     """A pose, a velocity, a time, a virtual displacement and a factor of it, as symbols."""
-    position, orientation, velocity, virtual = (Constant(np.zeros(n)) for n in (3, 4, 6, 6))
-    time, factor = Time(), ufl.variable(Constant(1.0))
+    position, orientation, velocity, virtual = (
+        private(Constant(np.zeros(n))) for n in (3, 4, 6, 6)
+    )
+    time, factor = Time(), ufl.variable(private(Constant(1.0)))
     return (position, orientation), velocity, time, virtual, factor
 
 

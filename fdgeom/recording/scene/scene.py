@@ -73,6 +73,9 @@ def save_scene(
         raise TypeError(
             f"shapes must be a Snapshots that a run has filled, not {type(shapes).__name__}"
         )
+    for name, value in (("title", title), ("parameter", parameter)):
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a string, not {shown(value)}")
     path = as_path(path, "path")
     if path.suffix != ".html":
         raise ValueError(f"path must end in .html, got '{path}'")
@@ -98,8 +101,8 @@ def _page(title: str, data: dict) -> str:
     parts = {
         "TITLE": html.escape(title),
         "STYLE": (_HERE / "style.css").read_text(encoding="utf-8"),
-        # What ends a script may not stand in it.
-        "DATA": json.dumps(data, allow_nan=False).replace("</", "<\\/"),
+        # A browser looks for tags in a script: "</script" ends it, "<!--<script" hides its end.
+        "DATA": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
         "CORE": _library("three.core.min.js"),
         "MODULE": _library("three.module.min.js"),
         "ORBIT": _library("OrbitControls.js"),

@@ -84,13 +84,7 @@ def _expand(expression: sp.Expr) -> sp.Expr:
 def legendre_transform(
     jets: Jets, lagrangian: sp.Expr, momenta: Sequence[sp.Symbol]
 ) -> tuple[sp.Expr, tuple[sp.Expr, ...]]:
-    """H = p_σ q̇_σ - L with p_σ = ∂L/∂q̇_σ, and the velocities as functions of q and p.
-
-    Raises
-    ------
-    ValueError
-        If L is degenerate, or the velocities cannot be found.
-    """
+    """H = p_σ q̇_σ - L with p_σ = ∂L/∂q̇_σ, and the velocities as functions of q and p."""
     slopes = sp.Matrix([sp.diff(lagrangian, u) for u in jets.v])
     masses = slopes.jacobian(jets.v)
     if is_zero(masses.det()):

@@ -13,16 +13,6 @@ class Jets:
 
     A user writes with functions of time, such as SymPy's ``dynamicsymbols("psi theta")``; inside,
     differentiation by q and q̇ is easier with symbols.
-
-    Parameters
-    ----------
-    coordinates : sequence of SymPy functions of time
-        The coordinates.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If they are not different functions of one time.
     """
 
     def __init__(self, coordinates: Sequence) -> None:
@@ -44,22 +34,7 @@ class Jets:
         )
 
     def plain(self, name: str, expression, others: Mapping | None = None) -> sp.Expr:
-        """An expression in functions of time, in symbols instead.
-
-        Parameters
-        ----------
-        name : str
-            What to call it in an error.
-        expression : SymPy expression
-            Made of the coordinates, their derivatives, the time and parameters.
-        others : dict, optional
-            What else to put for what.
-
-        Raises
-        ------
-        ValueError
-            If it contains another function of time.
-        """
+        """An expression in functions of time, in symbols instead."""
         if isinstance(expression, str):  # SymPy would make symbols of it that are no coordinates
             raise TypeError(f"{name} must be a SymPy expression, not the string {expression!r}")
         try:

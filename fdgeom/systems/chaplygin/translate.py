@@ -34,20 +34,7 @@ _FUNCTIONS = {
 
 
 def as_ufl(expression: sp.Expr, values: Mapping[sp.Symbol | str, Expr]) -> Expr:
-    """A SymPy expression as UFL.
-
-    Parameters
-    ----------
-    expression : SymPy expression
-        Of sums, products, powers and the usual elementary functions.
-    values : dict
-        What to put for its symbols, or for all of a name: UFL expressions or numbers.
-
-    Raises
-    ------
-    ValueError
-        If a symbol has no value, or UFL has no such function; says which.
-    """
+    """A SymPy expression as UFL."""
     expression = sp.sympify(expression)
     made: dict[sp.Basic, Expr] = {}
     missing = []

@@ -139,6 +139,9 @@ class ConstrainedSystem(MechanicalSystem):
         return derivative(self._potential, self.q, w)
 
     # --- what the recording reads ----------------------------------------------------------------
+    def equations(self):
+        return super().equations() | {"pairing": self.pairing(self.q, self.p)}
+
     def functions(self) -> dict[str, Function]:
         return {"q": self.q, "p": self.p, "multiplier": self.multiplier}
 

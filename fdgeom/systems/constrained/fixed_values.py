@@ -17,9 +17,9 @@ class FixedValues:
 
     def __init__(self, bcs, space, old: Function) -> None:
         self.dofs = _fixed_dofs(bcs, space, old)
-        self._bcs = conditions(bcs)
+        self.bcs = conditions(bcs)
         self._read = Sources(
-            *(bc._original_arg for bc in self._bcs if isinstance(bc._original_arg, Expr))
+            *(bc._original_arg for bc in self.bcs if isinstance(bc._original_arg, Expr))
         )
         self.check()
 
@@ -27,7 +27,7 @@ class FixedValues:
         """Raise ``ValueError`` if a value is not zero, or no longer."""
         if self._read.changed():
             self._read.take()
-            for bc in self._bcs:
+            for bc in self.bcs:
                 value = bc.function_arg
                 if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
                     raise ValueError(

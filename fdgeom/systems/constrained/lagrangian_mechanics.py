@@ -11,13 +11,7 @@ from fdgeom.systems.energies import named_energies
 
 
 class LagrangianMechanics(MechanicalSystem):
-    """Base of systems of a position q and a velocity with a Lagrangian L(q, q̇).
-
-    Parameters
-    ----------
-    q, velocity, lagrangian, bcs, coordinates
-        As for :class:`LagrangianSystem`.
-    """
+    """Base of systems of a position q and a velocity with a Lagrangian L(q, q̇)."""
 
     def __init__(self, q, velocity, lagrangian, bcs=(), coordinates=None) -> None:
         for name, value in (("q", q), ("velocity", velocity)):

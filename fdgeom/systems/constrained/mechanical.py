@@ -5,6 +5,7 @@ from abc import abstractmethod
 from firedrake import Function
 from ufl.classes import Expr, Form
 
+from fdgeom.systems.conjugates import described
 from fdgeom.systems.constrained.fixed_values import FixedValues
 from fdgeom.systems.system import System
 
@@ -35,17 +36,20 @@ class MechanicalSystem(System):
     def velocity(self) -> Expr:
         """q̇ at the present state."""
 
+    def parameters(self):
+        return described(self._at_rest.bcs)
+
     def equations(self) -> dict[str, Form]:
-        """The energies, and the rate of the constraint."""
+        """The energies, the constraint and its rate."""
         return self.energies() | self._condition()
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        stated = () if self.constraint is None else self.constraint.forms()
-        return (*self.equations().values(), *self.energies().values(), *stated)
+        return tuple(self.equations().values())
 
     def _condition(self) -> dict[str, Form]:
-        """The rate of the constraint, if there is one."""
+        """The constraint and its rate, if there is one."""
         constraint = self.constraint
         if constraint is None:
             return {}
-        return {"constraint": constraint.slope(constraint.test, self.velocity())}
+        found = {"constraint": constraint.slope(constraint.test, self.velocity())}
+        return found | {f"condition {k}": form for k, form in enumerate(constraint.forms())}

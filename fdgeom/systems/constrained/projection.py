@@ -14,23 +14,7 @@ NAME = "the projection"
 
 
 class Projection:
-    """Moves q to the nearest configuration on the constraint, then the momentum onto its tangent.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        g, with its q.
-    conjugate : Function
-        Momentum or velocity, what the second solve changes.
-    pairing : callable
-        ⟨a, b⟩.
-    momentum : callable
-        ``momentum(x, w)``: the form ⟨p, w⟩ for the value x of ``conjugate``.
-    velocity : callable
-        ``velocity(x)``: q̇ for the value x of ``conjugate``.
-    fixed : sequence of EssentialValues
-        Degrees of freedom that do not move.
-    """
+    """Moves q to the nearest configuration on the constraint, then the momentum onto its tangent."""
 
     def __init__(
         self,
@@ -63,14 +47,7 @@ class Projection:
         self._to_motion = SaddleSNES(residual, self._motion, essential=rest, name=NAME)
 
     def apply(self) -> None:
-        """Project.
-
-        Raises
-        ------
-        ValueError
-            If there is no configuration on the constraint near, or the constraints depend on one
-            another there.
-        """
+        """Project."""
         for solver, unknown, target in (
             (self._to_place, self._place, self._q),
             (self._to_motion, self._motion, self._conjugate),

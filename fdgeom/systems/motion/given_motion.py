@@ -28,7 +28,7 @@ class GivenMotion(Held):
         if is_function(bcs):
             with blamed("bcs: the function of t gives no DirichletBCs"):
                 bcs = bcs(symbol)
-        bcs = conditions(bcs)
+        self.conditions = bcs = conditions(bcs)
         for bc in bcs:
             _check(bc, space)
         values = [bc._original_arg for bc in bcs]

@@ -146,14 +146,16 @@ class Motion(System):
         return tidy(derivative(form, self.acceleration, direction))
 
     # --- numbers -------------------------------------------------------------------------------
-    def equations(self) -> dict[str, Form]:
-        """The balance, and the rate of the constraint."""
+    def equations(self) -> dict[str, Form | Expr]:
+        """The balance, the constraint and its rate, and what is given in time."""
         state = self.configuration, self.v, self.acceleration, self.time
         found = {"balance": self.balance(*state, TestFunction(self.space))}
         if self.constraint is not None:
             nu = TestFunction(self.constraint.space)
             found["constraint"] = self.constraint.slope(nu, self.v)
-        return found
+            found |= {f"condition {k}": form for k, form in enumerate(self.constraint.forms())}
+        given = () if self.held is None else self.held.expressions()
+        return found | {f"given value {k}": value for k, value in enumerate(given)}
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
         state = self.configuration, self.v, self.acceleration, self.time

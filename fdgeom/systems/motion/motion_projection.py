@@ -11,11 +11,6 @@ class MotionProjection:
     """Moves g by the d of least dᵀMd to Φ(g r(d)) = 0, then drops the velocity's part against it.
 
     Solves M d = B(g)ᵀμ, Φ(g r(d)) = 0 and after the move M(w - v) = B(g)ᵀμ, B(g) w = 0.
-
-    Parameters
-    ----------
-    motion : Motion
-        What is moved; it must have a constraint.
     """
 
     def __init__(self, motion: Motion) -> None:
@@ -34,13 +29,7 @@ class MotionProjection:
         self._to_velocity = SaddleSNES(tidy(along), self._velocity, name="the projection")
 
     def apply(self) -> None:
-        """Project.
-
-        Raises
-        ------
-        ValueError
-            If there is no configuration on the constraint near, or its parts depend on one another.
-        """
+        """Project."""
         motion = self._motion
         try:
             self._place.assign(0.0)

@@ -18,29 +18,6 @@ class NodalUnknown:
     Where the motion says so (:attr:`Motion.joins_multiplier`) they are one vector at each node: then
     equations of cells are seen to be local, and those along rods have a narrow band. Else they are
     the parts of a mixed function.
-
-    Parameters
-    ----------
-    motion : Motion
-        What moves.
-    name : str
-        What to call the function.
-
-    Attributes
-    ----------
-    function : Function
-        What a solver solves for.
-    vector, test : UFL expressions
-        The vector and its test function, for forms.
-    multiplier, nu : UFL expressions or None
-        The multiplier and its test function, if there are conditions.
-    field : Field
-        The values at the nodes, ghosts included, of an unknown that is not mixed.
-    vectors, multipliers : numpy.ndarray
-        Views of these: the components of the vector, and of the multiplier.
-    essential : list of GivenValues
-        The degrees of freedom that the motion holds, see :meth:`hold`, and those of multipliers that
-        belong to no condition.
     """
 
     def __init__(self, motion: Motion, name: str = "increment") -> None:

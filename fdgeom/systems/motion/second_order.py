@@ -8,6 +8,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.forms import check_depends, check_functional, is_zero, tidy
 from fdgeom.solvers.compiled import pieces
+from fdgeom.systems.conjugates import described
 from fdgeom.systems.motion.given_motion import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.user_condition import stated
@@ -127,6 +128,9 @@ class SecondOrderSystem(Motion):
         return [{q: q + d} for q, d in zip(pieces(self.q), increment, strict=True)]
 
     # --- what the recording reads ----------------------------------------------------------------
+    def parameters(self):
+        return {} if self.held is None else described(self.held.conditions)
+
     def energies(self) -> dict[str, Form]:
         """The energy, if one was given."""
         return {} if self._energy is None else {"energy": self._energy}

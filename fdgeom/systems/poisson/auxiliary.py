@@ -44,13 +44,13 @@ class Auxiliary:
         self.multipliers = tuple(
             Function(f.function_space(), name=f"multiplier of {f.name()}") for f in self.functions
         )
-        forms, self._bcs = [], []
+        forms, self.bcs = [], []
         for function, given in equations.items():
             form, bcs = (
                 given if isinstance(given, list | tuple) and len(given) == 2 else (given, ())
             )
             forms.append(in_state(_check_form(function, form)))
-            self._bcs.append(_check_conditions(function, bcs))
+            self.bcs.append(_check_conditions(function, bcs))
         #: The forms F by the names of the ψ, in terms of the state.
         self.equations = dict(zip(self.names, forms, strict=True))
         constraint = Form([])
@@ -101,7 +101,7 @@ class Auxiliary:
     def essential(self, first: int) -> tuple[GivenValues, ...]:
         """The given degrees of freedom, where the ψ and λ are the parts from ``first`` on."""
         held = []
-        for k, bcs in enumerate(self._bcs):
+        for k, bcs in enumerate(self.bcs):
             for bc in bcs:
                 given = _BoundaryValues(first + k, bc)
                 held += [given, GivenValues(first + len(self.functions) + k, given.dofs)]
@@ -109,7 +109,7 @@ class Auxiliary:
 
     def boundary_values(self) -> tuple[Expr, ...]:
         """What the boundary conditions give, where it is no number."""
-        values = (bc._original_arg for bcs in self._bcs for bc in bcs)
+        values = (bc._original_arg for bcs in self.bcs for bc in bcs)
         return tuple(value for value in values if isinstance(value, Expr))
 
     # --- at the present state --------------------------------------------------------------------

@@ -16,6 +16,7 @@ from fdgeom.forms import (
     substitute,
     with_fixed_quadrature,
 )
+from fdgeom.systems.conjugates import described
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped
@@ -196,14 +197,18 @@ class PoissonForms(System):
             found |= dict(zip(self.auxiliary.names, self.auxiliary.functions, strict=True))
         return found
 
-    def equations(self) -> dict[str, Form]:
-        return (
-            dict(zip(("energy", "bracket", "pairing"), self.forms, strict=True)) | self._elliptic()
-        )
+    def parameters(self):
+        bcs = () if self.auxiliary is None else self.auxiliary.bcs
+        return {f"auxiliary {k}": described(held) for k, held in enumerate(bcs)}
+
+    def equations(self) -> dict[str, Form | Expr]:
+        given = () if self.auxiliary is None else self.auxiliary.boundary_values()
+        stated = dict(zip(("energy", "bracket", "pairing"), self.forms, strict=True))
+        values = {f"boundary value {k}": value for k, value in enumerate(given)}
+        return stated | self._elliptic() | values
 
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        given = () if self.auxiliary is None else self.auxiliary.boundary_values()
-        return (*self.forms, *self._elliptic().values(), *given)
+        return tuple(self.equations().values())
 
     def _elliptic(self) -> dict[str, Form]:
         """What determines the auxiliary functions, by their names."""

@@ -230,6 +230,46 @@ REFUSALS = [
         "path = '/' cannot be written: it is a folder; give the name of a file",
     ),
     (
+        "path",
+        lambda: fg.save(small.stepper(), "/dev/null"),
+        ValueError,
+        (
+            "path = '/dev/null' cannot be written: it is a device or a pipe, which is not replaced;"
+            " give another name"
+        ),
+    ),
+    (
+        "path",
+        lambda: fg.resume(small.stepper(), "/dev/null"),
+        ValueError,
+        "path = '/dev/null' cannot be resumed from: it is a folder, a device or a pipe",
+    ),
+    ("path", lambda: fg.History.from_csv(0), TypeError, "path must be the name of a file, not 0"),
+    (
+        "path",
+        lambda: fg.History.from_csv(__file__),
+        ValueError,
+        "path = '…' is not a table of samples: it must begin with the columns t, step, not …",
+    ),
+    (
+        "path",
+        lambda: fg.Section.load("/no/such/section.json"),
+        ValueError,
+        "path = '/no/such/section.json' is not a section written by fdgeom: …",
+    ),
+    (
+        "title",
+        lambda: fg.save_scene("a.html", fg.Snapshots(), title=3),
+        TypeError,
+        "title must be a string, not 3",
+    ),
+    (
+        "parameter",
+        lambda: fg.save_scene("a.html", fg.Snapshots(), parameter=None),
+        TypeError,
+        "parameter must be a string, not None",
+    ),
+    (
         "stepper",
         lambda: fg.save(small.body(), "state.h5"),
         TypeError,
