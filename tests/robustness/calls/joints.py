@@ -333,4 +333,10 @@ REFUSALS = [
         ValueError,
         "the node at 0.4: the mesh of the beam has no node there; the nearest is at 0.5",
     ),
+    (
+        "ground",
+        lambda: fg.Rigid(fg.ground, fg.ground),
+        ValueError,
+        "Rigid: the ground cannot be joined to itself",
+    ),
 ]
