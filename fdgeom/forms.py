@@ -296,3 +296,12 @@ def copy_into(target: Function | Cofunction, source: Function | Cofunction) -> N
     """Copy values between functions of one space, halo included."""
     for to, origin in zip(target.subfunctions, source.subfunctions, strict=True):
         to.dat.data_wo_with_halos[...] = origin.dat.data_ro_with_halos
+
+
+def random_function(space, rng) -> Function:
+    """A function of random values in [-1, 1] (each rank draws its own)."""
+    f = Function(space)
+    for part in f.subfunctions:
+        values = part.dat.data_wo
+        values[...] = rng.uniform(-1, 1, values.shape)
+    return f

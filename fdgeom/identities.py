@@ -48,7 +48,7 @@ class Identity:
         *,
         values: str = "either",
     ) -> None:
-        places = [f.function_space().mesh().coordinates for f in state]
+        places = [V.mesh().coordinates for f in state for V in f.function_space()]
         read = dict.fromkeys(f for form in forms for f in extract_coefficients(form))
         read |= dict.fromkeys(c for form in forms for c in extract_firedrake_constants(form))
         others = [f for f in read if not any(f is p for p in (*state, *places))]

@@ -9,6 +9,7 @@ from firedrake import (
     IntervalMesh,
     PeriodicIntervalMesh,
     SpatialCoordinate,
+    TestFunction,
     VectorFunctionSpace,
     as_vector,
     conditional,
@@ -348,3 +349,43 @@ def test_a_mass_that_turns_negative():
     m.assign(-1.0)
     with pytest.raises(ValueError, match=r"^pairing must be symmetric and positive"):
         stepper.advance(1)
+
+
+# --- masses of second-order systems, functions in an energy -------------------------------------
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_negative_mass(sign):
+    """Of an oscillator m a + q = 0 the mass must be positive, also when it has changed."""
+    V = FunctionSpace(fg.copies(2), "DG", 0)
+    q, v, m = Function(V), Function(V), Constant(sign)
+    system = fg.SecondOrderSystem(lambda q, v, a, t, w: (m * a + q) * w * dx, q, v)
+    if sign < 0:
+        with pytest.raises(ValueError, match=r"^residual must be a positive mass times a"):
+            fg.GeneralizedAlpha(system, 0.1)
+        return
+    stepper = fg.GeneralizedAlpha(system, 0.1)
+    stepper.advance(1)
+    m.assign(2.0)
+    stepper.advance(1)
+    m.assign(-1.0)
+    with pytest.raises(ValueError, match=r"^residual must be a positive mass times a"):
+        stepper.advance(1)
+
+
+def test_auxiliary_functions_that_the_state_or_the_energy_lacks():
+    V = FunctionSpace(IntervalMesh(3, 1.0), "CG", 1)
+    z, psi, phi = Function(V, name="z"), Function(V, name="psi"), TestFunction(V)
+
+    def made(form, energy):
+        return fg.PoissonSystem(
+            z,
+            energy * dx,
+            lambda a, b: (a.dx(0) * b - a * b.dx(0)) * dx,
+            pairing,
+            auxiliary={psi: form * dx},
+        )
+
+    with pytest.raises(ValueError, match=r"^auxiliary\[psi\] must depend on the state"):
+        made((psi - 1) * phi, z**2 + psi * z)
+    with pytest.raises(ValueError, match=r"^auxiliary: psi must occur in the energy"):
+        made((psi - z) * phi, z**2)
+    made((psi - z) * phi, z**2 + psi * z)

@@ -3,16 +3,24 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import numpy as np
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_depends, check_functional, is_zero, tidy
+from fdgeom.forms import check_depends, check_functional, depends_on, is_zero, random_function, tidy
+from fdgeom.identities import Identity, check_now
+from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.conjugates import described
 from fdgeom.systems.motion.given_motion import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.user_condition import stated
 from fdgeom.words import blamed, is_function
+
+_NEGATIVE = (
+    "residual must be a positive mass times a, less all forces: the part with a has the sign of a "
+    "negative mass. Change the sign of the residual, or of the mass"
+)
 
 
 class SecondOrderSystem(Motion):
@@ -104,6 +112,34 @@ class SecondOrderSystem(Motion):
                 "residual does not depend on the acceleration a: the mass is missing, or the system "
                 "is of first order"
             )
+
+    def _positive_mass(self) -> Identity:
+        """That r·∂r/∂a[r] is not negative for a random r; of a mass that follows the state only now."""
+        some = random_function(self.space, np.random.default_rng(0))
+        form = tidy(derivative(self._form(some), self.acceleration, some))
+        varies = any(depends_on(form, f) for f in (self.q, self.v, self.acceleration))
+
+        def equation(put):
+            number = FunctionalAssembly(put(form))
+
+            def defect() -> float:
+                value = number.assemble()
+                return 0.0 if value >= 0 else np.nan if varies else np.inf
+
+            return defect
+
+        return Identity((self.q, self.v), (form,), equation, values="present")
+
+    def check_start(self) -> None:
+        super().check_start()
+        if "mass" not in self._held:
+            self._held["mass"] = self._positive_mass()
+        check_now({_NEGATIVE: self._held["mass"]})
+
+    def prepare(self) -> None:
+        super().prepare()
+        if "mass" in self._held:
+            check_now({_NEGATIVE: self._held["mass"]})
 
     def _form(self, test: Expr) -> Form:
         return self._residual(self.q, self.v, self.acceleration, self.time, test)

@@ -63,6 +63,20 @@ class Auxiliary:
                     f"auxiliary: the forms must be of first degree in {function.name()}, so that it "
                     "follows from the state by a linear solve"
                 )
+        for k, function in enumerate(self.functions):
+            others = [f for f in (state, *self.functions) if f is not function]
+            if not any(depends_on(forms[k], f) for f in others):
+                raise ValueError(
+                    f"auxiliary[{function.name()}] must depend on the state: write the form with the "
+                    "Functions that the system is given"
+                )
+            if not any(
+                depends_on(form, function) for form in (energy, *forms[:k], *forms[k + 1 :])
+            ):
+                raise ValueError(
+                    f"auxiliary: {function.name()} must occur in the energy, or in the form of a function "
+                    "that does; leave it out"
+                )
         constraint = with_fixed_quadrature(constraint, state)
         #: L, in terms of the state.
         self.lagrangian = energy + constraint

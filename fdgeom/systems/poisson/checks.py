@@ -8,7 +8,7 @@ from firedrake import Function, assemble, derivative
 from firedrake.assemble import get_assembler
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import is_zero, parts_of, substitute
+from fdgeom.forms import is_zero, parts_of, random_function, substitute
 from fdgeom.identities import Identity
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.systems.poisson.gradient import riesz
@@ -57,7 +57,7 @@ def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) 
         sides = get_assembler(put(form(w, b))), get_assembler(put(form(b, w)))
 
         def defect() -> float:
-            b.assign(_random(system.space, rng))
+            b.assign(random_function(system.space, rng))
             left, right = (side.assemble() for side in sides)
             with left.dat.vec_ro as x, right.dat.vec_ro as y, b.dat.vec_ro as z:
                 size = x.norm()
@@ -101,7 +101,7 @@ def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
     solvers.append(riesz(system, nested, inner))
     worst = 0.0
     for _ in range(samples):
-        fields = [_random(system.space, rng) for _ in range(3)]
+        fields = [random_function(system.space, rng) for _ in range(3)]
         terms = []
         for shift in range(3):
             for target, k in zip((a, b, c), range(3), strict=True):
@@ -128,7 +128,7 @@ def pairing_is_apart(system: PoissonForms, k: int) -> Identity | None:
     found = between(system.test, system.trial)
     if is_zero(found):
         return None
-    a, b = (_random(system.space, np.random.default_rng(seed)) for seed in (1, 2))
+    a, b = (random_function(system.space, np.random.default_rng(seed)) for seed in (1, 2))
 
     def equation(put):
         numbers = [FunctionalAssembly(put(form)) for form in (between(a, b), system.pairing(a, a))]
@@ -140,12 +140,3 @@ def pairing_is_apart(system: PoissonForms, k: int) -> Identity | None:
         return defect
 
     return Identity(system.parts, (found,), equation)
-
-
-def _random(space, rng) -> Function:
-    """A function of random values in [-1, 1] (each rank draws its own)."""
-    f = Function(space)
-    for part in f.subfunctions:
-        values = part.dat.data_wo
-        values[...] = rng.uniform(-1, 1, values.shape)
-    return f
