@@ -178,17 +178,9 @@ class Agreement:
     def restore_for_configuration(self, measured: Callable[[], Function], *, alone: bool) -> None:
         """Let configuration and velocity follow, for steps that move these.
 
-        Parameters
-        ----------
-        measured : callable
-            Gives the strain of the configuration by the measure of the steps.
-        alone : bool
-            Whether nothing else says where the beam is, as the joints of a network do.
-
-        Raises
-        ------
-        ValueError
-            If two descriptions were both set and contradict one another.
+        ``measured()`` is the strain of the configuration in the measure of the steps; ``alone`` says
+        that nothing else, such as a network's joints, says where the beam is. ``ValueError`` if both
+        descriptions were set and contradict one another.
         """
         if not self._is_finite():
             return

@@ -17,17 +17,6 @@ class FollowingFields:
 
     After steps ``beam.strain`` and ``beam.momentum`` are those of the configuration, in the strain
     measure of the rod: so the beam's own energies and momenta are those of the motion.
-
-    Parameters
-    ----------
-    beam : BeamFields
-        Of degree 1.
-    rod : Rod
-        Its forms.
-    agreement : Agreement
-        Of its two descriptions.
-    alone : bool
-        Whether the beam is in no network.
     """
 
     def __init__(

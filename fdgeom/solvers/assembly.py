@@ -20,13 +20,7 @@ class _Assembly:
 
 
 class FunctionalAssembly(_Assembly):
-    """Evaluates a form without arguments with the present values of its coefficients.
-
-    Parameters
-    ----------
-    form : Form
-        A form without arguments; one without integrals is zero.
-    """
+    """Evaluates a form without arguments with the present values of its coefficients."""
 
     def __init__(self, form: Form) -> None:
         self._assembler, self._kernels, self._derived = None, [], ()
@@ -59,20 +53,7 @@ class FunctionalAssembly(_Assembly):
 
 
 class VectorAssembly(_Assembly):
-    """Assembles a linear form into :attr:`tensor` again and again.
-
-    Parameters
-    ----------
-    form : Form
-        A form with one argument.
-
-    Attributes
-    ----------
-    tensor : Cofunction
-        The result of the last call.
-    parts : tuple of Field
-        Its parts, where one rank does all.
-    """
+    """Assembles a linear form into :attr:`tensor` again and again."""
 
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()
@@ -102,20 +83,7 @@ class VectorAssembly(_Assembly):
 
 
 class MatrixAssembly(_Assembly):
-    """Assembles a bilinear form into :attr:`matrix` again and again.
-
-    Parameters
-    ----------
-    form : Form
-        A form with two arguments.
-    mat_type : str
-        PETSc matrix type: "aij" or "baij".
-
-    Attributes
-    ----------
-    matrix : petsc4py.PETSc.Mat
-        The result of the last call.
-    """
+    """Assembles a bilinear form into :attr:`matrix` again and again."""
 
     def __init__(self, form: Form, mat_type: str) -> None:
         self._derived = derived_in(form)

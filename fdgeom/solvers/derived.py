@@ -22,11 +22,6 @@ class Sources:
 
     Values are compared, to the last bit, not counters of changes: so it does not matter whether
     they were set through Firedrake, a PETSc Vec, or a NumPy view that somebody has kept.
-
-    Parameters
-    ----------
-    things : Form or UFL expression
-        What is read. All ranks must ask together.
     """
 
     def __init__(self, *things: Form | Expr) -> None:
@@ -218,20 +213,7 @@ def constants_behind(*things: Form | Expr) -> list[Constant]:
 
 
 class Interpolation:
-    """One expression interpolated again and again.
-
-    Parameters
-    ----------
-    expression : UFL expression
-        What.
-    space : FunctionSpace
-        Where.
-
-    Attributes
-    ----------
-    values : Function
-        The result of the last :meth:`apply`.
-    """
+    """One expression interpolated again and again, into ``values``."""
 
     def __init__(self, expression: Expr, space) -> None:
         self.values = Function(space)
