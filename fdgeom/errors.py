@@ -75,4 +75,7 @@ def _advice(step: int, residual: float | None) -> str:
         return "try a smaller dt or other solver_parameters"
     if residual is not None and not residual < _ABSURD:
         return data.replace(" first", "") + " (no time step is to blame for such numbers)"
-    return f"{data}; then try a smaller dt or other solver_parameters"
+    return (
+        "try a smaller dt or other solver_parameters; if no step is short enough, "
+        + data.replace(" first", "")
+    )

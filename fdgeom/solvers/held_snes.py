@@ -35,6 +35,10 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
 
 
+# Of the residual after some iterations: it is not that of the data.
+_LOST = 1e30
+
+
 class SolveFailed(RuntimeError):
     """A solve did not converge; the message says why.
 
@@ -212,7 +216,7 @@ class HeldSNES:
             raise SolveFailed(
                 f"{self._label()} stopped with {divergence(reason)} after "
                 f"{iterations} iterations ({detail})",
-                residual=self._left_over(norm),
+                residual=self._left_over(norm, iterations),
             )
         # Local solves find that out by themselves.
         if self._jacobian is not None and not np.isfinite(self._x.norm()):
@@ -237,9 +241,11 @@ class HeldSNES:
             raise raised
         return self._f.norm()
 
-    def _left_over(self, norm: float) -> float:
-        """The norm of the residual; SNES keeps the last finite one, which says nothing here."""
-        return norm if np.isfinite(self.snes.getFunction()[0].norm()) else np.nan
+    def _left_over(self, norm: float, iterations: int) -> float | None:
+        """The norm of the residual; None where the iteration has lost it, whatever the data are."""
+        # SNES keeps the last finite one, which says nothing here.
+        left = norm if np.isfinite(self.snes.getFunction()[0].norm()) else np.nan
+        return left if left < _LOST or not iterations else None
 
     def _worst_place(self) -> str:
         """Where the residual is largest, in words."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh, as_vector, cos, sin
+from firedrake import Function, IntervalMesh, VectorFunctionSpace, as_vector, cos, sin
 from scipy.integrate import solve_bvp
 
 import fdgeom as fg
@@ -160,6 +160,48 @@ def test_a_start_that_is_turned_too_far_is_refused():
         )
         with pytest.raises(ValueError, match=sentence):
             fg.StaticEquilibrium(beam)
+
+
+def test_halving_helps_where_load_or_time_changes():
+    """A natural curvature that is set at once is not reached by parts of a load that is there."""
+    mesh = IntervalMesh(6, 1.0)
+    curvature = Function(VectorFunctionSpace(mesh, "R", 0, dim=6))
+    beam = fg.Beam(mesh, STRIP, left="clamped", reference_strain=curvature)
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve()
+    curvature.dat.data_wo[:] = [0, 30.0, 5.0, 0, 0, 0]
+    sentence = (
+        r"steps scale loads and time, and neither changes here: bring what else has changed, such as a "
+        r"natural curvature or a load's numbers, to its value in parts, with a solve\(\) after each"
+    )
+    before = statics.solver_stats()["solves"]
+    with pytest.raises(fg.LoadStepFailed, match=sentence):
+        statics.solve()
+    # In compiled code and through PETSc, once.
+    assert statics.solver_stats()["solves"] <= before + 2
+
+
+def test_given_poses_that_are_not_finite():
+    singular = fg.GivenPose(position=lambda t: as_vector([0, 0, 1 / t]))
+    beam = fg.Beam(IntervalMesh(2, 1.0), STRIP, left=singular)
+    sentence = (
+        r"left end is <given position>, but what is given is not finite at t = 0; give finite "
+        r"positions, and quaternions that are not zero"
+    )
+    with pytest.raises(ValueError, match=sentence):
+        fg.EnergyMomentum(beam, 0.01)
+
+    def vanishing(t):
+        return as_vector([1 - 64 * t, 0, 0, 0])
+
+    for cls in (fg.EnergyMomentum, fg.GeneralizedAlpha):
+        beam = fg.Beam(IntervalMesh(2, 1.0), STRIP, left=fg.GivenPose(orientation=vanishing))
+        stepper = cls(beam, 1 / 256)
+        with pytest.raises(
+            fg.StepFailed, match=r"<given orientation>, but .* not finite at t = 0.0156"
+        ):
+            stepper.advance(10)
+        assert stepper.steps == 3
 
 
 def test_a_joint_may_turn_by_any_angle():

@@ -100,6 +100,18 @@ def test_spin_up():
     assert np.mean(stretches) == pytest.approx(5.143e-4, rel=0.01)
 
 
+def test_spin_up_with_too_little_damping():
+    """Steps of 0.05 do not resolve the waves along the beam, which grow from 17 s on: that is said."""
+    stepper = fg.GeneralizedAlpha(spun_up(10), 0.05)
+    sentence = (
+        r"; if the highest frequencies have grown, a scheme that damps them more helps, such as "
+        r"hamel_alpha\(0.5\).$"
+    )
+    with pytest.raises(fg.StepFailed, match=sentence):
+        stepper.advance(400)
+    assert stepper.t > 17
+
+
 def test_a_given_motion_is_followed():
     """Position and orientation of an end as functions of time: with velocity and acceleration."""
     section = fg.Section(np.diag([3.0, 5, 8, 500, 300, 400]), np.diag([0.05, 0.02, 0.04, 2, 2, 2]))

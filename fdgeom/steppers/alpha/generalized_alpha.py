@@ -2,6 +2,7 @@
 
 from firedrake import Constant, Function
 
+from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
 from fdgeom.solvers import Snapshot, SolveFailed, fields, pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
@@ -186,6 +187,14 @@ class GeneralizedAlpha(MotionStepper):
         _add(system.algorithmic, scheme.shift * h, start.jerk)
 
     # --- stepping --------------------------------------------------------------------------------
+    def _failed(self, failure: SolveFailed) -> StepFailed:
+        if self.steps and self.scheme.rho_inf > 0.5:
+            failure.remedy = (
+                f"{failure.remedy or 'try a smaller dt or other solver_parameters'}; if the highest "
+                "frequencies have grown, a scheme that damps them more helps, such as hamel_alpha(0.5)"
+            )
+        return super()._failed(failure)
+
     def _step(self, t: float, dt: float) -> None:
         if not self._halvings:
             self._whole_step(t, dt)
