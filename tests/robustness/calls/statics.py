@@ -1,7 +1,7 @@
 """Equilibria and modes of vibration."""
 
 import numpy as np
-from firedrake import as_vector
+from firedrake import Function, FunctionSpace, as_vector
 from robustness.calls import small
 
 import fdgeom as fg
@@ -143,6 +143,14 @@ REFUSALS = [
         lambda: fg.StaticEquilibrium(small.clamped(), solver_parameters={"snes_type": "newton"}),
         ValueError,
         "solver_parameters: 'snes_type' cannot be 'newton'; did you mean 'newtontr'? (PETSc: …)",
+    ),
+    (
+        "load",
+        lambda: fg.StaticEquilibrium(small.clamped()).solve(
+            Function(FunctionSpace(small.mesh(), "R", 0))
+        ),
+        ValueError,
+        "load must be a finite number, not a Function",
     ),
     (
         "load",
