@@ -7,6 +7,8 @@ from functools import cache
 
 from pyadjoint.tape import stop_annotating
 
+from fdgeom.taping import refuse_recorded
+
 
 class NotCopied:
     """Base of what holds Functions of the user's, which a copy would share without being told."""
@@ -30,6 +32,8 @@ class CheckedCall(ABCMeta):
     def __call__(cls, *args, **options):
         if not inspect.isabstract(cls):
             _check(cls, args, options)
+            for name, value in (*zip(takes(cls)[0], args, strict=False), *options.items()):
+                refuse_recorded(name, value)
         with stop_annotating():
             made = super().__call__(*args, **options)
         made.__dict__["_is_made"] = True

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from firedrake import Constant
 
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import refuse_number, shown
 
 
@@ -29,17 +30,9 @@ class Clock(NamedTuple):
 
     So t does not drift, however many steps are taken.
 
-    Attributes
-    ----------
-    begin : float
-        Time since which Δt has been what it is.
-    dt : float
-        Time step Δt.
-    last_dt : float
-        That of the last step, or of the last piece of it, for which what a method carries from step
-        to step is right.
-    first, steps : int
-        Number of steps taken at ``begin``, and now.
+    ``begin`` is the time since which Δt has been what it is, ``last_dt`` that of the last step or
+    of its last piece, for which what a method carries is right; ``first`` and ``steps`` are the
+    numbers of steps taken at ``begin`` and now.
     """
 
     begin: float
@@ -88,6 +81,7 @@ def positive(name: str, value) -> float:
 
 
 def _number(name: str, value) -> float:
+    refuse_recorded(name, value)
     try:
         if isinstance(value, bool | np.bool_ | str | bytes):
             raise TypeError

@@ -5,6 +5,7 @@ from numbers import Real
 
 import numpy as np
 
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 
@@ -13,6 +14,7 @@ def real_array(value, refusal: str = "not an array of real numbers") -> np.ndarr
 
     NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
     """
+    refuse_recorded(refusal.split(" must ")[0], value)
     try:
         found = np.array(value)
         if found.dtype.kind in "iufO":
@@ -24,6 +26,7 @@ def real_array(value, refusal: str = "not an array of real numbers") -> np.ndarr
 
 def number(name: str, value) -> float:
     """Return a finite number as a float; raise an error that names it otherwise."""
+    refuse_recorded(name, value)
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {shown(value)}")
     found = float(value)
@@ -34,6 +37,7 @@ def number(name: str, value) -> float:
 
 def not_negative(name: str, value) -> float:
     """The same for a number that must not be negative."""
+    refuse_recorded(name, value)
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {shown(value)}")
     if not (math.isfinite(value) and value >= 0):

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 
-from pyadjoint import Block
+import numpy as np
+from firedrake import Function
+from pyadjoint import AdjFloat, Block
 from pyadjoint.tape import annotate_tape, stop_annotating
 
 #: What puts deeds on the tape, from :func:`recorded_by`.
@@ -18,16 +20,7 @@ def recorded_by(record: Callable) -> None:
 def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], system) -> None:
     """Do something that changes a system, and put it onto the tape while pyadjoint records.
 
-    Parameters
-    ----------
-    name : str
-        What to call it.
-    do : callable
-        Does it.
-    deeds : callable
-        Gives it in equations: as of :meth:`fdgeom.systems.system.System.openings`.
-    system : System
-        What it changes.
+    ``deeds()`` gives it in equations, as of :meth:`fdgeom.systems.system.System.openings`.
     """
     if annotate_tape():
         _records[0](name, do, deeds(), system)
@@ -38,12 +31,7 @@ def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], sys
 def refuse_annotation(what: str, instead: str = "") -> None:
     """Raise ``NotImplementedError`` while pyadjoint records.
 
-    Parameters
-    ----------
-    what : str
-        What would change a Function unseen.
-    instead : str, optional
-        What would do.
+    ``what`` would change a Function unseen; ``instead`` says what would do.
     """
     instead = instead or ("take the gradient of what it does by finite differences of whole runs")
     if annotate_tape():
@@ -52,6 +40,29 @@ def refuse_annotation(what: str, instead: str = "") -> None:
             "would be wrong without a word. Call it inside 'with firedrake.adjoint.stop_annotating():' "
             f"(its result then counts as given data), and {instead}"
         )
+
+
+def refuse_recorded(name: str, value) -> None:
+    """Raise ``NotImplementedError`` while pyadjoint records, if a number that it follows would be lost.
+
+    To be called wherever a float, an integer or an array is made of what a user gives.
+    """
+    if annotate_tape() and _is_followed(value):
+        raise NotImplementedError(
+            f"{name} is a number that pyadjoint follows, but counts as given data here: gradients by it "
+            "are not there, and would be wrong without a word. Give float(...) of it, whose gradient is "
+            "zero, or a Function of a Real space where a Function is taken"
+        )
+
+
+def _is_followed(value) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and any(map(_is_followed, value.flat))
+    if isinstance(value, list | tuple):
+        return any(map(_is_followed, value))
+    if isinstance(value, Function):
+        return value.ufl_element().family() == "Real"
+    return isinstance(value, AdjFloat)
 
 
 def not_taped(method: Callable | None = None, *, instead: str = "") -> Callable:
@@ -94,7 +105,7 @@ class PreparedBlock(Block):
     """A block whose derivatives are made all at once, by what its methods ``prepare_...`` return."""
 
     def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]
+        return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]
 
     def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
         return prepared[idx]
@@ -109,4 +120,4 @@ class PreparedBlock(Block):
         relevant_dependencies,
         prepared=None,
     ):
-        return prepared[idx]
+        return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]

@@ -2,9 +2,11 @@
 
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 
 import numpy as np
+from checkpoint_schedules import SingleMemoryStorageSchedule
 from firedrake import Function
 from firedrake.adjoint_utils.blocks import FunctionMergeBlock
 from firedrake.adjoint_utils.checkpointing import disk_checkpointing, maybe_disk_checkpoint
@@ -17,10 +19,15 @@ from fdgeom.adjoint.inputs import whole_of
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.state_variable import StateVariable
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
+from fdgeom.solvers import key
 from fdgeom.taping import PreparedBlock
 
 #: What pyadjoint knows the fields by that blocks have made anew.
 _FOLLOWING: weakref.WeakSet = weakref.WeakSet()
+NO_PLACES = (
+    "gradients by the coordinates of a mesh are not there: fdgeom's steps and equilibria read them, and "
+    "only their values. Take such gradients by finite differences of whole runs"
+)
 
 
 class AdvanceBlock(PreparedBlock):
@@ -29,18 +36,21 @@ class AdvanceBlock(PreparedBlock):
     Depends on the state and on every Function that the steps read, and gives the state: replayed by
     the same steps, to the last bit; its derivatives are those of the steps, solve by solve.
 
-    Parameters
-    ----------
-    passage : Passage
-        The steps as a function.
-    steps : int
-        How many; of other passages what their ``run`` takes.
+    ``steps`` are how many; of other passages what their ``run`` takes.
     """
 
     def __init__(self, passage: Passage, steps: int) -> None:
         super().__init__()
         self._passage, self._steps = passage, steps
+        #: Which tape it is on, as long as it is.
+        self.tape = id(get_working_tape())
+        _warn_of_reading(passage)
         self._touched = _touched(passage)
+        #: For each snapshot the keys of the state that something on the tape has set since then.
+        self._set = [
+            keys(_views_set(passage, lambda f, s=snapshot: _known(s, f).variable))
+            for snapshot in passage.snapshots()
+        ]
         for f in passage.fields:
             _refuse_assigned(f)
         for f in passage.state:
@@ -50,32 +60,86 @@ class AdvanceBlock(PreparedBlock):
             known = f._block_variable() or _given(f)  # a Function knows it weakly
             self.add_dependency(known.output, no_duplicates=True)
         self._inputs = tuple(passage.inputs)
+        self._add_left(passage)
+        self._read = len(self._dependencies)
+        # What these depend on is read too, and derivatives by it are refused.
+        self._dependencies += _places(passage)
         self._timestep = get_working_tape().latest_timestep
+
+    def _add_left(self, passage: Passage) -> None:
+        """Depend on what was there before it was set on the tape: replays compare with that.
+
+        ``_left`` says of which snapshot it is, and of what.
+        """
+        self._left: list[tuple[int, Function]] = []
+        for n, snapshot in enumerate(passage.snapshots()):
+            for f in passage.inputs:
+                known = _known(snapshot, f)
+                variable = known.variable
+                if variable is None or variable is f._block_variable():
+                    continue
+                if known.values is not None:
+                    variable.keep(known.values)
+                tape = get_working_tape()
+                tape.add_to_checkpointable_state(variable, variable.last_use)
+                variable.last_use = tape.latest_timestep
+                self._dependencies.append(variable)
+                self._left.append((n, f))
+
+    def _set_of_data(self, *, all_of_them: bool = False) -> list[set[int]]:
+        """For each snapshot the keys of the data that something on the tape has set since then.
+
+        But for what is taken for a function of time, unless ``all_of_them`` are asked for.
+        """
+        data = self._passage.data(self._passage.inputs)
+        known = [[(f, _known(s, f)) for f in data] for s in self._passage.snapshots()]
+        return [
+            keys(f for f, k in found if (all_of_them or not k.sampled) and _is_set(f, k.variable))
+            for found in known
+        ]
 
     def take(self) -> None:
         """Take the steps, and add what they give to the tape."""
+        passage = self._passage
         with stop_annotating():
-            self._origin = self._passage.origin(self._touched)
-            self._passage.run(self._steps)
+            both = zip(self._set, self._set_of_data(), strict=True)
+            self._origin = passage.origin([state | data for state, data in both])
+            sampled = set()
+            if self._steps == 1 and passage.samples:
+                sampled.update(*self._set_of_data(all_of_them=True))
+            passage.run(self._steps)
         get_working_tape().add_block(self)
-        for f in self._passage.outputs:
+        for f in passage.outputs:
             self.add_output(StateVariable(f))
-        _FOLLOWING.update(f.block_variable for f in self._passage.fields)
-        self._passage.seen = {
-            id(f): (weakref.ref(f.block_variable), Kept([f])) for f in self._passage.outputs
+        _FOLLOWING.update(f.block_variable for f in passage.fields)
+        passage.seen = {
+            id(f): (weakref.ref(f.block_variable), Kept([f])) for f in passage.outputs
         } | {
             id(f): (weakref.ref(f._block_variable()), None)
-            for f in self._passage.views
+            for f in passage.views
             if f._block_variable() is not None and whole_of(f) is not f
         }
+        for snapshot in passage.snapshots():
+            self._note(snapshot, sampled)
+
+    def _note(self, snapshot, sampled: Set[int]) -> None:
+        """Note what pyadjoint knows those by that a snapshot holds now."""
+        names, changed = set(snapshot.keys()), snapshot.changed_keys()
+        for f in (*self._passage.inputs, *self._passage.views):
+            own, variable = keys([f]) & names, f._block_variable()
+            if own and not own & changed and variable is not None:
+                values = self._passage.seen.get(id(f), (None, None))[1]
+                snapshot.known_by[id(f)] = _Known(
+                    variable, values, bool(own & sampled), weakref.ref(self)
+                )
 
     def __str__(self) -> str:
         return self._passage.title(self._steps)
 
     # --- again -----------------------------------------------------------------------------------
     def prepare_recompute_component(self, inputs, relevant_outputs):
-        self._passage.shelf.put(self._timestep, self, inputs)
-        with self._passage.at(self._origin, inputs):
+        self._passage.shelf.put(self._timestep, self, inputs[: self._read])
+        with self._begun(inputs):
             self._passage.run(self._steps)
             return [f.copy(deepcopy=True) for f in self._passage.outputs]
 
@@ -86,17 +150,31 @@ class AdvanceBlock(PreparedBlock):
         """What the steps began from: a schedule drops the inputs of steps that it takes again."""
         kept = self._passage.shelf.of(self)
         found = []
-        for k, (variable, value) in enumerate(zip(self.get_dependencies(), inputs, strict=True)):
+        read = self.get_dependencies()[: self._read]
+        for k, (variable, value) in enumerate(zip(read, inputs, strict=False)):
             if variable.checkpoint is None and kept is None:
                 raise RuntimeError(
                     f"the schedule of checkpoints keeps nothing that {self} began from, and does not "
                     "take them again before it asks for their derivative: choose another schedule"
                 )
             found.append(value if variable.checkpoint is not None else kept[k])
-        return self._passage.at(self._origin, found)
+        return self._begun(found)
+
+    def _begun(self, values):
+        """Context of the passage where these are the values of all that the block depends on."""
+        count = len(self._inputs)
+        if not self._left:
+            return self._passage.at(self._origin, values[:count])
+        left = {
+            (n, key(part)): np.array(value.dat.data_ro_with_halos)
+            for (n, f), whole in zip(self._left, values[count : self._read], strict=True)
+            for part, value in zip(parts(f), parts(whole), strict=True)
+        }
+        return self._passage.at(self._origin, values[:count], left)
 
     # --- derivatives -----------------------------------------------------------------------------
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
+        relevant_dependencies = self._of_inputs(relevant_dependencies)
         wanted = [self._inputs[k] for k, _ in relevant_dependencies]
         bars = Vectors()
         for f, value in zip(self._passage.outputs, adj_inputs, strict=True):
@@ -108,9 +186,17 @@ class AdvanceBlock(PreparedBlock):
             for k, _ in relevant_dependencies
         }
 
+    def _of_inputs(self, dependencies: list) -> list:
+        """Those that derivatives are taken by: what was there before it was set decides, no more."""
+        if any(d.is_control_dependent for k, d in dependencies if k >= self._read):
+            raise NotImplementedError(NO_PLACES)
+        return [(k, d) for k, d in dependencies if k < len(self._inputs)]
+
     def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
+        if any(value is not None for value in tlm_inputs[self._read :]):
+            raise NotImplementedError(NO_PLACES)
         tangents = Vectors()
-        given = [(f, v) for f, v in zip(self._inputs, tlm_inputs, strict=True) if v is not None]
+        given = [(f, v) for f, v in zip(self._inputs, tlm_inputs, strict=False) if v is not None]
         for f, value in given:
             tangents.add_all(f, value)
         wanted = self._passage.data([f for f, _ in given])
@@ -123,7 +209,8 @@ class AdvanceBlock(PreparedBlock):
         for f, bar, rate in zip(self._passage.outputs, adj_inputs, hessian_inputs, strict=True):
             bars.add_all(f, bar)
             rates.add_all(f, rate)
-        dependencies = self.get_dependencies()
+        relevant_dependencies = self._of_inputs(relevant_dependencies)
+        dependencies = self.get_dependencies()[: len(self._inputs)]
         moved = [
             f for f, v in zip(self._inputs, dependencies, strict=True) if v.tlm_value is not None
         ]
@@ -157,7 +244,8 @@ def put_on_tape(passage, steps) -> None:
     """Do what a passage does, and put it on the working tape."""
     with stop_annotating():
         for view in passage.views:
-            _join(view)
+            if _join(view):
+                passage.joined.add(id(view))
     AdvanceBlock(passage, steps).take()
 
 
@@ -168,35 +256,99 @@ def passage_of(stepper) -> Passage:
     return stepper.passage
 
 
+@dataclass
+class _Known:
+    """What pyadjoint knew a Function by when a snapshot held it, and its values if no block has them.
+
+    ``sampled``: whether it is taken for a function of time.
+    """
+
+    variable: BlockVariable | None = None
+    values: Kept | None = None
+    sampled: bool = False
+    block: Callable = lambda: None
+
+
+def _known(snapshot, function: Function) -> _Known:
+    found = snapshot.known_by.get(id(function), _Known())
+    block = found.block()
+    here = block is not None and block.tape == id(get_working_tape())
+    return found if here else _Known()
+
+
 def _touched(passage: Passage) -> list[Function]:
     """The parts of the state that something on the tape, or a control, has set since the last steps."""
+    return _views_set(passage, lambda f: _last(passage, f)[0])
 
-    def is_set(f: Function) -> bool:
-        variable = f._block_variable()
-        if variable is None or variable is _last(passage, f)[0]:
-            return False
-        # A part that was only read has been made of the whole.
-        read = f.block.get_outputs() if f.block is not None else ()
-        return not any(variable is output for output in read)
 
-    found = [view for view in passage.views if is_set(view)]
+def _views_set(passage: Passage, last: Callable) -> list[Function]:
+    """The views that pyadjoint knows by another variable than ``last(function)``, or their whole so."""
+    found = [view for view in passage.views if _is_set(view, last(view))]
     wholes = {id(whole_of(view)) for view in found}
-    more = [f for f in passage.state if is_set(f) and id(f) not in wholes]
+    more = [f for f in passage.state if _is_set(f, last(f)) and id(f) not in wholes]
     return list({id(f): f for f in (*found, *passage.touched_by(more))}.values())
 
 
-def _join(view: Function) -> None:
+def _is_set(function: Function, last: BlockVariable | None) -> bool:
+    """Whether pyadjoint knows a Function by another variable than the last one."""
+    variable = function._block_variable()
+    if variable is None or variable is last:
+        return False
+    # A part that was only read has been made of the whole.
+    return not _is_read(function)
+
+
+def _is_read(function: Function) -> bool:
+    read = function.block.get_outputs() if function.block is not None else ()
+    return any(function._block_variable() is output for output in read)
+
+
+def _places(passage: Passage) -> list[BlockVariable]:
+    """What pyadjoint knows the coordinates of the meshes by, and meshes whose coordinates were set."""
+    meshes = [part.function_space().mesh() for f in passage.inputs for part in parts(f)]
+    found = []
+    for mesh in {id(mesh): mesh for mesh in meshes}.values():
+        found.append(mesh.coordinates.block_variable)
+        moved = mesh._block_variable()
+        if moved is not None and moved.creation_timestep != -1:
+            found.append(moved)
+    return found
+
+
+def _join(view: Function) -> bool:
     """Let the whole of a mixed Function follow a part of it that has been made a control.
 
     Both have been there before anything was recorded, so pyadjoint does not know that they are one.
+    Whether it is so.
     """
     whole, own = whole_of(view), view._block_variable()
     if whole is view or own is None or own.creation_timestep != -1:
-        return
+        return False
     above = whole._block_variable()
     if above is None or above.creation_timestep == -1:
         with FloatingType.stop_floating(view):
             view._ad_annotate_output_block()
+    return True
+
+
+def _warn_of_reading(passage: Passage) -> None:
+    """Warn where a part of a mixed Function is a control, and was read between time steps.
+
+    With this schedule Firedrake by itself gives a wrong gradient after a replay.
+    """
+    manager = get_working_tape()._checkpoint_manager
+    if manager is None or not isinstance(manager._schedule, SingleMemoryStorageSchedule):
+        return
+    for view in passage.views:
+        if id(view) in passage.joined and _is_read(view):
+            passage.joined.discard(id(view))
+            warnings.warn(
+                f"{view.name()}, a part of a mixed Function, is a control and was read between time "
+                "steps: with SingleMemoryStorageSchedule gradients are wrong after a replay, as they "
+                "are of Firedrake alone. Take another schedule, or make another Function the control "
+                f"and assign that to {view.name()}",
+                stacklevel=5,
+            )
 
 
 def _given(function: Function) -> BlockVariable:

@@ -15,23 +15,9 @@ from fdgeom.solvers.spread import spread_of
 class Coefficients:
     """The Functions and Constants that some solves read, and that no step changes.
 
-    Parameters
-    ----------
-    solves : sequence of Solve
-        The solves of a stepper.
-    moving : set of int
-        Keys of what they change.
-    clocks : sequence of Constant
-        What holds the time.
-    more : sequence of Form or UFL expression
-        What else they read.
-
-    Attributes
-    ----------
-    functions : list of Function
-        Those that a user may change.
-    constants : list of Constant
-        Likewise.
+    Of ``moving`` are the keys of what the solves change, of ``clocks`` the Constants that hold the
+    time, and ``more`` are other forms and expressions that are read. ``functions`` and
+    ``constants`` are those that a user may change.
     """
 
     def __init__(
@@ -95,10 +81,7 @@ class Coefficients:
     def reached_by(self, wanted: Iterable[Function]) -> set[int]:
         """The keys of these functions and of all fields that follow them.
 
-        Raises
-        ------
-        NotImplementedError
-            If a field follows one in a way that is not differentiated.
+        ``NotImplementedError`` if a field follows one in a way that is not differentiated.
         """
         reached = keys(wanted)
         for field in self.fields:

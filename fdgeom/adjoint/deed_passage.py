@@ -23,16 +23,7 @@ from fdgeom.adjoint.values import Vectors, keys
 class DeedPassage(Inputs):
     """Some deeds, one after another, as a function of what they read.
 
-    Parameters
-    ----------
-    name : str
-        What to call them.
-    do : callable
-        Does all of them.
-    deeds : sequence
-        They: as of `System.openings`.
-    system : System
-        Whose.
+    ``do()`` does all of them; ``deeds`` are as of `System.openings`.
     """
 
     def __init__(self, name: str, do: Callable[[], None], deeds: Sequence, system) -> None:
@@ -46,14 +37,17 @@ class DeedPassage(Inputs):
         """What is done, in words."""
         return self.name
 
-    def origin(self, touched: Sequence[Function]) -> list:
+    def snapshots(self) -> tuple:
+        return self._system.remembered()
+
+    def origin(self, touched: Sequence) -> list:
         """Where it begins."""
         return self.constants()
 
     @contextmanager
     def at(self, origin: list, inputs: Sequence[Function]) -> Iterator[None]:
         """Context in which all stands there; afterwards it is again where it was."""
-        snapshots = self._system.remembered()
+        snapshots = self.snapshots()
         remembered = [snapshot.values() for snapshot in snapshots]
         with self.holding(inputs, [f for deed in self._deeds for f in written_by(deed)]):
             self.set_constants(origin)

@@ -43,12 +43,8 @@ def derived(deed, active: Set[int]):
 class Done:
     """A `Deed` and its derivatives; these are asked for where it is yet to be done.
 
-    Parameters
-    ----------
-    deed : Deed
-        It.
-    active : set of int
-        Keys of the functions that derivatives are taken by, and of all that deeds change.
+    ``active`` are the keys of the functions that derivatives are taken by, and of all that deeds
+    change.
     """
 
     def __init__(self, deed: Deed, active: Set[int]) -> None:

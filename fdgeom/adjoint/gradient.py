@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from firedrake import Cofunction, Form, Function
 from pyadjoint.tape import stop_annotating
 
-from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint.block import NO_PLACES, passage_of
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
@@ -72,12 +72,14 @@ def gradient(
         passage = passage_of(stepper)
         forms = [form for form in (objective, running) if form is not None]
         _check_read(passage, wrt, forms)
-        origin, wanted = passage.origin(passage.touched_by(wrt)), passage.data(wrt)
-        active = keys(passage.state) | passage.reached_by(wanted)
+        origin, wanted = passage.origin([keys(wrt)] * len(passage.snapshots())), passage.data(wrt)
+        reached = passage.reached_by(wanted)
+        active = keys(passage.state) | reached
         at_end = _slopes(passage, objective, active)
         on_the_way = None if running is None else _slopes(passage, running, active, stepper.dt)
         bars, present = Vectors(), list(passage.inputs)
         with passage.at(origin, present):
+            passage.refuse_jump(origin, reached)
             way = passage.way_back(steps, at_end.by, wanted, on_the_way and on_the_way.form)
             if way is not None or on_the_way is None:
                 value = 0.0
@@ -145,6 +147,8 @@ def _check(stepper, steps: int, wrt) -> None:
             raise TypeError(
                 f"wrt must be Functions, not {shown(f)}; a number is a Function of a Real space"
             )
+        if len(f.function_space()) == 1 and f is f.function_space().mesh().coordinates:
+            raise NotImplementedError(f"wrt: {NO_PLACES}")
 
 
 def _check_read(passage: Passage, wrt: Sequence[Function], forms: Sequence[Form]) -> None:

@@ -17,16 +17,8 @@ from fdgeom.solvers import MatrixAssembly, key
 class Solved:
     """The solution u of F(u, c) = 0, with u_e = (1-share) old_e + share target_e where that is given.
 
-    Parameters
-    ----------
-    residual : Form
-        F.
-    unknown : Function
-        u.
-    essential : sequence of EssentialValues
-        What is given of u.
-    active : set of int
-        Keys of the functions c that derivatives are taken by.
+    ``essential`` says what is given of u, and ``active`` are the keys of the functions c that
+    derivatives are taken by.
     """
 
     def __init__(self, residual: Form, unknown: Function, essential, active: Set[int]) -> None:

@@ -16,22 +16,13 @@ from fdgeom.solvers import key
 class Inputs:
     """Base of what blocks on a tape replay and differentiate.
 
-    Parameters
-    ----------
-    views : sequence of Function
-        What is changed, as its owner has it: perhaps parts of mixed Functions.
-    coefficients : Coefficients
-        What is read beside.
-
-    Attributes
-    ----------
-    state : list of Function
-        The views, those of mixed Functions as a whole.
-    inputs : list of Function
-        These, and the other Functions that are read.
-    fields : list of Function
-        What follows these.
+    ``views`` are what is changed, as its owner has it: perhaps parts of mixed Functions. ``state``
+    are these, mixed Functions as a whole, ``inputs`` beside them the other Functions that are
+    read, and ``fields`` follow these.
     """
+
+    #: Whether data that change before each step are functions of time.
+    samples = False
 
     def __init__(self, views: Sequence[Function], coefficients: Coefficients) -> None:
         self.views, self._coefficients = list(views), coefficients
@@ -40,6 +31,8 @@ class Inputs:
         self.fields = [f for f in coefficients.fields if not keys([f]) & keys(self.inputs)]
         #: What pyadjoint knew the state by after it was last on the tape, and its values.
         self.seen: dict[int, tuple] = {}
+        #: The ids of views that are controls by themselves.
+        self.joined: set[int] = set()
         #: What it last began from when a tape took it again.
         self.shelf = Shelf()
 
@@ -78,6 +71,10 @@ class Inputs:
         """Make what follows the inputs anew, unless these are what is there."""
         if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
             self._coefficients.renew()
+
+    def snapshots(self) -> tuple:
+        """By what it is seen afterwards what somebody has set since then; by nothing in general."""
+        return ()
 
     def reached_by(self, wanted: Sequence[Function]) -> set[int]:
         """The keys of these data and of all fields that follow them."""

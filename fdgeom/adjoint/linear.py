@@ -11,13 +11,7 @@ from fdgeom.solvers.derived import derived_in, is_real
 
 
 class Linear:
-    """A form with one argument, of a Real space too.
-
-    Parameters
-    ----------
-    form : Form
-        It.
-    """
+    """A form with one argument, of a Real space too."""
 
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()

@@ -1,10 +1,9 @@
 """Where steps begin that are to be taken again."""
 
-from collections.abc import Sequence
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
-from firedrake import Function
 
 from fdgeom.adjoint.values import Kept
 from fdgeom.clock import Clock
@@ -14,28 +13,17 @@ from fdgeom.clock import Clock
 class Origin:
     """Where some steps begin, beside the values of Functions that derivatives are taken by.
 
-    Attributes
-    ----------
-    clock : Clock
-        Of the stepper.
-    constants : list of numpy.ndarray
-        Values of the Constants.
-    carried : Kept
-        What the method begins its iterations with.
-    touched : sequence of Function
-        What of the state is set, to whatever.
-    remembered : list
-        By what the system sees what of it was set by hand.
-    openings : list
-        What system and stepper change before the first step where these are.
-    entrance : str or None
-        What the method does there.
+    ``carried`` is what the method begins its iterations with. ``remembered`` are the values by which
+    system and method see what was set by hand, of each of their snapshots, and ``touched`` the keys of
+    what is set of them, to whatever; ``mark`` is the method's. ``openings`` are what both change before
+    the first step, by ``touched``. What is ``unseen`` was set to the values that were there.
     """
 
     clock: Clock
     constants: list[np.ndarray]
     carried: Kept
-    touched: Sequence[Function]
-    remembered: list
+    remembered: list[list]
+    touched: list[Set[int]]
+    mark: tuple[float, int]
     openings: list
-    entrance: str | None
+    unseen: Set[int]

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 from firedrake import Form, Function
+from mpi4py import MPI
 
 from fdgeom.adjoint.deeds import (
     applied,
@@ -21,15 +23,12 @@ from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.adjoint.way_back import WayBack
 from fdgeom.solvers.compiled import falling_back
 
+# Of the size of a field, and of the largest one: see `_largest_change`.
+_SAME, _STILL = 1e-6, 1e-12
+
 
 class Passage(TakenAgain):
-    """Steps of one stepper as a function of what they read, and its derivatives.
-
-    Parameters
-    ----------
-    stepper : Stepper
-        What takes them.
-    """
+    """Steps of one stepper as a function of what they read, and its derivatives."""
 
     def __init__(self, stepper) -> None:
         super().__init__(stepper)
@@ -50,20 +49,11 @@ class Passage(TakenAgain):
     ) -> None:
         """The cotangents of all inputs from those of what the steps give, inside :meth:`at`.
 
-        Parameters
-        ----------
-        origin : Origin
-            Where they begin.
-        steps : int
-            How many.
-        bars : Vectors
-            Cotangents, replaced.
-        wanted : sequence of Function
-            Coefficients that derivatives are taken by.
-        after_each : callable, optional
-            Adds to the cotangents after each step, called with the state there.
+        ``bars`` are replaced; ``wanted`` are the coefficients that derivatives are taken by, and
+        ``after_each(bars)`` adds to the cotangents after each step, with the state there.
         """
         reached = self._coefficients.reached_by(wanted)
+        self.refuse_jump(origin, reached)
         way = self.way_back(steps, bars.keys(), wanted) if after_each is None else None
         if way is not None:
             self.run(steps, way)
@@ -98,6 +88,7 @@ class Passage(TakenAgain):
         their rates.
         """
         reached = self.reached_by(wanted)
+        self.refuse_jump(origin, reached)
         step, opened, closed, before = self._around(origin, reached)
         self._coefficients.push(tangents, reached)
         given = tangents.copy()
@@ -124,6 +115,7 @@ class Passage(TakenAgain):
     ) -> None:
         """The tangents after the steps, from those of all inputs, inside :meth:`at`."""
         reached = self._coefficients.reached_by(wanted)
+        self.refuse_jump(origin, reached)
         step, opened, closed, before = self._around(origin, reached)
         self._coefficients.push(tangents, reached)
         push_along(opened, tangents)
@@ -132,6 +124,36 @@ class Passage(TakenAgain):
         for records in self._forwards(step, steps):
             step.push(records, tangents)
         push_along(closed, tangents)
+
+    def refuse_jump(self, origin: Origin, reached: set[int]) -> None:
+        """Raise ``NotImplementedError`` if the result jumps where values are set that were there already.
+
+        Inside :meth:`at`. What is set to those is not seen; what is set to any others is.
+        """
+        if not origin.unseen:
+            return
+        stepper, snapshots = self._stepper, self.snapshots()
+        opened = self._derived(origin.openings, reached)
+        places = each_part([*self._moving, *(f for opening in opened for f in opening.targets)])
+        before, clock, mark = Kept(places), stepper.clock, stepper.mark
+        remembered = [snapshot.values() for snapshot in snapshots]
+        self._open()
+        unset = Kept(each_part(self._moving))
+        before.restore()
+        stepper._clock = clock
+        applied(opened)
+        jump, size = _largest_change(unset, stepper.dt, stepper.system.mesh.comm)
+        before.restore()
+        stepper.mark = mark
+        for snapshot, values in zip(snapshots, remembered, strict=True):
+            snapshot.remember(values)
+        if jump > size:
+            names = ", ".join(f.name() for f in self._with_keys(origin.unseen))
+            raise NotImplementedError(
+                f"gradients by {names} are not there: it was set to the values that the steps had left, "
+                f"and {self.name} goes on from these, but begins anew from any others; so the result "
+                "jumps there. Set other values, or make a new stepper before it is set"
+            )
 
     def _around(self, origin: Origin, reached: set[int]) -> tuple:
         """The derivatives of a step and of what is done before and after all; what these change, now."""
@@ -223,3 +245,22 @@ class Passage(TakenAgain):
         pull_of(applied(self._derived(self._closings, reached)), bars)
         way.pull(bars)
         self._pull_openings(origin, way.before, bars, reached)
+
+
+def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
+    """How far Functions are from what they were, and how far round-off may have moved them.
+
+    That is of the size of what solves leave; of accelerations at rest what moves nothing in a step.
+    """
+    found = [
+        (
+            np.abs(now - was).max(initial=0.0),
+            max(np.abs(now).max(initial=0.0), np.abs(was).max(initial=0.0)),
+        )
+        for now, was in before.pairs()
+    ]
+    gaps, sizes = (np.array(x) for x in zip(*found, strict=True))
+    gaps, sizes = (comm.allreduce(x, op=MPI.MAX) for x in (gaps, sizes))
+    allowed = np.maximum(_SAME * sizes, _STILL / dt**2 * sizes.max())
+    worst = int(np.argmax(gaps - allowed))
+    return float(gaps[worst]), float(allowed[worst])

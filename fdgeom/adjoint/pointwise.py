@@ -17,17 +17,8 @@ from fdgeom.solvers.compiled import has_nodal_values
 class Assigned:
     """Assignments t_i ← e_i(f_1, f_2, ...) at each node, all at once, and their derivatives.
 
-    Parameters
-    ----------
-    group : dict of Function to UFL expression
-        The assignments.
-    active : set of int
-        Keys of the functions that derivatives are taken by.
-
-    Raises
-    ------
-    NotImplementedError
-        If the degrees of freedom of a function are no values at nodes.
+    ``active`` are the keys of the functions that derivatives are taken by. ``NotImplementedError``
+    if the degrees of freedom of a function are no values at nodes.
     """
 
     def __init__(self, group: Mapping[Function, Expr], active: Set[int]) -> None:

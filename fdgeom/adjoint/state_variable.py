@@ -15,10 +15,7 @@ class StateVariable(BlockVariable):
     To make one takes longer than hundreds of steps of a small system, and a run in many blocks that
     is only recorded asks for none.
 
-    Parameters
-    ----------
-    output : Function
-        Which. It is known by this from now on.
+    The Function is known by this from now on.
     """
 
     def __init__(self, output: Function) -> None:

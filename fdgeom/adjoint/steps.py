@@ -16,14 +16,8 @@ class StepDerivative:
     A step is taken once more through PETSc SNES, each solve is recorded, and its derivative taken
     there. What moves otherwise than by the solves is seen, and refused.
 
-    Parameters
-    ----------
-    stepper : Stepper
-        What takes the step.
-    moving : sequence of Function
-        All that its steps change and read again.
-    active : set of int
-        Keys of the other functions that derivatives are taken by.
+    ``moving`` are all that its steps change and read again, ``active`` the keys of the other
+    functions that derivatives are taken by.
     """
 
     def __init__(self, stepper, moving: Sequence[Function], active: Set[int]) -> None:

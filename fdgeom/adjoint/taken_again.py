@@ -1,12 +1,14 @@
 """Some steps of a stepper, from given values of all that they read: taken again."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
+from types import MappingProxyType
 
+import numpy as np
 from firedrake import Function
 
 from fdgeom.adjoint.coefficients import Coefficients
-from fdgeom.adjoint.deeds import forms_of
+from fdgeom.adjoint.deeds import forms_of, written_by
 from fdgeom.adjoint.inputs import Inputs
 from fdgeom.adjoint.origin import Origin
 from fdgeom.adjoint.values import Kept, keys
@@ -22,24 +24,8 @@ MEMORY = 2**29
 class TakenAgain(Inputs):
     """Steps of one stepper as a function of what they read: taken again from given values of it.
 
-    Parameters
-    ----------
-    stepper : Stepper
-        What takes them.
-
-    Attributes
-    ----------
-    state : list of Function
-        What steps change: those of mixed spaces as a whole.
-    inputs : list of Function
-        These, and the other Functions that steps read.
-    fields : list of Function
-        What follows these.
-
-    Raises
-    ------
-    NotImplementedError
-        If derivatives of these steps are not there.
+    ``state``, ``inputs`` and ``fields`` are as of `Inputs`. ``NotImplementedError`` if derivatives
+    of these steps are not there.
     """
 
     def __init__(self, stepper) -> None:
@@ -71,29 +57,56 @@ class TakenAgain(Inputs):
         self._moving = [*self.state, *self._carried]
 
     # --- where they begin ------------------------------------------------------------------------
-    def origin(self, touched: Sequence[Function]) -> Origin:
-        """The present one; ``touched`` of :attr:`views` are set, to whatever."""
+    def snapshots(self) -> tuple:
+        """By what system and stepper see what was set by hand."""
+        return (*self._stepper.system.remembered(), *self._stepper.remembered())
+
+    def origin(self, touched: Sequence[Set[int]]) -> Origin:
+        """The present one; ``touched`` are for each snapshot the keys of what is set, to whatever.
+
+        What is done there is decided by values alone, whether somebody records or not: what holds
+        others than the snapshot is set. What is touched beside that counts for derivatives.
+        """
         stepper, system = self._stepper, self._stepper.system
-        set_now = [f for snapshot in system.remembered() for f in snapshot.changed_parts()]
-        touched = self.touched_by([*touched, *set_now])
-        entrance = stepper.entrance(touched)
-        openings = [*system.openings(touched), *stepper.openings(entrance)]
-        stepper.enter_by(entrance)
+        snapshots, own = self.snapshots(), len(system.remembered())
+        on_tape = keys([*self.views, *self.inputs])
+        changed = [snapshot.changed_keys() for snapshot in snapshots]
+        given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
+        found = [now | more for now, more in zip(changed, given, strict=True)]
+        opened = system.openings(self._with_keys(set().union(*found[:own])))
+        written = keys(f for deed in opened for f in written_by(deed))
+        entrance = stepper.entrance(written.union(*found[own:]))
         return Origin(
             stepper.clock,
             self.constants(),
             Kept(self._carried),
-            touched,
-            [snapshot.values() for snapshot in system.remembered()],
-            openings,
-            entrance,
+            [snapshot.values() for snapshot in snapshots],
+            # What is on no tape has the values that it had.
+            [f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
+            stepper.mark,
+            [*opened, *stepper.openings(entrance)],
+            set().union(*(g - c for g, c in zip(given, changed, strict=True))) & keys(self.views),
         )
 
+    @property
+    def samples(self) -> bool:
+        return self._stepper.samples_coefficients
+
+    def _with_keys(self, wanted: set[int]) -> list[Function]:
+        return [view for view in self.views if keys([view]) & wanted]
+
     @contextmanager
-    def at(self, origin: Origin, inputs: Sequence[Function]) -> Iterator[None]:
-        """Context in which the stepper stands there; afterwards it is again where it was."""
-        stepper, system = self._stepper, self._stepper.system
-        snapshots = [*system.remembered(), *stepper.remembered()]
+    def at(
+        self,
+        origin: Origin,
+        inputs: Sequence[Function],
+        left: Mapping[tuple[int, int], np.ndarray] = MappingProxyType({}),
+    ) -> Iterator[None]:
+        """Context in which the stepper stands there; afterwards it is again where it was.
+
+        ``left`` are other values that snapshots had, by their number and the key of the part.
+        """
+        stepper, snapshots = self._stepper, self.snapshots()
         clock, remembered = stepper.clock, [s.values() for s in snapshots]
         mark = stepper.mark
         try:
@@ -104,9 +117,11 @@ class TakenAgain(Inputs):
                 self.renew(inputs)
                 # All agrees, but for what is set.
                 self._agree()
-                for snapshot, values in zip(system.remembered(), origin.remembered, strict=True):
-                    snapshot.remember(values, of=origin.touched)
-                stepper.enter_by(origin.entrance)
+                for n, snapshot in enumerate(snapshots):
+                    names, was = snapshot.keys(), origin.remembered[n]
+                    values = [left.get((n, name), v) for name, v in zip(names, was, strict=True)]
+                    snapshot.remember(values, of=origin.touched[n])
+                stepper.mark = origin.mark
                 yield
         finally:
             with shielded():
@@ -120,7 +135,7 @@ class TakenAgain(Inputs):
         self._stepper.system.agree()
         for snapshot in self._stepper.remembered():
             snapshot.take()
-        self._stepper.mark = self._stepper.t, None
+        self._stepper.mark = self._stepper.t, self._stepper.mark[1]
 
     def _set_clock(self, clock: Clock) -> None:
         self._stepper._clock = clock

@@ -17,18 +17,8 @@ from fdgeom.solvers import Number, key
 class Record:
     """One solve that was taken.
 
-    Attributes
-    ----------
-    taken : Taken
-        Which.
-    dt : float
-        How far it moved.
-    clocks : list of float
-        What the clocks of the system showed.
-    before, after : Kept
-        All that moves, before and after it.
-    solution : Kept
-        What it has found.
+    ``clocks`` are what the clocks of the system showed; ``before`` and ``after`` hold all that
+    moves.
     """
 
     taken: "Taken"
@@ -42,16 +32,8 @@ class Record:
 class Taken:
     """A `Solve` of a stepper and its derivatives, from what is recorded when it is taken.
 
-    Parameters
-    ----------
-    solve : Solve
-        It.
-    active : set of int
-        Keys of the functions that derivatives are taken by.
-    moving : sequence of Function
-        All that steps change.
-    clocks : sequence of Constant
-        What holds the time in its forms.
+    ``active`` are the keys of the functions that derivatives are taken by, ``moving`` all that
+    steps change, and ``clocks`` hold the time in the forms.
     """
 
     def __init__(

@@ -116,6 +116,10 @@ class Kept:
             if not np.array_equal(values, now) and not np.array_equal(values, now, equal_nan=True)
         ]
 
+    def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The values now, and those that are kept."""
+        return zip(_all(self._parts), self._values, strict=True)
+
     @property
     def nbytes(self) -> int:
         """How much memory they take."""

@@ -11,32 +11,10 @@ from fdgeom.solvers import key
 class WayBack:
     """The way back through steps that are coming, from where the stepper stands now.
 
-    Parameters
-    ----------
-    compiled : CompiledSteps
-        What takes the steps.
-    steps : int
-        How many.
-    seeded : set of int
-        Keys of the functions that have a cotangent after them.
-    reached : set of int
-        Keys of the coefficients whose cotangents are wanted.
-    moving : sequence of Function
-        All that steps change and read again.
-    memory : int
-        So many bytes may be kept.
-    running : Form, optional
-        A functional that is taken after each step, of whose sum derivatives are taken.
-
-    Attributes
-    ----------
-    total : float
-        That sum, after :meth:`pull`.
-
-    Raises
-    ------
-    CannotCompile
-        If it is not there.
+    Of ``seeded`` functions, by their keys, there are cotangents after the steps; those of the
+    coefficients ``reached`` are wanted. ``moving`` is all that steps change and read again, and
+    ``memory`` says how many bytes may be kept. ``running`` is a functional that is taken after
+    each step, ``total`` its sum after :meth:`pull`. ``CannotCompile`` if it is not there.
     """
 
     def __init__(

@@ -27,13 +27,6 @@ class Agreement:
     What was set by hand since they last agreed is the newer one, and the other follows: of momentum
     and velocity, and of strain and configuration. Where both were set and contradict one another,
     nobody can know which was meant.
-
-    Parameters
-    ----------
-    beam : BeamFields
-        They.
-    chain : Chain
-        Its nodes.
     """
 
     def __init__(self, beam: BeamFields, chain: Chain) -> None:
@@ -89,16 +82,9 @@ class Agreement:
     def openings(self, touched: Sequence[bool]) -> list:
         """What :meth:`restore_for_bracket` is about to do, for derivatives.
 
-        Parameters
-        ----------
-        touched : sequence of bool
-            Whether strain, momentum, position, orientation and velocity are changed for derivatives,
-            though perhaps not now.
-
-        Raises
-        ------
-        NotImplementedError
-            If one is to follow the other, of a beam of higher degree.
+        ``touched`` says whether strain, momentum, position, orientation and velocity are changed
+        for derivatives, though perhaps not now. ``NotImplementedError`` if one is to follow the
+        other, of a beam of higher degree.
         """
         strain, momentum, pose, velocity = self._set(touched)
         if not (strain or momentum or velocity or pose):
@@ -125,10 +111,7 @@ class Agreement:
         The configuration moves beside them; where strain and configuration were both set, both are
         taken as they are.
 
-        Raises
-        ------
-        ValueError
-            If momentum and velocity were both set and contradict one another.
+        ``ValueError`` if momentum and velocity were both set and contradict one another.
         """
         if not self._is_finite():
             return  # the step will say so
@@ -144,12 +127,9 @@ class Agreement:
     def openings_for_configuration(self, touched: Sequence[bool], *, alone: bool = True) -> list:
         """What :meth:`restore_for_configuration` is about to do, as :meth:`openings`.
 
-        Raises
-        ------
-        NotImplementedError
-            If derivatives are to be taken by a strain that steps have left: by their own measure, so
-            that the configuration would jump if it were set; or by one that does not say where the
-            beam is, as in a network.
+        ``NotImplementedError`` if derivatives are to be taken by a strain that steps have left: by
+        their own measure, so that the configuration would jump if it were set; or by one that does
+        not say where the beam is, as in a network.
         """
         strain, momentum, pose, velocity = self._set(touched)
         made: list = []

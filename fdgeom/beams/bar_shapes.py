@@ -13,6 +13,7 @@ from fdgeom.sections.bars import (
     rectangle_torsion_constant,
     ring_shear_factor,
 )
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 Number = float | ufl.core.expr.Expr
@@ -125,6 +126,7 @@ def _check_poisson_ratio(value) -> None:
     if isinstance(value, ufl.core.expr.Expr):
         _check_expression("poisson_ratio", value)
         return
+    refuse_recorded("poisson_ratio", value)
     if not isinstance(value, Real):
         raise TypeError(f"poisson_ratio must be a number, not {shown(value)}")
     if not -1 < value <= 0.5:
@@ -148,6 +150,7 @@ def _positive(name: str, value) -> None:
     if isinstance(value, ufl.core.expr.Expr):
         _check_expression(name, value)
         return
+    refuse_recorded(name, value)
     number = isinstance(value, Real) and not isinstance(value, bool)
     array = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf"
     if not number and not array:

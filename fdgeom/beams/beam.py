@@ -29,7 +29,7 @@ from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.derived import Derived, derived_in
 from fdgeom.systems.energies import named_energies
-from fdgeom.taping import record
+from fdgeom.taping import not_taped, record
 
 
 class Beam(BeamBracket):
@@ -291,6 +291,7 @@ class Beam(BeamBracket):
         """Total angular momentum ∫ R m + x × R n about the origin, in space, shape (3,)."""
         return self._momentum_named("angular_momentum")
 
+    @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """What holds each held end, by its strain and momentum now.
 

@@ -14,6 +14,7 @@ from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
 from fdgeom.solvers import Deed, Field, PointwiseUpdate
+from fdgeom.taping import not_taped
 
 
 class BeamMotion(RodMotion):
@@ -65,6 +66,7 @@ class BeamMotion(RodMotion):
         self.prepare()
         super().check_start()
 
+    @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """What holds each held end: moment about its node, and force, in space, two arrays of 3.
 

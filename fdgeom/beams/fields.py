@@ -36,6 +36,7 @@ from fdgeom.numbering import coordinates_of
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import SectionMatrices
 from fdgeom.solvers.derived import private
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 DEGREES = (1, 2, 3, 4)
@@ -79,6 +80,7 @@ class BeamFields:
             raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
         if not isinstance(degree, Integral) or degree not in DEGREES or isinstance(degree, bool):
             raise ValueError(f"degree must be one of {DEGREES}, not {shown(degree)}")
+        refuse_recorded("end_weight", end_weight)
         if not (isinstance(end_weight, Real) and np.isfinite(end_weight) and end_weight > 0):
             raise ValueError(f"end_weight must be a positive number, not {shown(end_weight)}")
         if degree > 1 and end_weight != 0.5:

@@ -17,6 +17,7 @@ from fdgeom.line import end_node
 from fdgeom.numbering import coordinates_of
 from fdgeom.real import real_array
 from fdgeom.solvers.derived import collectively, private, sampled
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 
@@ -96,6 +97,8 @@ def viscosity_of(beam: BeamFields):
     damping = beam.damping
     if damping is None:
         return None
+    if not isinstance(damping, ufl.core.expr.Expr):
+        refuse_recorded("damping", damping)
     if isinstance(damping, Real) and not isinstance(damping, bool):
         if not (np.isfinite(damping) and damping >= 0):
             raise ValueError(f"damping must be a time that is not negative, not {shown(damping)}")

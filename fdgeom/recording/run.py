@@ -8,6 +8,7 @@ import time
 from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.interrupt import INT, TERM, delayed
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 from .arguments import check_stepper, positive_integer
@@ -189,6 +190,7 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
         raise ValueError("give exactly one of until (a time) and steps (a number)")
     if steps is not None:
         return positive_integer(steps, "steps")
+    refuse_recorded("until", until)
     try:
         until = float(until)
     except (TypeError, ValueError):

@@ -13,6 +13,7 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 Value = float | Expr
@@ -205,6 +206,8 @@ def unchecked(material, /, **parameters):
 
 def check_number(name: str, value) -> None:
     """Raise unless ``value`` is a finite number or a scalar UFL expression."""
+    if not isinstance(value, Expr):
+        refuse_recorded(name, value)
     if isinstance(value, Expr):
         if value.ufl_shape:
             raise ValueError(f"{name} must be scalar, not of shape {value.ufl_shape}")

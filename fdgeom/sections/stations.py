@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 from .matrices import SectionMatrices
@@ -10,6 +11,8 @@ from .matrices import SectionMatrices
 def check_stations(stations) -> tuple[np.ndarray, list]:
     """Arc lengths and sections of (s, section) pairs, in order."""
     try:
+        stations = list(stations)
+        refuse_recorded("stations", [s for s, _ in stations])
         pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
     except (TypeError, ValueError):
         raise TypeError(f"stations must be pairs (s, section), not {shown(stations)}") from None

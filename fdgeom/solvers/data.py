@@ -104,6 +104,8 @@ class Snapshot:
         self.comm = self._fields[0].function.function_space().comm
         self._ghosted = self._fields if self.comm.size > 1 else []
         self.pairs = [(np.array(f.array), f.array) for f in self._fields]
+        #: What pyadjoint knew the functions by when they held this, and their values then.
+        self.known_by: dict[int, tuple] = {}
         self._places = [
             (copy.ctypes.data, f.owned.ctypes.data, f.owned.nbytes)
             for f, (copy, _) in zip(self._fields, self.pairs, strict=True)
@@ -144,15 +146,18 @@ class Snapshot:
         return [np.array(copy) for copy, _ in self.pairs]
 
     def remember(self, values: list[np.ndarray], of=None) -> None:
-        """Remember these instead, which :meth:`values` gave; if ``of`` is given, those of these parts."""
-        wanted = None if of is None else {key(f) for f in of}
-        for field, (copy, _), given in zip(self._fields, self.pairs, values, strict=True):
-            if wanted is None or key(field.function) in wanted:
+        """Remember these instead, which :meth:`values` gave; if ``of`` is given, those of these keys."""
+        for name, (copy, _), given in zip(self.keys(), self.pairs, values, strict=True):
+            if of is None or name in of:
                 copy[...] = given
 
-    def changed_parts(self) -> list[Function]:
-        """The functions, or parts of them, that :meth:`changed` says."""
-        return [f.function for f, now in zip(self._fields, self.changed(), strict=True) if now]
+    def keys(self) -> list[int]:
+        """What tells the functions, or parts of them, from one another."""
+        return [key(field.function) for field in self._fields]
+
+    def changed_keys(self) -> set[int]:
+        """The keys of those that :meth:`changed` says."""
+        return {name for name, now in zip(self.keys(), self.changed(), strict=True) if now}
 
     def restore(self) -> None:
         """Put the remembered values back."""

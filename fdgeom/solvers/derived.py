@@ -31,6 +31,8 @@ class Sources:
         self._others = [f for f in self.functions if f not in real]
         self._snapshot: Snapshot | None = None
         self._seen: list[bytes] | None = None
+        #: As of a Snapshot.
+        self.known_by: dict[int, tuple] = {}
 
     def changed(self) -> bool:
         """Whether a value is another than at the last :meth:`take`, on any rank; True before."""
@@ -50,6 +52,31 @@ class Sources:
 
     def _now(self) -> list[bytes]:
         return [np.asarray(dat.data_ro).tobytes() for dat in self._numbers]
+
+    # --- as a Snapshot ---------------------------------------------------------------------------
+    def keys(self) -> list[int]:
+        """What tells the Functions, parts of them and Constants from one another."""
+        others = [] if self._snapshot is None else self._snapshot.keys()
+        return [*map(id, self._numbers), *others]
+
+    def values(self) -> list:
+        """What is remembered, in this order."""
+        return [*self._seen, *([] if self._snapshot is None else self._snapshot.values())]
+
+    def remember(self, values: list, of=None) -> None:
+        """Remember these instead; if ``of`` is given, those of these keys."""
+        count = len(self._numbers)
+        for k, (dat, value) in enumerate(zip(self._numbers, values[:count], strict=True)):
+            if of is None or id(dat) in of:
+                self._seen[k] = value if isinstance(value, bytes) else value.tobytes()
+        if self._snapshot is not None:
+            self._snapshot.remember(values[count:], of)
+
+    def changed_keys(self) -> set[int]:
+        """The keys of what holds another value now, on any rank."""
+        found = zip(self._numbers, self._seen, self._now(), strict=True)
+        others = set() if self._snapshot is None else self._snapshot.changed_keys()
+        return {id(dat) for dat, seen, now in found if seen != now} | others
 
 
 def _read_by(things) -> tuple[list[Function], list[Constant]]:
@@ -112,21 +139,9 @@ class Derived:
     functions in it first, so that there is one rule for all: a coefficient may be changed at any
     time between two steps.
 
-    Parameters
-    ----------
-    targets : sequence of Function
-        What is made.
-    sources : sequence of Form or UFL expression
-        What it is made from; derived functions among the coefficients come first.
-    make : callable
-        Fills the targets; raises, and leaves them, if that cannot be done. It is called at once.
-    private : bool
-        Whether nobody else writes to the targets.
-
-    Attributes
-    ----------
-    rule : Rule or None
-        How the one target follows its sources, if that is known.
+    ``make()`` fills the targets; it raises, and leaves them, if that cannot be done, and is called
+    at once. ``private``: nobody else writes to the targets. ``rule`` says how the one target
+    follows its sources, if that is known.
     """
 
     rule: Rule | None = None
@@ -238,27 +253,10 @@ def sampled(
 ) -> Function:
     """A function of a space that follows an expression of the mesh, Functions and Constants.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    expression : UFL expression
-        What it is the interpolant of.
-    space : FunctionSpace
-        Its space.
-    inverse : bool
-        Whether it is the inverse of the matrices that are found at its nodes.
-    check : callable, optional
-        Raises ``ValueError`` for values of this rank that are no good.
-    private : bool
-        As of :class:`Derived`.
-
-    Raises
-    ------
-    ValueError
-        On all ranks, here or where it is refreshed, if ``check`` raises on any.
-    NotImplementedError
-        If it is to follow a Function while pyadjoint records.
+    With ``inverse`` it is the inverse of the matrices that are found at its nodes; ``private`` is
+    as of :class:`Derived`. ``check(values)`` raises ``ValueError`` for values of this rank that
+    are no good: it is raised on all ranks, here or where the field is refreshed.
+    ``NotImplementedError`` if it is to follow a Function while pyadjoint records.
     """
     if any(derived_of(f) is None for f in extract_coefficients(expression)):
         refuse_annotation(f"{name}, sampled from a Function,")

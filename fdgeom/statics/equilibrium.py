@@ -401,6 +401,7 @@ class StaticEquilibrium(NotCopied):
         return self._iterations.stats()
 
     # --- what comes out ----------------------------------------------------------------------------------
+    @not_taped
     def reactions(self):
         """What holds ends: moment about the node, and force, in space, two arrays of 3.
 
@@ -413,6 +414,7 @@ class StaticEquilibrium(NotCopied):
             return found
         return {"left": (np.zeros(3), np.zeros(3)), "right": (np.zeros(3), np.zeros(3))} | found
 
+    @not_taped
     def force(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Force (3, in space) of a joint with its spring on one of its places.
 
@@ -426,6 +428,7 @@ class StaticEquilibrium(NotCopied):
         self._motion.read_poses()
         return self._motion.exerted(joint, side, self._resultants.forces)[3:]
 
+    @not_taped
     def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
         self._motion.read_poses()

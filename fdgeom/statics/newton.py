@@ -30,15 +30,9 @@ DEFAULTS = {
 class GroupNewton:
     """Newton's method on F(g, λ) = 0, with λ given or, bordered, as an unknown with a condition.
 
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        Residual and tangent.
-    bordered : bool
-        Whether the load factor is an unknown: it stands behind the others, on the last rank, and
-        the condition normal·(u - u₀) + slope (λ - λ₀) = step comes with it.
-    options, prefix, given
-        Flat PETSc options with the defaults merged in, their prefix, and what the user gave.
+    ``bordered``: the load factor is an unknown; it stands behind the others, on the last rank, and
+    the condition normal·(u - u₀) + slope (λ - λ₀) = step comes with it. ``options`` are flat PETSc
+    options with the defaults merged in, ``given`` what the user gave of them.
     """
 
     def __init__(

@@ -28,18 +28,8 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 class Course:
     """Which equilibrium is gone to, and in which steps.
 
-    Attributes
-    ----------
-    load : float
-        The load factor.
-    steps : int
-        In how many steps.
-    time : float
-        The time.
-    halvings : int
-        How often a step may be halved.
-    point : TapedPoint or None
-        Where it begins, if not at the present configuration.
+    ``time`` is that at its end; ``halvings`` says how often a step may be halved, and ``point``
+    where it begins, if not at the present configuration.
     """
 
     load: float
@@ -53,16 +43,7 @@ class Course:
 class Departure:
     """Where the way to an equilibrium begins, beside the values of Functions, and what it has found.
 
-    Attributes
-    ----------
-    load, time : float
-        Load factor and time.
-    constants : list of numpy.ndarray
-        Values of the Constants.
-    carried : Kept
-        What the iteration begins with.
-    found : Kept or None
-        The equilibrium.
+    ``carried`` is what the iteration begins with.
     """
 
     load: float
@@ -81,19 +62,8 @@ class EquilibriumPassage(Inputs):
 
     where δw of what is held is that of the start, from which it comes.
 
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        F.
-    go : callable
-        ``go(course)`` goes to an equilibrium.
-    tell : callable
-        ``tell(t)`` sets the time.
-
-    Raises
-    ------
-    NotImplementedError
-        If a given pose is made of Functions.
+    ``go(course)`` goes to an equilibrium. ``NotImplementedError`` if a given pose is made of
+    Functions.
     """
 
     name = "StaticEquilibrium"
@@ -170,7 +140,7 @@ class EquilibriumPassage(Inputs):
         return TapedPoint(self.views, self._carried)
 
     # --- where it begins -------------------------------------------------------------------------
-    def origin(self, touched: Sequence[Function]) -> Departure:
+    def origin(self, touched: Sequence = ()) -> Departure:
         """The present one."""
         self._standing = Departure(
             self._problem.load,
@@ -183,7 +153,7 @@ class EquilibriumPassage(Inputs):
     @contextmanager
     def at(self, origin: Departure, inputs: Sequence[Function]) -> Iterator[None]:
         """Context in which all stands there; afterwards it is again where it was."""
-        here = self.origin(())
+        here = self.origin()
         try:
             with self.holding(inputs, self._motion.configuration):
                 self._set(origin)

@@ -25,19 +25,11 @@ class Pencil:
     the lowest frequencies stand (r/L)²/n² and less below the largest entries. In A the square root
     of that counts, and rigid motions are its null space.
 
-    Attributes
-    ----------
-    rate : sparse matrix, strains × degrees of freedom
-        A: rates of strain, times the root of stiffness and length.
-    rest : sparse matrix
-        G: what the stress at the equilibrium, loads and joints add.
-    root : sparse matrix
-        R⁻ᵀN, which takes the coordinates to (rotation, translation) of the free nodes: of all that
-        the joints allow, N is an orthonormal basis.
-    symmetric : bool
-        Whether K is: the loads are conservative.
-    scale : float
-        A lower estimate of the smallest eigenvalue that belongs to a strain.
+    ``rate`` is A, the rates of strain times the root of stiffness and length, and ``rest`` is G,
+    what the stress at the equilibrium, loads and joints add. ``root`` is R⁻ᵀN, which takes the
+    coordinates to (rotation, translation) of the free nodes: of all that the joints allow, N is an
+    orthonormal basis. ``symmetric``: the loads are conservative; ``scale`` is a lower estimate of
+    the smallest eigenvalue that belongs to a strain.
     """
 
     rate: sparse.csr_matrix

@@ -32,6 +32,7 @@ from fdgeom.solvers import Field, MatrixAssembly, Number, PointwiseUpdate, Snaps
 from fdgeom.solvers.derived import refresh
 from fdgeom.statics.gathered import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 
@@ -47,6 +48,7 @@ def motion_of(beam) -> RodMotion:
 
 def finite_number(name: str, value) -> float:
     """A number; ``ValueError``, which calls it ``name``, for anything else."""
+    refuse_recorded(name, value)
     if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {shown(value)}")
     return float(value)
@@ -75,16 +77,10 @@ class EquilibriumProblem:
     beams, since an update that is linear in the displacements stretches them. The multipliers,
     unknowns of their own, are extrapolated so by Newton's method itself.
 
-    Attributes
-    ----------
-    functions : tuple of Function
-        What an equilibrium consists of: position, orientation, and the multiplier if there are
-        joints.
-    rows : ndarray of int
-        Owned degrees of freedom that are held, or multipliers of nothing: local indices.
-    weights : ndarray
-        Of the owned degrees of freedom in the norm of a displacement: the mean over the beams of
-        |rotation|² + |translation / their length|²; zero for multipliers.
+    ``functions`` are what an equilibrium consists of, ``rows`` the owned degrees of freedom that
+    are held, or multipliers of nothing (local indices), and ``weights`` those of the degrees of
+    freedom in the norm of a displacement: the mean over the beams of |rotation|² + |translation /
+    their length|²; zero for multipliers.
     """
 
     def __init__(self, motion: RodMotion) -> None:

@@ -148,6 +148,19 @@ class _Composed(Stepper):
     def _taken_up(self) -> None:
         self._inner._taken_up()
 
+    # --- as the method's own steps, for derivatives ----------------------------------------------
+    def remembered(self):
+        return self._inner.remembered()
+
+    def entrance(self, touched=frozenset()):
+        return self._inner.entrance(touched)
+
+    def openings(self, entrance):
+        return self._inner.openings(entrance)
+
+    def closings(self):
+        return self._inner.closings()
+
 
 class _FlowsComposed(_Composed):
     """A stepper whose step composes the two flows inside a splitting method."""

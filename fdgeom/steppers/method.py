@@ -1,12 +1,13 @@
 """What a method says of itself: what it moves, its solves, what it carries from step to step."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Set
 from typing import ClassVar
 
 from firedrake import Function
 
 from fdgeom.solvers import Snapshot
+from fdgeom.solvers.derived import Sources
 from fdgeom.steppers.solve import Solve
 
 
@@ -32,6 +33,10 @@ class Method(ABC):
     conserves: ClassVar[tuple[str, ...]] = ()
     #: Whether a step is its solves and no more, as derivatives take it.
     is_its_solves: ClassVar[bool] = False
+
+    #: Whether a coefficient that changes before one step after another is a function of time: with its
+    #: value at the end of the step, as methods want it whose equations hold there and nowhere else.
+    samples_coefficients: ClassVar[bool] = False
 
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod
@@ -134,20 +139,16 @@ class Method(ABC):
     def _leave(self) -> None:
         """What a method does after the last of some steps, also if one has failed."""
 
-    #: The time of the last steps, and what :meth:`_enter` is to do whatever it finds.
-    mark: tuple[float, str | None] = (float("nan"), None)
+    #: The time of the last steps, and the number of steps before which a coefficient was last another.
+    mark: tuple[float, int] = (float("nan"), 0)
 
-    def remembered(self) -> tuple[Snapshot, ...]:
+    def remembered(self) -> tuple[Snapshot | Sources, ...]:
         """By what :meth:`_enter` sees what was set by hand."""
         return ()
 
-    def entrance(self, touched: Sequence[Function] = ()) -> str | None:
-        """What :meth:`_enter` would do, in a word; ``touched`` are set, though perhaps not now."""
+    def entrance(self, touched: Set[int] = frozenset()) -> str | None:
+        """What :meth:`_enter` does, in a word; what has these keys counts as set, though it is not now."""
         return None
-
-    def enter_by(self, entrance: str | None) -> None:
-        """Let the next :meth:`_enter` do what :meth:`entrance` has said."""
-        self.mark = self.mark[0], entrance
 
     def openings(self, entrance: str | None) -> list:
         """What :meth:`_enter` then changes, and what the next step does where Δt has changed.

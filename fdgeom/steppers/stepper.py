@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 
 from pyadjoint.tape import annotate_tape
+from ufl.classes import Expr
 
 from fdgeom import citations
 from fdgeom.adjoint import Passage, take_on_tape
@@ -41,7 +42,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     system : object
         What is moved; each method says what it needs of it.
     dt : float
-        Time step; may be changed between two steps.
+        Time step; may be changed between two steps. A scalar Constant is followed.
     t0 : float, optional
         Time at which the system is now (default 0).
     solver_parameters : dict, optional
@@ -67,7 +68,8 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     Between two calls of :meth:`advance` the state and every coefficient may be changed: Functions and
     Constants in the system's forms and what they are made of, and the mesh's coordinates; by
     Firedrake, a PETSc Vec or a NumPy view. The next step sees the new values, in compiled code and
-    through PETSc SNES alike; accelerations that a method carries are those of the last step.
+    through PETSc SNES alike, and accelerations that a method carries are solved for again. What holds
+    other values than steps have left there counts as set; recorded runs and replays go by the same rule.
 
     There is one clock, the stepper's: t is t₀ + n Δt, not a sum, and the system's time is set to it
     when the stepper is made, after steps, after a failure and by :func:`fdgeom.resume`.
@@ -91,7 +93,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         options_prefix: str | None = None,
         compiled: bool | None = None,
     ) -> None:
-        dt = positive("dt", dt)
+        self._given_dt, dt = dt, positive("dt", dt)
         citations.cite(type(self))
         self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
@@ -147,12 +149,18 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     @property
     def dt(self) -> float:
-        """Time step."""
+        """Time step; of a Constant its present value."""
+        self._follow_dt()
         return self._dt
 
     @dt.setter
     def dt(self, value: float) -> None:
-        self._dt = positive("dt", value)
+        self._given_dt, self._dt = value, positive("dt", value)
+
+    def _follow_dt(self) -> None:
+        """Read Δt again, where it was given as something that may change."""
+        if isinstance(self._given_dt, Expr):
+            self._dt = positive("dt", self._given_dt)
 
     @property
     def _dt(self) -> float:
@@ -208,6 +216,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
             )
         if not steps:
             return
+        self._follow_dt()
         if annotate_tape():
             take_on_tape(self, steps)
         else:

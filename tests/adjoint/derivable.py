@@ -149,6 +149,11 @@ CASES = {
         of(fg.VariationalIntegrator, clamped),
         ("position", "momentum"),
     ),
+    "VariationalIntegrator, composed": (
+        0.01,
+        of(fg.Composition(fg.VariationalIntegrator), clamped),
+        ("velocity",),
+    ),
     "NonholonomicMidpoint": (
         0.05,
         of(fg.NonholonomicMidpoint, nonholonomic_systems.particle),

@@ -33,7 +33,7 @@ from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.many import Snapshots
-from fdgeom.taping import off_the_tape
+from fdgeom.taping import not_taped, off_the_tape
 from fdgeom.words import shown
 
 # Of the size of the assembly: what nodes that meet may be apart.
@@ -352,6 +352,7 @@ class Assembly(RodMotion):
         return None if inside is True else inside
 
     # --- numbers ---------------------------------------------------------------------------------------
+    @not_taped
     def force(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Force (3, in space) that a joint with its spring and damper exerts on one of its places.
 
@@ -371,16 +372,19 @@ class Assembly(RodMotion):
         """
         return self.exerted(joint, side, self.forces())[3:]
 
+    @not_taped
     def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
         return self.exerted(joint, side, self.forces())[:3]
 
+    @not_taped
     def joint_forces(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """Moment and force of each joint on its second place: :meth:`moment` and :meth:`force`."""
         if self.joints is None:
             return []
         return [(wrench[:3], wrench[3:]) for wrench in self.forces().joints()[:, 1]]
 
+    @not_taped
     def reactions(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
         """For each beam what holds its held ends: moment about the node, and force, both in space.
 

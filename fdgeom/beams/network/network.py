@@ -32,23 +32,8 @@ class Network:
     Each beam lies on an interval of its own; each joint is a cell between two nodes, and each joint
     to the ground has a node of the ground for itself.
 
-    Parameters
-    ----------
-    beams : sequence of BeamFields
-        The beams.
-    joints : sequence of Joint
-        The joints.
-
-    Attributes
-    ----------
-    mesh : firedrake.MeshGeometry
-        The mesh.
-    beams : list of Numbering
-        The nodes of each beam's own mesh.
-    starts : numpy.ndarray of int
-        Number of the first node of each beam, and of the first node of the ground.
-    ends : numpy.ndarray of int, shape (joints, 2)
-        Numbers of the nodes at the first and second place of each joint.
+    ``beams`` numbers the nodes of each beam's own mesh, and ``starts`` has the number of the first
+    node of each and of the ground; ``ends`` (joints, 2) are those at the two places of each joint.
     """
 
     def __init__(self, beams: Sequence[BeamFields], joints: Sequence[Joint]) -> None:

@@ -14,6 +14,7 @@ from fdgeom.beams.rod.variation import Pose
 from fdgeom.clock import Time
 from fdgeom.lie import halves, quaternion
 from fdgeom.real import real_array
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import is_function, shown
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
@@ -172,6 +173,7 @@ def _checked(name: str, value):
             raise ValueError(f"{name} must be a vector of 3, not of shape {value.ufl_shape}")
         return value
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
+        refuse_recorded(name, [v for v in value if not isinstance(v, Expr)])
         return _checked(name, ufl.as_vector(list(value)))
     numbers = real_array(value, f"{name} must be a vector of 3 numbers, not {shown(value)}")
     if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):

@@ -63,7 +63,9 @@ class GeneralizedAlpha(MotionStepper):
     Notes
     -----
     The configuration and velocity of the system may be set between two steps: the accelerations are
-    then solved for anew. The reported ``acceleration`` is the true one, v̇.
+    then solved for anew, and so they are when a coefficient has changed. One that changes before every
+    step is taken for a function of time, with its value at the end of the step: a⁰ stays what it is. The
+    reported ``acceleration`` is the true one, v̇.
 
     On beams Newton's iteration begins with the motion as it goes on. Where that does not contract,
     as after a sudden load that a step does not resolve, it begins again with the beam as it is, and
@@ -74,6 +76,7 @@ class GeneralizedAlpha(MotionStepper):
     needs = "a second-order motion such as a SecondOrderSystem, RigidBodies, a Beam or an Assembly"
     order = 2
     conserves = ("constraint",)
+    samples_coefficients = True
 
     def __init__(
         self,

@@ -1,7 +1,12 @@
 """What the steppers of a second-order motion share: accelerations that belong to the state."""
 
+from functools import cached_property
+
+from firedrake import Function, SpatialCoordinate
+
 from fdgeom.forms import copy_into
-from fdgeom.solvers import Deed, Snapshot, key, pieces
+from fdgeom.solvers import Deed, Snapshot, fields, key, pieces
+from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -10,7 +15,8 @@ class MotionStepper(Stepper):
     """Base of steppers that carry the accelerations of a :class:`Motion` from step to step.
 
     At the start, and when somebody has set the configuration, the velocity or the time between two
-    steps, the accelerations are solved for.
+    steps, the accelerations are solved for. When a coefficient has changed they are solved for too, and
+    a - v̇ stays what it is: so the order stays, however often coefficients change.
     """
 
     is_its_solves = True
@@ -27,7 +33,20 @@ class MotionStepper(Stepper):
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
         self._beginnings: dict[float, list] = {}
+        self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
+        # No coefficient has changed yet.
+        self.mark = self.t, -2
         self._begin()
+        self._read.take()
+
+    def _given(self) -> list:
+        """The coefficients that somebody else may change."""
+        in_time = {key(f) for f in self.system.given_in_time()}
+        return [
+            c
+            for c in self.system.coefficients()
+            if derived_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
+        ]
 
     def _begin(self) -> None:
         """Find the accelerations that belong to the configuration and velocity, at this time."""
@@ -62,27 +81,47 @@ class MotionStepper(Stepper):
     def _remember(self) -> None:
         self._known.take()
         self._carried.take()
-        self.mark = self.t, None
+        self.mark = self.t, self.mark[1]
 
     def _enter(self) -> None:
-        entrance = self.mark[1] or self.entrance()
+        entrance = self.entrance()
         if entrance == "accelerations":
             self._accelerations_set()
-        elif entrance == "begin":
+        elif entrance is not None:
             with self._snapshot.kept():
-                self._begin()
+                self._begin() if entrance == "begin" else self._solve_again()
+        if self._read.changed():
+            self.mark = self.mark[0], self.steps
+            self._read.take()
+
+    def _solve_again(self) -> None:
+        """Find the accelerations that belong to other coefficients."""
+        system = self.system
+        pairs = list(zip(fields(system.algorithmic), fields(system.acceleration), strict=True))
+        for sign in (-1.0, 1.0):
+            for a, true in pairs:
+                a.update_ghosts()
+                true.update_ghosts()
+                a.array[...] += sign * true.array
+                a.written(ghosts_too=True)
+            if sign < 0:
+                self._start.solve()
+        self._accelerations_set()
 
     # --- derivatives -------------------------------------------------------------------------------
     def remembered(self):
-        return self._known, self._carried
+        return self._known, self._carried, self._read
 
-    def entrance(self, touched=()):
-        system, names = self.system, {key(f) for g in touched for f in g.subfunctions}
-        carried = [*system.acceleration.subfunctions, *system.algorithmic.subfunctions]
-        if any(key(f) in names for f in carried) or not self._carried.holds():
+    def entrance(self, touched=frozenset()):
+        system = self.system
+        if touched & _keys(system.acceleration, system.algorithmic) or not self._carried.holds():
             return "accelerations"
-        if touched or self.mark[0] != self.t or not self._known.holds():
+        own = _keys(*system.configuration, system.v)
+        if touched & own or self.mark[0] != self.t or not self._known.holds():
             return "begin"
+        sampled = self.samples_coefficients and self.steps - self.mark[1] <= 1
+        if not sampled and (touched.intersection(self._read.keys()) or self._read.changed()):
+            return "coefficients"
         return None
 
     def openings(self, entrance):
@@ -90,9 +129,18 @@ class MotionStepper(Stepper):
             if self.dt not in self._beginnings:
                 self._beginnings[self.dt] = self._beginning()
             return self._beginnings[self.dt]
-        found = self._set_deeds() if entrance == "accelerations" else []
+        found = self._again if entrance == "coefficients" else []
+        found = [*found, *(self._set_deeds() if entrance else [])]
         clock = self.clock
         return found if clock.dt == clock.last_dt else [*found, *self._dt_deeds()]
+
+    @cached_property
+    def _again(self) -> list:
+        """What :meth:`_solve_again` does, for derivatives."""
+        system = self.system
+        pairs = list(zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True))
+        off = [{a: a - true} for a, true in pairs]
+        return [*off, self._start.deed(), *({a: a + true} for a, true in pairs)]
 
     def _dt_deeds(self) -> list:
         """What the next step does where Δt has changed."""
@@ -111,3 +159,10 @@ class MotionStepper(Stepper):
 
     def _taken_up(self) -> None:
         self._remember()
+        # What a script sets now are the coefficients that the accelerations belong to.
+        self.mark = self.t, self.steps
+        self._read.take()
+
+
+def _keys(*functions: Function) -> set[int]:
+    return {key(part) for f in functions for part in f.subfunctions}

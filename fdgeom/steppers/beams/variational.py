@@ -13,7 +13,7 @@ from fdgeom.forms import tidy
 from fdgeom.lie import quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.lie.operands import halves, join
-from fdgeom.solvers import EssentialValues, Numerics, PointwiseUpdate, Snapshot, defaults
+from fdgeom.solvers import EssentialValues, Numerics, PointwiseUpdate, Snapshot, defaults, key
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
@@ -259,11 +259,9 @@ class VariationalIntegrator(Stepper):
     def remembered(self):
         return (self._known,)
 
-    def entrance(self, touched=()):
-        own = {id(f) for f in touched}
-        if id(self._momentum) in own and not any(
-            id(f) in own for f in self.system.functions().values()
-        ):
+    def entrance(self, touched=frozenset()):
+        own = {key(f) for f in self.system.functions().values()}
+        if key(self._momentum) in touched and not touched & own:
             return None
         varies = any(isinstance(f, Function) for f in extract_coefficients(self._inertia.matrix))
         return "begin" if touched or varies or not self._known.holds() else None

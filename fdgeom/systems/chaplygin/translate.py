@@ -7,6 +7,7 @@ import ufl
 from firedrake import Constant
 from ufl.core.expr import Expr
 
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 _FUNCTIONS = {
@@ -76,6 +77,8 @@ def constants_of(given: Mapping[str, object], known: Sequence[str]) -> dict[str,
         raise ValueError(f"a value is needed for the parameter {missing[0]}: {missing[0]}=...")
     values = {}
     for name, value in given.items():
+        if not isinstance(value, Expr):
+            refuse_recorded(name, value)
         try:
             values[name] = value if isinstance(value, Expr) else Constant(float(value), name=name)
         except (TypeError, ValueError):

@@ -63,10 +63,8 @@ class Accelerations:
     def solve(self) -> None:
         """Set v̇ and λ from the configuration and the velocity, at the motion's time.
 
-        Raises
-        ------
-        ValueError
-            If they cannot be found: the mass is singular, or Newton's iteration does not end.
+        ``ValueError`` if they cannot be found: the mass is singular, or Newton's iteration does
+        not end.
         """
         held = self._motion.held
         if held is not None:
@@ -87,10 +85,7 @@ class Accelerations:
     def solve_jerk(self) -> None:
         """Set :attr:`jerk` from the state with its acceleration and multiplier.
 
-        Raises
-        ------
-        ValueError
-            If it means nothing for the motion.
+        ``ValueError`` if it means nothing for the motion.
         """
         if "jerk" not in self._motion.can:
             raise ValueError(
@@ -253,11 +248,8 @@ class Accelerations:
 class _Twice:
     """Ends Newton's iteration of linear equations at its second step, which refines the first.
 
-    Attributes
-    ----------
-    reduced : bool
-        Whether little is left of the first residual, as not where it was round-off, or the matrix
-        is singular.
+    ``reduced``: little is left of the first residual, as not where it was round-off, or the matrix
+    is singular.
     """
 
     reduced = True

@@ -11,6 +11,7 @@ from ufl.core.expr import Expr
 from fdgeom.forms import shaped_space
 from fdgeom.real import real_array
 from fdgeom.solvers.derived import collectively, sampled
+from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
 # Of the largest entry: how symmetric a matrix in double precision is, and how far from singular.
@@ -52,6 +53,7 @@ def body_mass(value, like: Function, *, needed: bool) -> Expr | None:
         return None
     if isinstance(value, Expr):
         return _field("mass", value, (), like, _check_mass)
+    refuse_recorded("mass", value)
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"mass must be a number or a UFL expression, not {shown(value)}")
     _check_mass(np.array([value], dtype=float))

@@ -13,15 +13,8 @@ class Condition(ABC):
 
     Every form takes the configuration g that it is meant at, the present one by default.
 
-    Attributes
-    ----------
-    multiplier : Function
-        λ.
-    space : FunctionSpace
-        Of λ and ν.
-    idle : numpy.ndarray of int
-        Degrees of freedom of that space that belong to no condition: indices into its flat local
-        values.
+    ``multiplier`` is λ, ``space`` that of λ and ν; ``idle`` are its degrees of freedom that belong
+    to no condition: indices into its flat local values.
     """
 
     multiplier: Function

@@ -10,17 +10,10 @@ from ufl.core.expr import Expr
 class Held(ABC):
     """Degrees of freedom of a motion that are given.
 
-    Attributes
-    ----------
-    dofs : list of numpy.ndarray of int
-        They, for each part of the space of the velocity: indices into its flat local values.
-    varies : bool
-        Whether some of them change in time.
-    increment : Function
-        After :meth:`update`: what takes them from where they are to where they should be at the
-        motion's time, as an increment of the configuration; zero elsewhere.
-    v, a : Function
-        After :meth:`update`: the velocity and the acceleration there; zero elsewhere.
+    ``dofs`` has them for each part of the space of the velocity: indices into its flat local
+    values. After :meth:`update`, ``increment`` takes them from where they are to where they should
+    be at the motion's time, and ``v`` and ``a`` are the velocity and acceleration there; all are
+    zero elsewhere. ``varies``: some change in time.
     """
 
     dofs: list[np.ndarray]
