@@ -170,7 +170,8 @@ class StaticEquilibrium(NotCopied):
         time : float, optional
             ``beam.time`` to reach, in the same steps: for given poses and loads that depend on it.
         halvings : int
-            How often a step that does not converge is cut in halves before it fails.
+            How often a step that does not converge, or turns the ends of a cell by more than 90
+            degrees against one another, is cut in halves before it fails.
 
         Raises
         ------
