@@ -9,6 +9,7 @@ from firedrake import (
     IntervalMesh,
     TensorFunctionSpace,
     TestFunction,
+    UnitSquareMesh,
     VectorFunctionSpace,
     as_vector,
     conditional,
@@ -95,3 +96,15 @@ def test_what_is_refused(mesh):
     ):
         with pytest.raises(ValueError, match=message):
             PointwiseUpdate(assignments)
+
+
+def test_what_is_not_compiled_says_why(mesh):
+    """Degrees of freedom that are no values at nodes go through Firedrake, and the reason is kept."""
+    edges = FunctionSpace(UnitSquareMesh(1, 1), "N1curl", 1)
+    one, other = fill(Function(edges), 1), Function(edges)
+    update = PointwiseUpdate({other: 2 * one})
+    assert update.why_not_compiled
+    update.apply()
+    np.testing.assert_array_equal(other.dat.data_ro, 2 * one.dat.data_ro)
+    nodes = FunctionSpace(mesh, "CG", 1)
+    assert PointwiseUpdate({Function(nodes): Constant(1.0)}).why_not_compiled is None

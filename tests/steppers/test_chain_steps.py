@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from firedrake import (
     Constant,
+    IntervalMesh,
     SpatialCoordinate,
     as_vector,
     bessel_J,
@@ -18,6 +19,8 @@ from ways import check_way
 import fdgeom as fg
 from fdgeom.solvers.chain import ChainUnit
 from fdgeom.solvers.chain.linear import ChainLinear
+from fdgeom.solvers.compiled import CannotCompile
+from fdgeom.systems.motion import accelerations
 
 
 class Stiffening(fg.SectionLaw):
@@ -246,3 +249,32 @@ def test_what_goes_through_petsc_says_why():
     stepper.advance()
     assert not stepper.is_compiled
     assert "chain" in stepper.why_not_compiled
+
+
+@pytest.mark.parametrize("method", METHODS.values())
+@pytest.mark.filterwarnings("ignore:the option")
+def test_a_run_that_goes_well_shows_no_divergence(method, capfd):
+    """The first step from rest is begun from another guess where the first does not contract."""
+    section = fg.Section.rectangle(
+        0.02, 0.01, density=1000.0, youngs_modulus=1e7, poisson_ratio=0.3
+    )
+    gravity = fg.Gravity((0, 0, -9.81))
+    beam = fg.Beam(IntervalMesh(4, 1.0), section, left="clamped", loads=gravity)
+    method(beam, 4e-3, solver_parameters={"snes_converged_reason": None}).advance(3)
+    shown = capfd.readouterr().out
+    assert shown.count("CONVERGED_SNORM_RELATIVE") == 3
+    assert "DIVERGED" not in shown
+
+
+@pytest.mark.filterwarnings("error:.*went through PETSc SNES")
+def test_an_acceleration_that_is_not_compiled_says_why(monkeypatch):
+    """That is no step, and nothing has failed: the steps are compiled, and none falls back."""
+
+    def refused(*arguments):
+        raise CannotCompile("an equation of another kind")
+
+    monkeypatch.setattr(accelerations, "ChainLinear", refused)
+    stepper = fg.GeneralizedAlpha(moving(INERTIAS["separate"], 5, left="clamped"), DT)
+    assert stepper._start.why_not_compiled == "an equation of another kind"
+    stepper.advance(2)
+    check_way(stepper)
