@@ -208,7 +208,7 @@ def _part_of_topology(space, drawn: np.ndarray) -> tuple:
     from firedrake.output.vtk_output import get_topology  # needs the vtk package
 
     connectivity, offsets, types = get_topology(Function(space))
-    kept = connectivity.array.reshape(len(drawn), -1)[drawn]
+    kept = connectivity.array.reshape(len(drawn), space.cell_node_map().arity)[drawn]
     return (
         connectivity._replace(array=kept.flatten()),
         offsets._replace(array=offsets.array[: len(kept)]),

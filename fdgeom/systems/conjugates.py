@@ -59,7 +59,7 @@ def check_effect(name: str, bcs: Sequence[DirichletBC], space) -> None:
     for k, own in enumerate(alone):
         given = kept = 0
         for one, last in zip(own.subfunctions, final.subfunctions, strict=True):
-            values = one.dat.data_ro.reshape(len(one.dat.data_ro), -1)
+            values = one.dat.data_ro.reshape(-1, one.dat.cdim)
             free = np.isnan(values)
             same = free | (values == last.dat.data_ro.reshape(values.shape))
             set_here = ~free.all(axis=1)
