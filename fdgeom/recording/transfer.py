@@ -51,7 +51,8 @@ def _points(mesh, element) -> np.ndarray:
     """Coordinates of the nodes of a discontinuous element."""
     space = VectorFunctionSpace(mesh, element, dim=mesh.geometric_dimension)
     found = cellwise(Function(space).interpolate(SpatialCoordinate(mesh)))
-    return found.reshape(*found.shape[:2], -1)
+    # A rank may have no cell.
+    return found.reshape(*found.shape[:2], mesh.geometric_dimension)
 
 
 class Transfer:

@@ -1,6 +1,6 @@
 """A checkpoint of a beam of one cell on two ranks, one of which owns nothing.
 
-As a script: ``test_one_cell.py FOLDER`` writes and resumes it.
+As a script: ``test_files_of_one_cell.py FOLDER`` writes and resumes it.
 """
 
 import sys
@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from firedrake import IntervalMesh
-from ranks import run_on
 
 import fdgeom as fg
 
@@ -22,6 +21,8 @@ def stepper():
 
 @pytest.mark.parallel
 def test_resumed_on_two_ranks(tmp_path):
+    from ranks import run_on  # the script on the ranks has no such module
+
     done = run_on(2, Path(__file__), tmp_path, timeout=300)
     assert not done.returncode, done.stdout + done.stderr
 
