@@ -43,13 +43,7 @@ class ChainPath:
     def solve(
         self, du: np.ndarray, dload: float, *, normal: np.ndarray, slope: float, step: float
     ) -> np.ndarray:
-        """As `GroupNewton.solve`: from there by a first guess, with the condition.
-
-        Raises
-        ------
-        SolveFailed
-            If it does not converge; nothing has changed then.
-        """
+        """As `GroupNewton.solve`: from there by a first guess, with the condition."""
         problem, unit = self._problem, self._unit
         before, load = problem.values(), problem.load
         self._begin()
@@ -121,15 +115,6 @@ class ChainStability:
     Those inside the pieces have been found without exchanges, so that the signs of their pivots and
     of the eigenvalues of what they leave between the pieces are those of the whole (Sylvester,
     Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
-
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        At an equilibrium.
-    solve : callable
-        ``solve(b)`` solves with the stiffness there, as long as nothing else is asked of the chain.
-    negative : int
-        How many eigenvalues are negative.
     """
 
     symmetric = True

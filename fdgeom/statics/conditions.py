@@ -15,11 +15,6 @@ class Conditions:
     A stiffness K with multipliers, [[K, Cᵀ], [C, 0]], has the inertia of NᵀKN and one positive and
     one negative eigenvalue more for each condition: NᵀKN alone says what is stable, and has no
     modes that belong to multipliers.
-
-    Parameters
-    ----------
-    matrix : sparse matrix
-        C, conditions × displacements. Each group is small: the joints at one point, or near it.
     """
 
     def __init__(self, matrix: sparse.spmatrix) -> None:

@@ -21,13 +21,7 @@ _DENSE = 300
 
 
 def free_motion(motion: RodMotion) -> str:
-    """What beams can still do as rigid bodies; "" if ends and joints hold them. For all ranks.
-
-    Parameters
-    ----------
-    motion : RodMotion
-        A beam or an assembly in its present configuration.
-    """
+    """What beams can still do as rigid bodies; "" if ends and joints hold them. For all ranks."""
     _, free, size = _free(motion)
     ways = free.shape[1]
     if not ways:

@@ -153,18 +153,7 @@ class GroupNewton:
         slope: float = 0.0,
         step: float = 0.0,
     ) -> np.ndarray:
-        """Solve from the present configuration, with a first guess and (bordered) the condition.
-
-        Returns
-        -------
-        numpy.ndarray
-            The displacement from that configuration.
-
-        Raises
-        ------
-        SolveFailed
-            If SNES does not converge or gives values that are not finite.
-        """
+        """Solve from the present configuration, with a first guess and (bordered) the condition."""
         u = start = self._problem.start()
         factor = self._problem.load
         if self._bordered:

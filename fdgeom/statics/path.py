@@ -81,19 +81,8 @@ class _Condition:
 class EquilibriumPath:
     """Continuation of the equilibria of a problem by arc length.
 
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        At an equilibrium.
-    newton : GroupNewton or ChainPath
-        Bordered.
-
-    Attributes
-    ----------
-    direction : ndarray or None
-        The direction of the path at the end of the last step; None before the first.
-    points : list of SingularPoint
-        Those that steps have gone over.
+    ``direction`` is that of the path at the end of the last step, None before the first; ``points`` are
+    the singular points that steps have gone over.
     """
 
     def __init__(self, problem: EquilibriumProblem, newton: GroupNewton | ChainPath) -> None:
@@ -113,10 +102,7 @@ class EquilibriumPath:
     def step(self, length: float, load_step: float | None = None) -> None:
         """Go along the path, in parts; not past a bifurcation nor a change of load.
 
-        Raises
-        ------
-        SolveFailed
-            If even a small part does not converge, or leads away from the path.
+        ``SolveFailed`` if even a small part does not converge, or leads away from the path.
         """
         begin, left, part = self._problem.load, abs(length), abs(length)
         here = self._here(self.direction)

@@ -65,20 +65,7 @@ class Pencil:
 
 
 def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
-    """The pencil of beams and joints at their configuration, the same on every process.
-
-    Parameters
-    ----------
-    load : float
-        By which the loads are multiplied.
-    free : numpy.ndarray of bool
-        Which of the owned degrees of freedom are not held.
-
-    Raises
-    ------
-    ValueError
-        If the configuration is no equilibrium at that load.
-    """
+    """The pencil of beams and joints at their configuration, the same on every process."""
     comm, forms = motion.comm, forms_of(motion)
     loaded = bool(load) and forms.is_loaded
     lengths, values = forms.lengths(), forms.elastic_strain()

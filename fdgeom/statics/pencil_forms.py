@@ -40,18 +40,6 @@ class PencilForms:
     """What is assembled about a configuration, with the present values of all coefficients.
 
     Matrices are whole ones, on every process.
-
-    Parameters
-    ----------
-    motion : RodMotion
-        A beam or an assembly.
-
-    Attributes
-    ----------
-    loads : tuple
-        The loads that the forms are of.
-    inside : ndarray of bool
-        Which of all processes' cells are pieces of beams.
     """
 
     def __init__(self, motion: RodMotion) -> None:
@@ -230,13 +218,7 @@ class PencilForms:
 
 
 class Standing:
-    """Where a system stands, and what it is made of: to be known again.
-
-    Parameters
-    ----------
-    motion : RodMotion
-        The system.
-    """
+    """Where a system stands, and what it is made of: to be known again."""
 
     def __init__(self, motion: RodMotion) -> None:
         read = forms_of(motion).read

@@ -12,13 +12,7 @@ from fdgeom.statics.problem import EquilibriumProblem
 
 
 class Resultants:
-    """Forces and stress of a problem at the present configuration.
-
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        At an equilibrium.
-    """
+    """Forces and stress of a problem at the present configuration."""
 
     def __init__(self, problem: EquilibriumProblem) -> None:
         self._problem, self._motion = problem, problem.motion

@@ -16,13 +16,7 @@ from fdgeom.statics.problem import EquilibriumProblem
 
 
 class Stability(Protocol):
-    """What a path asks of the tangent stiffness K at a place.
-
-    Attributes
-    ----------
-    negative : int
-        How many of its pivots are negative.
-    """
+    """What a path asks of the tangent stiffness K at a place."""
 
     negative: int
 
@@ -36,13 +30,6 @@ class Tangent:
 
     With W the weights of that norm, K φ = μ W φ for the φ that joints allow, and virtual ones too:
     the whole matrix on every process.
-
-    Parameters
-    ----------
-    problem : EquilibriumProblem
-        At an equilibrium.
-    matrix : PETSc.Mat
-        Its tangent there.
     """
 
     def __init__(self, problem: EquilibriumProblem, matrix: PETSc.Mat) -> None:

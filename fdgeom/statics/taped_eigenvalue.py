@@ -15,15 +15,7 @@ _APART = 1e-6
 
 
 class EigenvalueSlopes(Inputs):
-    """The derivatives of a simple eigenvalue, λ' = φ·(K' - λM')φ with φ·Mφ = 1.
-
-    Parameters
-    ----------
-    motion : RodMotion
-        A beam without joints.
-    load : float
-        The load factor of its equilibrium.
-    """
+    """The derivatives of a simple eigenvalue, λ' = φ·(K' - λM')φ with φ·Mφ = 1."""
 
     def __init__(self, motion: RodMotion, load: float) -> None:
         self._shape = Function(motion.space, name="mode")
@@ -68,17 +60,7 @@ class EigenvalueSlopes(Inputs):
 
 
 class EigenvalueBlock(Block):
-    """A simple eigenvalue, by the configuration and by all Functions that the beam is made of.
-
-    Parameters
-    ----------
-    slopes : EigenvalueSlopes
-        Its derivatives.
-    pair : tuple
-        The eigenvalue and the values of its vector.
-    again : callable
-        ``again()`` gives such a pair of the beam as it is.
-    """
+    """A simple eigenvalue, by the configuration and by all Functions that the beam is made of."""
 
     def __init__(self, slopes: EigenvalueSlopes, pair, again) -> None:
         super().__init__()

@@ -13,13 +13,6 @@ class TapedPoint:
 
     Solving begins there again, so that it is found on its own branch. If the configuration that the
     path begins with is another one, so is the point: moved with it, node by node.
-
-    Parameters
-    ----------
-    poses : sequence of Function
-        Position and orientation of each beam, in turn, as the path begins.
-    carried : sequence of Function
-        What the iteration carries beside.
     """
 
     def __init__(self, poses: Sequence[Function], carried: Sequence[Function]) -> None:

@@ -64,13 +64,7 @@ _FLOW_B = (0.209515106613362, -0.143851773179818)
 
 
 def scheme_of(order: int, scheme: str | None) -> str:
-    """The name of the scheme of that order, the default one if none is given.
-
-    Raises
-    ------
-    ValueError
-        If there is no such scheme.
-    """
+    """The name of the scheme of that order, the default one if none is given."""
     if not isinstance(order, int) or order not in _DEFAULTS:
         raise ValueError(f"order must be one of {tuple(_DEFAULTS)}, not {shown(order)}")
     names = schemes(order)

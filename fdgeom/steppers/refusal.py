@@ -16,15 +16,7 @@ _MOVED_BY = {
 
 
 def wrong_system(method: type, system: object) -> TypeError:
-    """The error for a system of another kind.
-
-    Parameters
-    ----------
-    method : type
-        The stepper class that refuses it.
-    system : object
-        What it was given.
-    """
+    """The error for a system of another kind."""
     stepper, kind = method.__name__, method.moves.__name__
     needs = method.needs or f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
     if isinstance(system, type):

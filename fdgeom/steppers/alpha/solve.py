@@ -21,15 +21,6 @@ class AlphaSolve(Solve):
     Of the new velocity and acceleration v_c and a_c do not depend on the increment, which v_D and
     a_D multiply. Over w the matrix is near the mass for a small step, and that of the conditions
     does not depend on h.
-
-    Parameters
-    ----------
-    motion : Motion
-        What moves.
-    scheme : AlphaScheme
-        By which scheme.
-    options : SolveOptions
-        The user's PETSc options.
     """
 
     def __init__(self, motion: Motion, scheme: AlphaScheme, options: SolveOptions) -> None:

@@ -19,17 +19,6 @@ class MeanForces(Forces):
         (change of the momenta)/Δt + σ̄·δε̄ - (loads of the middle) + λ·DΦ(mean).
 
     The step is seen backwards from its end: the method is symmetric, and means are the same.
-
-    Parameters
-    ----------
-    motion : RodMotion
-        At the end of the step.
-    increment : Function
-        D of the step.
-    dt : Constant
-        Its length.
-    belong : callable
-        Whether the motion is still where that step ended.
     """
 
     def __init__(
