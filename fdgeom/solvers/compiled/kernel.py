@@ -43,14 +43,7 @@ class Kernel:
 
 
 def cell_kernel(form: Form, name: str) -> Kernel:
-    """Compile a form that has cell integrals only into one kernel.
-
-    Raises
-    ------
-    CannotCompile
-        If the form has several integral types or subdomains, or needs data that only Firedrake's
-        own loops provide.
-    """
+    """Compile a form that has cell integrals only into one kernel."""
     kernels = compile_form(form, name)
     if len(kernels) != 1:
         kinds = sorted({k.kinfo.integral_type for k in kernels})

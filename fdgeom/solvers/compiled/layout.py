@@ -67,15 +67,8 @@ class DirectLayout:
 class ChainLayout:
     """One array for each component, nodes and cells in the order of the chain.
 
-    Parameters
-    ----------
-    tables : Tables
-        The functions.
-    order : list of numpy.ndarray
-        For each node set its nodes in that order.
-    there : numpy.ndarray, optional
-        Of chains side by side: 1 for each cell, 0 for what lies between the last node of a chain and
-        the first one of the next. Cells that are in no chain come after these.
+    Where chains lie side by side, ``there`` is 1 for each cell, 0 for the gap between the last node of a
+    chain and the first one of the next; cells that are in no chain come after these.
     """
 
     is_chain = True

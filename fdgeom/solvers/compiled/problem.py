@@ -122,25 +122,7 @@ def pieces(function: Function) -> tuple[Function, ...]:
 def local_problem(
     residual: Form, unknown: Function, name: str, inside: Function | None = None
 ) -> NodeProblem | CellProblem:
-    """Find out whether a residual is local, and make the kernels of its local problems.
-
-    Parameters
-    ----------
-    residual : Form
-        F(u; w), with one argument w.
-    unknown : Function
-        u; if of a mixed space, one whose parts have the same nodes.
-    name : str
-        Prefix of the kernels' names, unique in the unit that they become part of.
-    inside : Function, optional
-        One in the cells that explicit terms of nodes are added up over, zero in the others; all of
-        them if not given.
-
-    Raises
-    ------
-    CannotCompile
-        If it is not local, or holds a term that the compiled path does not treat; says which.
-    """
+    """Find out whether a residual is local, and make the kernels of its local problems."""
     space = unknown.function_space()
     residual = tidy(residual)
     terms = terms_of(residual)

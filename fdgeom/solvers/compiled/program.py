@@ -71,13 +71,7 @@ class Program:
         essential: Sequence[EssentialValues] = (),
         tolerances=(1e-13, 1e-50, 1e-14, 25),
     ) -> int:
-        """Add the solve of a local residual; returns the number of the phase.
-
-        Raises
-        ------
-        CannotCompile
-            If the residual is not local; says which term.
-        """
+        """Add the solve of a local residual; returns the number of the phase."""
         number = len(self.phases)
         inside = inside_of(self.mesh) if self.has_links else None
         problem: NodeProblem | CellProblem = local_problem(residual, unknown, f"k{number}", inside)

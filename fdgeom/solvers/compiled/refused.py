@@ -17,24 +17,7 @@ class NoCompiler(RuntimeError):
 def falling_back(
     keep: Callable[[str], None], comm, *, required: bool, what: str, instead: str
 ) -> Iterator[None]:
-    """While something is compiled: whatever stops that is no error, but the reason why it is not.
-
-    Parameters
-    ----------
-    keep : callable
-        ``keep(why)`` gets the reason.
-    comm : MPI communicator
-        Of whom rank 0 warns, if the reason is not in the form.
-    required : bool
-        Whether it is an error after all.
-    what, instead : str
-        What is compiled, and what happens else, in words.
-
-    Raises
-    ------
-    ValueError
-        If it is ``required``.
-    """
+    """While something is compiled: whatever stops that is no error, but the reason why it is not."""
     try:
         yield
     except MemoryError:

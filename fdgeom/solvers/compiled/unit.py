@@ -318,13 +318,7 @@ class Unit:
 
 
 def load(code: str, flags: Sequence[str], comm: MPI.Comm):
-    """Compile C++ text, or find it compiled in PyOP2's cache on disk.
-
-    Raises
-    ------
-    NoCompiler
-        If there is no working C++ compiler; says what to do without.
-    """
+    """Compile C++ text, or find it compiled in PyOP2's cache on disk."""
     try:
         library = compilation.load(code, "cpp", cppargs=(*_FLAGS, *flags), comm=comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:

@@ -40,16 +40,8 @@ def link_data(
 ) -> Links:
     """The groups of a mesh's links.
 
-    Parameters
-    ----------
-    layout, tables
-        Where values lie.
-    unknown : Function
-        What is solved for at the nodes.
-    essential : sequence of EssentialValues
-        Its given degrees of freedom.
-    conditions, owner : Function, DG0
-        In links: how many conditions there are, and which end is told their multipliers: 0 or 1.
+    In links the DG0 functions ``conditions`` and ``owner`` say how many conditions there are and which
+    end has their multipliers: 0 or 1.
     """
     space, block = unknown.function_space(), unknown.function_space().block_size
     cells = np.flatnonzero(links_of(tables.mesh))

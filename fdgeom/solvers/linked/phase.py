@@ -83,13 +83,7 @@ class Linked:
 
 
 def add_linked(program: Program, linked: Linked, tolerances) -> list[int]:
-    """Add the phases of a solve; returns their numbers.
-
-    Raises
-    ------
-    CannotCompile
-        If N is not nodal, or the links' equations are of another kind.
-    """
+    """Add the phases of a solve; returns their numbers."""
     found, unknown = [], linked.unknown
     if linked.all_first:
         found.append(

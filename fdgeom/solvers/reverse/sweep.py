@@ -88,17 +88,7 @@ class Sweep:
 
 
 class Trail:
-    """Some steps whose way back is wanted.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        The way back.
-    steps : int
-        How many.
-    memory : int
-        So many bytes may be kept: see `Strides`.
-    """
+    """Some steps whose way back is wanted."""
 
     def __init__(self, sweep: Sweep, steps: int, memory: int) -> None:
         self._sweep, self._taken, self._dt = sweep, 0, 0.0
