@@ -27,15 +27,6 @@ def eliminated(pairs: np.ndarray, sizes: np.ndarray, ready: np.ndarray) -> list[
 
     Whatever adds no entries goes first, so trees from their leaves (Tinney & Walker, Direct solutions of
     sparse network equations by optimally ordered triangular factorization, Proc. IEEE 55, 1967).
-
-    Parameters
-    ----------
-    pairs : numpy.ndarray of int, shape (pairs, 2)
-        Nodes that are coupled; they are 0 ... n - 1.
-    sizes : numpy.ndarray of int, shape (n,)
-        Unknowns of each.
-    ready : numpy.ndarray of bool, shape (n,)
-        Which of them go first, where others are as cheap.
     """
     weights = sizes.tolist()
     coupled: list[set[int]] = [set() for _ in weights]

@@ -109,15 +109,7 @@ class Fronts:
         )  # fmt: skip
 
     def entries(self, g: int, coupled: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Where numbers of the four blocks of a group stand, and where they belong.
-
-        Parameters
-        ----------
-        g : int
-            The group.
-        coupled : numpy.ndarray of int, optional
-            Which entries of the blocks there are; all if not given.
-        """
+        """Where numbers of the four blocks of a group stand, and where they belong."""
         between, group = self._between, self._layout.groups[g]
         sides = between.left[g], between.right[g]
         n, lanes = sides[0].shape

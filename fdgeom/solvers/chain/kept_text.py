@@ -20,13 +20,7 @@ from fdgeom.solvers.compiled.tables import Tables
 
 
 class Names:
-    """Functions and constants by the order in which they are met, instead of by what they are.
-
-    Parameters
-    ----------
-    tables : Tables
-        The numbers that the text has for them.
-    """
+    """Functions and constants by the order in which they are met, instead of by what they are."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -94,17 +88,6 @@ def kept_text(
     """What ``make`` gives, or gave to another process for the same graph.
 
     Functions and constants get the same numbers either way.
-
-    Parameters
-    ----------
-    graph : Graph
-        What the text is made of.
-    tables : Tables
-        The functions and constants, which ``make`` adds to.
-    describe : callable
-        ``describe(names)`` gives all else that the text depends on, as numbers, strings, lists.
-    make : callable
-        Makes the text.
     """
     names = Names(tables)
     # In this order: who is met when decides the names.

@@ -13,15 +13,7 @@ from fdgeom.solvers.compiled.tables import Tables
 def kinds_of(
     residual: Form, unknown: Function, tables: Tables, tangent: Form | None = None
 ) -> list[CellEquations]:
-    """The equations of a cell of the chains, and of a link where there are links, on any rank.
-
-    Parameters
-    ----------
-    residual, unknown, tangent
-        As for `cell_equations`.
-    tables : Tables
-        Of the mesh.
-    """
+    """The equations of a cell of the chains, and of a link where there are links, on any rank."""
     topology = topology_of(tables)
     if not largest_of_all(tables.mesh.comm, len(topology.links)):
         return [cell_equations(residual, unknown, tangent=tangent)]

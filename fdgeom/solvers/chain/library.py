@@ -24,13 +24,7 @@ _SELDOM = "-O1"
 
 
 def load(code: str, comm, *, seldom: bool = False):
-    """Compile the text of a chain, or find it compiled on disk; ``seldom``: it does not run often.
-
-    Raises
-    ------
-    NoCompiler
-        If there is no working C++ compiler.
-    """
+    """Compile the text of a chain, or find it compiled on disk; ``seldom``: it does not run often."""
     try:
         library = compilation.load(
             code, "cpp", cppargs=(*_FLAGS, _SELDOM) if seldom else _FLAGS, comm=comm

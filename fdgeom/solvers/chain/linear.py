@@ -15,18 +15,7 @@ _REDUCED, _REGULAR = 1e-6, 1e-3
 
 
 class ChainLinear:
-    """Linear equations F(u) = 0, solved by an update and one more that refines it.
-
-    Parameters
-    ----------
-    residual, unknown, essential
-        As for :class:`ChainUnit`.
-
-    Raises
-    ------
-    CannotCompile
-        If the equations are not linear, or not those of a chain; says why.
-    """
+    """Linear equations F(u) = 0, solved by an update and one more that refines it."""
 
     def __init__(self, residual: Form, unknown: Function, essential: Sequence = ()) -> None:
         self._unit = ChainUnit(residual, unknown, essential=essential, seldom=True)

@@ -23,13 +23,6 @@ class Seen:
     """A function of degree 2 or more, seen at its nodes at the ends of cells, or at one node inside.
 
     Elsewhere it is the function itself.
-
-    Parameters
-    ----------
-    function : Function
-        It.
-    nodes : tuple of int
-        Which nodes of a cell are seen, counted in the order of their places.
     """
 
     def __init__(self, function: Function, nodes: tuple[int, ...]) -> None:
@@ -71,13 +64,7 @@ class Part:
 
 
 def parts_of(function: Function) -> list[Part]:
-    """What a function is on a chain: of degree p ≥ 2, its values at the nodes and p - 1 in each cell.
-
-    Raises
-    ------
-    CannotCompile
-        If it is discontinuous and of degree 1 or more, or its degrees of freedom are no values.
-    """
+    """What a function is on a chain: of degree p ≥ 2, its values at the nodes and p - 1 in each cell."""
     space = function.function_space()
     seen = nodes_of(function)
     if seen is not None:

@@ -11,15 +11,7 @@ from fdgeom.solvers.chain.structs import Kept
 
 
 class Rows:
-    """Rows of copies of some arrays, one after another.
-
-    Parameters
-    ----------
-    arrays : sequence of numpy.ndarray
-        They, each in one piece of memory.
-    number : int
-        How many rows.
-    """
+    """Rows of copies of some arrays, one after another."""
 
     def __init__(self, arrays: Sequence[np.ndarray], number: int) -> None:
         self._arrays = [values.reshape(-1) for values in arrays]

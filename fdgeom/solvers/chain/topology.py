@@ -70,13 +70,7 @@ class Topology:
 
 
 def narrow_order(pairs: np.ndarray) -> np.ndarray:
-    """Nodes in an order in which those of a pair are near one another (Cuthill & McKee, 1969).
-
-    Parameters
-    ----------
-    pairs : numpy.ndarray of int, shape (pairs, 2)
-        Which nodes are coupled; they are 0 ... n - 1.
-    """
+    """Nodes in an order in which those of a pair are near one another (Cuthill & McKee, 1969)."""
     if not len(pairs):
         return np.array([], dtype=int)
     matrix = csr_matrix((np.ones(len(pairs)), pairs.T), shape=2 * (pairs.max() + 1,))

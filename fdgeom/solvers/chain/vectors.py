@@ -10,13 +10,7 @@ from fdgeom.solvers.data import key
 
 
 class Vectors:
-    """Moves values between vectors and a compiled chain.
-
-    Parameters
-    ----------
-    unit : ChainUnit
-        The chain.
-    """
+    """Moves values between vectors and a compiled chain."""
 
     def __init__(self, unit: ChainUnit) -> None:
         self._unit = unit
