@@ -3,6 +3,8 @@
 import operator
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from fdgeom.collective import on_root
@@ -29,6 +31,16 @@ def writable_file(path: str | os.PathLike, argument: str, comm, *, replaced: boo
 
     on_root(comm, check, ValueError, f"{argument} = '{path}' cannot be written")
     return Path(os.path.realpath(path)) if replaced else path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make the folder of a file that is written; what the system refuses is a ``ValueError``."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise ValueError(f"path = '{path}' cannot be written: {error.strerror}") from error
 
 
 def positive_integer(value: object, argument: str) -> int:

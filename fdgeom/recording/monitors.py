@@ -64,14 +64,25 @@ class FormMonitor:
     def _forms(self, system) -> dict:
         raise NotImplementedError
 
-    def bind(self, system) -> None:
-        """Build the assemblers for `system`; TypeError naming what the system lacks."""
-        self._held = {}
+    def _checked_forms(self, system) -> dict:
+        no_system = isinstance(system, type) or not hasattr(system, "functions")
+        if no_system or hasattr(system, "advance"):
+            raise TypeError(
+                f"{type(self).__name__}() needs a system, such as a beam or the system of a stepper, "
+                f"not {shown(system)}"
+            )
         meshes = {f.function_space().mesh() for f in system.functions().values()}
-        for name, forms in self._forms(system).items():
+        found = self._forms(system)
+        for name, forms in found.items():
             for form in forms if isinstance(forms, Sequence) else (forms,):
                 if isinstance(form, ufl.Form):
                     check_domains(f"monitor {name!r}", form, *meshes)
+        return found
+
+    def bind(self, system) -> None:
+        """Build the assemblers for `system`; TypeError naming what the system lacks."""
+        self._held = {}
+        for name, forms in self._checked_forms(system).items():
             if isinstance(forms, Sequence):
                 self._held[name] = [hold(form, name) for form in forms]
             else:
@@ -90,7 +101,7 @@ class FormMonitor:
         While pyadjoint records they are on its tape: functionals to be differentiated.
         """
         found = {}
-        for name, forms in self._forms(system).items():
+        for name, forms in self._checked_forms(system).items():
             several = isinstance(forms, Sequence)
             values = [_assembled(form, name) for form in (forms if several else [forms])]
             found[name] = values if several else values[0]
@@ -155,7 +166,7 @@ class ConstraintDefect:
 
     def bind(self, system) -> None:
         """TypeError if the system has no constraints."""
-        if system.constraint is None:
+        if getattr(system, "constraint", None) is None:
             raise TypeError(
                 "ConstraintDefect() needs a system with constraints, and "
                 f"{type(system).__name__} has none"

@@ -8,7 +8,7 @@ import numpy as np
 from fdgeom.sections.matrices import check_axis
 from fdgeom.words import brief
 
-from .arguments import as_path, positive_integer
+from .arguments import as_path, positive_integer, writing
 from .shape_reader import ShapeReader
 
 
@@ -132,7 +132,8 @@ class Snapshots:
             "orientations": np.array(self.orientations, dtype=np.float32),
         }
         arrays |= {f"field {n}": np.array(v, dtype=np.float32) for n, v in self.values.items()}
-        np.savez_compressed(path, **arrays)
+        with writing(path):
+            np.savez_compressed(path, **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Snapshots":

@@ -198,3 +198,17 @@ def test_snapshots_execute_nothing(tmp_path):
     np.savez(path, **good | {"times": np.array([Harmful()], dtype=object)})
     refused(fg.Snapshots.load, path)
     assert not (tmp_path / "harm").exists()
+
+
+def test_shapes_that_cannot_be_written(tmp_path):
+    """Folders are made; where that is impossible, or a folder has the name, the message says so."""
+    shapes = fg.Snapshots()
+    shapes.times, shapes.s, shapes.parts = [0.0], np.arange(2.0), [(0, 2)]
+    shapes.positions = [np.array([[0.0, 0, 0], [1, 0, 0]])]
+    (tmp_path / "file").write_text("")
+    for ending, save in (("npz", shapes.save), ("html", lambda path: fg.save_scene(path, shapes))):
+        save(tmp_path / "new" / f"shapes.{ending}")
+        assert (tmp_path / "new" / f"shapes.{ending}").stat().st_size > 0
+        (tmp_path / f"folder.{ending}").mkdir()
+        refused(save, tmp_path / f"folder.{ending}", "cannot be written: Is a directory")
+        refused(save, tmp_path / "file" / f"shapes.{ending}", "cannot be written")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgeom.recording.arguments import as_path
+from fdgeom.recording.arguments import as_path, writing
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.recording.units import check_units
 from fdgeom.words import shown
@@ -93,7 +93,9 @@ def save_scene(
         "unit": f" {units['time']}" if "time" in units and parameter == "t" else "",
         "length": units.get("length", ""),
     }
-    path.write_text(_page(title, data), encoding="utf-8")
+    page = _page(title, data)
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
 
 
 def _page(title: str, data: dict) -> str:

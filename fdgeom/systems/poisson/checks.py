@@ -1,12 +1,14 @@
 """Is a bracket a Poisson bracket? Numerical checks a user can call."""
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import ufl
-from firedrake import Function, assemble, derivative
+from firedrake import ConvergenceError, Function, assemble, derivative
 from firedrake.assemble import get_assembler
-from ufl.classes import Expr, Form
+from ufl.algorithms.analysis import has_exact_type
+from ufl.classes import Expr, Form, Grad
 
 from fdgeom.forms import is_zero, parts_of, random_function, substitute
 from fdgeom.identities import Identity
@@ -67,6 +69,69 @@ def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) 
                     # Positive densities in a metric are not positive at every state that is tried.
                     return np.nan if system.pairing_varies else np.inf
                 return (x + sign * y).norm() / size if size else 0.0
+
+        return defect
+
+    return equation
+
+
+# What a quadrature misses of a Casimir is less; a functional that is none misses about all.
+_NO_CASIMIR = 1e-3
+
+
+def warn_of_casimirs(system: PoissonForms) -> None:
+    """Warn of a Casimir C of which {f, C} = 0 does not hold, in a system at points.
+
+    There it holds at every state. With derivatives in space a mesh keeps many Casimirs about only.
+    """
+    slopes = system.casimir_derivatives()
+    if any(p.function_space().ufl_element().embedded_superdegree != 0 for p in system.parts):
+        return
+    w, u = system.test, system.trial
+    bracket = system.bracket(w, u)
+    for name, slope in slopes.items():
+        forms = bracket, system.pairing(w, u), slope
+        if any(_in_space(form) for form in forms):
+            continue
+        defect = Identity(system.parts, forms, _commutes(system, slope)).defect
+        if defect > _NO_CASIMIR:
+            warnings.warn(
+                f"casimirs[{name!r}] is no Casimir of the bracket: {{f, C}} is {defect:.2g} of its size "
+                "for random f, where it must be 0; a motion need not keep it",
+                stacklevel=2,
+            )
+
+
+def _in_space(form: Form) -> bool:
+    cells = all(integral.integral_type() == "cell" for integral in form.integrals())
+    return not cells or has_exact_type(form, Grad)
+
+
+def _commutes(system: PoissonForms, slope: Form) -> Callable:
+    """What gives the size of {·, C} relative to that of {·, b} for random b as large as δC/δz."""
+    rng = np.random.default_rng(0)
+
+    def equation(put):
+        b, other = Function(system.space), Function(system.space)
+        metric = put(system.pairing(system.trial, system.test))
+        solver = riesz(system, put(slope), b, metric)
+        sides = [get_assembler(put(system.bracket(system.test, x))) for x in (b, other)]
+
+        def defect() -> float:
+            b.assign(0.0)
+            try:
+                solver.solve()
+            except ConvergenceError:
+                return np.nan
+            other.assign(random_function(system.space, rng))
+            found = []
+            for side, argument in zip(sides, (b, other), strict=True):
+                with side.assemble().dat.vec_ro as x, argument.dat.vec_ro as y:
+                    found.append((x.norm(), y.norm()))
+            (size, length), (scale, unit) = found
+            if not np.isfinite(size + length + scale):
+                return np.nan
+            return size * unit / (scale * length) if scale and length else 0.0
 
         return defect
 

@@ -11,7 +11,12 @@ from ufl.classes import Expr, Form
 from fdgeom.forms import parts_of, polynomial_degree, substitute
 from fdgeom.identities import Identity, check_now
 from fdgeom.solvers import pieces
-from fdgeom.systems.poisson.checks import antisymmetry_defect, demands, jacobi_defect
+from fdgeom.systems.poisson.checks import (
+    antisymmetry_defect,
+    demands,
+    jacobi_defect,
+    warn_of_casimirs,
+)
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.poisson.stage import Stage
@@ -50,7 +55,8 @@ class PoissonSystem(PoissonForms):
         states near the present one. If not given, fdgeom looks for one and tests that; where there
         is none, δh/δz becomes an unknown of the solves.
     casimirs : dict of str to UFL functional, optional
-        Casimirs of the bracket, for monitors.
+        Casimirs of the bracket, for monitors. A functional that is none is warned of when a stepper
+        starts, in systems without derivatives in space; a mesh keeps those of others about only.
     auxiliary : dict, optional
         ``{psi: form}``: Functions in the energy that follow from the state by linear elliptic
         equations. ``form`` is F(ψ, z; φ) with a test function φ of the space of ψ, F = 0 for all φ;
@@ -160,6 +166,7 @@ class PoissonSystem(PoissonForms):
         if not (self.structure_is_known or "demands" in self._held):
             self._held["demands"] = demands(self)
             self._demands.update(self._held["demands"])
+            warn_of_casimirs(self)
         self.prepare()
 
     def prepare(self) -> None:

@@ -172,6 +172,13 @@ class PoissonForms(System):
         """The Hamiltonian as a functional, at the present state or another one."""
         return substitute(self._energy, self._state_map(at))
 
+    def casimir_derivatives(self) -> dict[str, Form]:
+        """The forms dC(z)[w] of its Casimirs C, at the present state."""
+        return {
+            name: substitute(derivative(form, self.state, self.test), self._state_map(None))
+            for name, form in self._casimirs.items()
+        }
+
     def lagrangian_form(self) -> Form:
         """h, and with auxiliary functions h + F(ψ, z; λ), at the present state."""
         return substitute(self._lagrangian, self._state_map(None))

@@ -90,6 +90,39 @@ REFUSALS = [
         "monitors record the name 'energy' twice; rename one",
     ),
     (
+        "system",
+        lambda: fg.Energy()(3),
+        TypeError,
+        "Energy() needs a system, such as a beam or the system of a stepper, not 3",
+    ),
+    (
+        "system",
+        lambda: fg.Momentum()(small.stepper()),
+        TypeError,
+        "Momentum() needs a system, such as a beam or the system of a stepper, not an"
+        " ImplicitMidpoint",
+    ),
+    (
+        "system",
+        lambda: fg.Casimir().bind(fg.PoissonSystem),
+        TypeError,
+        "Casimir() needs a system, such as a beam or the system of a stepper, not the class"
+        " PoissonSystem",
+    ),
+    (
+        "system",
+        lambda: fg.ConstraintDefect().bind("pendulum"),
+        TypeError,
+        "ConstraintDefect() needs a system with constraints, and str has none",
+    ),
+    (
+        "system",
+        lambda: fg.Functional("square", small.beam().position[0] * dx)(small.body()),
+        ValueError,
+        "monitor 'square' is integrated over another mesh than that of the system: use Functions"
+        " and measures of the system's mesh",
+    ),
+    (
         "monitor",
         lambda: small.stepper().run(steps=1, monitor=fg.Energy()),
         TypeError,
