@@ -259,8 +259,9 @@ def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
         )
         for now, was in before.pairs()
     ]
-    gaps, sizes = (np.array(x) for x in zip(*found, strict=True))
-    gaps, sizes = (comm.allreduce(x, op=MPI.MAX) for x in (gaps, sizes))
+    gaps, sizes = (np.array(x, dtype=float) for x in zip(*found, strict=True))
+    for values in (gaps, sizes):
+        comm.Allreduce(MPI.IN_PLACE, values, op=MPI.MAX)
     allowed = np.maximum(_SAME * sizes, _STILL / dt**2 * sizes.max())
     worst = int(np.argmax(gaps - allowed))
     return float(gaps[worst]), float(allowed[worst])

@@ -61,7 +61,7 @@ class TakenAgain(Inputs):
         """By what system and stepper see what was set by hand."""
         return (*self._stepper.system.remembered(), *self._stepper.remembered())
 
-    def origin(self, touched: Sequence[Set[int]]) -> Origin:
+    def origin(self, touched: Sequence[Set[int]] = ()) -> Origin:
         """The present one; ``touched`` are for each snapshot the keys of what is set, to whatever.
 
         What is done there is decided by values alone, whether somebody records or not: what holds
@@ -70,6 +70,7 @@ class TakenAgain(Inputs):
         stepper, system = self._stepper, self._stepper.system
         snapshots, own = self.snapshots(), len(system.remembered())
         on_tape = keys([*self.views, *self.inputs])
+        touched = touched or [set()] * len(snapshots)
         changed = [snapshot.changed_keys() for snapshot in snapshots]
         given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
         found = [now | more for now, more in zip(changed, given, strict=True)]

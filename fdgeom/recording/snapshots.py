@@ -167,7 +167,8 @@ class Snapshots:
             "positions": [(number, nodes, 3)],
             "orientations": [(number, nodes, 4), (0,)],
             "times": [(number,)],
-            "s": [(nodes,)],
+            # Of an assembly also the places of the ground.
+            "s": [(max(nodes, arrays["s"].size),)],
             "parts": [(len(arrays["parts"]), 2)],
             "sizes": [(0, 2), (len(arrays["parts"]), 2)],
             "axis": [()],

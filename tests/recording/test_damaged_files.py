@@ -163,7 +163,9 @@ def test_snapshots_without_a_part(tmp_path):
             np.savez(path, **rest)
             refused(fg.Snapshots.load, path, f"holds no snapshots: '{name}' is missing")
         flat = array.reshape(-1)
-        others = [np.append(flat, 1.0), np.array("text"), np.full(array.shape, np.nan)]
+        # More arc lengths than nodes are those of the ground of an assembly.
+        size = np.delete(flat, -1) if name == "s" else np.append(flat, 1.0)
+        others = [size, np.array("text"), np.full(array.shape, np.nan)]
         for other in [*others, array.reshape(*array.shape, 1)]:
             np.savez(path, **rest, **{name: other})
             refused(fg.Snapshots.load, path, "holds no snapshots")

@@ -1,6 +1,7 @@
 """Every wrong call gets a sentence that names what is wrong: the tables beside this file say which."""
 
 import re
+from collections import Counter
 
 import pytest
 from robustness.calls import (
@@ -32,11 +33,18 @@ ROOMS = (
     options,
     lie,
 )
-CASES = [
-    pytest.param(*case, id=f"{room.__name__.rpartition('.')[2]}-{number}-{case[0]}")
-    for room in ROOMS
-    for number, case in enumerate(room.REFUSALS, start=1)
-]
+
+
+def _named(room):
+    """The calls of a table: each by its argument, and which of those with this argument it is."""
+    seen = Counter()
+    for case in room.REFUSALS:
+        seen[case[0]] += 1
+        name = f"{room.__name__.rpartition('.')[2]}-{case[0]}-{seen[case[0]]}"
+        yield pytest.param(*case, id=name)
+
+
+CASES = [case for room in ROOMS for case in _named(room)]
 
 # What only those can read who wrote it: addresses, files of the machine, trees of expressions, C.
 _NOISE = re.compile(r"\n|0x[0-9a-f]{6}|Traceback|site-packages|dx\(<|w₀|v_0|\{ |\\x1b")
