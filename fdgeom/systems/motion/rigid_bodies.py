@@ -9,7 +9,7 @@ from firedrake import Function, derivative, dx
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_functional, depends_on, tidy
+from fdgeom.forms import check_arguments, check_functional, depends_on, tidy
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.systems.energies import named_energies
@@ -135,6 +135,9 @@ class RigidBodies(Motion):
             )
         with blamed(f"force: no valid expression of ({wanted})"):
             found = ufl.as_ufl(force(*self.configuration, self.v, self.time))
+            symbols = (Function(f.function_space()) for f in (*self.configuration, self.v))
+            elsewhere = ufl.as_ufl(force(*symbols, self.time))
+        check_arguments("force", elsewhere, *self.configuration, self.v)
         if found.ufl_shape != self.v.ufl_shape:
             raise ValueError(
                 f"force must give a vector of shape {self.v.ufl_shape}, the moment first, not of "

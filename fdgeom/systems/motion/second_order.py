@@ -7,7 +7,15 @@ import numpy as np
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_depends, check_functional, depends_on, is_zero, random_function, tidy
+from fdgeom.forms import (
+    check_arguments,
+    check_depends,
+    check_functional,
+    depends_on,
+    is_zero,
+    random_function,
+    tidy,
+)
 from fdgeom.identities import Identity, check_now
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.compiled import pieces
@@ -102,11 +110,15 @@ class SecondOrderSystem(Motion):
     def _check_residual(self) -> None:
         with blamed("residual: no valid form of (q, v, a, t, test)"):
             form = self._form(TestFunction(self.space))
+            symbols = (Function(self.space) for _ in range(3))
+            elsewhere = self._residual(*symbols, self.time, TestFunction(self.space))
         if not isinstance(form, Form):
             raise TypeError(f"residual must give a UFL form, not {type(form).__name__}")
         if len(form.arguments()) != 1:
             raise ValueError("residual must be linear in test, which does not occur")
         check_functional("residual", form, 1, self.mesh, "test")
+        own = (self.q, self.v)
+        check_arguments("residual", elsewhere, *own, *(p for f in own for p in f.subfunctions))
         if is_zero(tidy(derivative(form, self.acceleration))):
             raise ValueError(
                 "residual does not depend on the acceleration a: the mass is missing, or the system "

@@ -42,6 +42,13 @@ def _pair():
     return small.vector(), small.vector()
 
 
+def _of_live(residual):
+    """A system whose residual is made with its own Functions q and v, and a coefficient x."""
+    V = small.number().function_space()
+    q, v, x = (Function(V, name=name) for name in ("place", "speed", "coefficient"))
+    return fg.SecondOrderSystem(residual(q, v, x), q, v)
+
+
 def _sphere(**changed):
     """The constrained system of a mass point on a sphere with some arguments changed."""
     q, p = small.vector(), small.vector()
@@ -685,6 +692,38 @@ REFUSALS = [
         (
             "residual does not depend on the acceleration a: the mass is missing, or the "
             "system is of first order"
+        ),
+    ),
+    (
+        "residual",
+        lambda: _of_live(lambda q, v, x: lambda at, rate, a, t, w: (a + q) * w * dx),
+        ValueError,
+        (
+            "residual must be a function of its arguments alone, but it reads 'place' itself from"
+            " outside: use the argument instead"
+        ),
+    ),
+    (
+        "residual",
+        lambda: _of_live(lambda q, v, x: lambda at, rate, a, t, w: (a + x + v + at) * w * dx),
+        ValueError,
+        (
+            "residual must be a function of its arguments alone, but it reads 'speed' itself from"
+            " outside: use the argument instead"
+        ),
+    ),
+    (
+        "force",
+        lambda: fg.RigidBodies(
+            small.vector(4),
+            (omega := small.vector(3)),
+            inertia=[1, 1, 1],
+            force=lambda q, v, t: -omega,
+        ),
+        ValueError,
+        (
+            "force must be a function of its arguments alone, but it reads …"
+            " itself from outside: use the argument instead"
         ),
     ),
     (
