@@ -24,12 +24,6 @@ class delayed:
     inside of `shielded`. SIGTERM raises SystemExit(143), the usual status. What has not been raised
     is raised at the end, unless another exception ends it. Contexts may be nested; only the
     outermost takes the signals, only in the main thread, and only where Python's own handlers are.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    signals : int
-        ``INT``, ``TERM``.
     """
 
     def __init__(self, comm, *signals: int) -> None:

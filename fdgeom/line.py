@@ -15,14 +15,6 @@ def check_line(mesh, argument: str = "mesh"):
     """Return ``mesh`` if it is one line of straight cells, open and without folds; raise otherwise.
 
     Cells may be of different lengths, numbered in any order, and run either way.
-
-    Raises
-    ------
-    TypeError
-        If ``mesh`` is not a Firedrake mesh.
-    ValueError
-        If it is not of intervals on a line, is closed, folded or in pieces, if a cell has no length,
-        or a coordinate is not finite.
     """
     check_interval(mesh, argument)
     coordinates = mesh.coordinates
@@ -67,12 +59,7 @@ def check_line(mesh, argument: str = "mesh"):
 def end_node(space, name: str) -> np.ndarray:
     """The node at an end of a line: its local index, if this rank has it (its own or a ghost).
 
-    Parameters
-    ----------
-    space : FunctionSpace
-        Continuous, on a mesh that :func:`check_line` takes.
-    name : {"left", "right"}
-        The end at the smaller or the larger coordinate. What the mesh marks it with is not asked.
+    "left" is the end at the smaller coordinate, whatever the mesh marks it with.
     """
     element = space.ufl_element()
     scalar = FunctionSpace(

@@ -36,21 +36,7 @@ class MeanSlope:
     are not resolved by the rule, seen from their last two Legendre coefficients, and where r itself is
     more than round-off, as of a kink between two Gauss points. It falls to zero elsewhere: r is round-off
     there, which must not be divided by a short step. Both parts are the same seen from the end of the
-    step.
-
-    Parameters
-    ----------
-    degree : int or None
-        Degree of e as a polynomial; None if it is none.
-    points : int
-        Gauss points for what is no polynomial.
-
-    Attributes
-    ----------
-    exact : bool
-        Whether the Gauss rule is all: κ is zero.
-    nodes : list of float
-        c_k.
+    step. ``degree`` is that of e as a polynomial, None if it is none.
     """
 
     def __init__(self, degree: int | None, points: int = LEAST_POINTS) -> None:
