@@ -11,6 +11,7 @@ from fdgeom.adjoint.shelf import Shelf
 from fdgeom.adjoint.values import Kept, keys, parts
 from fdgeom.interrupt import shielded
 from fdgeom.solvers import key
+from fdgeom.solvers.derived import MadeOnce
 
 
 class Inputs:
@@ -51,6 +52,10 @@ class Inputs:
 
         ``more`` gets its own values back too.
         """
+        with MadeOnce.replayed():
+            yield from self._holding(inputs, more)
+
+    def _holding(self, inputs, more) -> Iterator[None]:
         self._coefficients.refresh()
         held = [*self.inputs, *self.fields, *more]
         live = Kept(list({key(part): part for f in held for part in parts(f)}.values()))

@@ -110,10 +110,12 @@ class BeamFields:
         if isinstance(stiffness, MatrixAlong):
             warn_beyond_stations(stiffness.stations, mesh)
         inertia = mean_at_nodes("section.inertia", inertia, mesh, at_nodes)
-        self.stiffness = body_matrix("section.stiffness", stiffness, mesh, in_cells)
-        self.inertia = body_matrix("section.inertia", inertia, mesh, at_nodes)
+        of = section.made_of
+        section.check_unchanged()
+        self.stiffness = body_matrix("section.stiffness", stiffness, mesh, in_cells, of)
+        self.inertia = body_matrix("section.inertia", inertia, mesh, at_nodes, of)
         self.compliance_of_inertia = body_matrix(
-            "section.inertia", inertia, mesh, at_nodes, inverse=True
+            "section.inertia", inertia, mesh, at_nodes, of, inverse=True
         )
         self.numbers_of_inertia = inertia if isinstance(inertia, np.ndarray) else None
         self.law = LINEAR if law is None else law

@@ -1,7 +1,7 @@
 """Data of a beam that may vary along it, sampled where the quadrature looks."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -31,28 +31,30 @@ from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import check_positive_definite
 from fdgeom.solvers import VectorAssembly
-from fdgeom.solvers.derived import Derived, is_real, private, sampled
+from fdgeom.solvers.derived import Derived, MadeOnce, is_real, made_once, private, sampled
 from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread
 from fdgeom.words import is_function, shown
 
 
-def body_matrix(name: str, value, mesh, element, *, inverse: bool = False):
+def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
     """A 6×6 matrix (or its inverse) for use in forms: of a Constant, or a field where it varies.
 
     The field follows the Functions and Constants in an expression. The nodes of ``element``, of
     scalars, are the quadrature points that the matrix is needed at: ``ValueError``, which calls it
-    ``name``, if it is not symmetric positive definite at each.
+    ``name``, if it is not symmetric positive definite at each. Changes of what the value was made
+    ``of`` are refused.
     """
     if isinstance(value, np.ndarray):
-        return _constant_matrix(np.asarray(value, dtype=float).tobytes(), inverse)
+        make = _constant_matrix.__wrapped__ if of else _constant_matrix
+        return made_once(make(np.asarray(value, dtype=float).tobytes(), inverse), of)
     space = TensorFunctionSpace(mesh, element, shape=(6, 6))
     if isinstance(value, MatrixAlong):
         value = _at_nodes(value, space)
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
         value = spread(value, mesh, element)
-    return sampled(
+    field = sampled(
         name,
         value,
         space,
@@ -60,6 +62,7 @@ def body_matrix(name: str, value, mesh, element, *, inverse: bool = False):
         inverse=inverse,
         private=True,
     )
+    return made_once(field, of)
 
 
 def mean_at_nodes(name: str, value, mesh, element):

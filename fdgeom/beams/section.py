@@ -213,6 +213,9 @@ class Section(SectionMatrices):
         tape, and beams made of it carry gradients on to these Functions. Numbers that are read from
         the section itself (``stiffness``, centres, stress) count as given data.
 
+        Functions and Constants in materials are read now. Where they have changed later, beams of
+        the section and its own stresses and derivatives raise ``ValueError``: make it anew.
+
         Examples
         --------
         >>> steel = fg.Isotropic(youngs_modulus=2.1e11, poisson_ratio=0.3, density=7850)
@@ -262,11 +265,14 @@ class Section(SectionMatrices):
         section near by under the resultants of the place, ``drawn.recover(beam.stress_at(s))``.
         """
         places, sections = check_stations(stations)
-        return cls(
+        made = cls(
             MatrixAlong(places, np.array([section.stiffness for section in sections])),
             MatrixAlong(places, np.array([section.inertia for section in sections])),
             axis=sections[0].axis,
         )
+        made.made_of = tuple(once for section in sections for once in section.made_of)
+        made.check_unchanged()
+        return made
 
     @classmethod
     def from_table(

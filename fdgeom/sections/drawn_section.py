@@ -10,6 +10,7 @@ from firedrake import Function
 from mpi4py import MPI
 
 from fdgeom import citations
+from fdgeom.solvers.derived import MadeOnce, read_in
 from fdgeom.words import shown
 
 from .change import change_of
@@ -41,6 +42,10 @@ ORIGINS = {
 }
 #: Resultants of the six solutions against unit ones: 1e-15 to 1e-10, 1e-7 for very thin walls.
 WORST_BALANCE = 1e-6
+CHANGED = (
+    "the materials of a drawn section have changed since it was made: make it anew, as with "
+    "Section.from_mesh(...)"
+)
 
 
 class DrawnSection(SectionMatrices):
@@ -92,6 +97,9 @@ class DrawnSection(SectionMatrices):
                 stacklevel=5,
             )
         self._regions = Regions(mesh, self.materials)
+        given = self._regions.given()
+        if read_in(*given):
+            self.made_of = (MadeOnce(CHANGED, *given),)
         # The slope times itself is of degree 2p; curved cells and plies take some more.
         quadrature = 3 * degree
         self._element = element = self._regions.element(quadrature)
@@ -213,6 +221,7 @@ class DrawnSection(SectionMatrices):
         -----
         Six more solves with the factor at hand: no new forms and no difference quotients.
         """
+        self.check_unchanged()
         change = change_of(self._regions, parameter, tag, self._element)
         T, X = to_body(self.axis), self._to_centroid
         K = np.linalg.inv(self._solutions.compliance)
@@ -263,6 +272,7 @@ class DrawnSection(SectionMatrices):
         >>> weights[0, 1] = 1
         >>> section.gradient(weights, [("angle", tag) for tag in (1, 2, 3)])  # doctest: +SKIP
         """
+        self.check_unchanged()
         pairs = _check_parameters(parameters)
         changes = [change_of(self._regions, *pair, self._element) for pair in pairs]
         T, X = to_body(self.axis), self._to_centroid
@@ -287,6 +297,7 @@ class DrawnSection(SectionMatrices):
 
     def _unit_loads(self, resultants) -> np.ndarray:
         """Resultants about the centroid in the section's own axes, from (6,) in the body frame."""
+        self.check_unchanged()
         values = np.asarray(resultants, dtype=float)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
             raise ValueError(

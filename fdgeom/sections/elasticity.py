@@ -91,6 +91,14 @@ class Regions:
             values[nodes] = values_at(space, nodes)(material.density)
         return field
 
+    def given(self) -> list[Expr]:
+        """What the materials are made of, where it is UFL."""
+        found = []
+        for m in self.materials.values():
+            known = isinstance(m, Material) and _knows(m)
+            found += parameters(m) if known else (in_ufl(m), m.density)
+        return [value for value in found if isinstance(value, Expr)]
+
     @property
     def is_constant(self) -> bool:
         """Whether no material varies inside a cell, so far as can be told without evaluating."""

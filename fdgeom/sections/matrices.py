@@ -8,9 +8,11 @@ from numbers import Integral
 import numpy as np
 import ufl
 from firedrake import COMM_WORLD
+from ufl.core.expr import Expr
 
 from fdgeom.collective import on_root
 from fdgeom.real import real_array
+from fdgeom.solvers.derived import MadeOnce
 from fdgeom.words import shown
 
 from .along import MatrixAlong
@@ -35,6 +37,9 @@ class SectionMatrices:
     Arguments are as of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
     """
 
+    #: Materials in UFL that numbers were made of: beams do not follow them, and refuse changes.
+    made_of: tuple[MadeOnce, ...] = ()
+
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
         axis = check_axis(axis)
         self.stiffness = _matrix("stiffness", stiffness)
@@ -54,6 +59,11 @@ class SectionMatrices:
     def read_by_beams(self) -> tuple:
         """Stiffness and inertia as the forms of a beam read them: numbers or expressions."""
         return self.stiffness, self.inertia
+
+    def check_unchanged(self) -> None:
+        """Raise ``ValueError`` if the materials are not what they were; to be called on all ranks."""
+        for once in self.made_of:
+            once.refresh()
 
     # --- what the matrices tell --------------------------------------------------------------------
     @cached_property
@@ -259,7 +269,11 @@ def _matrix(name: str, value):
     if isinstance(value, MatrixAlong):
         check_positive_definite(name, value.matrices)
         return value
-    if isinstance(value, ufl.core.expr.Expr):
+    if isinstance(value, list | tuple | np.ndarray):
+        rows = np.array(value, dtype=object)
+        if any(isinstance(entry, Expr) for entry in rows.flat):
+            value = ufl.as_tensor(rows.tolist())
+    if isinstance(value, Expr):
         if value.ufl_shape != (6, 6):
             raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
         return value

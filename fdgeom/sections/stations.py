@@ -1,6 +1,7 @@
 """Sections at stations along a beam, as a user gives them."""
 
 import numpy as np
+from ufl.core.expr import Expr
 
 from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
@@ -16,6 +17,9 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
         pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
     except (TypeError, ValueError):
         raise TypeError(f"stations must be pairs (s, section), not {shown(stations)}") from None
+    for s, _ in stations:
+        if isinstance(s, Expr):
+            raise TypeError(f"stations: an arc length is read once: give a number, not {shown(s)}")
     for _, section in pairs:
         if not isinstance(section, SectionMatrices):
             raise TypeError(f"stations: {section!r} is no fdgeom.Section")

@@ -22,15 +22,7 @@ Values = tuple[np.ndarray, ...]
 class Composition:
     """How C and ρ at the points of a section follow the Functions that its materials are made of.
 
-    Parameters
-    ----------
-    section : DrawnSection
-        It.
-
-    Attributes
-    ----------
-    functions : list of Function
-        These, each once.
+    ``functions`` are these, each once.
     """
 
     def __init__(self, section: DrawnSection) -> None:

@@ -1,6 +1,7 @@
 """Data that follow other data: noticed when they change, and made anew."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from firedrake import Constant, Form, Function, get_interpolator, interpolate
@@ -198,14 +199,60 @@ class Derived:
         return bool(plain or self.sources.constants) or above
 
 
-def derived_of(function: Function) -> Derived | None:
-    """What makes a function, if it is derived."""
-    return getattr(function, _ATTRIBUTE, None)
+class MadeOnce:
+    """What numbers were made of that do not follow it: where they are read, a change is refused.
+
+    It stands in place of a :class:`Derived`: whatever refreshes derived functions asks it too, and
+    gets a ``ValueError`` with this message. Replays of a tape do not: they have values of their own.
+    """
+
+    private, follows_a_user, rule = True, True, None
+    #: Nothing that derivatives go on to.
+    sources = Sources()
+    _replays = 0
+
+    def __init__(self, message: str, *things: Form | Expr) -> None:
+        self._message, self._made_of = message, Sources(*things)
+        self._made_of.take()
+
+    def refresh(self) -> None:
+        """Raise ``ValueError`` if the values have changed; to be called on all ranks."""
+        if not MadeOnce._replays and self._made_of.changed():
+            raise ValueError(self._message)
+
+    @staticmethod
+    @contextmanager
+    def replayed() -> Iterator[None]:
+        """Context in which nothing is refused."""
+        MadeOnce._replays += 1
+        try:
+            yield
+        finally:
+            MadeOnce._replays -= 1
 
 
-def derived_in(*things: Form | Expr) -> tuple[Derived, ...]:
-    """What makes the derived functions among the coefficients of forms or expressions."""
-    found = (derived_of(f) for thing in things for f in extract_coefficients(thing))
+def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
+    """Refuse changes of these wherever an expression is read; it is returned.
+
+    It holds one Constant that nobody else reads, or derived functions alone.
+    """
+    for once in of:
+        for derived in derived_in(thing):
+            derived._above += (once,)
+        for constant in extract_firedrake_constants(thing):
+            setattr(constant, _ATTRIBUTE, once)
+    return thing
+
+
+def derived_of(value: Function | Constant) -> Derived | MadeOnce | None:
+    """What makes a function, or refuses changes of what a Constant was made of, if anything does."""
+    return getattr(value, _ATTRIBUTE, None)
+
+
+def derived_in(*things: Form | Expr) -> tuple[Derived | MadeOnce, ...]:
+    """That of all coefficients and Constants of forms or expressions, each once."""
+    read = ((*extract_coefficients(t), *extract_firedrake_constants(t)) for t in things)
+    found = (derived_of(value) for values in read for value in values)
     return tuple({id(d): d for d in found if d is not None}.values())
 
 

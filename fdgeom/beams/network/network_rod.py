@@ -23,7 +23,7 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod, everywhere
 from fdgeom.beams.rod_of_beam import point_density
 from fdgeom.beams.sampled_law import law_data
-from fdgeom.solvers.derived import Derived, derived_of, sampled
+from fdgeom.solvers.derived import Derived, derived_in, sampled
 from fdgeom.solvers.links import mark_links
 
 
@@ -176,7 +176,7 @@ class NetworkRod:
 
 def _numbers(value: Expr) -> np.ndarray | None:
     """The tensor, where it is made of numbers alone; None where it is a field."""
-    if extract_coefficients(value) or list(extract_domains(value)):
+    if derived_in(value) or extract_coefficients(value) or list(extract_domains(value)):
         return None
     found = np.empty(value.ufl_shape)
     for component in np.ndindex(found.shape):
@@ -190,5 +190,4 @@ def _may_change(value: Expr) -> bool:
     Such are strains at rest, and sections that are made of Functions and Constants; a section of
     numbers, or of the mesh coordinate alone, is as sparse in the forms as it is.
     """
-    made = [derived_of(f) for f in extract_coefficients(value)]
-    return any(d is not None and (not d.private or d.follows_a_user) for d in made)
+    return any(not d.private or d.follows_a_user for d in derived_in(value))

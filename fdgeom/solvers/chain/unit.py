@@ -42,38 +42,14 @@ REASONS = {
 class ChainUnit:
     """The compiled equations of a chain.
 
-    Parameters
-    ----------
-    residual : Form
-        F(u; w), with one argument.
-    tangent : Form, optional
-        T(u; w), with one argument and linear in u, in the place of the derivative of F.
-    unknown : Function
-        u.
-    essential : sequence
-        Given degrees of freedom: `EssentialValues` or the like.
-    factors : bool
-        Whether the factors are kept for other right-hand sides (:meth:`apply`).
-    maps : sequence of dict
-        Pointwise assignments of a step.
-    step : Step, optional
-        What a step is made of, for :meth:`advance`.
-    private : sequence of Function
-        What maps write for the step alone.
-    following : Function, optional
-        The values of given degrees of freedom, where those are the first components of the unknown;
-        a step sets them.
-    change : Function, optional
-        Like the unknown, of one space: gets by how much each update of Newton's changes it.
-    seldom : bool
-        Whether it is not used often, so that compiling it counts more.
-    border : Constant, optional
-        A number λ that can be found together with u, by :meth:`bordered`; keeps the factors.
-
-    Raises
-    ------
-    CannotCompile
-        If the equations are not those of a chain; says why.
+    F(u; w) is the residual, with one argument, u the unknown; ``tangent`` T(u; w), linear in u, stands
+    in the place of the derivative of F. ``essential`` are given degrees of freedom, and ``following``
+    has the values of those that are the first components of the unknown, where a step sets them.
+    ``factors`` are kept for other right-hand sides (:meth:`apply`). ``maps`` are pointwise assignments
+    of a ``step`` for :meth:`advance`, which write ``private`` for the step alone; ``change`` gets by how
+    much each update of Newton's changes the unknown. ``seldom``: compiling counts more than running.
+    ``border`` is a number λ that can be found together with u, by :meth:`bordered`; it keeps the
+    factors. ``CannotCompile`` says why the equations are not those of a chain.
     """
 
     def __init__(
@@ -148,7 +124,9 @@ class ChainUnit:
         self._pointer = ctypes.byref(self._net)
         self._iterations = ctypes.c_long(0)
         self._derived = list({
-            id(d): d for d in map(derived_of, self.tables.functions) if d is not None
+            id(d): d
+            for d in map(derived_of, (*self.tables.functions, *self.tables.constants))
+            if d is not None
         }.values())  # fmt: skip
         own, alone = [p.function for p in self.parts], set(map(key, private))
         hidden = {key(self.length), *map(key, own), *alone}
@@ -326,12 +304,7 @@ class ChainUnit:
 def check_chain(unknown: Function, *, shared: bool = False) -> None:
     """Raise CannotCompile if an unknown is not one of a chain, on all ranks if on any.
 
-    Parameters
-    ----------
-    unknown : Function
-        Of the equations.
-    shared : bool
-        Whether several ranks may share the chain: for whole steps.
+    ``shared``: whether several ranks may share the chain, for whole steps.
     """
     mesh = pieces(unknown)[0].function_space().mesh()
     if mesh.comm.size > 1 and not shared:

@@ -84,7 +84,8 @@ class Unit:
         hidden = {f for p in program.phases for f in p.solved} - written - set(live)
         self._copy_in(self.layout.copies([numbers[f] for f in hidden]))
         derived = {f: derived_of(f) for f in tables.functions}
-        made = list({id(d): d for d in derived.values() if d is not None}.values())
+        made = [*derived.values(), *map(derived_of, tables.constants)]
+        made = list({id(d): d for d in made if d is not None}.values())
         self._followers = [d for d in made if d.follows_a_user]
         self._of_mesh = [d for d in made if not d.follows_a_user]
         private = {f: d for f, d in derived.items() if d is not None and d.private}

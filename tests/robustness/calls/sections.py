@@ -1,6 +1,24 @@
 """Materials of sections, and criteria of their strength."""
 
+from firedrake import Constant, RectangleMesh
+
 import fdgeom as fg
+
+
+def changed():
+    """The stress of a drawn section whose modulus has changed."""
+    modulus = Constant(2.6)
+    drawn = fg.Section.from_mesh(RectangleMesh(1, 1, 1.0, 1.0), fg.Isotropic(modulus, 0.3, 1.5))
+    modulus.assign(5.2)
+    return drawn.recover([0, 0, 0, 1, 0, 0])
+
+
+def stations():
+    """Sections at places, one of which is a Constant."""
+    bar = {"density": 1.5, "youngs_modulus": 2.6, "poisson_ratio": 0.3}
+    places = Constant(0.0, name="s"), 1.0
+    return fg.Section.along([(s, fg.Section.circle(0.1, **bar)) for s in places])
+
 
 REFUSALS = [
     (
@@ -99,5 +117,20 @@ REFUSALS = [
         lambda: fg.TsaiWu((1e9, 1e8, 1e8), (1e9, 1e8, 1e8), (1e8, 1e8, 1e8), interaction=0.7),
         ValueError,
         "interaction must lie between -0.5 and 0.5, not 0.7",
+    ),
+    (
+        "materials",
+        changed,
+        ValueError,
+        (
+            "the materials of a drawn section have changed since it was made: make it anew, as "
+            "with Section.from_mesh(...)"
+        ),
+    ),
+    (
+        "stations",
+        stations,
+        TypeError,
+        "stations: an arc length is read once: give a number, not …",
     ),
 ]
