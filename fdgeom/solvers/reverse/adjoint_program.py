@@ -14,13 +14,7 @@ from fdgeom.solvers.reverse.node_pull import NodePull
 
 
 class AdjointProgram(Program):
-    """A program with phases that are the transposes of others.
-
-    Attributes
-    ----------
-    reads : list of tuple of Function
-        What each phase reads.
-    """
+    """A program with phases that are the transposes of others."""
 
     def __init__(self, mesh) -> None:
         super().__init__(mesh)

@@ -18,25 +18,7 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 
 
 class NodePull:
-    """The gradient of a scalar expression of nodal values.
-
-    Parameters
-    ----------
-    work : UFL expression
-        The scalar, of Functions with the same nodes and Constants.
-    is_active : callable
-        ``is_active(f)``: whether derivatives are taken by a Function.
-
-    Attributes
-    ----------
-    functions : list of Function
-        Those by which its derivative is not zero.
-
-    Raises
-    ------
-    CannotCompile
-        If the expression holds something else.
-    """
+    """The gradient of a scalar expression of nodal values."""
 
     def __init__(self, work: Expr, is_active: Callable[[Function], bool]) -> None:
         self._graph, self._inputs = Graph(), {}

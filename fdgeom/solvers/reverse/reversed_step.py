@@ -20,19 +20,7 @@ from fdgeom.solvers.reverse.running import Running
 
 @dataclass(frozen=True)
 class Back:
-    """One phase on the way back.
-
-    Attributes
-    ----------
-    phase : int
-        Its number in the program.
-    dt : Constant or None
-        What holds how far the solve moves.
-    fraction : float
-        That, as part of the step.
-    move : int
-        The move of the step that it takes back.
-    """
+    """One phase on the way back."""
 
     phase: int
     dt: Constant | None
@@ -43,38 +31,11 @@ class Back:
 class ReversedStep:
     """The cotangents before a step from those after it.
 
-    Parameters
-    ----------
-    program : Program
-        The phases of the step.
-    moves : sequence of (int, Constant or None, float)
-        Phases in order, with the Constant for how far each moves, and the fraction of the step.
-    seeded : set of int
-        Keys of the functions that have a cotangent after a step.
-    wanted : set of int
-        Keys of the coefficients whose cotangents are wanted too.
-    running : Form, optional
-        A functional that is taken after each step.
-
-    Attributes
-    ----------
-    program : AdjointProgram
-        What it is made of.
-    backs : list of Back
-        In order.
-    bars : dict of int to Function
-        Cotangents, as vectors of the degrees of freedom, by the keys of the functions.
-    functions : dict of int to Function
-        These functions.
-    alive : set of int
-        Keys of those that may be something else than zero before a step.
-    totals : list of int
-        The phases whose reports have the sums of the running functional.
-
-    Raises
-    ------
-    CannotCompile
-        If a phase is not of the kind that is taken back here; says which.
+    ``moves`` are phases in order, each with the Constant for how far it moves and the fraction of the
+    step; ``seeded`` and ``wanted`` are keys of functions that have a cotangent after a step, and of
+    coefficients whose cotangents are wanted. ``bars`` has the cotangents by the keys of the functions,
+    ``alive`` the keys of those that may not be zero before a step, ``totals`` the phases whose reports
+    have the sums of the running functional.
     """
 
     def __init__(

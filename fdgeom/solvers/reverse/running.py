@@ -17,26 +17,7 @@ from fdgeom.solvers.reverse.node_pull import NodePull
 class Running:
     """What it has inside the cells, and at nodes of the boundary.
 
-    Parameters
-    ----------
-    functional : Form
-        It.
-    is_active : callable
-        ``is_active(f)``: whether derivatives are taken by a Function.
-
-    Attributes
-    ----------
-    cells : Form or None
-        What is inside the cells, of which every rank that sees a cell has an equal share.
-    slopes : list of (Function, Form)
-        Its derivatives.
-    nodes : list of (Function, NodePull)
-        What is at nodes, with a Function that has them.
-
-    Raises
-    ------
-    CannotCompile
-        If a term is neither inside the cells nor at nodes; says which.
+    Of ``cells`` every rank that sees a cell has an equal share; ``slopes`` are its derivatives.
     """
 
     def __init__(self, functional: Form, is_active: Callable[[Function], bool]) -> None:

@@ -17,25 +17,8 @@ _LINE = 8
 class Slots:
     """What the moves of a step keep, and what those of the way back find.
 
-    Parameters
-    ----------
-    unit : Unit
-        What takes the steps.
-    moves : sequence of (int, Constant or None, float)
-        The moves of one of them.
-    back : Unit
-        What takes cotangents back, with the values in the same layout.
-    backs : sequence of Back
-        The moves of one step back.
-    reads : sequence of tuple of Function
-        What each phase of ``back`` reads.
-
-    Attributes
-    ----------
-    size : int
-        Numbers in the slot of one step.
-    kept, read : list
-        For each move, forwards and back, what a `Move` says of that.
+    ``size`` is how many numbers a step keeps; ``kept`` and ``read`` say for each move, forwards and back,
+    where.
     """
 
     def __init__(

@@ -20,32 +20,9 @@ _CACHE = 2**24
 class Sweep:
     """The way back through the steps of a unit, compiled.
 
-    Parameters
-    ----------
-    unit : Unit
-        What takes the steps.
-    moves : sequence of (int, Constant or None, float)
-        The moves of one of them, as :meth:`Unit.plan` takes them.
-    seeded : set of int
-        Keys of the functions that have a cotangent after steps.
-    wanted : set of int
-        Keys of the coefficients whose cotangents are wanted too.
-    memory : Memory
-        Where to keep what the way back reads.
-    running : Form, optional
-        A functional that is taken after each step.
-
-    Attributes
-    ----------
-    given : list of (Function, Function)
-        What has a cotangent after steps, and where it is to be put, before :meth:`Trail.pull`.
-    found : list of (Function, Function)
-        Functions and their cotangents before the steps; those that are not here have none.
-
-    Raises
-    ------
-    CannotCompile
-        If a phase is not of the kind that is taken back here.
+    ``moves``, ``seeded`` and ``wanted`` are those of `ReversedStep`. ``given`` are pairs of a function
+    with a cotangent after the steps and the place of that, which is filled before :meth:`Trail.pull`;
+    ``found`` are functions and their cotangents before the steps: those not there have none.
     """
 
     def __init__(
