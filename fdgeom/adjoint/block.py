@@ -3,7 +3,7 @@
 import warnings
 import weakref
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from checkpoint_schedules import SingleMemoryStorageSchedule
@@ -16,6 +16,7 @@ from pyadjoint.tape import get_working_tape, stop_annotating
 
 from fdgeom.adjoint.deed_passage import DeedPassage
 from fdgeom.adjoint.inputs import whole_of
+from fdgeom.adjoint.origin import Origin
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.state_variable import StateVariable
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
@@ -180,11 +181,18 @@ class AdvanceBlock(PreparedBlock):
         for f, value in zip(self._passage.outputs, adj_inputs, strict=True):
             bars.add_all(f, value)
         with self._at(inputs):
-            self._passage.pull(self._origin, self._steps, bars, self._passage.data(wanted))
+            origin = self._origin_for(wanted)
+            self._passage.pull(origin, self._steps, bars, self._passage.data(wanted))
         return {
             k: bars.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
+
+    def _origin_for(self, functions: Sequence[Function]):
+        """Where the steps begin; a jump matters only where derivatives are taken by what was set."""
+        if not isinstance(self._origin, Origin):
+            return self._origin
+        return replace(self._origin, unseen=self._origin.unseen & keys(functions))
 
     def _of_inputs(self, dependencies: list) -> list:
         """Those that derivatives are taken by: what was there before it was set decides, no more."""
@@ -199,9 +207,10 @@ class AdvanceBlock(PreparedBlock):
         given = [(f, v) for f, v in zip(self._inputs, tlm_inputs, strict=False) if v is not None]
         for f, value in given:
             tangents.add_all(f, value)
-        wanted = self._passage.data([f for f, _ in given])
+        moved = [f for f, _ in given]
         with self._at(inputs):
-            self._passage.push(self._origin, self._steps, tangents, wanted)
+            origin = self._origin_for(moved)
+            self._passage.push(origin, self._steps, tangents, self._passage.data(moved))
         return [tangents.read_all(f, Function(f.function_space())) for f in self._passage.outputs]
 
     def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
@@ -217,9 +226,10 @@ class AdvanceBlock(PreparedBlock):
         for f, variable in zip(self._inputs, dependencies, strict=True):
             tangents.add_all(f, variable.tlm_value)
         asked = [self._inputs[k] for k, _ in relevant_dependencies]
-        wanted = self._passage.data(list({id(f): f for f in (*asked, *moved)}.values()))
+        by = list({id(f): f for f in (*asked, *moved)}.values())
         with self._at(inputs):
-            self._passage.pull_rates(self._origin, self._steps, bars, rates, tangents, wanted)
+            origin, wanted = self._origin_for(by), self._passage.data(by)
+            self._passage.pull_rates(origin, self._steps, bars, rates, tangents, wanted)
         return {
             k: rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
