@@ -54,7 +54,12 @@ def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inve
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
         value = spread(value, mesh, element)
-    field = sampled(
+    return made_once(_positive_definite(name, value, space, inverse=inverse), of)
+
+
+def _positive_definite(name: str, value: Expr, space, *, inverse: bool = False) -> Function:
+    """A field of matrices that follows an expression; ``ValueError`` where it is not positive definite."""
+    return sampled(
         name,
         value,
         space,
@@ -62,7 +67,6 @@ def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inve
         inverse=inverse,
         private=True,
     )
-    return made_once(field, of)
 
 
 def mean_at_nodes(name: str, value, mesh, element):
@@ -73,13 +77,7 @@ def mean_at_nodes(name: str, value, mesh, element):
     if not isinstance(value, Expr) or not _jumps(value):
         return value
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
-    values = sampled(
-        name,
-        value,
-        in_cells,
-        check=lambda values: check_positive_definite(name, values),
-        private=True,
-    )
+    values = _positive_definite(name, value, in_cells)
     space = TensorFunctionSpace(mesh, element, shape=(6, 6))
     field, test = Function(space, name=name), TestFunction(space)
     nodal = gauss_lobatto(mesh, element.degree() + 1)
