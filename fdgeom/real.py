@@ -26,10 +26,7 @@ def real_array(value, refusal: str = "not an array of real numbers") -> np.ndarr
 
 def number(name: str, value) -> float:
     """Return a finite number as a float; raise an error that names it otherwise."""
-    refuse_recorded(name, value)
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number, not {shown(value)}")
-    found = float(value)
+    found = _real(name, value)
     if not math.isfinite(found):
         raise ValueError(f"{name} must be finite, not {shown(value)}")
     return found
@@ -37,9 +34,14 @@ def number(name: str, value) -> float:
 
 def not_negative(name: str, value) -> float:
     """The same for a number that must not be negative."""
+    found = _real(name, value)
+    if not (math.isfinite(found) and found >= 0):
+        raise ValueError(f"{name} must be a finite number that is not negative, not {shown(value)}")
+    return found
+
+
+def _real(name: str, value) -> float:
     refuse_recorded(name, value)
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"{name} must be a number, not {shown(value)}")
-    if not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name} must be a finite number that is not negative, not {shown(value)}")
     return float(value)
