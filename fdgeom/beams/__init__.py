@@ -1,9 +1,8 @@
-"""The flagship: geometrically exact beams, alone and joined to one another.
+"""Geometrically exact beams, alone and joined to one another.
 
-Sections and their laws, ends, loads and joints; the beam in both descriptions, strain and momentum
-with their bracket, and the poses of its nodes with their balance of forces. How time is discretised
-does not belong here, nor where a section's numbers come from a drawing
-(:mod:`fdgeom.sections`).
+Sections and their laws, ends, loads and joints; the beam as strain and momentum with their bracket,
+and as poses of its nodes with their balance of forces. Time integration is in
+:mod:`fdgeom.steppers`, sections from drawings are in :mod:`fdgeom.sections`.
 """
 
 from fdgeom.beams.beam import Beam

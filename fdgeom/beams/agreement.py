@@ -1,4 +1,4 @@
-"""The two descriptions of a beam: which of them was set last, and whether they contradict."""
+"""Consistency of strain and momentum of a beam with its configuration and velocity."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -22,13 +22,10 @@ _WHAT_TO_DO = (
 
 
 class Agreement:
-    """Strain and momentum of a beam, and its configuration and velocity, kept in agreement.
+    """Keeps strain and momentum of a beam consistent with its configuration and velocity."""
 
-    What was set by hand since they last agreed is the newer one, and the other follows: of momentum
-    and velocity, and of strain and configuration. Where both were set and contradict one another,
-    nobody can know which was meant.
-    """
-
+    # Momentum and velocity are one pair, strain and configuration the other: the one that was set
+    # by hand since they last agreed is the newer one, and the other is computed from it.
     def __init__(self, beam: BeamFields, chain: Chain) -> None:
         self._beam, self._chain = beam, chain
         # In the order in which `changed` is read.
@@ -80,12 +77,10 @@ class Agreement:
         return strain, momentum, position or orientation, velocity
 
     def openings(self, touched: Sequence[bool]) -> list:
-        """What :meth:`restore_for_bracket` is about to do, for derivatives.
-
-        ``touched`` says whether strain, momentum, position, orientation and velocity are changed
-        for derivatives, though perhaps not now. ``NotImplementedError`` if one is to follow the
-        other, of a beam of higher degree.
-        """
+        """The changes that :meth:`restore_for_bracket` makes, for derivatives."""
+        # `touched`: strain, momentum, position, orientation, velocity have derivatives, though
+        # perhaps no new value now. NotImplementedError if the degree is above 1 and one follows the
+        # other.
         strain, momentum, pose, velocity = self._set(touched)
         if not (strain or momentum or velocity or pose):
             # A section may change, and the momentum is what stays.
@@ -106,13 +101,7 @@ class Agreement:
         return FollowingShape(self._beam, self._chain, self._anchor)
 
     def restore_for_bracket(self) -> None:
-        """Let the older description follow, for steps of strain and momentum.
-
-        The configuration moves beside them; where strain and configuration were both set, both are
-        taken as they are.
-
-        ``ValueError`` if momentum and velocity were both set and contradict one another.
-        """
+        """Update the older description, for steps of strain and momentum."""
         if not self._is_finite():
             return  # the step will say so
         strain, momentum, position, orientation, velocity = self.noted.changed()
@@ -120,17 +109,14 @@ class Agreement:
         self.to_velocity.apply()
         chain, pose = self._chain, position or orientation
         # A ring has no first node from which its strain would say where the others are.
+        # Where strain and configuration were both set, both are taken as they are: these steps move
+        # the configuration beside the strain.
         if strain is not pose and chain.is_open:
             chain.follow(self._anchor) if strain else chain.project()
         self.note()
 
     def openings_for_configuration(self, touched: Sequence[bool], *, alone: bool = True) -> list:
-        """What :meth:`restore_for_configuration` is about to do, as :meth:`openings`.
-
-        ``NotImplementedError`` if derivatives are to be taken by a strain that steps have left: by
-        their own measure, so that the configuration would jump if it were set; or by one that does
-        not say where the beam is, as in a network.
-        """
+        """The changes that :meth:`restore_for_configuration` makes, as :meth:`openings`."""
         strain, momentum, pose, velocity = self._set(touched)
         made: list = []
         if velocity and not momentum:
@@ -156,12 +142,9 @@ class Agreement:
         return made
 
     def restore_for_configuration(self, measured: Callable[[], Function], *, alone: bool) -> None:
-        """Let configuration and velocity follow, for steps that move these.
-
-        ``measured()`` is the strain of the configuration in the measure of the steps; ``alone`` says
-        that nothing else, such as a network's joints, says where the beam is. ``ValueError`` if both
-        descriptions were set and contradict one another.
-        """
+        """Update configuration and velocity, for steps that move these."""
+        # `measured()` is the strain of the configuration in the measure of the steps; `alone`:
+        # nothing else, such as the joints of a network, determines where the beam is.
         if not self._is_finite():
             return
         strain, momentum, position, orientation, velocity = self.noted.changed()

@@ -18,13 +18,10 @@ from fdgeom.taping import not_taped
 
 
 class BeamMotion(RodMotion):
-    """A beam as the methods in configuration form move it.
+    """A beam as the methods in configuration form move it."""
 
-    Position and orientation are the beam's own. The velocity that is moved has its translation in
-    the space frame; ``beam.velocity``, all in the body frame, is read before steps and written after
-    them, and so are the beam's strain and momentum (`FollowingFields`).
-    """
-
+    # The velocity of the motion has its translation in the space frame. `beam.velocity`, all in the
+    # body frame, is read before steps and written after them, like the beam's strain and momentum.
     def __init__(
         self, beam: BeamFields, rod: Rod, agreement: Agreement, *, measure: str | None = None
     ) -> None:
@@ -68,11 +65,7 @@ class BeamMotion(RodMotion):
 
     @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """What holds each held end: moment about its node, and force, in space, two arrays of 3.
-
-        The moment at a `GivenPose` with an orientation is the torque that turns it. See `forces` for
-        the state that they belong to.
-        """
+        """Moment about the node and force at each held end, in space, two arrays of 3."""
         return self.reactions_of(self.forces())
 
     def reactions_of(self, forces: Forces) -> dict[str, tuple[np.ndarray, np.ndarray]]:

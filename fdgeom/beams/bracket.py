@@ -17,7 +17,7 @@ from fdgeom.systems.poisson.poisson import PoissonSystem
 
 
 class BeamBracket(BeamFields, PoissonSystem):
-    """What the steppers on strain and momentum move, and what moves beside it:
+    """A beam as the steppers on strain and momentum move it, with its configuration:
 
         {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds
 
@@ -100,9 +100,8 @@ class BeamBracket(BeamFields, PoissonSystem):
         }
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if a field is not finite or the start contradicts a held end.
-
-        Also where the beam has damping, loads in time or ends that need the configuration form.
+        """Raise ``ValueError`` if a field is not finite, the start contradicts a held end, or the
+        beam has damping, loads in time or ends that need the configuration form.
         """
         self.check_state()
         check_for_bracket(self, self.rod if self.loads else None)
@@ -123,9 +122,8 @@ class BeamBracket(BeamFields, PoissonSystem):
         self._clock.set(t)
 
     def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
-        """Momentum, velocity and configuration after a substep of the momentum.
-
-        g¹ = g⁰ cay(Δt ζ) with ζ of the old, the new or the mean momentum, equation (55).
+        """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)
+        with ζ of the old, the new or the mean momentum, equation (55).
         """
         if 1 not in active:
             return {}

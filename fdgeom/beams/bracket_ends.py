@@ -1,4 +1,4 @@
-"""How the ends of a beam are held."""
+"""Ends of a beam for the steppers on strain and momentum."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,11 @@ from fdgeom.words import blamed, shown
 
 
 class BracketEnd:
-    """One end of a beam in this form: free, clamped, pinned, or moved in a prescribed way.
+    """One end of a beam in this form: free, clamped, pinned, or with a given body velocity ζ."""
 
-    The body velocity ζ of a held end is given. A stage of the momentum is the mean of the old and
-    the new velocity there, so that the new velocity is met exactly. An end that is held in some
-    directions of space only is refused: its conditions are not on components of ζ.
-    """
-
+    # At a held end a stage of the momentum is the mean of the old and the new velocity, so that the
+    # new velocity is met exactly. An end held in some directions of space is refused: its
+    # conditions are not on components of ζ.
     def __init__(self, beam: BeamFields, end: End) -> None:
         self.name, self.kind = name, kind = end.name, end.kind
         velocity = _given_velocity(kind)
@@ -85,9 +83,8 @@ class BracketEnd:
         return values[0, self.held] if len(values) else np.zeros(len(self.held))
 
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the velocity at the start is not the one that the end must have.
-
-        Also if the end is held in a way that components of the body velocity do not express.
+        """Raise ``ValueError`` if the initial velocity is not that of the end, or the end is held
+        in a way that components of the body velocity do not express.
         """
         if self._in_space:
             raise ValueError(

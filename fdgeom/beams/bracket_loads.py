@@ -1,4 +1,4 @@
-"""The loads of a beam in the steppers on its strain and momentum."""
+"""Loads of a beam in the steppers on its strain and momentum."""
 
 import ufl
 from ufl.classes import Expr, Form
@@ -14,13 +14,10 @@ from fdgeom.lie import halves, join, quaternion
 
 
 def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Expr) -> Form:
-    """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ).
-
-    What has a potential pushes on the mean R̄ = ½(R⁰ + R¹) of the directors: since
-    x¹ - x⁰ = Δt R̄ v, the work on ζ is the exact change of the potential. Loads that turn with the
-    section act at the orientation halfway. Both are of second order, and the same seen from the end
-    of the step.
-    """
+    """Work of the loads on a test of the momentum (body frame), over a step g⁰ → g⁰ cay(Δt ζ)."""
+    # A potential acts on the mean R̄ = ½(R⁰ + R¹) of the directors: since x¹ - x⁰ = Δt R̄ v, the
+    # work on ζ is its exact change. Loads that turn with the section act at the orientation
+    # halfway. Both are symmetric in time, so of second order.
     step = _step((beam.position, beam.orientation), beam.time, test, velocity, dt)
     density = sum((load.mean_work(rod.part, step) for load in rod.loads), ufl.as_ufl(0.0))
     return rod.cells.at_nodes(density)
@@ -57,9 +54,8 @@ def _step(start: Pose, time: Expr, test: Expr, velocity: Expr, dt: Expr) -> Noda
 
 
 def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
-    """Raise ``ValueError`` where a beam has what the steppers on strain and momentum do not move.
-
-    That is damping, or a load that a step would not meet at the right time.
+    """Raise ``ValueError`` if a beam has damping, or a load that depends on time, which a step on
+    strain and momentum would not evaluate at the right time.
     """
     if beam.damping is not None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""From strain to configuration and back, along the chain of a beam's nodes."""
+"""The chain of a beam's nodes: configuration from strain, and strain from configuration."""
 
 import numpy as np
 from firedrake import Function
@@ -16,13 +16,13 @@ _SAME = 1e-9
 
 
 class Chain:
-    """The nodes of a beam in the order of the arc length, on every rank.
-
-    Between neighbouring nodes g_b = g_a Δg. For degree 1, Δg = cay(Δs (γ+e)), the paper's start;
-    for higher degrees Δg = exp(Ω) with the Magnus expansion of sixth order at three Gauss points
-    (Blanes, Casas, Oteo & Ros, Phys. Rep. 470, 2009).
+    """The nodes of a beam in the order of the arc length, on every rank, with g_b = g_a Δg between
+    neighbours.
     """
 
+    # For degree 1, Δg = cay(Δs (γ+e)), as in the paper; for higher degrees Δg = exp(Ω) with the
+    # Magnus expansion of sixth order at three Gauss points (Blanes, Casas, Oteo & Ros, Phys. Rep.
+    # 470, 2009).
     def __init__(self, beam: BeamFields) -> None:
         self._beam = beam
         self._tangent = np.array(beam.tangent.dat.data_ro)
@@ -55,10 +55,8 @@ class Chain:
         self._put(self.followed(anchor))
 
     def followed(self, anchor: int):
-        """The poses (n + 1, 3), (n + 1, 4) that :meth:`follow` fills in.
-
-        The last ones are kept: derivatives ask for them again where nothing has changed.
-        """
+        """The poses (n + 1, 3), (n + 1, 4) that :meth:`follow` writes."""
+        # Cached: derivatives ask for them again where nothing has changed.
         x, q = self._poses(self._beam.position, self._beam.orientation)
         there = x[anchor], q[anchor]
         points, _ = self._lines()

@@ -1,4 +1,4 @@
-"""Derivatives of the configuration of a beam that follows its strain, and of the strain of it."""
+"""Derivatives of the configuration of a beam by its strain, and of the strain by it."""
 
 from typing import NamedTuple
 
@@ -35,9 +35,8 @@ class _Place(NamedTuple):
 
 
 class FollowingShape:
-    """The configuration that is made of the strain of a beam, from one node on.
-
-    In space, with δg_j g_j⁻¹ = η_j,
+    """The configuration made from the strain of a beam, from one node on; in space, with δg_j g_j⁻¹
+    = η_j,
 
         η_{j+1} = η_j + Ad(g_{j+1}) dcay(Δs (γ_j+e)) Δs δγ_j.
     """
@@ -78,9 +77,8 @@ class FollowingShape:
         self._put_all(bars, self._pulled(there, *self._cotangents(bars)))
 
     def pull_rates(self, bars, rates, tangents) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents: of cotangents and their rates.
-
-        All is analytic, so a step into the complex plane gives both, to round-off.
+        """:meth:`pull` of cotangents, and its derivative along tangents with the rates of the
+        cotangents.
         """
         if all(target not in bars and target not in rates for target in self.targets):
             return

@@ -1,4 +1,4 @@
-"""How the ends of a rod are held in configuration form."""
+"""Ends of a rod in configuration form: free, clamped, pinned, sliding or with a given pose."""
 
 from collections.abc import Callable
 
@@ -104,10 +104,7 @@ HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
 
 
 def held_components(name: str, kind: str | Sliding | GivenPose) -> np.ndarray:
-    """What a kind of end holds of (rotation in the body frame, translation in space).
-
-    ``ValueError`` if the end ``name`` is given by its velocity: a configuration needs a pose.
-    """
+    """The held components of (rotation in the body frame, translation in space) of a kind of end."""
     if isinstance(kind, Sliding | GivenPose):
         return np.array(kind.components, dtype=int)
     if kind not in HELD:

@@ -1,4 +1,4 @@
-"""What a beam is made of: its data where the quadrature looks, and the Functions that move."""
+"""Fields of a beam, and its section, law and reference strain at quadrature points."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -51,14 +51,12 @@ class End:
 
 
 class BeamFields:
-    """The record of a beam: what its chain of nodes, its ends, its loads and its rod read.
+    """Fields and data of a beam, which its chain of nodes, its ends, its loads and its rod read."""
 
-    Arguments are those of `fdgeom.Beam`; ``shaped`` says that the shape at rest will be given in
-    space, and the strain at rest follows it. ``tangent`` is e, the unit vector of 6 along the axis;
-    ``stiffness``, ``inertia`` and its inverse are 6×6 expressions where the forms need them, and
-    ``numbers_of_inertia`` is the matrix where it is one of numbers for good.
-    """
-
+    # The arguments are those of `fdgeom.Beam`; `shaped`: the stress-free shape is given in space,
+    # and the reference strain follows it. `tangent` is e, the unit vector of 6 along the axis;
+    # `stiffness`, `inertia` and its inverse are 6×6 expressions where the forms need them, and
+    # `numbers_of_inertia` is the matrix if it is constant.
     def __init__(
         self,
         mesh,

@@ -1,4 +1,6 @@
-"""Strain and momentum of a beam that is moved in configuration form: they follow it."""
+"""Strain and momentum of a beam in configuration form, computed from its configuration and
+velocity.
+"""
 
 from functools import cached_property
 
@@ -13,12 +15,11 @@ from fdgeom.solvers import Deed, Field, VectorAssembly
 
 
 class FollowingFields:
-    """The other fields of a beam that is moved in configuration form: they are made to agree.
-
-    After steps ``beam.strain`` and ``beam.momentum`` are those of the configuration, in the strain
-    measure of the rod: so the beam's own energies and momenta are those of the motion.
+    """Sets strain and momentum of a beam to those of its configuration, in the strain measure of
+    the rod.
     """
 
+    # So the beam's own energies and momenta are those of the motion.
     def __init__(
         self, beam: BeamFields, rod: Rod, agreement: Agreement, *, alone: bool = True
     ) -> None:
@@ -55,10 +56,8 @@ class FollowingFields:
         ]
 
     def prepare(self) -> None:
-        """Let the description that was not set since the last step follow the one that was.
-
-        Where the inertia has changed the velocity is what stays. ``ValueError`` if both were set and
-        contradict one another.
+        """Update the description that was not set since the last step; where the inertia has
+        changed the velocity is kept.
         """
         if not self._agreement.holds():
             self._agreement.restore_for_configuration(

@@ -1,4 +1,4 @@
-"""Nodes of rods that are held or moved in a prescribed way, as the steppers of motions see them."""
+"""Held nodes of rods, and nodes with a given motion, for the steppers of motions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,15 +23,13 @@ _CONSISTENT = 1e-9
 
 @dataclass(frozen=True)
 class Hold:
-    """A node and how it is held.
-
-    ``nodes`` is its local index, if this rank has it (as its own or as a ghost); ``components`` are
-    what is held of (rotation in the body frame, translation in space).
-    """
+    """A node and its held components."""
 
     name: str
+    #: Its local index, if this rank has it (as its own or as a ghost).
     nodes: np.ndarray
     kind: str | Sliding | GivenPose
+    #: Those held of (rotation in the body frame, translation in space).
     components: np.ndarray
 
     @property
@@ -49,10 +47,7 @@ class Hold:
 
 
 def held_ends(ends, nodes: Callable[[str], np.ndarray], article: str = "") -> dict[str, Hold]:
-    """The ends of a beam that are not free, by name; ``nodes(name)`` gives the local index of one.
-
-    ``ValueError`` if an end is given by its velocity: a configuration needs a pose.
-    """
+    """The ends of a beam that are not free, by name; ``nodes(name)`` gives the local index of one."""
     return {
         end.name: Hold(
             f"{article}{end.name} end",
@@ -66,13 +61,11 @@ def held_ends(ends, nodes: Callable[[str], np.ndarray], article: str = "") -> di
 
 
 class HeldNodes(Held):
-    """Given motions of some nodes of rods.
+    """Given motions of some nodes of rods."""
 
-    ``turn`` gives the rotation, as the solver counts it, of a relative quaternion, by default its
-    Cayley vector; so has ``increment`` it, with the translation in space. ``moved`` is 1 at the
-    components that are prescribed in time, 0 elsewhere.
-    """
-
+    # `turn` gives the rotation of a relative quaternion as the solver counts it, by default its
+    # Cayley vector; `increment` has it, with the translation in space. `moved` is 1 at the
+    # components that are prescribed in time, 0 elsewhere.
     def __init__(
         self,
         motion: Motion,

@@ -1,4 +1,4 @@
-"""What a beam is made of, as a checkpoint says it."""
+"""Parameters of a beam as stored in a checkpoint."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How a section answers a strain: its elastic energy, stress and tangent."""
+"""Constitutive laws of sections: elastic energy, stress and tangent as functions of the strain."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a beam shows of itself: its momenta in space, and the fields worth drawing."""
+"""Output of a beam: its momenta in space, and the fields worth drawing."""
 
 import ufl
 from ufl.classes import Expr, Form

@@ -1,4 +1,4 @@
-"""What holds the ends of a beam that is moved by its strain and momentum."""
+"""Reactions at the held ends of a beam that is moved by its strain and momentum."""
 
 import numpy as np
 import ufl
@@ -15,7 +15,8 @@ class BeamReactions:
 
         w D₁ζ̇ = f + R,   f·β = {(0, β), h} + (work of the loads),
 
-    with the weight w of the node (a length) and ζ̇ given in what is held; what is not held has R = 0.
+    with the weight w of the node (a length) and ζ̇ given in the held components; R = 0 in the
+    others.
     """
 
     def __init__(self, beam: BeamBracket) -> None:

@@ -12,12 +12,10 @@ from fdgeom.words import shown
 
 
 class Resultants:
-    """Moment and force of a beam along its arc length, on every rank.
+    """Moment and force of a beam along its arc length, on every rank."""
 
-    Between the Gauss points by the polynomial through the nearest degree + 1 of them: of order
-    degree + 1, and through a point load as if it were spread over a cell.
-    """
-
+    # Between the Gauss points: the polynomial through the nearest degree + 1 of them, of order
+    # degree + 1. It smooths a point load over a cell.
     def __init__(self, beam: BeamFields) -> None:
         self._stress = Function(beam.strain.function_space(), name="stress")
         self._update = PointwiseUpdate({self._stress: beam.stress()})

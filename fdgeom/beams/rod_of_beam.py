@@ -22,10 +22,8 @@ from fdgeom.words import shown
 
 
 def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
-    """The rod of a beam, with the beam's section, shape at rest, loads and damping.
-
-    ``measure`` is the strain measure, if another than the beam's. ``ValueError`` if the beam is not
-    of degree 1, or a load acts at a place that it does not have.
+    """The rod of a beam, with the beam's section, shape at rest, loads and damping, and its strain
+    measure or another one.
     """
     if beam.degree != 1:
         raise ValueError("degree: the configuration form has beams of degree 1 only")
@@ -80,11 +78,9 @@ def check_places(beam: BeamFields) -> None:
 
 
 def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Function:
-    """A CG1 field that is 1/(length that belongs to the node) at some nodes and 0 elsewhere.
-
-    `Cells.at_nodes` of it times a density is the sum of the density over those nodes, which are local
-    indices, owned and ghosts.
-    """
+    """A CG1 field that is 1/(length that belongs to the node) at some nodes and 0 elsewhere."""
+    # `Cells.at_nodes` of it times a density is the sum of the density over those nodes, which are
+    # local indices, owned and ghosts.
     space = FunctionSpace(cells.mesh, "CG", 1)
     weights = assemble(cells.at_nodes(TestFunction(space))).dat.data_ro_with_halos
     field = private(Function(space, name=name))

@@ -1,4 +1,4 @@
-"""The law of a beam's section where the quadrature looks: its data sampled, and itself checked."""
+"""The law of a beam's section at the quadrature points: its data sampled, and the law checked."""
 
 from collections.abc import Sequence
 

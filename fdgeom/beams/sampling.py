@@ -1,4 +1,4 @@
-"""Data of a beam that may vary along it, sampled where the quadrature looks."""
+"""Data of a beam that may vary along it, sampled at the quadrature points."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -38,13 +38,12 @@ from fdgeom.words import is_function, shown
 
 
 def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
-    """A 6×6 matrix (or its inverse) for use in forms: of a Constant, or a field where it varies.
-
-    The field follows the Functions and Constants in an expression. The nodes of ``element``, of
-    scalars, are the quadrature points that the matrix is needed at: ``ValueError``, which calls it
-    ``name``, if it is not symmetric positive definite at each. Changes of what the value was made
-    ``of`` are refused.
+    """A 6×6 matrix (or its inverse) for use in forms: a Constant, or a field that follows the
+    Functions and Constants in an expression.
     """
+    # The nodes of `element`, of scalars, are the quadrature points that the matrix is needed at:
+    # ValueError, which calls it `name`, if it is not symmetric positive definite at each. Changes
+    # of the objects in `of`, from which the value was made, are refused.
     if isinstance(value, np.ndarray):
         make = _constant_matrix.__wrapped__ if of else _constant_matrix
         return made_once(make(np.asarray(value, dtype=float).tobytes(), inverse), of)
@@ -70,9 +69,8 @@ def _positive_definite(name: str, value: Expr, space, *, inverse: bool = False) 
 
 
 def mean_at_nodes(name: str, value, mesh, element):
-    """A matrix as of :func:`body_matrix`; of several values at a node, those of its cells, the mean.
-
-    Each counts as the length of its cell that belongs to the node: so a mass stays what it is.
+    """A matrix as of :func:`body_matrix`, with the mean of the values in the adjacent cells where
+    it has several values at a node.
     """
     if not isinstance(value, Expr) or not _jumps(value):
         return value
@@ -81,6 +79,7 @@ def mean_at_nodes(name: str, value, mesh, element):
     space = TensorFunctionSpace(mesh, element, shape=(6, 6))
     field, test = Function(space, name=name), TestFunction(space)
     nodal = gauss_lobatto(mesh, element.degree() + 1)
+    # Each cell counts by its length that belongs to the node, so that the total mass is unchanged.
     weights = np.empty(field.dat.data_ro.shape)
 
     def sums(w: Expr):
@@ -144,9 +143,8 @@ def warn_beyond_stations(stations: np.ndarray, mesh) -> None:
 
 
 def sample_shape(name: str, value, space, time: Constant) -> Function | None:
-    """A vector of 6 given as an expression, a function of time or of arc length and time, or numbers.
-
-    Returns a field of ``space`` that follows it; None stays None.
+    """A field of ``space`` that follows an expression, a function of time or of arc length and
+    time, or six numbers; None for None.
     """
     if value is None:
         return None

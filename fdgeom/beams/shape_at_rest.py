@@ -19,11 +19,8 @@ from fdgeom.words import shown
 
 
 def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
-    """Put a beam into its stress-free shape in space.
-
-    ``beam.reference_strain`` becomes the one from which ``chain`` makes that shape, and follows it;
-    for the rod, :func:`shape_in_measure` is the same in a strain measure. The strain is that of the
-    shape too.
+    """Put a beam into its stress-free shape in space, and set ``beam.reference_strain`` and the
+    strain to those of the shape.
     """
     if not isinstance(shape, list | tuple) or len(shape) != 2:
         raise TypeError("reference_shape must be a pair (position, orientation) of UFL expressions")
@@ -41,6 +38,8 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
                 f"reference_shape: the {name} must be a vector of {size}, not {value.ufl_shape}"
             )
         expressions.append(value)
+    # The reference strain is the one from which `chain` makes the shape, and follows the shape; for
+    # the rod, `shape_in_measure` gives it in a strain measure.
     turn = unit_quaternion("reference_shape: the orientation", expressions[1])
     pose = []
     for name, e, f in (

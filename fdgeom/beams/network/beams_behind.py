@@ -1,4 +1,4 @@
-"""The fields of the beams of a network, which follow it: all of them at once."""
+"""Fields of the beams of a network, copied from the network all at once."""
 
 from collections.abc import Sequence
 from functools import cached_property

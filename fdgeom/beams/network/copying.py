@@ -1,4 +1,4 @@
-"""Values of the nodes of several beams, one after another in a network, and back: with derivatives."""
+"""Copies of nodal values between several beams and their network, with derivatives."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property

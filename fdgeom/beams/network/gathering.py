@@ -11,11 +11,9 @@ from fdgeom.solvers import key
 
 
 class Gathering:
-    """Tensors of each beam, at its nodes or in its cells, one after another; and the transpose.
+    """Tensors of each beam, at its nodes or in its cells, one after another, with the transpose."""
 
-    It is linear in them: a rule of fields that follow others.
-    """
-
+    # Linear in them: a rule of fields that follow others.
     inverse = False
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Joints between nodes of beams: what each of them holds, and what moves in it."""
+"""Joints between nodes of beams: their conditions and their relative coordinates."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

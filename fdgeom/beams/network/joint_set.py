@@ -33,15 +33,13 @@ _CONSISTENT = 1e-9
 
 
 class JointSet(Condition):
-    """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each.
+    """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each."""
 
-    ``owners`` are 0 or 1 for each joint: which of its nodes carries the multiplier, as the field
-    ``owner`` says by the number of the node; ``swapped`` are those with their first place at the
-    second end of their cell. ``rotations`` (nodes, 3, 3) are those at the start, where the triads of
-    both sides agree. ``size`` is the most conditions of a joint, and as many components has the
-    multiplier; ``kinds`` are classes of joints, each with its mask.
-    """
-
+    # `owners` (0 or 1 for each joint): which of its nodes carries the multiplier; the field `owner`
+    # gives it by the number of the node. `swapped`: joints with their first place at the second end
+    # of their cell. `rotations` (nodes, 3, 3) are those at the start, where the triads of both
+    # sides agree. `size` is the number of components of the multiplier, the most conditions of a
+    # joint; `kinds` are classes of joints, each with its mask.
     def __init__(
         self,
         motion: Motion,
@@ -126,9 +124,8 @@ class JointSet(Condition):
         return (a[0], ufl.dot(a[1], self._first)), (b[0], ufl.dot(b[1], self._second))
 
     def constraints(self, a: Side, b: Side) -> Expr:
-        """What vanishes (m), of (position, rotation matrix) of the two ends; zero where unused.
-
-        A polynomial of at most second degree in positions and rotation matrices.
+        """The conditions (m) of (position, rotation matrix) at the two ends, polynomials of at most
+        second degree; zero in unused components.
         """
         total = [ufl.as_ufl(0.0)] * self.size
         a, b = self.sides(a, b)

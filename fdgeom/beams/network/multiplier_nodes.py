@@ -1,4 +1,4 @@
-"""Which node of a joint carries its multiplier."""
+"""Choice of the node of a joint that carries its multiplier."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,18 +8,15 @@ from fdgeom.beams.network.joint import Joint
 
 
 def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
-    """A node of its own for each joint, none of them held: 0 or 1, the first or second place.
-
-    The nodes that joints connect with one another form trees; in each tree the multipliers sit away
-    from a root, which is the node that is held if there is one. Then the equations of a joint have
-    full rank in what moves its owner.
-    """
+    """A node of its own for each joint, none of them held: 0 or 1, the first or second place."""
     found = np.full(len(ends), -1)
     nodes = set(ends.ravel().tolist())
     seen: set[int] = set()
     for root in [*sorted(nodes & set(fixed)), *sorted(nodes - set(fixed))]:
         if root in seen:
             continue
+        # Each tree of nodes and joints has its multipliers away from a root, the held node if there
+        # is one: so the equations of a joint have full rank in the displacements of its owner.
         seen.add(root)
         front = [root]
         while front:

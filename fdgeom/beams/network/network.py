@@ -1,4 +1,4 @@
-"""One mesh for several beams: a cell for each piece of a beam, and one for each joint."""
+"""Interval mesh of several beams: a cell for each cell of a beam, and one for each joint."""
 
 from collections.abc import Sequence
 
@@ -27,15 +27,13 @@ from fdgeom.solvers.rules import Copied
 
 
 class Network:
-    """Beams and joints on one interval mesh.
-
-    Each beam lies on an interval of its own; each joint is a cell between two nodes, and each joint
-    to the ground has a node of the ground for itself.
-
-    ``beams`` numbers the nodes of each beam's own mesh, and ``starts`` has the number of the first
-    node of each and of the ground; ``ends`` (joints, 2) are those at the two places of each joint.
+    """Beams and joints on one interval mesh, each beam on an interval of its own, each joint as a
+    cell between two nodes.
     """
 
+    # `beams` numbers the nodes of each beam's own mesh; `starts` has the number of the first node
+    # of each beam and of the ground, which has a node for each joint to it; `ends` (joints, 2) are
+    # the nodes at the two places of each joint.
     def __init__(self, beams: Sequence[BeamFields], joints: Sequence[Joint]) -> None:
         self.beams = [Numbering(FunctionSpace(beam.mesh, "CG", 1)) for beam in beams]
         self._index = {id(beam): k for k, beam in enumerate(beams)}
@@ -187,9 +185,9 @@ class Network:
         return VectorFunctionSpace(self.mesh, family, degree, dim=values.shape[1])
 
     def packed(self, values: np.ndarray, name: str, *, cells: bool) -> Expr:
-        """A UFL tensor of values (n, ...) at nodes or in cells; what is zero or constant is left out.
-
-        So the tensors of the usual sections are as sparse in the forms as those of a single beam.
+        """A UFL tensor of values (n, ...) at nodes or in cells, without the components that are
+        zero or constant, so that the tensors of the usual sections are as sparse in the forms as
+        those of a single beam.
         """
         shape = values.shape[1:]
         flat = values.reshape(len(values), -1)

@@ -1,4 +1,6 @@
-"""The forms of several beams as those of one rod on their network."""
+"""Rod of several beams: their sections, shapes at rest, damping and loads as fields on their
+network.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -185,9 +187,7 @@ def _numbers(value: Expr) -> np.ndarray | None:
 
 
 def _may_change(value: Expr) -> bool:
-    """Whether a tensor of a beam is made of what its user may change between two steps.
-
-    Such are strains at rest, and sections that are made of Functions and Constants; a section of
-    numbers, or of the mesh coordinate alone, is as sparse in the forms as it is.
+    """Whether a tensor of a beam depends on Functions and Constants that its user may change
+    between steps.
     """
     return any(not d.private or d.follows_a_user for d in derived_in(value))

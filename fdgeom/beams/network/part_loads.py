@@ -13,12 +13,10 @@ from fdgeom.solvers.derived import is_real
 
 
 class LoadInNetwork(BodyLoad):
-    """A load of a beam as one of the network that the beam is a part of.
+    """A load of a beam as a load of the network that the beam is a part of."""
 
-    ``mask`` is 1 along the beam and 0 elsewhere; ``number(f)`` gives the network's number that follows
-    one of the beam, a Function of a Real space.
-    """
-
+    # `mask` is 1 along the beam and 0 elsewhere; `number(f)` gives the network's copy of a number
+    # of the beam, a Function of a Real space.
     def __init__(
         self,
         load: BodyLoad,

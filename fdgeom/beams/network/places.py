@@ -41,7 +41,7 @@ class Place:
 
 
 class Ground:
-    """What does not move: the other side of a joint. There is one, ``fdgeom.ground``."""
+    """The fixed side of a joint, a single object: ``fdgeom.ground``."""
 
     def __repr__(self) -> str:
         return "ground"

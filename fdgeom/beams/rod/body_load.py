@@ -1,4 +1,4 @@
-"""What acts on a rod: a virtual work at its nodes, and a potential where there is one."""
+"""Base class of loads on a rod: a virtual work at its nodes, and a potential where there is one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -182,11 +182,8 @@ def symbols() -> tuple:
 
 
 def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
-    """dV̄[virtual] over a step, with dV̄ = V¹ - V⁰ for that which leads from its start to its end.
-
-    The `MeanSlope` on the straight line of positions and quaternions. A virtual rotation δ changes
-    the quaternion as the step does, q¹ - q⁰ = (q⁰ + q¹)(0, θ)/(2 (1 + 1/q⁰·q¹)) for its Cayley
-    vector θ.
+    """dV̄[virtual] over a step, with dV̄ = V¹ - V⁰ for the virtual displacement from its start to
+    its end.
     """
 
     def of(x: Expr, q: Expr) -> Expr:
@@ -198,6 +195,9 @@ def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
     def along(at: list[Expr], direction: list[Expr]) -> Expr:
         return rate(lambda s: of(*(y + s * d for y, d in zip(at, direction, strict=True))))
 
+    # The `MeanSlope` on the straight line of positions and quaternions. A virtual rotation changes
+    # the quaternion as the step does, q¹ - q⁰ = (q⁰ + q¹)(0, θ)/(2 (1 + 1/q⁰·q¹)) for its Cayley
+    # vector θ.
     change = [b - a for a, b in zip(step.old, step.new, strict=True)]
     rotation, translation = halves(step.virtual, "virtual")
     p, q = step.old[1], step.new[1]

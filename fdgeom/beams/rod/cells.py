@@ -1,4 +1,4 @@
-"""The cells of an interval mesh as pieces of rods: end values, length, and the two quadratures."""
+"""Cells of an interval mesh as pieces of rods: end values, length, and the two quadratures."""
 
 import ufl
 from firedrake import CellVolume, dx
@@ -9,19 +9,11 @@ from fdgeom.measures import check_interval, vertex
 
 
 class Cells:
-    """Pieces of rods: every cell of an interval mesh, or those of a network that are no joints.
+    """Pieces of rods: every cell of an interval mesh, or those of a network that are no joints."""
 
-    Parameters
-    ----------
-    mesh : firedrake.MeshGeometry
-        Interval mesh. Coordinates must increase along each rod; they need not be its arc length.
-    length : UFL expression, optional
-        Length of a cell at rest, positive everywhere (also where ``inside`` is 0); the cell's
-        extent in the mesh if not given.
-    inside : UFL expression, optional
-        1 in cells that are pieces of rods, 0 in others (joints); 1 everywhere if not given.
-    """
-
+    # Coordinates must increase along each rod; they need not be its arc length. `length`, that of a
+    # cell at rest, is positive everywhere, also where `inside` is 0; by default it is the extent of
+    # the cell in the mesh.
     def __init__(self, mesh, *, length: Expr | None = None, inside: Expr | None = None) -> None:
         self.mesh = check_interval(mesh)
         extent = CellVolume(mesh)
@@ -35,14 +27,13 @@ class Cells:
         self._midpoint, self._vertex = dx(domain=mesh, degree=0), vertex(mesh)
 
     def ends(self, value: Expr) -> tuple[Expr, Expr]:
-        """An expression of nodal fields at the two ends of each cell, for use in :meth:`sum`.
-
-        At the midpoint f ∓ (h/2) f' is exact for a field that is linear in the cell, so every field
-        and argument in the expression is replaced so. The first end has the smaller coordinate.
+        """An expression of nodal fields at the two ends of each cell, the smaller coordinate first,
+        for use in :meth:`sum`.
         """
         value = ufl.as_ufl(value)
         fields = [f for f in extract_coefficients(value) if _varies(f)]
         fields += [f for f in extract_arguments(value) if _varies(f)]
+        # At the midpoint f ∓ (h/2) f' is exact for a field that is linear in the cell.
         first = {f: f - self._half * f.dx(0) for f in fields}
         second = {f: f + self._half * f.dx(0) for f in fields}
         a, b = replace(value, first), replace(value, second)

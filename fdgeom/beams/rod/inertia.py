@@ -8,22 +8,14 @@ from fdgeom.lie import halves, join, quaternion, se3, so3
 
 
 class Inertia:
-    """6×6 inertia of a section in the body frame (rotation first).
-
-    Velocities and accelerations are (angular in the body frame, linear in the space frame), virtual
-    displacements too.
-
-    Parameters
-    ----------
-    matrix : UFL expression, 6×6
-        The inertia per length.
-    separate : bool
-        Whether the body frame is at the centre of mass, so that the matrix is diag(J, m I): then
-        the translation needs no rotation. :meth:`is_separate` tells for numbers.
+    """6×6 inertia per length of a section in the body frame, for velocities, accelerations and
+    virtual displacements (angular in the body frame, linear in the space frame).
     """
 
     def __init__(self, matrix: Expr, *, separate: bool = False) -> None:
         self.matrix = matrix
+        # Whether the body frame is at the centre of mass, so that the matrix is diag(J, m I): then
+        # the translation needs no rotation.
         self.separate = separate
         self._spin = ufl.as_matrix([[matrix[i, j] for j in range(3)] for i in range(3)])
         self._mass = matrix[3, 3]

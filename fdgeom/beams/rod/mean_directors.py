@@ -1,8 +1,8 @@
-"""A step of rods with mean directors: works whose sum over the step is exact.
+"""A step of rods with mean directors, for exact balances of energy and momenta.
 
 Strains that are quadratic in positions and directors change over a step by their derivative at the
-mean of its two ends. So a stress that does work on that derivative changes the elastic energy by no
-more and no less; and since the derivative vanishes for rigid motions, no total momentum changes.
+mean of its two ends. So a stress that does work on that derivative changes the elastic energy by
+exactly this work; and since the derivative vanishes for rigid motions, no total momentum changes.
 """
 
 from collections.abc import Callable
@@ -32,34 +32,18 @@ class Conditions(Protocol):
 
 
 class MeanStep:
-    """A step of rods by an increment, as UFL.
-
-    Velocities are (angular in the body frame, linear in the space frame); test functions are all in
-    the space frame.
-
-    Parameters
-    ----------
-    configuration : pair of UFL expressions
-        Position and orientation (unit quaternion) at the start.
-    velocity : UFL expression
-        At the start.
-    increment : UFL expression
-        D = (θ, Δx): the Cayley vector of the rotation in the body frame, the translation in space.
-    dt : UFL expression
-        The time step.
-    separate : bool
-        Whether all inertias are separate: then the mean of the velocities in space is that of the
-        step, else the mean of those in the body frame, g¹ = g⁰ cay(Δt ζ) on SE(3).
-    given : pair of UFL expressions, optional
-        1 where rotation or translation of a node are moved in a prescribed way, else 0 (6), and the
-        velocity there at the end. An inertia that is not separate ties it to the free components.
-
-    Attributes
-    ----------
-    old, directors : UFL expression, 3×3
-        The directors (columns) at the start, and their mean over the step.
+    """UFL of a step of rods by an increment D = (θ, Δx), the Cayley vector of the rotation in the
+    body frame and the translation in space.
     """
 
+    # `configuration` (position, unit quaternion) and `velocity` are those at the start. Velocities
+    # are (angular in the body frame, linear in the space frame), test functions all in the space
+    # frame. `separate`: all inertias are separate, and the mean of the velocities in space is that
+    # of the step; else it is the mean of those in the body frame, g¹ = g⁰ cay(Δt ζ) on SE(3).
+    # `given`: 1 where rotation or translation of a node are prescribed, else 0 (6), and the
+    # velocity there at the end; an inertia that is not separate couples it to the free components.
+    # `old` and `directors` (3×3, in columns): the directors at the start, and their mean over the
+    # step.
     def __init__(
         self,
         configuration,

@@ -16,14 +16,12 @@ from fdgeom.solvers.rules import Interpolated, Summed
 
 
 class NodalInertia:
-    """The inertia M of the nodes, 6×6 per length, and the mobility, which follow the sections.
+    """The inertia M of the nodes, 6×6 per length, and the mobility, which follow the sections."""
 
-    The mobility, ``inverse``, gives the velocity that belongs to a momentum of the free components.
-    It is M⁻¹ where nothing is held; at a held node the inverse of the block M_ff of the free
-    components, and zero else, as the momentum M_hf v_f of the held ones is that of the reaction.
-    ``separate`` says whether all inertias are of the form diag(J, m I).
-    """
-
+    # The mobility, `inverse`, gives the velocity of a momentum of the free components: M⁻¹ where
+    # nothing is held; at a held node the inverse of the block M_ff of the free components, and zero
+    # else, as the momentum M_hf v_f of the held ones is that of the reaction. `separate`: all
+    # inertias are of the form diag(J, m I).
     def __init__(self, motion: RodMotion) -> None:
         self._cells = motion.cells
         self.separate = all(inertia.separate for inertia in motion.inertias)

@@ -1,4 +1,4 @@
-"""What rods in configuration form show of themselves: fields for drawing that follow the poses."""
+"""Output fields of rods in configuration form, updated from the poses."""
 
 import ufl
 from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace
@@ -10,11 +10,8 @@ from fdgeom.systems.motion.motion import Motion
 
 
 class RodOutput:
-    """Strain, stress and momentum as fields, and everything else as expressions.
-
-    ``energy`` is the elastic energy per length. Strain and stress are those of the motion's own
-    measure, the stress with its viscous part. All are constant in each cell (zero in joints) and
-    brought up to date by :meth:`refresh`.
+    """Strain, stress (with its viscous part) and momentum in the motion's own measure as fields
+    that are constant in each cell and zero in joints, and other output as expressions.
     """
 
     def __init__(self, motion: Motion) -> None:
@@ -53,11 +50,8 @@ class RodOutput:
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:
-    """Fields of a beam by name, for drawing.
-
-    Position, directors, ``velocity`` and ``angular_velocity`` in space; ``curvature`` and
-    ``stretch``, ``moment`` and ``force`` of the section, ``angular_momentum`` and
-    ``linear_momentum`` per length, and ``body_velocity`` (angular, linear), in the body frame.
+    """Fields of a beam by name, for drawing: position, directors and velocities in space, strain,
+    stress, momentum per length and ``body_velocity`` (angular, linear) in the body frame.
     """
     position, orientation = pose
     axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))

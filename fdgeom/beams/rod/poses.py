@@ -1,4 +1,4 @@
-"""Poses of the nodes of rods: are they ones that the methods can move?"""
+"""Checks of the poses of the nodes of rods."""
 
 import numpy as np
 from firedrake import Function

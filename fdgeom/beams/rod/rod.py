@@ -17,19 +17,17 @@ from fdgeom.forms import tidy
 
 
 class Rod:
-    """The forms of a rod, or of a network of rods on one mesh.
-
-    Every form is a function of the configuration: a pair (position, orientation) of UFL expressions
-    of nodal fields, so that a method can put in what it likes: the state itself, a state moved by
-    an unknown, a mean. Virtual displacements and velocities are (rotation in the body frame,
-    translation in the space frame), vectors of 6.
-
-    ``stiffness``, the strain ``reference`` (minus e) of the stress-free shape and the Kelvin–Voigt
-    ``viscosity`` are constant in each cell. ``tangent`` is e, the strain measure of the straight
-    unstrained rod: 1 in the axis along it. ``place(at)`` gives for a load's ``at`` the weight of its
-    density: 1 for all along the rod; for a point 1 / (its length) at that node, 0 at the others.
+    """The forms of a rod, or of a network of rods on one mesh, as functions of a configuration
+    (position, orientation) of UFL expressions of nodal fields.
     """
 
+    # A method evaluates them at the state, at a state moved by an unknown, or at a mean. Virtual
+    # displacements and velocities are (rotation in the body frame, translation in the space frame),
+    # vectors of 6. `stiffness`, the strain `reference` (minus e) of the stress-free shape and the
+    # Kelvin–Voigt `viscosity` are constant in each cell. `tangent` is e, the strain measure of the
+    # straight unstrained rod: 1 in the axis along it. `place(at)` gives for a load's `at` the
+    # weight of its density: 1 for all along the rod; for a point 1 / (its length) at that node, 0
+    # at the others.
     def __init__(
         self,
         cells: Cells,
@@ -62,7 +60,7 @@ class Rod:
 
     # --- in a cell: expressions for the midpoint ---------------------------------------------------
     def strain(self, configuration: Pose, displacement: Expr | None = None) -> Expr:
-        """ε (6): the measure minus e, body frame. With ``displacement``: of the displaced rod."""
+        """ε (6), body frame, of the rod or of the displaced rod: the measure minus e."""
         a, b = zip(*(self.cells.ends(part) for part in configuration), strict=True)
         if displacement is not None:
             first, second = self.cells.ends(displacement)
@@ -171,11 +169,9 @@ class Rod:
     def geometric_stiffness(
         self, stress: Expr, configuration: Pose, increment: Expr, virtual: Expr
     ) -> Form:
-        """∫ σ·(derivative of δε along the increment) ds, for any stress (6).
+        """∫ σ·(derivative of δε along the increment) ds, for any stress (6)."""
 
-        The virtual displacement turns with the body, so this is not symmetric out of equilibrium.
-        """
-
+        # The virtual displacement turns with the body, so this is not symmetric out of equilibrium.
         def work(s: Expr) -> Expr:
             moved = displaced(configuration, s * increment)
             return ufl.dot(stress, self.strain_rate(moved, virtual))

@@ -177,10 +177,8 @@ class RodMotion(Motion):
         self.step_forces = self._forces_of_step
 
     def forces(self) -> Forces:
-        """What supports and joints exert now.
-
-        After a step they are that step's. Where none has been taken, or configuration or velocity
-        have been set since, the equations of motion are solved for accelerations and multipliers.
+        """Forces of supports and joints: those of the last step, or of the equations of motion at
+        the present state if there was no step or a configuration or velocity was set since.
         """
         self.prepare()
         if self.step_forces is not None and self.step_forces.belong():
@@ -214,9 +212,8 @@ class RodMotion(Motion):
         """Give the configuration to the beams, and leave their velocities, strains and momenta."""
 
     def pieces(self, names: Sequence[str]) -> list:
-        """Of the fields of these names those that are made of others of the beams, for derivatives.
-
-        A :class:`fdgeom.beams.network.copying.Pieces` for each.
+        """A :class:`fdgeom.beams.network.copying.Pieces` for each field of these names that is
+        composed of fields of the beams, for derivatives.
         """
         return []
 

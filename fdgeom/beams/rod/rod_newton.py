@@ -1,4 +1,4 @@
-"""Newton's iteration of a step of rods, begun where it converges."""
+"""Newton's iteration for a step of rods, from two initial guesses."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,23 +10,21 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 class RodNewton:
-    """A solve from a guess of the increment, or else from none: two guesses.
-
-    Where a step does not resolve the stiff directions of rods, as after a sudden load, their
-    accelerations alternate, and a guess by which they go on tears the rods. Newton's whole steps are
-    what there is as long as they contract: each update is smaller than the last, and the first is
-    smaller than the guess. Where they do not, they begin again from the other guess, then from the
-    first whatever it takes; then both are tried with steps damped by an error-oriented line search,
-    Deuflhard's NLEQ-ERR (Newton Methods for Nonlinear Problems, 2011, §3.3.3), which asks that the
-    next update by the same matrix gets smaller. Unlike the norm of the residual, which stiff
-    directions let grow on the way, that does not depend on the scale of the stiffness.
-
-    What is done follows from the state alone, so that resumed runs do the same; where the first
-    guess is good nothing is evaluated that Newton's iteration does not need. The test of convergence,
-    ``settled``, ends an attempt that does not contract; without it the guess of the smaller residual is
-    the first, which takes an evaluation for each.
+    """Newton's iteration from a guess of the increment or from a zero increment, with damped steps
+    at last.
     """
 
+    # Where a step does not resolve the stiff directions of rods, as after a sudden load, their
+    # accelerations alternate, and a guess by extrapolation tears the rods. Newton's iteration with
+    # full steps goes on as long as it contracts: each update is smaller than the last, and the
+    # first is smaller than the guess. Else it restarts from the other guess, then from the first
+    # without that condition; then both are tried with steps damped by an error-oriented line
+    # search, Deuflhard's NLEQ-ERR (Newton Methods for Nonlinear Problems, 2011, §3.3.3), which asks
+    # that the next update by the same matrix gets smaller. Unlike the norm of the residual, which
+    # grows on the way in stiff directions, that does not depend on the scale of the stiffness. The
+    # sequence depends on the state alone, so resumed runs repeat it; a good first guess costs no
+    # extra evaluation. `settled`, the test of convergence, ends an attempt that does not contract;
+    # without it the guess of the smaller residual is the first, which takes an evaluation for each.
     def __init__(self, unknown: NodalUnknown, settled: Settled | None = None) -> None:
         self._unknown, self._settled = unknown, settled
         #: The first attempts, as compiled steps know them, and what makes the other guess.

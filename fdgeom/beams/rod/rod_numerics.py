@@ -1,4 +1,4 @@
-"""How the solves of steps for rods and joints go: their options, and when they end."""
+"""Options and convergence test of the solves of steps for rods and joints."""
 
 import numpy as np
 from firedrake import Function
@@ -14,10 +14,9 @@ _EPSILON = float(np.finfo(float).eps)
 
 
 def rod_numerics(motion: Motion) -> Numerics:
-    """Newton with an LU of everything, without pivoting in the order of the nodes.
-
-    The iteration ends by the size of the updates (:class:`Settled`): the residual ends at
-    EA ε |x|/h, which is not small.
+    """Newton with an LU of everything, without pivoting in the order of the nodes, which ends by
+    the size of the updates (:class:`Settled`), since the residual ends at EA ε |x|/h, which is not
+    small.
     """
     moved = motion.configuration[0]
     settled = Settled(moved, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True)

@@ -1,10 +1,11 @@
 """Strains of a piece of rod from the poses of its two ends: three measures, each of second order.
 
-Each takes the poses (position, unit quaternion) of the two ends and the length of the piece, and
-returns six numbers in the section's axes: curvature and twist, then the tangent (whose difference
-from the axis along the rod is shear and stretch). All are polynomials, square roots and quotients
-that are smooth as long as the piece turns by less than half a turn: they can be differentiated any
-number of times. The quaternions of the two ends must lie on one side, q_A·q_B > 0.
+Each measure is a function of the poses (position, unit quaternion) of the two ends and the length
+of the piece, and returns six numbers in the section's axes: curvature and twist, then the tangent
+(whose difference from the axis along the rod is shear and stretch). All are polynomials, square
+roots and quotients that are smooth as long as the piece turns by less than half a turn: they can be
+differentiated any number of times. The quaternions of the two ends must lie on one side, q_A·q_B >
+0.
 """
 
 from collections.abc import Callable
@@ -26,11 +27,9 @@ _COTANGENT = [1 / POLE ** (k + 1) * 2 + COTANGENT[k] for k in range(6)]
 
 
 def simo_reissner(a: Pose, b: Pose, length: Expr) -> Expr:
-    """Curvature from the logarithm of q̄_A q_B, tangent (x_B - x_A)/h seen from the middle rotation.
-
-    κ = log(q̄_A q_B)/h, Γ = R_mᵀ (x_B - x_A)/h with q_m = (q_A + q_B)/|q_A + q_B|. Invariant under
-    rigid motions, exact for constant curvature without stretch up to the length of the chord.
-    """
+    """κ = log(q̄_A q_B)/h, Γ = R_mᵀ (x_B - x_A)/h with q_m = (q_A + q_B)/|q_A + q_B|."""
+    # Invariant under rigid motions, exact for constant curvature without stretch up to the length
+    # of the chord.
     (x, p), (y, q) = a, b
     cosine, _ = _relative(p, q)
     middle = (p + q) / ufl.sqrt(2 * (1 + cosine))
@@ -49,11 +48,9 @@ def se3_logarithm(a: Pose, b: Pose, length: Expr) -> Expr:
 
 
 def directors(a: Pose, b: Pose, length: Expr) -> Expr:
-    """Quadratic in the directors: κ = vee(R_Aᵀ R_B - R_Bᵀ R_A)/(2h), Γ = ½(R_A + R_B)ᵀ (x_B - x_A)/h.
-
-    Made for methods that conserve energy, which need invariants of second degree; the least
-    accurate of the three.
-    """
+    """κ = vee(R_Aᵀ R_B - R_Bᵀ R_A)/(2h), Γ = ½(R_A + R_B)ᵀ (x_B - x_A)/h, quadratic in directors."""
+    # For methods that conserve energy, which need invariants of second degree; the least accurate
+    # of the three.
     (x, p), (y, q) = a, b
     cosine, vector = _relative(p, q)
     tangent = 0.5 * (quaternion.rotate_inverse(p, y - x) + quaternion.rotate_inverse(q, y - x))

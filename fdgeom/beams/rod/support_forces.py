@@ -1,4 +1,4 @@
-"""Moments and forces that hold rods: what supports and joints exert on their nodes."""
+"""Moments and forces of supports and joints on the nodes of rods."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -15,13 +15,11 @@ from fdgeom.systems.motion.motion import Motion
 
 
 class Forces:
-    """What supports and joints exert, each from a virtual work.
+    """Forces of supports and joints, each from a virtual work."""
 
-    Virtual displacements are (rotation, translation), both in space: so the works are moments about
-    the nodes, and forces, in space. ``balance(test)`` is the work of inertia, strains, loads and joints,
-    ``joint_work(test)`` that of joints, their springs and dampers, against the motion.
-    """
-
+    # Virtual displacements are (rotation, translation), both in space: so the works are moments
+    # about the nodes, and forces, in space. `balance(test)` is the work of inertia, strains, loads
+    # and joints, `joint_work(test)` that of joints, their springs and dampers, against the motion.
     def __init__(
         self,
         motion: Motion,
@@ -52,10 +50,8 @@ class Forces:
 
 
 class PresentForces(Forces):
-    """Forces of the equations of motion at the present state, for known accelerations v̇ and λ.
-
-    Those of the supports are r(g, v, v̇, t) + B(g)ᵀλ, those of the joints B(g)ᵀλ with springs and
-    dampers.
+    """Forces of the equations of motion at the present state, for known v̇ and λ: r(g, v, v̇, t) +
+    B(g)ᵀλ at the supports, B(g)ᵀλ with springs and dampers at the joints.
     """
 
     def __init__(self, motion: Motion, acceleration: Function, multiplier: Function | None) -> None:

@@ -1,4 +1,4 @@
-"""By how much the two ends of a cell turn against one another: what a step must not exceed."""
+"""Check of the relative rotation of the two ends of a cell, which a step must not turn too far."""
 
 import numpy as np
 from firedrake import Function
@@ -12,12 +12,10 @@ _LEAST = np.sqrt(0.5)
 
 
 class Turns:
-    """The relative rotation of the two ends of each cell, and its change in a step.
+    """The relative rotation of the two ends of each cell, and its change in a step."""
 
-    A step that changes it by more than 90 degrees has found another branch of solutions, or folds
-    the cell. ``soft``: the strain measure softens where the rotation itself exceeds 90 degrees.
-    """
-
+    # A step that changes it by more than 90 degrees has found another branch of solutions, or folds
+    # the cell. `soft`: the strain measure softens where the rotation itself exceeds 90 degrees.
     def __init__(
         self, orientation: Function, in_rods: np.ndarray | bool = True, *, soft: bool = False
     ) -> None:

@@ -17,9 +17,8 @@ Pose = tuple[Expr, Expr]
 
 
 def displaced(configuration: Pose, displacement: Expr) -> Pose:
-    """The configuration after a small displacement, right to the second order in it.
-
-    The quaternion (1 - |θ|²/8, θ/2) has no root and no quotient: it is for derivatives at zero.
+    """The configuration after a small displacement, correct to the second order in it, for
+    derivatives at zero.
     """
     position, orientation = configuration
     rotation, translation = halves(displacement, "displacement")
@@ -27,14 +26,13 @@ def displaced(configuration: Pose, displacement: Expr) -> Pose:
         ufl.as_vector([1 - 0.125 * ufl.dot(rotation, rotation)]),
         0.5 * rotation,
     )
+    # The quaternion (1 - |θ|²/8, θ/2) has no root and no quotient.
     return position + translation, quaternion.product(orientation, turn)
 
 
 def rate(value: Callable[[Expr], Expr]) -> Expr:
-    """d value(s)/ds at s = 0.
-
-    With ``value(s) = f(displaced(g, s * w))`` it is the derivative of f along w, which may be any
-    expression: a test function, a trial function, a velocity.
+    """d value(s)/ds at s = 0: with ``value(s) = f(displaced(g, s * w))`` the derivative of f along
+    any expression w, such as a test function or a velocity.
     """
     s = ufl.variable(Constant(0.0))
     return replace(expand_derivatives(ufl.diff(value(s), s)), {s: ufl.as_ufl(0.0)})
