@@ -15,6 +15,7 @@ from fdgeom.beams import (
     BodyLoad,
     GivenPose,
     Gravity,
+    Joint,
     Load,
     PointBody,
     Prismatic,
@@ -27,6 +28,7 @@ from fdgeom.beams import (
     ground,
 )
 from fdgeom.errors import LoadStepFailed, StepFailed
+from fdgeom.forms import simplify
 from fdgeom.recording import (
     Casimir,
     Checkpoint,
@@ -74,6 +76,7 @@ from fdgeom.steppers import (
     PoissonIntegrator,
     RungeKutta4,
     Splitting,
+    Stepper,
     StormerVerlet,
     SymmetricPoissonIntegrator,
     SymplecticEuler,
@@ -89,9 +92,11 @@ from fdgeom.steppers import (
 )
 from fdgeom.systems import (
     ChaplyginSystem,
+    Condition,
     ConstrainedSystem,
     HamiltonianSystem,
     LagrangianSystem,
+    Motion,
     NonholonomicSystem,
     PoissonSystem,
     RigidBodies,
@@ -139,9 +144,10 @@ __all__ = [
     "save",
     "save_scene",
     "sections",
+    "simplify",
     "space_axes",
     *beams.__all__,
     *statics.__all__,
-    *(name for name in steppers.__all__ if name != "Stepper"),
+    *steppers.__all__,
     *systems.__all__,
 ]

@@ -80,12 +80,23 @@ def unflatten(value: Expr, shapes, name: str) -> tuple[Expr, ...]:
 
 
 def substitute(form: Form, mapping: dict[Expr, Expr]) -> Form:
-    """Replace terminals in a form whose derivatives have been applied, and tidy what is left."""
-    return tidy(replace(form, mapping))
+    """Replace terminals in a form whose derivatives have been applied, and simplify the result."""
+    return simplify(replace(form, mapping))
 
 
-def tidy(form: Form) -> Form:
-    """Apply derivatives and drop the integrals that have become zero."""
+def simplify(form: Form) -> Form:
+    """Apply derivatives and drop the integrals that have become zero.
+
+    Parameters
+    ----------
+    form : Form
+        A UFL form with derivatives such as ``derivative(energy, q)`` in it.
+
+    Returns
+    -------
+    Form
+        The same form with its derivatives carried out; without integrals if it is zero.
+    """
     form = expand_derivatives(form)
     if not isinstance(form, Form):
         return form
@@ -99,10 +110,10 @@ def with_fixed_quadrature(functional: Form, state: Function) -> Form:
     state is another (as for functions that are no polynomials), all get the higher of the two.
     """
     test, fixed = TestFunction(state.function_space()), []
-    for integral in tidy(functional).integrals():
+    for integral in simplify(functional).integrals():
         metadata = integral.metadata()
         if "quadrature_degree" not in metadata:
-            slope = tidy(ufl.derivative(Form([integral]), state, test)).integrals()
+            slope = simplify(ufl.derivative(Form([integral]), state, test)).integrals()
             own = _degree(integral)
             highest = max((_degree(i) for i in slope), default=own)
             if highest != own:
@@ -133,7 +144,7 @@ def summands(expression: Expr) -> list[Expr]:
 def sorted_by(functional: Form, function: Function) -> tuple[Form, Form]:
     """The terms of a functional that hold a function, and those that do not."""
     holding, others = [], []
-    for integral in tidy(functional).integrals():
+    for integral in simplify(functional).integrals():
         for term in summands(integral.integrand()):
             held = function in extract_coefficients(term)
             (holding if held else others).append(integral.reconstruct(integrand=term))
@@ -149,7 +160,7 @@ def slope_by(form: Form, function: Function) -> Form | None:
     """The derivative of a form by a function, with its test function; None where that is zero."""
     if is_zero(form):
         return None
-    slope = tidy(derivative(form, function, TestFunction(function.function_space())))
+    slope = simplify(derivative(form, function, TestFunction(function.function_space())))
     return None if is_zero(slope) else slope
 
 
@@ -185,7 +196,7 @@ def check_depends(name: str, form: Form, *functions: Function) -> None:
 
 def is_affine(residual: Form, unknown: Function) -> bool:
     """Whether a residual is of first degree in ``unknown``: its Jacobian does not contain it."""
-    jacobian = tidy(ufl.derivative(residual, unknown))
+    jacobian = simplify(ufl.derivative(residual, unknown))
     return is_zero(jacobian) or not depends_on(jacobian, unknown)
 
 
@@ -200,12 +211,12 @@ def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> i
 
     None if above ``highest`` or no polynomial, such as what is one on each side of a kink.
     """
-    form = tidy(functional)
+    form = simplify(functional)
     if any(has_kink(i.integrand(), *state) for i in form.integrals()):
         return None
     directions = [(f, Function(f.function_space())) for f in state]
     for degree in range(highest + 1):
-        form = tidy(sum((ufl.derivative(form, f, d) for f, d in directions), Form([])))
+        form = simplify(sum((ufl.derivative(form, f, d) for f, d in directions), Form([])))
         if is_zero(form):
             return degree
     return None

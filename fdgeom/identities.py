@@ -11,7 +11,7 @@ from ufl.algorithms.map_integrands import map_integrand_dags
 from ufl.classes import Expr
 from ufl.corealg.multifunction import MultiFunction
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers.derived import Sources, is_real, refresh
 from fdgeom.taping import off_the_tape
 
@@ -90,7 +90,7 @@ class Identity:
         self.defect = self._largest(noise=0.0)
 
     def _put(self, form: Form) -> Form:
-        form = tidy(form)
+        form = simplify(form)
         if self._cases is not None:
             form = map_integrand_dags(self._cases, form)
         return replace(form, dict((*self._state, *self._others)))

@@ -14,10 +14,7 @@ import numpy as np
 from firedrake import Constant, as_vector, dot, dx, ln
 
 import fdgeom as fg
-from fdgeom.beams.network.joint import Joint
-from fdgeom.forms import tidy
 from fdgeom.steppers.solve import Solve
-from fdgeom.steppers.stepper import Stepper
 
 
 class LotkaVolterra(fg.PoissonSystem):
@@ -31,7 +28,7 @@ class LotkaVolterra(fg.PoissonSystem):
         super().__init__(numbers, energy, bracket, pairing=lambda a, b: dot(a, b) * dx)
 
 
-class Trapezoidal(Stepper):
+class Trapezoidal(fg.Stepper):
     """⟨w, z¹ - z⁰⟩ = Δt ({w, h}(z⁰) + {w, h}(z¹))/2."""
 
     moves = fg.PoissonSystem
@@ -45,13 +42,13 @@ class Trapezoidal(Stepper):
         change = tuple(b - a for a, b in zip(old, new))
         flow = system.bracket(w, system.gradient(old), at=old)
         flow += system.bracket(w, stage.gradient, at=new)
-        residual = tidy(system.pairing(w, change) - 0.5 * dt * flow)
+        residual = fg.simplify(system.pairing(w, change) - 0.5 * dt * flow)
         guess, moved = system.start_values(stage), dict(zip(old, new))
         options = self.solve_options()
         return [(Solve("the step", stage.unknown, dt, residual, guess, [moved], options=options), 1.0)]
 
 
-class Universal(Joint):
+class Universal(fg.Joint):
     """Two nodes at one point; an axis of the first side stays square to one of the second."""
 
     size = 4

@@ -10,7 +10,7 @@ from ufl.algorithms import replace
 
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.values import Vectors, fill, keys, parts
-from fdgeom.forms import is_zero, slope_by, tidy
+from fdgeom.forms import is_zero, simplify, slope_by
 from fdgeom.solvers import MatrixAssembly, key
 
 
@@ -81,7 +81,7 @@ class Solved:
         """Places of tangents, and the derivatives of λ·Ḟ by u and by what is read."""
         along = [(c, Function(c.function_space())) for c in (self.unknown, *self._read)]
         work = replace(self._residual, {self._test: self._multiplier})
-        change = tidy(sum((derivative(work, c, place) for c, place in along), Form([])))
+        change = simplify(sum((derivative(work, c, place) for c, place in along), Form([])))
 
         def by(c: Function) -> Linear | None:
             form = slope_by(change, c)
@@ -123,7 +123,7 @@ class Solved:
     def _change(self):
         places = [(c, Function(c.function_space())) for c in self._read]
         slopes = (derivative(self._residual, c, place) for c, place in places)
-        form = tidy(sum(slopes, Form([])))
+        form = simplify(sum(slopes, Form([])))
         return (None if is_zero(form) else Linear(form)), places
 
 

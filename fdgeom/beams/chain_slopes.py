@@ -9,7 +9,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.lie import arrays, quaternion, se3
 from fdgeom.lie.arrays.operands import join
 from fdgeom.solvers import Deed
@@ -216,7 +216,7 @@ def projection(beam: BeamFields, chain: Chain) -> Deed:
     cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
     strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
     gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
-    return Deed(chain.project, residual=tidy(gap), unknown=beam.strain)
+    return Deed(chain.project, residual=simplify(gap), unknown=beam.strain)
 
 
 def strain_of(cells: Cells, position: Function, orientation: Function) -> Expr:

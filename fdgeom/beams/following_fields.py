@@ -10,7 +10,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import Deed, Field, VectorAssembly
 
 
@@ -52,7 +52,7 @@ class FollowingFields:
         gap = self._in_cells(self._beam.strain - self._of_configuration)
         return [
             self._agreement.momentum_of_velocity,
-            Deed(self._set_strain, residual=tidy(gap), unknown=self._beam.strain),
+            Deed(self._set_strain, residual=simplify(gap), unknown=self._beam.strain),
         ]
 
     def prepare(self) -> None:

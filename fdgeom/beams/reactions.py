@@ -5,7 +5,7 @@ import ufl
 from firedrake import Function, TensorFunctionSpace, TestFunction
 
 from fdgeom.beams.bracket import BeamBracket
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.lie.arrays import quaternion
 from fdgeom.solvers import VectorAssembly
 
@@ -26,7 +26,7 @@ class BeamReactions:
         gradient = beam.gradient(beam.parts)
         work = beam.bracket((zero, test), gradient)
         work += beam.forcing((zero, test), gradient, ufl.as_ufl(0.0))
-        self._force = VectorAssembly(tidy(work))
+        self._force = VectorAssembly(simplify(work))
         self._weight = VectorAssembly(beam.at_nodes(ufl.dot(ufl.as_vector([1.0] * 6), test)))
         element = space.ufl_element().sub_elements[0]
         self._matrix = Function(TensorFunctionSpace(beam.mesh, element, shape=(6, 6)))

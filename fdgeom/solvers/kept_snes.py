@@ -3,7 +3,7 @@
 from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers.derived import Sources, derived_in
 from fdgeom.solvers.saddle import SaddleSNES
 
@@ -20,7 +20,7 @@ class KeptSNES(SaddleSNES):
     """
 
     def __init__(self, residual: Form, unknown: Function, **arguments) -> None:
-        jacobian = tidy(derivative(residual, unknown))
+        jacobian = simplify(derivative(residual, unknown))
         self._derived, self._sources = derived_in(jacobian), Sources(jacobian)
         self._is_current = False
         super().__init__(residual, unknown, **arguments)

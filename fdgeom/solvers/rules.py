@@ -11,7 +11,7 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Form, Zero
 from ufl.core.expr import Expr
 
-from fdgeom.forms import is_zero, slope_by, tidy
+from fdgeom.forms import is_zero, simplify, slope_by
 
 
 class Rule(Protocol):
@@ -89,7 +89,9 @@ class Summed:
     inverse: bool = False
 
     def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
-        slope = tidy(derivative(self.form(TestFunction(field.function_space())), source, change))
+        slope = simplify(
+            derivative(self.form(TestFunction(field.function_space())), source, change)
+        )
         if is_zero(slope):
             return np.zeros(field.dat.data_ro.shape)
         return self.weights * assemble(slope).dat.data_ro
@@ -102,7 +104,7 @@ class Summed:
 
     def bent(self, source: Function, change: Function) -> "Summed | None":
         def bent(w: Expr) -> Form:
-            return tidy(derivative(self.form(w), source, change))
+            return simplify(derivative(self.form(w), source, change))
 
         return Summed(bent, self.weights)
 

@@ -12,7 +12,7 @@ from ufl import as_ufl
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import shaped_space, tidy
+from fdgeom.forms import shaped_space, simplify
 from fdgeom.solvers.compiled import pieces, scalar_space
 from fdgeom.solvers.compiled.problem import is_nodal
 from fdgeom.solvers.compiled.terms import terms_of
@@ -95,7 +95,7 @@ def in_terms(form: Form, unknown: Function, moving: Set[int]) -> Form:
     space = pieces(unknown)[0].function_space()
     mesh, element = space.mesh(), scalar_space(space).ufl_element()
     found = Form([])
-    for term in terms_of(tidy(form)):
+    for term in terms_of(simplify(form)):
         one = term.form()
         numbers = numbers_in(one, moving)
         nodal = replace(one, {f: spread(f, mesh, element) for f in numbers})

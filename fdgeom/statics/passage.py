@@ -14,7 +14,7 @@ from ufl.classes import Form
 from fdgeom.adjoint import Assigned, Coefficients, Inputs, Kept, Solved, Vectors, keys
 from fdgeom.beams.network.copying import Gathered, Scattered
 from fdgeom.beams.rod.variation import displaced
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.interrupt import shielded
 from fdgeom.lie import quaternion
 from fdgeom.lie.operands import join
@@ -75,7 +75,7 @@ class EquilibriumPassage(Inputs):
         self._unknown = unknown = NodalUnknown(motion, "variation")
         self._carried = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
-        self._residual = tidy(self._form())
+        self._residual = simplify(self._form())
         reads = SimpleNamespace(
             residual=self._residual, preparations=(), assignments=(), dt=problem.factor
         )

@@ -19,7 +19,7 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import MatrixAssembly, Number, Snapshot, VectorAssembly
 from fdgeom.solvers.derived import private, read_in
 from fdgeom.statics.gathered import gathered, scattered, to_scipy
@@ -95,7 +95,7 @@ class PencilForms:
             forms.append((-self._factor * external, True))
         if motion.joints is not None:
             forms.append((motion.spring_work(pose, ufl.zero(6), test), False))
-        forms = [(tidy(form), of_loads) for form, of_loads in forms]
+        forms = [(simplify(form), of_loads) for form, of_loads in forms]
         return [(VectorAssembly(form), of_loads) for form, of_loads in forms if not form.empty()]
 
     @cached_property
@@ -237,7 +237,7 @@ class Standing:
 
 
 def _matrix(form: Form) -> MatrixAssembly | None:
-    form = tidy(form)
+    form = simplify(form)
     return None if form.empty() else MatrixAssembly(form, "aij")
 
 

@@ -25,7 +25,7 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers import Field, MatrixAssembly, Number, PointwiseUpdate, Snapshot, VectorAssembly
@@ -140,11 +140,11 @@ class EquilibriumProblem:
 
         loads = rod.external_work(pose, test)
         self.is_loaded = not loads.empty()
-        self._loads_form = tidy(loads)
+        self._loads_form = simplify(loads)
         residual = self.balance(test)
         if joints is not None:
             residual += self.scale * joints.value(nu, pose)
-        self.residual_form = tidy(residual)
+        self.residual_form = simplify(residual)
 
         strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
         self.stress = Function(strains, name="stress")
@@ -159,7 +159,7 @@ class EquilibriumProblem:
             tangent += motion.rate(lambda g: self.joint_work(test, g), trial)
             tangent += self.scale * joints.slope(dual, test, pose)
             tangent += self.scale * joints.slope(nu, trial, pose)
-        self.tangent_form = tidy(tangent)
+        self.tangent_form = simplify(tangent)
         self._change_form = None if change.empty() else self.factor * change
         self._law_stress = rod.law.stress(self.strain, rod.stiffness)
 

@@ -8,7 +8,7 @@ from ufl.classes import Form
 
 from fdgeom.adjoint import Coefficients, Inputs, Linear, Vectors, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.forms import is_zero, tidy
+from fdgeom.forms import is_zero, simplify
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
 _APART = 1e-6
@@ -37,13 +37,13 @@ class EigenvalueSlopes(Inputs):
             form = rod.internal_work(g, phi)
             return form if loads.empty() else form - load * loads
 
-        return motion.rate(balance, phi), tidy(motion.inertia(phi, phi))
+        return motion.rate(balance, phi), simplify(motion.inertia(phi, phi))
 
     @staticmethod
     def _slope(form: Form, f: Function) -> Linear | None:
         if not keys([f]) & keys(form.coefficients()):
             return None
-        found = tidy(derivative(form, f, TestFunction(f.function_space())))
+        found = simplify(derivative(form, f, TestFunction(f.function_space())))
         return None if is_zero(found) else Linear(found)
 
     def bars(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:

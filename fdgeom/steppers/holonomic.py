@@ -6,7 +6,7 @@ from typing import ClassVar
 from firedrake import Constant, Form, Function, TestFunction, TestFunctions, split
 from ufl.core.expr import Expr
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import Numerics, pieces, saddle
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
@@ -43,7 +43,7 @@ class HolonomicStepper(Stepper):
             name,
             unknown,
             dt,
-            tidy(residual),
+            simplify(residual),
             dict(zip(pieces(unknown), guess, strict=True)),
             assignments,
             essential=self.system.fixed,

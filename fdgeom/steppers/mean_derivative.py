@@ -19,7 +19,7 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.forms import flatten, polynomial_degree, summands, tidy, unflatten
+from fdgeom.forms import flatten, polynomial_degree, simplify, summands, unflatten
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -59,7 +59,7 @@ class MeanDerivative:
 
     def form(self, test: Parts, old: Parts, new: Parts) -> Form:
         """The form dh̄[w]."""
-        return tidy(Form([term.weak(test, old, new) for term in self._terms]))
+        return simplify(Form([term.weak(test, old, new) for term in self._terms]))
 
     def gradient(self, old: Parts, new: Parts) -> Parts:
         """The same as expressions: b̄ with ∫ b̄·w = dh̄[w] point by point."""
@@ -76,7 +76,7 @@ class _Term:
     ) -> None:
         self._system, self._integral, self._integrand = system, integral, integrand
         piece = Form([integral.reconstruct(integrand=integrand)])
-        slopes = tidy(derivative(piece, system.state, system.test)).integrals()
+        slopes = simplify(derivative(piece, system.state, system.test)).integrals()
         #: de(z)[w], or nothing where e does not depend on the state after all.
         self.slope = slopes[0].integrand() if slopes else None
         degree = polynomial_degree(piece, system.state)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import ufl
 from firedrake import Constant, Function, TestFunction
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
@@ -95,7 +95,7 @@ class Partitioned(Stepper):
             names[k],
             unknown,
             dt,
-            tidy(residual),
+            simplify(residual),
             {unknown: old},
             [{old: unknown}],
             options=self.solve_options(names[k], names),

@@ -16,7 +16,7 @@ from firedrake import (
 )
 from ufl.core.expr import Expr
 
-from fdgeom.forms import tidy, unflatten
+from fdgeom.forms import simplify, unflatten
 from fdgeom.solvers.compiled import scalar_space
 from fdgeom.steppers.solve import Assignments, Solve
 from fdgeom.steppers.stepper import Stepper
@@ -169,7 +169,7 @@ class StagesStepper(Stepper):
             " and ".join(self.system.names),
             unknown.unknown,
             dt,
-            tidy(residual),
+            simplify(residual),
             unknown.guess,
             assignments,
             options=self.solve_options(),

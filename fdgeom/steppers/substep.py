@@ -7,7 +7,7 @@ from firedrake import Constant, Form, Function
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import flatten, tidy
+from fdgeom.forms import flatten, simplify
 from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.poisson.stage import Stage
@@ -106,7 +106,7 @@ class Substep(Solve):
             " and ".join(system.names[k] for k in active),
             stage.unknown,
             dt,
-            tidy(rule.residual(system, stage, dt)),
+            simplify(rule.residual(system, stage, dt)),
             system.start_values(stage),
             _assignments(system, stage, rule.reach, dt, companions),
             essential=stage.essential,

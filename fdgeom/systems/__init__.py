@@ -9,6 +9,8 @@ from fdgeom.systems.constrained.constrained import ConstrainedSystem
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 from fdgeom.systems.constrained.nonholonomic import NonholonomicSystem
 from fdgeom.systems.copies import copies
+from fdgeom.systems.motion.condition import Condition
+from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.rigid_bodies import RigidBodies
 from fdgeom.systems.motion.second_order import SecondOrderSystem
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
@@ -16,9 +18,11 @@ from fdgeom.systems.poisson.poisson import PoissonSystem
 
 __all__ = [
     "ChaplyginSystem",
+    "Condition",
     "ConstrainedSystem",
     "HamiltonianSystem",
     "LagrangianSystem",
+    "Motion",
     "NonholonomicSystem",
     "PoissonSystem",
     "RigidBodies",

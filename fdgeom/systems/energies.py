@@ -2,7 +2,7 @@
 
 from ufl.classes import Form
 
-from fdgeom.forms import is_zero, tidy
+from fdgeom.forms import is_zero, simplify
 from fdgeom.solvers import FunctionalAssembly
 
 #: The parts of an energy, in the order in which they are recorded.
@@ -16,7 +16,7 @@ def named_energies(
     parts = {
         name: form
         for name, form in zip(PARTS, (kinetic, potential, load), strict=True)
-        if form is not None and not is_zero(tidy(form))
+        if form is not None and not is_zero(simplify(form))
     }
     return {**parts, "energy": sum(parts.values(), Form([]))}
 

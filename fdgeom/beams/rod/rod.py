@@ -13,7 +13,7 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.strains import STRAINS, check_measure
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 
 
 class Rod:
@@ -92,7 +92,7 @@ class Rod:
         """Potential of the loads that have one; no integral where there are none."""
         found = (load.potential(self.part, configuration, self.time) for load in self.loads)
         densities = (density for density in found if density is not None)
-        return tidy(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
+        return simplify(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
 
     def kinetic(self, configuration: Pose, velocity: Expr) -> Form:
         """½ ∫ V·M V ds, lumped at the nodes."""

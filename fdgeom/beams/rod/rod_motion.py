@@ -19,7 +19,7 @@ from fdgeom.beams.rod.rod_numerics import rod_numerics
 from fdgeom.beams.rod.support_forces import Forces, SolvedForces, StepForces
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import displaced, rate
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.condition import Condition
@@ -120,7 +120,7 @@ class RodMotion(Motion):
 
     def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
         """d/ds f(g ∘ s direction) at s = 0."""
-        return tidy(rate(lambda s: f(displaced(self.configuration, s * direction))))
+        return simplify(rate(lambda s: f(displaced(self.configuration, s * direction))))
 
     # --- energies and momenta ------------------------------------------------------------------
     def kinetic(self, configuration, v: Expr) -> Form:

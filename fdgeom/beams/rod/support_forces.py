@@ -7,7 +7,7 @@ import numpy as np
 from firedrake import FiniteElement, Function, TestFunction, VectorFunctionSpace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers import VectorAssembly
 from fdgeom.systems.motion.accelerations import Accelerations
@@ -38,7 +38,7 @@ class Forces:
 
     @cached_property
     def _supports(self) -> VectorAssembly:
-        return VectorAssembly(tidy(self._balance(TestFunction(self._motion.space))))
+        return VectorAssembly(simplify(self._balance(TestFunction(self._motion.space))))
 
     @cached_property
     def _joints(self) -> VectorAssembly:
@@ -46,7 +46,7 @@ class Forces:
         mesh = self._motion.mesh
         element = FiniteElement("DG", mesh.ufl_cell(), 1, variant="equispaced")
         test = TestFunction(VectorFunctionSpace(mesh, element, dim=6))
-        return VectorAssembly(tidy(self._joint_work(test)))
+        return VectorAssembly(simplify(self._joint_work(test)))
 
 
 class PresentForces(Forces):

@@ -11,7 +11,7 @@ from ufl import classes as c
 from ufl.algorithms import extract_coefficients
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.jacobian import operations
 from fdgeom.solvers.chain.parts import Part, parts_of, values_at
@@ -218,7 +218,7 @@ def cell_equations(
 def work_in_cell(graph: Graph, form: Form, mesh, test: Function, fixed: Fixed) -> int:
     """What a form with one argument is in a cell: a node of a graph; ``test`` stands for the argument."""
     total = graph.zero
-    for integral in tidy(form).integrals():
+    for integral in simplify(form).integrals():
         total = _add(graph, total, integral, mesh, test, fixed)
     return total
 

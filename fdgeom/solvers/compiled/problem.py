@@ -19,7 +19,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.algorithms import replace as put
 from ufl.core.expr import Expr
 
-from fdgeom.forms import is_affine, is_zero, tidy
+from fdgeom.forms import is_affine, is_zero, simplify
 from fdgeom.solvers.compiled.collocation import is_collocated, scalar_space
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
 from fdgeom.solvers.compiled.refused import CannotCompile
@@ -124,7 +124,7 @@ def local_problem(
 ) -> NodeProblem | CellProblem:
     """Find out whether a residual is local, and make the kernels of its local problems."""
     space = unknown.function_space()
-    residual = tidy(residual)
+    residual = simplify(residual)
     terms = terms_of(residual)
     nodal = [t for t in terms if is_nodal(t, unknown)]
     others = [t for t in terms if t not in nodal]
@@ -209,7 +209,7 @@ def _weighted(unknown: Function, terms: Sequence[Term], name: str):
         form = here.form(expression)
         functions.setdefault(form.signature(), (form, expression, []))[2].append(group[0])
     for number, (form, expression, measured) in enumerate(functions.values()):
-        jacobian = tidy(derivative(form, here.unknown))
+        jacobian = simplify(derivative(form, here.unknown))
         yield Weighted(
             weight=nodal_weight(unknown, measured),
             expression=here.of_functions(expression),
@@ -242,7 +242,7 @@ class _Substitution:
         x = SpatialCoordinate(self._space.mesh())
         if x in set(ufl.corealg.traversal.unique_pre_traversal(rest)):
             mapping[x] = self._stand_in(self._coordinates())
-        return tidy(put(rest, mapping) * dx(degree=0, domain=one_node_mesh()))
+        return simplify(put(rest, mapping) * dx(degree=0, domain=one_node_mesh()))
 
     def of_functions(self, expression: Expr) -> Expr:
         """The same with a function in place of the coordinate."""

@@ -5,7 +5,7 @@ from firedrake import Form, Function
 from ufl.algorithms.map_integrands import map_integrand_dags
 from ufl.corealg.multifunction import MultiFunction
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 
 
 class _Inside(MultiFunction):
@@ -30,4 +30,4 @@ class _Inside(MultiFunction):
 
 def without_links(form: Form, inside: Function) -> Form:
     """A form as it is in the cells where a function is one, and not zero."""
-    return tidy(map_integrand_dags(_Inside(inside), tidy(form)))
+    return simplify(map_integrand_dags(_Inside(inside), simplify(form)))

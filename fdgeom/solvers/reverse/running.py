@@ -7,7 +7,7 @@ from pyop2 import op2
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
-from fdgeom.forms import slope_by, tidy
+from fdgeom.forms import simplify, slope_by
 from fdgeom.solvers.compiled.problem import is_nodal, nodal_weight, pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.terms import terms_of
@@ -21,7 +21,7 @@ class Running:
     """
 
     def __init__(self, functional: Form, is_active: Callable[[Function], bool]) -> None:
-        functional = tidy(functional)
+        functional = simplify(functional)
         integrals = functional.integrals()
         inside = Form([i for i in integrals if i.integral_type() == "cell"])
         others = Form([i for i in integrals if i.integral_type() != "cell"])

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
 
-from fdgeom.forms import is_affine, is_zero, tidy
+from fdgeom.forms import is_affine, is_zero, simplify
 from fdgeom.real import number
 from fdgeom.solvers import Deed, GivenValues, KeptSNES, defaults
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
@@ -80,11 +80,11 @@ class FourthOrderAlpha(TwoAccelerations):
         test = TestFunction(system.space)
         clock = Function(FunctionSpace(system.mesh, "DG", 0))
         form = system.balance((system.q,), system.v, system.acceleration, clock, test)
-        if not is_zero(tidy(derivative(form, system.v))):
+        if not is_zero(simplify(derivative(form, system.v))):
             raise ValueError(f"system: the residual depends on the velocity; {_INSTEAD}")
-        rate = tidy(derivative(form, clock))
+        rate = simplify(derivative(form, clock))
         for f, name in ((system.q, "q"), (system.acceleration, "a")):
-            matrix = tidy(derivative(form, f))
+            matrix = simplify(derivative(form, f))
             if not is_affine(form, f) or any(
                 c in matrix.coefficients() for c in (system.q, system.acceleration, clock)
             ):
@@ -108,7 +108,7 @@ class FourthOrderAlpha(TwoAccelerations):
     def _stiffness(self, test, direction):
         system = self.system
         form = system.balance((system.q,), system.v, system.acceleration, system.time, test)
-        return tidy(derivative(form, system.q, direction))
+        return simplify(derivative(form, system.q, direction))
 
     # --- M⁻¹K a at the nodes ---------------------------------------------------------------------
     @cached_property
@@ -131,7 +131,7 @@ class FourthOrderAlpha(TwoAccelerations):
     @cached_property
     def _bend_residual(self) -> Form:
         system, test = self.system, TestFunction(self.system.space)
-        return tidy(system.inertia(test, self._b) - self._stiffness(test, system.acceleration))
+        return simplify(system.inertia(test, self._b) - self._stiffness(test, system.acceleration))
 
     @cached_property
     def _bend_given(self) -> list[GivenValues]:

@@ -5,7 +5,7 @@ from firedrake import Constant, Form, Function
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import fields, pieces
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.solve import Following, Solve, SolveOptions
@@ -61,7 +61,7 @@ class AlphaSolve(Solve):
         if motion.constraint is not None:
             form += motion.constraint.slope(unknown.multiplier, unknown.test, g)
             form += motion.constraint.value(unknown.nu, g)
-        return tidy(form)
+        return simplify(form)
 
     # --- around the solve, part by part ------------------------------------------------------------
     def _states(self):

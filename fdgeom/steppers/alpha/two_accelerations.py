@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunctions, split
 from ufl.core.expr import Expr
 
-from fdgeom.forms import flatten, tidy
+from fdgeom.forms import flatten, simplify
 from fdgeom.solvers import GivenValues, Numerics, Settled, defaults, pieces
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.solve import Solve
@@ -43,7 +43,7 @@ class TwoAccelerations(MotionStepper):
             "the accelerations",
             unknown,
             h,
-            tidy(residual),
+            simplify(residual),
             dict(zip(unknown.subfunctions, first.subfunctions, strict=True)),
             [
                 self._new_state(h, *state, *pair)

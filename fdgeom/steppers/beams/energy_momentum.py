@@ -8,7 +8,7 @@ from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.rod_newton import RodNewton
 from fdgeom.beams.rod.rod_numerics import exact_numerics
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import Snapshot
 from fdgeom.steppers.beams.mean_forces import MeanForces
 from fdgeom.steppers.compiled import ChainSteps
@@ -111,7 +111,7 @@ class EnergyMomentum(Stepper):
             "the motion",
             unknown.function,
             dt,
-            tidy(self._residual(step)),
+            simplify(self._residual(step)),
             {unknown.function: first},
             [self._new_state(step)],
             preparations=unknown.assignments(first, [guess], impulse),

@@ -8,7 +8,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.rod_numerics import exact_numerics
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import EssentialValues
 from fdgeom.solvers.linked import Linked
 from fdgeom.steppers.solve import Assignments, AtLinks, Solve, SolveOptions
@@ -90,7 +90,7 @@ def joined_solve(
         name,
         whole,
         dt,
-        tidy(residual),
+        simplify(residual),
         {whole: Function(whole.function_space(), name="zero")},
         [joined.at_joints(u, impulse) if moved is None else moved(u, joined.before(u))],
         essential=unknown.essential,
@@ -108,7 +108,7 @@ def _at_links(name: str, joined: Joined, nodes: JoinedNodes, springs) -> AtLinks
     impulse = joints.of_cells("impulse")
     told = Function(system.multiplier.function_space(), name="impulse")
     equations = Linked(
-        residual=tidy(nodes.at_nodes(dot(joined.gap(own), test))),
+        residual=simplify(nodes.at_nodes(dot(joined.gap(own), test))),
         unknown=own,
         guess=joined.guess,
         multiplier=impulse,

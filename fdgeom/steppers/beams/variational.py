@@ -9,7 +9,7 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.nodal_inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.lie import quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.lie.operands import halves, join
@@ -134,7 +134,7 @@ class VariationalIntegrator(Stepper):
             "momentum",
             unknown,
             dt,
-            tidy(residual),
+            simplify(residual),
             {unknown: self._momentum},
             [{self._momentum: unknown}],
             essential=self._fixed,
@@ -153,7 +153,7 @@ class VariationalIntegrator(Stepper):
             "increment",
             unknown,
             dt,
-            tidy(self._inertia.at_nodes(dot(gap, test))),
+            simplify(self._inertia.at_nodes(dot(gap, test))),
             {unknown: self._zero},
             [self._moved(unknown, self._momentum)],
             essential=self._fixed,

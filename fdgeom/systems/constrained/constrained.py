@@ -24,7 +24,7 @@ from fdgeom.forms import (
     copy_into,
     depends_on,
     is_zero,
-    tidy,
+    simplify,
     with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, check_now, difference
@@ -112,7 +112,7 @@ class ConstrainedSystem(MechanicalSystem):
         potential = _energy_without("potential", potential, p, "depends on the momentum p")
         if potential.coefficients():
             check_depends("potential", potential, q)
-        if is_zero(tidy(derivative(kinetic, p))):
+        if is_zero(simplify(derivative(kinetic, p))):
             raise ValueError("kinetic must depend on the momentum p")
         super().__init__(q, coordinates)
         self.p, self.multiplier = p, multiplier
@@ -211,9 +211,11 @@ class ConstrainedSystem(MechanicalSystem):
         force, multiplier = split(unknown)
         rate = self.constraint.slope(test, self.velocity())
         direction = Function(self.space)
-        along_q = replace(tidy(derivative(rate, self.q, direction)), {direction: self.velocity()})
-        along_p = replace(tidy(derivative(rate, self.p, direction)), {direction: force})
-        residual = tidy(
+        along_q = replace(
+            simplify(derivative(rate, self.q, direction)), {direction: self.velocity()}
+        )
+        along_p = replace(simplify(derivative(rate, self.p, direction)), {direction: force})
+        residual = simplify(
             self.pairing(force, w)
             + self.potential_derivative(w)
             - self.constraint.slope(multiplier, w)
@@ -226,7 +228,7 @@ class ConstrainedSystem(MechanicalSystem):
 
 
 def _energy_without(name: str, form, forbidden: Function, why: str) -> Form:
-    form = tidy(check_functional(name, form, 0, forbidden.function_space().mesh()))
+    form = simplify(check_functional(name, form, 0, forbidden.function_space().mesh()))
     if depends_on(form, forbidden):
         raise ValueError(f"{name}: {why}")
     return form

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from firedrake import Form, Function, derivative
 from ufl.core.expr import Expr
 
-from fdgeom.forms import check_functional, depends_on, substitute, tidy
+from fdgeom.forms import check_functional, depends_on, simplify, substitute
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
 from fdgeom.words import blamed, is_function
 
@@ -46,7 +46,7 @@ class Constraint(RateConstraint):
         if len(form.arguments()) != 1:
             raise ValueError("constraint must be linear in the multiplier, which does not occur")
         mesh = self.q.function_space().mesh()
-        form = tidy(check_functional("constraint", form, 1, mesh, "the multiplier"))
+        form = simplify(check_functional("constraint", form, 1, mesh, "the multiplier"))
         if self.multiplier in form.coefficients():
             raise ValueError("constraint must use its argument, not the multiplier itself")
         for function, why in forbidden.items():
@@ -64,7 +64,7 @@ class Constraint(RateConstraint):
         return depends_on(form, self.q)
 
     def _along(self, form: Form, direction: Expr) -> Form:
-        return tidy(derivative(form, self.q, direction))
+        return simplify(derivative(form, self.q, direction))
 
     # --- forms ---------------------------------------------------------------------------------
     def forms(self) -> tuple[Form, ...]:

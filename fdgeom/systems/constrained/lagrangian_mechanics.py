@@ -3,7 +3,7 @@
 from firedrake import Function, TestFunction, TrialFunction, assemble, derivative
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_functional, depends_on, sorted_by, substitute, tidy
+from fdgeom.forms import check_functional, depends_on, simplify, sorted_by, substitute
 from fdgeom.solvers import deficiency
 from fdgeom.systems.constrained.fixed_values import check_at_rest
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
@@ -21,13 +21,13 @@ class LagrangianMechanics(MechanicalSystem):
             raise ValueError("velocity must be a function of its own, in the space of q")
         super().__init__(q, coordinates)
         self._v = velocity
-        self._lagrangian = tidy(check_functional("lagrangian", lagrangian, 0, self.mesh))
+        self._lagrangian = simplify(check_functional("lagrangian", lagrangian, 0, self.mesh))
         if not depends_on(self._lagrangian, velocity):
             raise ValueError("lagrangian must depend on the velocity")
         self._hold(bcs, velocity)
         self._direction = Function(self.space, name="direction")
         self._slopes = {
-            x: tidy(derivative(self._lagrangian, x, self._direction)) for x in (q, velocity)
+            x: simplify(derivative(self._lagrangian, x, self._direction)) for x in (q, velocity)
         }
 
     # --- forms ---------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ class LagrangianMechanics(MechanicalSystem):
         one, of those without it the potential one.
         """
         moving, resting = sorted_by(self._lagrangian, self._v)
-        return named_energies(tidy(self.momentum(self._v) - moving), tidy(-resting))
+        return named_energies(simplify(self.momentum(self._v) - moving), simplify(-resting))
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from firedrake import Form, Function, TestFunctions, split
 
-from fdgeom.forms import copy_into, tidy
+from fdgeom.forms import copy_into, simplify
 from fdgeom.solvers import SaddleSNES, SolveFailed
 from fdgeom.systems.constrained.lagrangian_mechanics import LagrangianMechanics
 from fdgeom.systems.constrained.velocity_constraint import VelocityConstraint
@@ -103,7 +103,7 @@ class NonholonomicSystem(LagrangianMechanics):
         space = self.space * self.constraint.space
         unknown, (w, test) = Function(space, name="projected"), TestFunctions(space)
         x, reaction = split(unknown)
-        residual = tidy(
+        residual = simplify(
             self.momentum(w, v=x)
             - self.momentum(w)
             - self.constraint.slope(reaction, w)

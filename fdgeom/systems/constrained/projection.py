@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from firedrake import Constant, Function, TestFunctions, split
 
-from fdgeom.forms import copy_into, tidy
+from fdgeom.forms import copy_into, simplify
 from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed
 from fdgeom.systems.constrained.constraint import Constraint
 
@@ -37,13 +37,13 @@ class Projection:
         self._place = Function(space)
         x, mu = split(self._place)
         work = constraint.slope(mu, w, at=x)
-        residual = tidy(pairing(x - q, w) - work + constraint.value(test, at=x))
+        residual = simplify(pairing(x - q, w) - work + constraint.value(test, at=x))
         self._to_place = SaddleSNES(residual, self._place, essential=held, name=NAME)
         self._motion = Function(space)
         x, mu = split(self._motion)
         change = momentum(x, w) - momentum(conjugate, w) - constraint.slope(mu, w)
         rest = tuple(EssentialValues(0, e.dofs, old=self._zero) for e in fixed)
-        residual = tidy(change + constraint.slope(test, velocity(x)))
+        residual = simplify(change + constraint.slope(test, velocity(x)))
         self._to_motion = SaddleSNES(residual, self._motion, essential=rest, name=NAME)
 
     def apply(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from firedrake import Form, Function, TrialFunction
 
-from fdgeom.forms import check_functional, depends_on, substitute, tidy
+from fdgeom.forms import check_functional, depends_on, simplify, substitute
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
 from fdgeom.words import blamed, is_function
 
@@ -40,7 +40,7 @@ class VelocityConstraint(RateConstraint):
         if len(form.arguments()) != 2:
             raise ValueError(f"constraint must be linear in {symbols}, with no other term")
         mesh = self.q.function_space().mesh()
-        form = tidy(check_functional("constraint", form, 2, mesh, symbols))
+        form = simplify(check_functional("constraint", form, 2, mesh, symbols))
         for function, name in ((self.multiplier, "multiplier"), (v, "velocity")):
             if depends_on(form, function):
                 raise ValueError(f"constraint must use its argument, not the {name} itself")

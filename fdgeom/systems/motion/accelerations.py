@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import copy_into, is_affine, tidy
+from fdgeom.forms import copy_into, is_affine, simplify
 from fdgeom.solvers import (
     Deed,
     Fallbacks,
@@ -125,7 +125,7 @@ class Accelerations:
 
     @staticmethod
     def _residual(unknown: NodalUnknown, equations: Callable) -> Form:
-        return tidy(equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu))
+        return simplify(equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu))
 
     # --- for derivatives -------------------------------------------------------------------------
     def deed(self) -> Deed:
@@ -228,7 +228,7 @@ class Accelerations:
             total += self._moving(
                 lambda g: condition.turning(nu, v, g) + condition.slope(nu, a, g), jerk
             )
-        return replace(tidy(total), {clock: time})
+        return replace(simplify(total), {clock: time})
 
     def _moving(self, f: Callable, jerk: Expr) -> Form:
         """d/dt of a form f(g) of g, v and v̇."""

@@ -10,7 +10,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
-from fdgeom.forms import tidy
+from fdgeom.forms import simplify
 from fdgeom.solvers import (
     Number,
     Numerics,
@@ -143,7 +143,7 @@ class Motion(System):
     def inertia(self, test: Expr, direction: Expr) -> Form:
         """dr/dv̇ at the present state: the mass matrix."""
         form = self.balance(self.configuration, self.v, self.acceleration, self.time, test)
-        return tidy(derivative(form, self.acceleration, direction))
+        return simplify(derivative(form, self.acceleration, direction))
 
     # --- numbers -------------------------------------------------------------------------------
     def equations(self) -> dict[str, Form | Expr]:

@@ -2,7 +2,7 @@
 
 from firedrake import Function, TestFunctions, split
 
-from fdgeom.forms import copy_into, tidy
+from fdgeom.forms import copy_into, simplify
 from fdgeom.solvers import SaddleSNES, SolveFailed
 from fdgeom.systems.motion.motion import Motion
 
@@ -22,11 +22,11 @@ class MotionProjection:
         d, mu = split(self._place)
         held = motion.inertia(test, d) - constraint.slope(mu, test)
         held += constraint.value(nu, motion.moved(d))
-        self._to_place = SaddleSNES(tidy(held), self._place, name="the projection")
+        self._to_place = SaddleSNES(simplify(held), self._place, name="the projection")
         w, mu = split(self._velocity)
         along = motion.inertia(test, w - motion.v) - constraint.slope(mu, test)
         along += constraint.slope(nu, w)
-        self._to_velocity = SaddleSNES(tidy(along), self._velocity, name="the projection")
+        self._to_velocity = SaddleSNES(simplify(along), self._velocity, name="the projection")
 
     def apply(self) -> None:
         """Project."""

@@ -9,7 +9,7 @@ from firedrake import Function, derivative, dx
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_arguments, check_functional, depends_on, tidy
+from fdgeom.forms import check_arguments, check_functional, depends_on, simplify
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.systems.energies import named_energies
@@ -117,7 +117,7 @@ class RigidBodies(Motion):
     def _checked_potential(self, potential) -> Form | None:
         if potential is None:
             return None
-        potential = tidy(check_functional("potential", potential, 0, self.mesh))
+        potential = simplify(check_functional("potential", potential, 0, self.mesh))
         if depends_on(potential, self.v):
             raise ValueError("potential: depends on the velocity")
         if not any(depends_on(potential, part) for part in self.configuration):
@@ -157,8 +157,8 @@ class RigidBodies(Motion):
         rates = self.group.rate(self.configuration, direction)
         for part, rate in zip(self.configuration, rates, strict=True):
             symbol = Function(part.function_space())
-            slope += replace(tidy(derivative(form, part, symbol)), {symbol: rate})
-        return tidy(slope)
+            slope += replace(simplify(derivative(form, part, symbol)), {symbol: rate})
+        return simplify(slope)
 
     def bracket(self, a: Expr, b: Expr) -> Expr:
         return self.group.bracket(a, b)

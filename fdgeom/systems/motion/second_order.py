@@ -14,7 +14,7 @@ from fdgeom.forms import (
     depends_on,
     is_zero,
     random_function,
-    tidy,
+    simplify,
 )
 from fdgeom.identities import Identity, check_now
 from fdgeom.solvers import FunctionalAssembly
@@ -119,7 +119,7 @@ class SecondOrderSystem(Motion):
         check_functional("residual", form, 1, self.mesh, "test")
         own = (self.q, self.v)
         check_arguments("residual", elsewhere, *own, *(p for f in own for p in f.subfunctions))
-        if is_zero(tidy(derivative(form, self.acceleration))):
+        if is_zero(simplify(derivative(form, self.acceleration))):
             raise ValueError(
                 "residual does not depend on the acceleration a: the mass is missing, or the system "
                 "is of first order"
@@ -128,7 +128,7 @@ class SecondOrderSystem(Motion):
     def _positive_mass(self) -> Identity:
         """That r·∂r/∂a[r] is not negative for a random r; of a mass that follows the state only now."""
         some = random_function(self.space, np.random.default_rng(0))
-        form = tidy(derivative(self._form(some), self.acceleration, some))
+        form = simplify(derivative(self._form(some), self.acceleration, some))
         varies = any(depends_on(form, f) for f in (self.q, self.v, self.acceleration))
 
         def equation(put):
@@ -169,7 +169,7 @@ class SecondOrderSystem(Motion):
 
     def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
         """d/ds f(q + s direction) at s = 0."""
-        return tidy(derivative(f(self.configuration), self.q, direction))
+        return simplify(derivative(f(self.configuration), self.q, direction))
 
     def displacements(self, increment: Sequence[Expr]) -> list[dict[Function, Expr]]:
         """q + increment, part by part."""

@@ -6,7 +6,7 @@ from firedrake import Function, TestFunction, TrialFunction
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import depends_on, tidy
+from fdgeom.forms import depends_on, simplify
 from fdgeom.systems.constrained import Constraint
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
@@ -32,7 +32,7 @@ class UserCondition(Constraint, Condition):
     def _at(self, form: Form, mapping: dict, g: Sequence[Expr] | None) -> Form:
         if g is not None:
             mapping = {**mapping, **dict(zip(self._motion.configuration, g, strict=True))}
-        return tidy(replace(form, mapping))
+        return simplify(replace(form, mapping))
 
     def value(self, nu: Expr, g: Sequence[Expr] | None = None) -> Form:
         """∫ ν·Φ(g)."""

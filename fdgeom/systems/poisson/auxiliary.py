@@ -13,8 +13,8 @@ from fdgeom.forms import (
     copy_into,
     depends_on,
     is_affine,
+    simplify,
     substitute,
-    tidy,
     with_fixed_quadrature,
 )
 from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
@@ -56,7 +56,7 @@ class Auxiliary:
         constraint = Form([])
         for form, multiplier in zip(forms, self.multipliers, strict=True):
             (test,) = form.arguments()
-            constraint += tidy(replace(form, {test: multiplier}))
+            constraint += simplify(replace(form, {test: multiplier}))
         for function in self.functions:
             if not depends_on(constraint, function) or not is_affine(constraint, function):
                 raise ValueError(
@@ -108,7 +108,7 @@ class Auxiliary:
         form = Form([])
         for symbol, test in zip(by, tests, strict=True):
             direction = Function(symbol.function_space())
-            slope = tidy(derivative(self.lagrangian, symbol, direction))
+            slope = simplify(derivative(self.lagrangian, symbol, direction))
             form += replace(slope, {direction: test})
         return substitute(form, self.at(fields))
 
@@ -132,7 +132,7 @@ class Auxiliary:
         space = MixedFunctionSpace(self.spaces)
         unknown = Function(space, name="auxiliary")
         conditions = self.conditions(split(unknown), TestFunctions(space))
-        residual = tidy(at_present(conditions))
+        residual = simplify(at_present(conditions))
         self._unknown = unknown
         self._snes = HeldSNES(
             residual,
@@ -229,7 +229,7 @@ def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
 def _jointly_affine(constraint: Form, state: Function, functions: Sequence[Function]) -> bool:
     """Whether F has no products of state and ψ, nor of either with itself."""
     for symbol in (state, *functions):
-        slope = tidy(derivative(constraint, symbol, Function(symbol.function_space())))
+        slope = simplify(derivative(constraint, symbol, Function(symbol.function_space())))
         if any(depends_on(slope, other) for other in (state, *functions)):
             return False
     return True

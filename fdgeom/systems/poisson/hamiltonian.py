@@ -3,7 +3,7 @@
 from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
-from fdgeom.forms import is_zero, parts_of, sorted_by, tidy
+from fdgeom.forms import is_zero, parts_of, simplify, sorted_by
 from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.poisson.poisson import PoissonSystem
@@ -83,7 +83,7 @@ class HamiltonianSystem(PoissonSystem):
         if "separable" not in self._held:
             one, other = Function(self.q.function_space()), Function(self.q.function_space())
             slope = derivative(self.energy_form(), self.q, one)
-            self._held["separable"] = is_zero(tidy(derivative(slope, self.p, other)))
+            self._held["separable"] = is_zero(simplify(derivative(slope, self.p, other)))
         return self._held["separable"]
 
     def with_energy(self, energy: Form) -> "HamiltonianSystem":
