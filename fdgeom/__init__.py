@@ -1,10 +1,9 @@
 """fdgeom: geometric mechanics for Firedrake.
 
-The table of contents, and nothing else. The rooms, from the ground up: `lie` (groups), `solvers`
-(PETSc and compiled code), `systems` (what is moved, in general), `sections` and `beams`, `adjoint`
-(derivatives of steps), `steppers` (how time goes on), `statics`, `recording` (the run and what it
-writes). A room knows those named before it, and none named after; what stands beside the rooms is
-small and known to all.
+The table of contents. The subpackages in the order of their imports: `lie` (groups), `solvers`
+(PETSc and compiled code), `systems` (base classes of all systems), `sections` and `beams`,
+`adjoint` (derivatives of steps), `steppers` (time integrators), `statics`, `recording` (runs and
+output). Each imports only those named before it; the small modules beside them serve all.
 """
 
 from fdgeom import analysis, beams, lie, measures, sections, statics, steppers, systems

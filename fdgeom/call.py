@@ -1,4 +1,4 @@
-"""A wrong call of a class says which class it was, and what that takes."""
+"""Errors for wrong calls of a class, which name that class and its arguments."""
 
 import difflib
 import inspect
@@ -22,13 +22,11 @@ class NotCopied:
 
 
 class CheckedCall(ABCMeta):
-    """The type of classes that check the names of arguments before any work is done.
+    """The type of classes that check the names of arguments before any work is done."""
 
-    Classes hand arguments on to those that they derive from; Python's own message would name one
-    of these, which the caller has never heard of. What is assembled and solved when one is made is
-    not for pyadjoint's tape.
-    """
-
+    # Classes pass arguments on to their base classes; Python's own message would name one of these,
+    # which the caller does not know. Assembly and solves inside a constructor stay off pyadjoint's
+    # tape.
     def __call__(cls, *args, **options):
         if not inspect.isabstract(cls):
             _check(cls, args, options)

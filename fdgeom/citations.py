@@ -1,4 +1,4 @@
-"""What to cite: the paper of each method, for PETSc's option ``-citations`` and for the site."""
+"""Citations: the paper of each method, for PETSc's option ``-citations`` and for the site."""
 
 import petsctools
 

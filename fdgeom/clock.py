@@ -26,18 +26,16 @@ class Time(Constant):
 
 
 class Clock(NamedTuple):
-    """Time of a stepper and number of its steps: t = begin + (steps - first) Δt.
-
-    So t does not drift, however many steps are taken.
-
-    ``begin`` is the time since which Δt has been what it is, ``last_dt`` that of the last step or
-    of its last piece, for which what a method carries is right; ``first`` and ``steps`` are the
-    numbers of steps taken at ``begin`` and now.
+    """Time of a stepper and number of its steps, t = begin + (steps - first) Δt, so that t does not
+    drift.
     """
 
+    #: Time at which the present Δt was set.
     begin: float
     dt: float
+    #: Δt of the last step, or of its last piece; the fields that a method carries belong to it.
     last_dt: float
+    #: Number of steps taken at `begin`.
     first: int = 0
     steps: int = 0
 

@@ -1,15 +1,14 @@
-"""What only rank 0 does, told to all ranks."""
+"""Actions of rank 0 whose result or error is given to all ranks."""
 
 from collections.abc import Callable
 
 
 def on_root(comm, action: Callable[[], object], error: type[Exception], message: str):
-    """Call `action` on rank 0 and raise on every rank if it failed there.
-
-    Without this a full disk, or Ctrl-C, would stop rank 0 alone and leave the others waiting for it.
-    The error's text is `message` and the cause; returned is what `action` did, which must be
-    picklable.
+    """Call `action` on rank 0 and return its picklable value on every rank, or raise on every rank
+    if it failed.
     """
+    # Without this a full disk, or Ctrl-C, would stop rank 0 alone and leave the others waiting for
+    # it. The error's text is `message` and the cause.
     value = cause = None
     if comm.rank == 0:
         try:

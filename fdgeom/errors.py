@@ -1,4 +1,4 @@
-"""What goes wrong while time goes on."""
+"""Errors of steps and load steps."""
 
 # No force of sensible data is larger, in any units.
 _ABSURD = 1e30
@@ -69,7 +69,7 @@ class LoadStepFailed(StepFailed):
 
 
 def _advice(step: int, residual: float | None) -> str:
-    """What to try. A first step fails for its data as often as for its length."""
+    """Advice for a failed step; a first step fails for its data as often as for its length."""
     data = "check the data first: units, masses and stiffnesses, loads, the start"
     if step:
         return "try a smaller dt or other solver_parameters"

@@ -1,4 +1,4 @@
-"""UFL plumbing: states of several parts inside forms, and questions to forms."""
+"""Helpers for UFL forms: states of several parts, checks, degrees and derivatives."""
 
 from collections.abc import Sequence
 
@@ -104,11 +104,9 @@ def simplify(form: Form) -> Form:
 
 
 def with_fixed_quadrature(functional: Form, state: Function) -> Form:
-    """A functional and its derivatives by one quadrature.
-
-    Where an integral says no degree, and the one that would be estimated for its derivative by the
-    state is another (as for functions that are no polynomials), all get the higher of the two.
-    """
+    """A functional with the same quadrature for itself and its derivatives."""
+    # Where an integral gives no degree, and the estimates for it and for its derivative by the
+    # state differ (as for functions that are no polynomials), all get the higher of the two.
     test, fixed = TestFunction(state.function_space()), []
     for integral in simplify(functional).integrals():
         metadata = integral.metadata()
@@ -170,9 +168,8 @@ def depends_on(form: Form, coefficient) -> bool:
 
 
 def check_arguments(name: str, found, *outside: Function) -> None:
-    """Raise ``ValueError`` if what a callable made of symbols holds the Functions that they stand for.
-
-    It would read these as they are, and not at the state for which it is called.
+    """Raise ``ValueError`` if the result of a user's callable contains the Functions that its
+    arguments stand for, which would be read at the present state instead of the given one.
     """
     whole = found if isinstance(found, tuple | list) else (found,)
     for thing in whole:
@@ -207,9 +204,8 @@ def has_kink(expression: Expr, *state: Expr) -> bool:
 
 
 def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> int | None:
-    """Degree of a functional as a polynomial in ``state`` (one or several Functions together).
-
-    None if above ``highest`` or no polynomial, such as what is one on each side of a kink.
+    """Degree of a functional as a polynomial in ``state`` (one or several Functions together); None
+    if above ``highest``, or if it is no polynomial or only one on each side of a kink.
     """
     form = simplify(functional)
     if any(has_kink(i.integrand(), *state) for i in form.integrals()):
@@ -223,11 +219,9 @@ def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> i
 
 
 def check_functional(name: str, form, rank: int, mesh=None, symbols: str = "each argument") -> Form:
-    """Return a user's form, with restrictions at its terminals, if it can be assembled; else raise.
-
-    It must have ``rank`` arguments, be linear in each, and be an integral over ``mesh`` of Functions
-    of that mesh; without ``mesh``, over the mesh of its Functions. ``symbols`` says what the
-    arguments stand for.
+    """Return a user's form, with restrictions at its terminals; raise if it has another rank, is
+    not linear in its arguments (``symbols`` in the message), or is no integral over ``mesh`` of
+    Functions of that mesh.
     """
     if not isinstance(form, Form):
         kind = {0: "a UFL functional such as 0.5*inner(u, u)*dx", 2: "a UFL form"}[rank]
@@ -247,9 +241,8 @@ def check_functional(name: str, form, rank: int, mesh=None, symbols: str = "each
 
 
 def check_domains(name: str, form: Form, *meshes) -> None:
-    """Raise ``ValueError`` unless a form is integrated over the mesh of its Functions.
-
-    Where ``meshes`` are given, that must be one of them. A submesh may be used with its parent.
+    """Raise ``ValueError`` unless a form is integrated over the mesh of its Functions, and over one
+    of ``meshes`` if given; a submesh may be used with its parent.
     """
     wanted = [mesh for mesh in meshes if mesh is not None]
     if not wanted and len({integral.ufl_domain() for integral in form.integrals()}) > 1:
@@ -271,13 +264,11 @@ def check_domains(name: str, form: Form, *meshes) -> None:
 
 
 def _restricted(name: str, form: Form) -> Form:
-    """The form with "+" or "-" at the terminals of its integrals over interior facets.
-
-    A continuous part keeps its side when it is written as a part of a mixed Function, which is not
-    continuous as a whole.
-    """
+    """The form with "+" or "-" at the terminals of its integrals over interior facets."""
     if all(i.integral_type() != "interior_facet" for i in form.integrals()):
         return form
+    # A continuous part keeps its side when it is written as a part of a mixed Function, which is
+    # not continuous as a whole.
     try:
         return Form([_sided(integral) for integral in expand_derivatives(form).integrals()])
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Equations between forms that a method relies on: do they hold, whatever the state and coefficients?"""
+"""Identities between forms that a method relies on, tested for any state and coefficients."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -24,21 +24,19 @@ _ANY, _POSITIVE, _NEGATIVE = _SIGNS = (-1, 1), (0.1, 1), (-1, -0.1)
 
 
 class Identity:
-    """An equation between forms that a method relies on, decided from the forms.
-
-    All that they read is replaced by symbols. Near the present state and far from it, each symbol
-    gets a value without any pattern, coefficients too. What is equal there is equal always, with
-    probability one. What is equal with the present coefficients alone is asked again when one has
-    changed.
-
-    ``equation(put)`` gives a function that returns the relative defect for the present values of the
-    symbols (NaN where something is not defined); ``put(form)`` writes one of ``forms``, or what is
-    made of them, with the symbols. ``values`` says for which values of the coefficients it must hold:
-    "all" (then each side of a case counts too, whichever holds), those of the moment ("present") and
-    again when they have changed, or "either". Where all states that are tried are outside its domain
-    the defect is NaN: it neither holds nor fails, and is asked again from the state of that time.
+    """An equation between forms that a method relies on, tested with random values in place of all
+    Functions and Constants.
     """
 
+    # Near the present state and far from it, each symbol gets random values, coefficients too: an
+    # equation that holds there holds always, with probability one. One that holds with the present
+    # coefficients alone is tested again when one of them has changed. `equation(put)` gives a
+    # function that returns the relative defect for the present values of the symbols (NaN where
+    # something is not defined); `put(form)` writes one of `forms`, or a form derived from them,
+    # with the symbols. `values` says for which values of the coefficients it must hold: "all" (then
+    # both sides of each conditional count), the present ones ("present", and again when they have
+    # changed), or "either". Where all tested states are outside its domain the defect is NaN: it
+    # neither holds nor fails, and is tested again from the state of that time.
     @off_the_tape
     def __init__(
         self,

@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM wait for the end of a step: what is left is never half of one."""
+"""Handling of Ctrl-C and SIGTERM, which wait for the end of a step, so that no step is left half
+done.
+"""
 
 import os
 import signal
@@ -18,14 +20,15 @@ _outermost: "delayed | None" = None
 
 
 class delayed:
-    """Context in which SIGINT, or SIGTERM too, waits for `check`, which raises on all ranks together.
-
-    SIGINT raises KeyboardInterrupt; a second one does so at once, wherever the program is, except
-    inside of `shielded`. SIGTERM raises SystemExit(143), the usual status. What has not been raised
-    is raised at the end, unless another exception ends it. Contexts may be nested; only the
-    outermost takes the signals, only in the main thread, and only where Python's own handlers are.
+    """Context in which SIGINT, or SIGTERM too, waits for `check`, which raises on all ranks
+    together.
     """
 
+    # SIGINT raises KeyboardInterrupt; a second one does so at once, wherever the program is, except
+    # inside of `shielded`. SIGTERM raises SystemExit(143), the usual status. A signal that is still
+    # pending raises at the end, unless another exception ends the context. Contexts may be nested;
+    # only the outermost handles signals, only in the main thread, and only in place of Python's own
+    # handlers.
     def __init__(self, comm, *signals: int) -> None:
         self.comm, self._signals = comm, signals
         #: The signal that asks to stop, 0 if none does.

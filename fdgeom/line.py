@@ -1,4 +1,4 @@
-"""An interval mesh as one line of cells: whether it is one, and which nodes are at its two ends."""
+"""Checks of an interval mesh as one line of cells, and the nodes at its two ends."""
 
 import numpy as np
 from firedrake import FunctionSpace
@@ -12,9 +12,8 @@ _NO_LENGTH, _SAME = 1e-10, 1e-12
 
 
 def check_line(mesh, argument: str = "mesh"):
-    """Return ``mesh`` if it is one line of straight cells, open and without folds; raise otherwise.
-
-    Cells may be of different lengths, numbered in any order, and run either way.
+    """Return ``mesh`` if it is one line of straight cells, open and without folds, of any lengths,
+    numbering and direction; raise otherwise.
     """
     check_interval(mesh, argument)
     coordinates = mesh.coordinates
@@ -57,9 +56,8 @@ def check_line(mesh, argument: str = "mesh"):
 
 
 def end_node(space, name: str) -> np.ndarray:
-    """The node at an end of a line: its local index, if this rank has it (its own or a ghost).
-
-    "left" is the end at the smaller coordinate, whatever the mesh marks it with.
+    """Local index of the node at an end of a line, if this rank has it (its own or a ghost); "left"
+    is the end at the smaller coordinate, whatever the mesh marks it with.
     """
     element = space.ufl_element()
     scalar = FunctionSpace(

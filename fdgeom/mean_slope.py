@@ -1,4 +1,4 @@
-"""The mean of a slope over a step, such that its work is the change of the function."""
+"""The mean of a slope over a step, whose work is exactly the change of the function."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,18 +27,17 @@ class MeanSlope:
 
         de̅[w] = Σ_k b_k de(z_k)[w] + κ Δz·w,      z_k = z⁰ + c_k (z¹ - z⁰),
 
-    with the Gauss rule (b_k, c_k), which is exact for polynomials of twice its number of points; for
-    any other function
+    with the Gauss rule (b_k, c_k), exact for polynomials of twice its number of points, and for
+    other functions Gonzalez's correction (J. Nonlinear Sci. 6, 1996)
 
-        κ = ω r / Δz·Δz,      r = e(z¹) - e(z⁰) - Σ_k b_k de(z_k)[Δz],
-
-    is Gonzalez's correction (J. Nonlinear Sci. 6, 1996). The factor ω is 1 where the slopes de(z_k)[Δz]
-    are not resolved by the rule, seen from their last two Legendre coefficients, and where r itself is
-    more than round-off, as of a kink between two Gauss points. It falls to zero elsewhere: r is round-off
-    there, which must not be divided by a short step. Both parts are the same seen from the end of the
-    step. ``degree`` is that of e as a polynomial, None if it is none.
+        κ = ω r / Δz·Δz,      r = e(z¹) - e(z⁰) - Σ_k b_k de(z_k)[Δz].
     """
 
+    # The factor ω is 1 where the slopes de(z_k)[Δz] are not resolved by the rule, as their last two
+    # Legendre coefficients show, and where r itself is more than round-off, as with a kink between
+    # two Gauss points. It falls to zero elsewhere: r is round-off there, which must not be divided
+    # by a short step. Both parts are symmetric in time. `degree` is that of e as a polynomial, None
+    # if it is none.
     def __init__(self, degree: int | None, points: int = LEAST_POINTS) -> None:
         self.exact = degree is not None
         count = max(1, -(-degree // 2)) if self.exact else max(points, LEAST_POINTS)

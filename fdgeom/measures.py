@@ -1,7 +1,7 @@
 """Quadratures on interval meshes: vertex, Gauss–Lobatto, midpoint and Gauss.
 
-Firedrake ignores an unknown quadrature scheme on intervals without a word; here a name or a number
-of points that does not exist is an error.
+Firedrake ignores an unknown quadrature scheme on intervals silently; here an unknown name or an
+impossible number of points is an error.
 """
 
 import ufl
@@ -15,14 +15,8 @@ NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": Tru
 
 
 def check_interval(mesh, argument: str = "mesh"):
-    """Return ``mesh`` if its cells are intervals; raise otherwise.
-
-    Raises
-    ------
-    TypeError
-        If ``mesh`` is not a Firedrake mesh.
-    ValueError
-        If its cells are not intervals, or it is embedded in more than one dimension.
+    """Return ``mesh`` if its cells are intervals on a line; raise ``TypeError`` or ``ValueError``
+    otherwise.
     """
     if not isinstance(mesh, MeshGeometry):
         raise TypeError(f"{argument} must be a Firedrake mesh, not {type(mesh).__name__}")

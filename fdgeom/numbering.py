@@ -1,4 +1,4 @@
-"""The nodes of a space on a line of cells, numbered along it, the same on every rank."""
+"""Numbering of the nodes of a space along a line of cells, the same on every rank."""
 
 from functools import cached_property
 
@@ -23,13 +23,11 @@ def is_linear(element) -> bool:
 
 
 class Numbering:
-    """Numbers the nodes of a space on a mesh of intervals by their coordinates.
+    """Numbers the nodes of a space on a mesh of intervals by their coordinates."""
 
-    Values of all nodes go in and out as arrays in the order of the coordinates, the same on every
-    rank. The nodes of the space lie at different places: ``coordinates`` are those of all, and
-    increase; ``nodes`` are the numbers of the local ones, ghosts included.
-    """
-
+    # Arrays of values at all nodes are in the order of the coordinates, the same on every rank. The
+    # nodes of the space lie at different places: `coordinates` are those of all, increasing;
+    # `nodes` are the numbers of the local ones, ghosts included.
     def __init__(self, space) -> None:
         mesh, element = space.mesh(), space.ufl_element()
         self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)

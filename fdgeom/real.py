@@ -1,4 +1,4 @@
-"""Numbers that a user gives, as floats and arrays of floats."""
+"""Conversion of numbers that a user gives to floats and arrays of floats."""
 
 import math
 from numbers import Real
@@ -10,11 +10,10 @@ from fdgeom.words import shown
 
 
 def real_array(value, refusal: str = "not an array of real numbers") -> np.ndarray:
-    """A new array of floats; ``TypeError`` with a text of one's own if there is none.
-
-    NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
-    """
+    """A new array of floats; ``TypeError`` with the given text if the value is none."""
     refuse_recorded(refusal.split(" must ")[0], value)
+    # NumPy by itself takes the real part of complex numbers with a warning, and reads text as
+    # numbers.
     try:
         found = np.array(value)
         if found.dtype.kind in "iufO":

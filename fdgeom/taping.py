@@ -1,4 +1,6 @@
-"""pyadjoint's tape: nothing of fdgeom is on it, and nothing goes past it unseen."""
+"""Guards for pyadjoint's tape: internal work stays off it, and changes of Functions are recorded or
+refused.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
@@ -18,9 +20,8 @@ def recorded_by(record: Callable) -> None:
 
 
 def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], system) -> None:
-    """Do something that changes a system, and put it onto the tape while pyadjoint records.
-
-    ``deeds()`` gives it in equations, as of :meth:`fdgeom.systems.system.System.openings`.
+    """Do something that changes a system, and put it onto the tape while pyadjoint records, by its
+    equations ``deeds()``, as of :meth:`fdgeom.systems.system.System.openings`.
     """
     if annotate_tape():
         _records[0](name, do, deeds(), system)
@@ -29,9 +30,8 @@ def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], sys
 
 
 def refuse_annotation(what: str, instead: str = "") -> None:
-    """Raise ``NotImplementedError`` while pyadjoint records.
-
-    ``what`` would change a Function unseen; ``instead`` says what would do.
+    """Raise ``NotImplementedError`` while pyadjoint records, where ``what`` would change a Function
+    unrecorded; ``instead`` names the remedy.
     """
     instead = instead or ("take the gradient of what it does by finite differences of whole runs")
     if annotate_tape():
@@ -43,10 +43,8 @@ def refuse_annotation(what: str, instead: str = "") -> None:
 
 
 def refuse_recorded(name: str, value) -> None:
-    """Raise ``NotImplementedError`` while pyadjoint records, if a number that it follows would be lost.
-
-    To be called wherever a float, an integer or an array is made of what a user gives.
-    """
+    """Raise ``NotImplementedError`` if pyadjoint records and would lose a number that it follows."""
+    # To be called wherever a float, an integer or an array is made of a user's value.
     if annotate_tape() and _is_followed(value):
         raise NotImplementedError(
             f"{name} is a number that pyadjoint follows, but counts as given data here: gradients by it "
@@ -66,11 +64,11 @@ def _is_followed(value) -> bool:
 
 
 def not_taped(method: Callable | None = None, *, instead: str = "") -> Callable:
-    """A method that changes Functions, refused while pyadjoint records.
-
-    Everything of fdgeom that changes a Function is, in all its ways of doing so, unless it is on the
-    tape; under ``stop_annotating()`` all works. ``instead`` is as of :func:`refuse_annotation`.
+    """Decorator of a method that changes Functions and is refused while pyadjoint records;
+    ``instead`` is as of :func:`refuse_annotation`.
     """
+    # Every method of fdgeom that changes a Function has it, unless it is on the tape; under
+    # stop_annotating() all work.
     if method is None:
         return partial(not_taped, instead=instead)
 

@@ -1,4 +1,4 @@
-"""How a value is called in a message."""
+"""Descriptions of values in messages."""
 
 import re
 from collections.abc import Iterator

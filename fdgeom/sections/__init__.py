@@ -1,8 +1,7 @@
 """Sections of beams: drawn as plane meshes, their materials, their shapes, their stress.
 
-From a drawing to the two 6×6 matrices and back to stress in three dimensions; matrices along a beam,
-tables of other programs. No beam is known here; the user's `Section` is one floor up, in
-:mod:`fdgeom.beams`.
+From a drawing to the two 6×6 matrices and back to stress in three dimensions; matrices along a
+beam, tables of other programs. The user's `Section` is in :mod:`fdgeom.beams`.
 """
 
 from .failure import TsaiWu, VonMises

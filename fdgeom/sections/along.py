@@ -4,12 +4,10 @@ import numpy as np
 
 
 class MatrixAlong:
-    """A matrix as a function of the arc length: linear between stations, constant beyond them.
+    """A matrix as a function of the arc length: linear between stations, constant beyond them."""
 
-    A mean of symmetric positive definite matrices is one, so that no place between is worse than
-    the stations.
-    """
-
+    # A mean of symmetric positive definite matrices is symmetric positive definite, so checks at
+    # the stations are enough.
     def __init__(self, stations: np.ndarray, matrices: np.ndarray) -> None:
         self.stations, self.matrices = stations, matrices
 

@@ -1,4 +1,4 @@
-"""The operators of a section a step aside, into the complex plane: derivatives of what is made by them."""
+"""Operators of a section with a complex elasticity: derivatives of all results by a complex step."""
 
 from collections.abc import Callable
 
@@ -11,13 +11,11 @@ Field = np.ndarray | None
 
 
 class Aside:
-    """`Operators` of the elasticity C + iε dC, by those of C.
+    """`Operators` of the elasticity C + iε dC, by those of C."""
 
-    All that is made by them is analytic, and ε so small that its square is nothing: real parts are what
-    they are for C, imaginary parts over ε their derivatives along dC, to round-off (Squire & Trapp, Using
-    complex variables to estimate derivatives of real functions, SIAM Rev. 40, 1998).
-    """
-
+    # All results are analytic in C, and ε² is below round-off: real parts are the values for C,
+    # imaginary parts over ε their derivatives along dC, to round-off (Squire & Trapp, Using complex
+    # variables to estimate derivatives of real functions, SIAM Rev. 40, 1998).
     def __init__(self, operators: Operators, change: np.ndarray) -> None:
         self._of, self._change = operators, change
         self.rigid, self.pair = operators.rigid, operators.pair

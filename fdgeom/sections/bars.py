@@ -14,28 +14,28 @@ _ODD_FIFTH = 31 * 1.0369277551433699263 / 32
 
 
 def rectangle_torsion_constant(width, height):
-    """J of a rectangle (Saint-Venant 1855).
-
-    J = a b³/3 (1 - 192 b/(π⁵a) Σ tanh(nπa/2b)/n⁵) over odd n, with a the longer side; what is
-    missing from tanh = 1 falls off as exp(-nπa/b), so that five terms are exact to round-off.
+    """J = a b³/3 (1 - 192 b/(π⁵a) Σ tanh(nπa/2b)/n⁵) over odd n of a rectangle with the longer side
+    a (Saint-Venant 1855).
     """
     if any(isinstance(side, Expr) for side in (width, height)):
         a, b = ufl.max_value(width, height), ufl.min_value(width, height)
     else:
         a, b = max(width, height), min(width, height)
     ratio = a / b
+    # 1 - tanh falls off as exp(-nπa/b), so that five terms are exact to round-off.
     missing = sum(2 / (_exp(n * math.pi * ratio) + 1) / n**5 for n in (1, 3, 5, 7, 9))
     return a * b**3 / 3 * (1 - 192 / (math.pi**5 * ratio) * (_ODD_FIFTH - missing))
 
 
 def rectangle_shear_factor(depth, breadth, poisson_ratio):
-    """Energy shear factor k of a rectangle under a force along its ``depth``.
+    """Energy shear factor k of a rectangle under a force along its ``depth``, with r = breadth/(2
+    depth):
 
-    1/k = 6/5 + (ν/(1+ν))² (2304/π⁶) (π⁶r²/576 + π⁶/1920 - (πr/2) Σ coth(nπr)/n⁵) over odd n, with
-    r = breadth/(2 depth): the energy of Saint-Venant's flexure function (J. D. Renton, Generalized
-    beam theory applied to shear stiffness, Int. J. Solids Struct. 27, 1991), his double series
-    summed over one index. coth is 1 but for terms that fall off as exp(-2πrn).
+        1/k = 6/5 + (ν/(1+ν))² (2304/π⁶) (π⁶r²/576 + π⁶/1920 - (πr/2) Σ coth(nπr)/n⁵) over odd n.
     """
+    # The energy of Saint-Venant's flexure function (J. D. Renton, Generalized beam theory applied
+    # to shear stiffness, Int. J. Solids Struct. 27, 1991), his double series summed over one index.
+    # coth is 1 but for terms that fall off as exp(-2πrn).
     r = breadth / depth / 2
     is_number = not isinstance(r, Expr)
     # What is left out of the sum is below 1e-8 of 1/k with eight terms, for any r.
@@ -49,13 +49,11 @@ def rectangle_shear_factor(depth, breadth, poisson_ratio):
 
 
 def ring_shear_factor(outer_radius, inner_radius, poisson_ratio):
-    """Energy shear factor k of a circular ring, or of a circle if ``inner_radius`` is 0.
-
-    Saint-Venant's flexure of a ring: τ_r = (A - B/r² - c r²) cos θ, τ_θ = -(A + B/r² - d r²) sin θ
-    times F/I, c = (3+2ν)/8(1+ν), d = (1-2ν)/8(1+ν), B = c a²b², A = c (a² + b²) so that no stress
-    leaves the radii a, b. 1/k is its energy, area/I² ∫ τ². For the circle
-    k = 6(1+ν)²/(7+14ν+8ν²).
-    """
+    """Energy shear factor k of a circular ring, or of a circle if ``inner_radius`` is 0."""
+    # Saint-Venant's flexure of a ring: τ_r = (A - B/r² - c r²) cos θ, τ_θ = -(A + B/r² - d r²) sin
+    # θ times F/I, c = (3+2ν)/8(1+ν), d = (1-2ν)/8(1+ν), B = c a²b², A = c (a² + b²) so that the
+    # stress at the radii a, b is tangential. 1/k is its energy, area/I² ∫ τ². For the circle k =
+    # 6(1+ν)²/(7+14ν+8ν²).
     nu, m = poisson_ratio, (inner_radius / outer_radius) ** 2
     c, d = (3 + 2 * nu) / (8 * (1 + nu)), (1 - 2 * nu) / (8 * (1 + nu))
     # With a = 1, b² = m; each integral is divided by the area (1 - m).

@@ -30,16 +30,15 @@ CURVED = 2
 
 @dataclass(frozen=True)
 class Block:
-    """A grid on the unit square, and the map from (ξ, η) to points (..., 2) that places it.
-
-    ξ runs along the wall; ``rows`` are the values of η between the rows of cells, and ``layers`` gives
-    the layer of each row. A straight block has a bilinear ``place``.
-    """
+    """A grid on the unit square, and the map from (ξ, η) to points (..., 2), with ξ along the wall."""
 
     wall: str
+    #: Bilinear for a straight block.
     place: Callable[[np.ndarray, np.ndarray], np.ndarray]
     along: int
+    #: Values of η between the rows of cells.
     rows: np.ndarray
+    #: The layer of each row.
     layers: np.ndarray
     is_straight: bool = True
 

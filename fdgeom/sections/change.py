@@ -1,4 +1,4 @@
-"""How the elasticity of a section changes with one parameter of its materials."""
+"""Derivatives of the elasticity of a section by one parameter of its materials."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Is a mesh with its materials a section? Its kind, its tags, whether it hangs together."""
+"""Checks of the mesh and the materials of a section: cell type, tags, connectivity, elasticity."""
 
 import numpy as np
 from firedrake import Function, FunctionSpace
@@ -83,9 +83,8 @@ def _check_cover(mesh, given: dict, known: set[int]) -> None:
 
 
 def check_connected(mesh) -> None:
-    """Raise ``ValueError`` unless all cells hang together by their edges.
-
-    Pieces that touch at a corner only turn about it freely, so that is not enough.
+    """Raise ``ValueError`` unless all cells are connected by their edges, since pieces that touch
+    at a corner only can turn about it.
     """
     cells, owned = mesh.cell_set.total_size, mesh.cell_set.size
     pairs = np.asarray(mesh.interior_facets.facet_cell, dtype=int).reshape(-1, 2)
@@ -114,11 +113,9 @@ def check_connected(mesh) -> None:
 
 
 def check_elasticity(C: Function, degree: int) -> None:
-    """Raise ``ValueError`` unless C is symmetric positive definite, and not too stiff in volume.
-
-    With ``degree=1`` a nearly incompressible material locks: bending comes out tens of per cent too
-    stiff (32 % for ν = 0.4999 on 8×8 cells).
-    """
+    """Raise ``ValueError`` unless C is symmetric positive definite, and not too stiff in volume."""
+    # With degree=1 a nearly incompressible material locks: bending comes out tens of per cent too
+    # stiff (32 % for ν = 0.4999 on 8×8 cells).
     comm = C.function_space().mesh().comm
     matrices = C.dat.data_ro
     finite = bool(np.all(np.isfinite(matrices)))

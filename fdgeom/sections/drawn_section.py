@@ -1,4 +1,4 @@
-"""A section drawn as a mesh: the full 6×6, and what it tells of itself."""
+"""Sections drawn as a mesh: full 6×6 matrices, their derivatives, and the recovery of stress."""
 
 import warnings
 from collections.abc import Mapping, Sequence

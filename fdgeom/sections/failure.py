@@ -1,4 +1,4 @@
-"""Failure criteria: how near the stress in a material is to what it bears."""
+"""Failure criteria of materials: failure index and reserve of a stress."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from .material import check_number, check_positive
 
 
 class Criterion:
-    """What the criteria share. Stress comes as entries ``[i][j]`` in the axes of the material."""
+    """Base class of failure criteria, for stress as entries ``[i][j]`` in the axes of the material."""
 
     def index(self, stress) -> np.ndarray:
         """Failure index: below 1 the material holds."""

@@ -1,15 +1,15 @@
-"""The gradient of a function of the 6×6 by everything that its materials have: one adjoint pass.
+"""The gradient of a function of the 6×6 by all parameters of its materials: one adjoint pass.
 
-Saint-Venant's solutions (`fdgeom.sections.saint_venant`) are followed backwards. With H the form of
-the energy, e = (g, u) and S̄ the derivative by the compliance, S = eᵀHe gives ē = 2S̄He. Then, the
-last equation first,
+It is the reverse sweep of Saint-Venant's solutions (`fdgeom.sections.saint_venant`). With H the
+form of the energy, e = (g, u) and S̄ the derivative by the compliance, S = eᵀHe gives ē = 2S̄He.
+Then, the last equation first,
 
 1. of a transverse force: g₀ = q + Σ wᵢγ₀ᵢ and γ₀ = -S₄θ(q, g₁) give θ̄ and q̄, a(λ, h) = q̄(h)
-   undoes the solve for q, and g₁ = Σ wᵢγ₁ᵢ, γ₁ = S₄M' hand on to w̄ and S̄₄;
+   is the adjoint of the solve for q, and g₁ = Σ wᵢγ₁ᵢ, γ₁ = S₄M' give w̄ and S̄₄;
 2. of the classical four: S₄ is the inverse of their stiffness, and a(Λᵢ, h) = w̄ᵢ(h).
 
-Six solves with the same factor, whatever the number of parameters. Every equation is linear in C, so
-what is left is a sum of products ∫ ε(e):dC:ε(e'): a field with which each dC is paired.
+Six solves with the same factor, whatever the number of parameters. Every equation is linear in C,
+so the result is a sum of products ∫ ε(e):dC:ε(e'): a field that is paired with each dC.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The two 6×6 matrices of a cross-section, and what they tell of it."""
+"""The two 6×6 matrices of a cross-section, with its centres, checks and storage."""
 
 import os
 import warnings
@@ -32,14 +32,14 @@ _EXACT, _ROUGH = 1e-6, 1e-2
 
 
 class SectionMatrices:
-    """Stiffness and inertia of a cross-section: what beams, drawings and stations have in common.
-
-    Arguments are as of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
+    """Stiffness and inertia of a cross-section: base class of sections of beams, from drawings and
+    at stations.
     """
 
     #: Materials in UFL that numbers were made of: beams do not follow them, and refuse changes.
     made_of: tuple[MadeOnce, ...] = ()
 
+    # The arguments are those of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
         axis = check_axis(axis)
         self.stiffness = _matrix("stiffness", stiffness)
@@ -214,10 +214,10 @@ def check_masses(inertia: np.ndarray, axis: int) -> None:
 
 
 def check_table(inertia: np.ndarray, axis: int) -> None:
-    """Look in a table for a beam's axis: its moment of inertia must be the sum of the other two.
-
-    ``ValueError`` where that is told of another axis, a warning where it is told of none.
+    """Check the inertia of a table for a beam's axis, whose moment must be the sum of the other
+    two.
     """
+    # ValueError if another axis satisfies that, a warning if none does.
     _check_order(inertia)
     J = inertia[:3, :3]
     if not abs(2 * J[axis, axis] - np.trace(J)) > _ROUGH * np.trace(J):

@@ -1,8 +1,8 @@
 """The forms of a section: work of the stress, weighted mass, and the solve for the warping.
 
 With the warping g(y₁, y₂) and the slope u = g' + ε + κ×X along the beam, the displacement gradient
-is (u | g,₁ | g,₂) in the axes of the section, and the strain its symmetric part: of g alone it is
-D(g), of u alone S(u). Everything below takes fields as arrays (nodes, 3) of what this rank owns.
+is (u | g,₁ | g,₂) in the axes of the section, and the strain its symmetric part: D(g) for u = 0,
+S(u) for g = 0. All fields are arrays (nodes, 3) of the nodes that this rank owns.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Centres and axes of a section from its 6×6 matrices, and how they change with the reference.
+"""Centres and axes of a section from its 6×6 matrices, and the change of reference point.
 
-A section's own axes are the beam's axis and the two transverse ones, right-handed, in this order; in
-them a strain is (twist, two curvatures, stretch, two shears).
+A section's own axes are the beam's axis and the two transverse ones, right-handed, in this order;
+in them a strain is (twist, two curvatures, stretch, two shears).
 """
 
 from typing import NamedTuple
@@ -29,11 +29,9 @@ def section_axes(axis: int) -> np.ndarray:
 
 
 def to_body(axis: int) -> np.ndarray:
-    """T (6, 6) from a section's own axes to the body frame.
-
-    Curvature and moment are axial vectors: they change sign where the axes are left-handed, for
-    ``axis=1``.
-    """
+    """T (6, 6) from a section's own axes to the body frame."""
+    # Curvature and moment are axial vectors: they change sign where the axes are left-handed, for
+    # axis=1.
     P = section_axes(axis)
     T = np.zeros((6, 6))
     T[:3, :3], T[3:, 3:] = np.linalg.det(P) * P, P
@@ -41,9 +39,8 @@ def to_body(axis: int) -> np.ndarray:
 
 
 def shifted(c) -> np.ndarray:
-    """X (6, 6): the strain at the point (c₁, c₂) of the section from that at the reference.
-
-    ε(c) = ε + κ×c. So a stiffness or inertia about c is XᵀKX about the reference.
+    """X (6, 6): the strain ε + κ×c at the point (c₁, c₂) of the section from that at the reference,
+    so that a stiffness or inertia about c is XᵀKX about the reference.
     """
     X = np.eye(6, dtype=np.result_type(float, *c))
     X[3, 1:3] = c[1], -c[0]
@@ -60,10 +57,10 @@ def tension_centre(S: np.ndarray) -> np.ndarray:
 
 
 def shear_centre(S: np.ndarray) -> np.ndarray:
-    """Where a transverse force does not twist, from compliances (..., 6, 6) in own axes.
-
-    Where bending twists, that is so in the cross-section where its moment vanishes.
+    """Shear centre, where a transverse force does not twist, from compliances (..., 6, 6) in own
+    axes.
     """
+    # Where bending twists, that is so in the cross-section where its moment vanishes.
     return np.stack([-S[..., 0, 5], S[..., 0, 4]], axis=-1) / S[..., 0, 0, None]
 
 
@@ -73,9 +70,8 @@ def mass_centre(M: np.ndarray) -> np.ndarray:
 
 
 def principal_bending(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Stiffnesses (2,) and transverse directions (2, 2) of principal bending, the stiffest first.
-
-    Of bending with axial force and torque zero, which does not depend on the reference.
+    """Stiffnesses (2,) and transverse directions (2, 2) of principal bending, the stiffest first,
+    with axial force and torque zero, hence for any reference.
     """
     compliances, vectors = np.linalg.eigh(S[1:3, 1:3])
     # Of the two senses of each, the one along an axis rather than against it.

@@ -28,14 +28,12 @@ BENDING_OF_SHEAR = np.array([[0.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
 
 
 class SaintVenant:
-    """The six solutions for unit resultants, in the axes of the section, about its centroid.
+    """The six solutions for unit resultants, in the axes of the section, about its centroid."""
 
-    ``compliance`` (6, 6) is that of torque, two bending moments, axial and two transverse forces.
-    ``warping`` and ``slope`` are g and u = g' + ε + κ×X of each solution, (6, nodes, 3) on this rank;
-    ``work`` and ``force`` their stress against D(h) and S(h), as functionals of h. ``balance`` is the
-    largest error of their resultants.
-    """
-
+    # `compliance` (6, 6) is that of torque, two bending moments, axial and two transverse forces.
+    # `warping` and `slope` are g and u = g' + ε + κ×X of each solution, (6, nodes, 3) on this rank;
+    # `work` and `force` their stress against D(h) and S(h), as functionals of h. `balance` is the
+    # largest error of their resultants.
     def __init__(self, operators: Operators, axial_stiffness: float) -> None:
         self.op = op = operators
         op.factorise(SHIFT * axial_stiffness / op.polar_moment)
@@ -69,10 +67,8 @@ class SaintVenant:
 
     # --- change of a material ----------------------------------------------------------------------
     def derivative(self, change: np.ndarray) -> np.ndarray:
-        """dS for a change dC of the elasticity, by solves with the same factor.
-
-        Every equation is linear in C, so its derivative has the same operator, and dC in place of C
-        on the right.
+        """dS for a change dC of the elasticity: since every equation is linear in C, solves with
+        the same factor and dC in place of C on the right.
         """
         op = self.op
 

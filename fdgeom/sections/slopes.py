@@ -18,11 +18,9 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class MatrixSlopes:
-    """Stiffness and inertia as functions of C and ρ: changes, cotangents, and how those change.
+    """Stiffness and inertia as functions of C and ρ, with first and second derivatives."""
 
-    ``about(S, M)`` gives those of a beam from compliance and inertia about the centroid.
-    """
-
+    # `about(S, M)` gives those of a beam from compliance and inertia about the centroid.
     def __init__(
         self,
         solutions: SaintVenant,

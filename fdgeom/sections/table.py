@@ -17,17 +17,15 @@ _FORMAT = "fdgeom section"
 
 
 def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray:
-    """A 6×6 in fdgeom's order and axes from one in that of another program.
-
-    The other program's axes turn cyclically until its beam axis is ``axis``, so right-handed axes
-    stay right-handed.
-    """
+    """A 6×6 in fdgeom's order and axes from one in that of another program."""
     if convention not in CONVENTIONS:
         known = ", ".join(map(repr, CONVENTIONS))
         raise ValueError(f"convention must be one of {known}, not {shown(convention)}")
     given = real_array(matrix, f"{name} must be a 6×6 array of numbers")
     if given.shape != (6, 6):
         raise ValueError(f"{name} must have shape (6, 6), not {given.shape}")
+    # The axes turn cyclically until the other program's beam axis is `axis`, so right-handed axes
+    # stay right-handed.
     turn = (axis - CONVENTIONS[convention]) % 3
     # Entry k of the result's rotations is entry (k - turn) of the other's moments, and so on.
     order = [(k - turn) % 3 for k in range(3)]

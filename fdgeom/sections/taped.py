@@ -1,4 +1,6 @@
-"""Drawn sections on pyadjoint's tape: their matrices by the Functions that materials are made of."""
+"""Drawn sections on pyadjoint's tape: their matrices as functions of the Functions in their
+materials.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,10 +22,7 @@ Values = tuple[np.ndarray, ...]
 
 
 class Composition:
-    """How C and ρ at the points of a section follow the Functions that its materials are made of.
-
-    ``functions`` are these, each once.
-    """
+    """C and ρ at the points of a section as functions of the ``functions`` in its materials."""
 
     def __init__(self, section: DrawnSection) -> None:
         matrices = section.elasticity.function_space()
@@ -81,11 +80,9 @@ def add(found: Cofunction, more: Cofunction | None) -> Cofunction:
 
 
 class SectionBlock(PreparedBlock):
-    """Stiffness and inertia of a drawn section, by the Functions that its materials are made of.
+    """Stiffness and inertia of a drawn section, by the Functions that its materials are made of."""
 
-    It is replayed by a section made anew. That which the user has stays what it is.
-    """
-
+    # Its replay makes a new section; the user's section is not changed.
     def __init__(
         self, section: DrawnSection, composition: Composition, make: Callable[[], DrawnSection]
     ) -> None:

@@ -1,4 +1,4 @@
-"""A section cut into triangles for pictures, the corners of each cell kept apart."""
+"""Triangulation of a section for pictures, with separate corners for each cell."""
 
 from functools import cached_property
 
@@ -10,10 +10,8 @@ from .elasticity import broken_element
 
 
 class Tessellation:
-    """Nodes of a scalar discontinuous element, cell by cell, and triangles between them.
-
-    Of the cells of this rank. A cell is cut along the lattice of its nodes, so curved sides are
-    followed.
+    """Nodes of a scalar discontinuous element on this rank, cell by cell, and triangles between
+    them.
     """
 
     def __init__(self, mesh, element) -> None:
@@ -25,6 +23,7 @@ class Tessellation:
         self.places = place.dat.data_ro_with_halos[self.cells]
         _, points = self.space.finat_element.dual_basis
         self._reference = reference = np.asarray(points.points, dtype=float)
+        # A cell is cut along the lattice of its nodes, so curved sides are followed.
         pattern = Delaunay(reference).simplices
         n = reference.shape[0]
         starts = n * np.arange(len(self.cells))
@@ -53,9 +52,8 @@ class Tessellation:
 
     @cached_property
     def outline(self) -> np.ndarray:
-        """Pieces (pieces, 2) of rims that belong to one cell only: the outline of the section.
-
-        Of the cells that this rank has; on several ranks it has their borders too.
+        """Edges (edges, 2) that belong to one cell of this rank only: the outline of the section,
+        on several ranks with the borders between them.
         """
         vertices = FunctionSpace(self.mesh, "CG", 1)
         points = np.asarray(vertices.finat_element.dual_basis[1].points, dtype=float)
