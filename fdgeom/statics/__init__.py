@@ -1,7 +1,7 @@
 """Equilibrium of beams, and vibrations about it.
 
 Newton's method with load steps and arc length, the paths of equilibria, their stability, and the
-modes. Forms come from the motion that is at rest; none are written here.
+modes. The forms are those of the beam's or the assembly's motion.
 """
 
 from fdgeom.statics.equilibrium import StaticEquilibrium

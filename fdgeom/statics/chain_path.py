@@ -1,4 +1,4 @@
-"""Equilibria and the load that belongs to them in compiled code, where everything stands on chains."""
+"""Bordered Newton's method for equilibria with an unknown load, in compiled code."""
 
 from collections.abc import Callable
 
@@ -18,12 +18,10 @@ _DENSE = 600
 
 
 class ChainPath:
-    """The bordered iteration of `GroupNewton`, as a compiled chain.
+    """The bordered iteration of `GroupNewton`, as a compiled chain."""
 
-    ``chain`` has the compiled equations, ``through_petsc()`` gives a bordered `GroupNewton` for where
-    the tangent is singular without exchanges of rows, which ``fallbacks`` counts.
-    """
-
+    # `chain` has the compiled equations; `through_petsc()` gives a bordered `GroupNewton` for
+    # tangents that are singular without exchanges of rows, which `fallbacks` counts.
     krylov_iterations = 0
 
     def __init__(
@@ -110,13 +108,11 @@ class ChainPath:
 
 
 class ChainStability:
-    """What `Tangent` says of a symmetric stiffness, by the factors of a chain.
+    """The stability of a symmetric stiffness, as `Tangent`, by the factors of a chain."""
 
-    Those inside the pieces have been found without exchanges, so that the signs of their pivots and
-    of the eigenvalues of what they leave between the pieces are those of the whole (Sylvester,
-    Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
-    """
-
+    # The factors of the segments are computed without exchanges of rows, so the signs of their
+    # pivots and of the eigenvalues of the interface matrix are those of the whole (Sylvester,
+    # Haynsworth). A condition with its multiplier adds one negative eigenvalue and a positive one.
     symmetric = True
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Newton's method for equilibria in compiled code, where everything stands on chains."""
+"""Newton's method for equilibria in compiled code, for beams that form chains."""
 
 from collections.abc import Mapping
 
@@ -14,14 +14,13 @@ from fdgeom.statics.problem import EquilibriumProblem
 
 
 class ChainSolve:
-    """The iteration of `GroupNewton` at a given load, as a compiled chain.
-
-    Of the flat PETSc options the tolerances are heeded. ``unit`` has the compiled equations, where the
-    load is the number that a border can find, ``test`` says when the iteration ends, ``was_singular``
-    whether the last solve met a singular matrix. Raises `CannotCompile` if the equations are not those
-    of chains; says why.
+    """The iteration of `GroupNewton` at a given load, as a compiled chain; raises `CannotCompile`
+    with the reason if the equations are not those of chains.
     """
 
+    # Of the flat PETSc options it reads the tolerances. `unit` has the compiled equations, with the
+    # load as the number that a border can find, `test` is the test of convergence, `was_singular`
+    # says whether the last solve met a singular matrix.
     krylov_iterations = 0
 
     def __init__(self, problem: EquilibriumProblem, options: Mapping) -> None:

@@ -1,4 +1,4 @@
-"""Linear conditions C x = 0 on displacements: what they leave free, and the forces that keep them."""
+"""Linear conditions C x = 0 on displacements: their null space and their forces."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,11 @@ _NEW = 1e-9
 
 
 class Conditions:
-    """The null space of conditions, and their forces, by groups that share displacements.
+    """The null space of conditions, and their forces, by groups that share displacements."""
 
-    A stiffness K with multipliers, [[K, Cᵀ], [C, 0]], has the inertia of NᵀKN and one positive and
-    one negative eigenvalue more for each condition: NᵀKN alone says what is stable, and has no
-    modes that belong to multipliers.
-    """
-
+    # A stiffness K with multipliers, [[K, Cᵀ], [C, 0]], has the inertia of NᵀKN and one positive
+    # and one negative eigenvalue more for each condition: NᵀKN alone decides stability, and has no
+    # modes that belong to multipliers.
     def __init__(self, matrix: sparse.spmatrix) -> None:
         matrix = sparse.csr_matrix(matrix)
         self._count, self._size = matrix.shape

@@ -14,12 +14,10 @@ _ROUGH = 1e-2
 def nearest(
     inverse: Inverse, size: int, number: int, shift: float, *, rough: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ``number`` eigenpairs of a symmetric K nearest to -shift, all copies of a multiple one.
-
-    Lanczos' method sees only one vector of an eigenspace (six rigid motions, two bending planes).
-    So what has been found is taken out of the operator, until no nearer one comes up. ``rough``:
-    one pass for the size of the eigenvalues.
-    """
+    """The ``number`` eigenpairs of a symmetric K nearest to -shift, all copies of a multiple one."""
+    # Lanczos' method sees only one vector of an eigenspace (six rigid motions, two bending planes),
+    # so the operator is deflated by the vectors found, until no nearer one comes up. `rough`: one
+    # pass for the size of the eigenvalues.
     start = _start(size)
     values, vectors = np.empty(0), np.empty((size, 0))
     while True:

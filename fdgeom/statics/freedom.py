@@ -1,4 +1,4 @@
-"""Which rigid motions of beams their held ends and joints leave free, in words."""
+"""Rigid motions of beams that their held ends and joints leave free, and their description."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -21,7 +21,9 @@ _DENSE = 300
 
 
 def free_motion(motion: RodMotion) -> str:
-    """What beams can still do as rigid bodies; "" if ends and joints hold them. For all ranks."""
+    """Description of the rigid motions that ends and joints leave free, "" if there are none; for
+    all ranks.
+    """
     _, free, size = _free(motion)
     ways = free.shape[1]
     if not ways:
@@ -44,11 +46,9 @@ def is_clamped(motion: RodMotion) -> bool:
 
 
 def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -> bool:
-    """Whether there are free motions that a tangent stiffness of all nodes does not resist either.
-
-    The stress may: a chain of hinged bars that hangs is held by its tension. The stiffness is asked
-    for where it has a word in it.
-    """
+    """Whether there are free motions that a tangent stiffness of all nodes does not resist either."""
+    # The stress may resist them: a hanging chain of hinged bars is held by its tension. The
+    # stiffness is computed only where there are free motions.
     rigid, free, size = _free(motion)
     if not free.shape[1]:
         return False
@@ -77,9 +77,8 @@ def _least(matrix: sparse.spmatrix) -> float:
 
 
 def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, sparse.csr_matrix, float]:
-    """Displacements by rigid motions of the beams, those motions that are free, and the size.
-
-    The free motions are the columns of a matrix with 6 rows for each beam.
+    """Displacements by rigid motions of the beams, the free ones of these as columns with 6 rows
+    for each beam, and the size.
     """
     x = gathered(motion.comm, motion.position.dat.data_ro)
     size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
@@ -121,9 +120,8 @@ def _described(free: np.ndarray, size: float, pins: Sequence[str]) -> str:
 
 
 def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
-    """Displacements of all nodes by the rigid motions (ω, u) of each beam, lengths over the size.
-
-    The node at x turns by ω and moves by u + ω × x.
+    """Displacements of all nodes by the rigid motions (ω, u) of each beam, with lengths over the
+    size, where the node at x turns by ω and moves by u + ω × x.
     """
     turn = quaternion.matrix(gathered(motion.comm, motion.orientation.dat.data_ro))
     member = gathered(motion.comm, motion.member_of_nodes())

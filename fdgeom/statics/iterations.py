@@ -1,4 +1,4 @@
-"""The iterations of an equilibrium: in compiled code where that can be, else through PETSc SNES."""
+"""Newton's method for equilibria: in compiled code where possible, else through PETSc SNES."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -25,13 +25,11 @@ _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
 
 
 class Iterations:
-    """Newton's method at a given load, and along a path of equilibria.
+    """Newton's method at a given load, and along a path of equilibria."""
 
-    ``given`` are the user's PETSc options, ``prefix`` is that of the command line, ``compiled`` says
-    whether it shall be in compiled code (None: where it can). ``why_not`` says why it goes through
-    PETSc SNES, and is None if it is compiled; ``fallbacks`` counts solves that compiled code left to it.
-    """
-
+    # `given` are the user's PETSc options, `prefix` is that of the command line, `compiled` selects
+    # compiled code (None: where possible). `why_not` is the reason for PETSc SNES, None if it is
+    # compiled; `fallbacks` counts solves of compiled code that went through PETSc SNES.
     def __init__(
         self,
         problem: EquilibriumProblem,

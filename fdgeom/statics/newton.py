@@ -1,4 +1,4 @@
-"""PETSc SNES for a configuration on a group: the reference moves along with the iterates."""
+"""PETSc SNES for a configuration on a group, whose reference is updated with the iterates."""
 
 from collections.abc import Mapping
 
@@ -28,13 +28,11 @@ DEFAULTS = {
 
 
 class GroupNewton:
-    """Newton's method on F(g, λ) = 0, with λ given or, bordered, as an unknown with a condition.
+    """Newton's method on F(g, λ) = 0, with λ given or, bordered, as an unknown with a condition."""
 
-    ``bordered``: the load factor is an unknown; it stands behind the others, on the last rank, and
-    the condition normal·(u - u₀) + slope (λ - λ₀) = step comes with it. ``options`` are flat PETSc
-    options with the defaults merged in, ``given`` what the user gave of them.
-    """
-
+    # `bordered`: the load factor is the last unknown, on the last rank, with the condition
+    # normal·(u - u₀) + slope (λ - λ₀) = step. `options` are flat PETSc options with the defaults
+    # merged in, `given` those that the user gave.
     def __init__(
         self,
         problem: EquilibriumProblem,

@@ -1,4 +1,4 @@
-"""What conditions on many small blocks of unknowns leave free, without a matrix of all."""
+"""The null space of conditions on many small blocks of unknowns, by block elimination."""
 
 import heapq
 from collections.abc import Sequence
@@ -10,23 +10,13 @@ Condition = tuple[tuple[int, ...], np.ndarray]
 
 
 def null_space(matrix: sparse.spmatrix, size: int, tolerance: float) -> sparse.csr_matrix:
-    """Columns of length 1 that span all x with C x = 0, unknowns × columns.
-
-    Parameters
-    ----------
-    matrix : sparse matrix
-        C, each row of about length 1 and of few blocks.
-    size : int
-        Unknowns of a block.
-    tolerance : float
-        Singular values below it are none.
-
-    Notes
-    -----
-    One block after the other is expressed by its neighbours, and what its own conditions leave free of
-    it is a column: block elimination with a singular value decomposition in the place of pivots, that
-    with the fewest neighbours first. So a tree costs as much as it has blocks.
+    """Columns of length 1 that span all x with C x = 0, unknowns × columns, for rows of C of about
+    length 1 and of few blocks of ``size`` unknowns.
     """
+    # Singular values below the tolerance count as zero. Each block is expressed by its neighbours,
+    # and the null space of its own conditions gives columns: block elimination with a singular
+    # value decomposition instead of pivots, the block with the fewest neighbours first. So the cost
+    # of a tree grows linearly with its blocks.
     count = matrix.shape[1] // size
     of_block: list[dict[int, Condition]] = [{} for _ in range(count)]
     number = 0

@@ -1,4 +1,4 @@
-"""Equilibria as functions of what beams are made of: taken again, and their derivatives."""
+"""Equilibria as functions of the fields and numbers in their equations: replay and derivatives."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,46 +26,43 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 @dataclass(frozen=True)
 class Course:
-    """Which equilibrium is gone to, and in which steps.
-
-    ``time`` is that at its end; ``halvings`` says how often a step may be halved, and ``point``
-    where it begins, if not at the present configuration.
-    """
+    """The load, time and number of steps that lead to an equilibrium."""
 
     load: float
     steps: int
+    #: At the end.
     time: float
+    #: How often a step may be halved.
     halvings: int
+    #: Where it begins, if not at the present configuration.
     point: TapedPoint | None = None
 
 
 @dataclass
 class Departure:
-    """Where the way to an equilibrium begins, beside the values of Functions, and what it has found.
-
-    ``carried`` is what the iteration begins with.
+    """The initial state of a solve for an equilibrium, beside the values of Functions, and its
+    result.
     """
 
     load: float
     time: float
     constants: list[np.ndarray]
+    #: Multipliers that the iteration begins with.
     carried: Kept
     found: Kept | None = None
 
 
 class EquilibriumPassage(Inputs):
-    """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c.
-
-    With the small displacement w from it, F(g ∘ w, c) = 0 at w = 0: so
+    """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c, with its derivative at
+    a small displacement w from it, F(g ∘ w, c) = 0 at w = 0:
 
         ∂F/∂w δw = -∂F/∂c δc,     δg = g δw,
 
-    where δw of what is held is that of the start, from which it comes.
-
-    ``go(course)`` goes to an equilibrium. ``NotImplementedError`` if a given pose is made of
-    Functions.
+    where δw at held nodes is that of the initial configuration.
     """
 
+    # `go(course)` solves for an equilibrium. NotImplementedError if a given pose contains
+    # Functions.
     name = "StaticEquilibrium"
 
     def __init__(self, problem: EquilibriumProblem, go: Callable[[Course], None]) -> None:

@@ -1,4 +1,4 @@
-"""The path of equilibria as the loads grow: its steps, the points where it turns or branches."""
+"""Continuation of equilibria as the loads grow, with their limits and bifurcations."""
 
 from dataclasses import dataclass, field
 
@@ -79,18 +79,16 @@ class _Condition:
 
 
 class EquilibriumPath:
-    """Continuation of the equilibria of a problem by arc length.
-
-    ``direction`` is that of the path at the end of the last step, None before the first; ``points`` are
-    the singular points that steps have gone over.
-    """
+    """Continuation of the equilibria of a problem by arc length."""
 
     def __init__(self, problem: EquilibriumProblem, newton: GroupNewton | ChainPath) -> None:
         self._problem, self._newton = problem, newton
         self._start = Snapshot(problem.functions)
         self._load = 0.0
+        # The tangent at the end of the last step, None before the first.
         self.direction: np.ndarray | None = None
         self._slope = 0.0
+        # The singular points that steps have passed.
         self.points: list[SingularPoint] = []
 
     @property
@@ -100,9 +98,8 @@ class EquilibriumPath:
 
     # --- steps ---------------------------------------------------------------------------------------
     def step(self, length: float, load_step: float | None = None) -> None:
-        """Go along the path, in parts; not past a bifurcation nor a change of load.
-
-        ``SolveFailed`` if even a small part does not converge, or leads away from the path.
+        """Go along the path, in parts, at most to the next bifurcation or change of load by
+        ``load_step``; ``SolveFailed`` if even a small part does not converge or leaves the path.
         """
         begin, left, part = self._problem.load, abs(length), abs(length)
         here = self._here(self.direction)
@@ -237,9 +234,9 @@ class EquilibriumPath:
         return self._here(here.du)
 
     def _bracket(self, here: _Place, condition: _Condition):
-        """Fractions before and behind the first change of sign of an eigenvalue, and the load there.
-
-        None for the load if no eigenvalue is zero there: pivots of an unsymmetric stiffness alone.
+        """Fractions before and behind the first change of sign of an eigenvalue, and the load
+        there; None for the load if no eigenvalue is zero there, but pivots of an unsymmetric
+        stiffness alone.
         """
         seen: dict[float, tuple[float, float]] = {}
 

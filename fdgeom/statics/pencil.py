@@ -19,23 +19,23 @@ _ROUND_OFF = 1e4 * _EPS
 
 @dataclass(frozen=True)
 class Pencil:
-    """K = AᵀA + G with the inertia 1: what ends and joints leave free, in coordinates of M = R Rᵀ.
-
-    K and M themselves would lose what is asked for: of a wire of radius r and length L in n cells,
-    the lowest frequencies stand (r/L)²/n² and less below the largest entries. In A the square root
-    of that counts, and rigid motions are its null space.
-
-    ``rate`` is A, the rates of strain times the root of stiffness and length, and ``rest`` is G,
-    what the stress at the equilibrium, loads and joints add. ``root`` is R⁻ᵀN, which takes the
-    coordinates to (rotation, translation) of the free nodes: of all that the joints allow, N is an
-    orthonormal basis. ``symmetric``: the loads are conservative; ``scale`` is a lower estimate of
-    the smallest eigenvalue that belongs to a strain.
+    """K = AᵀA + G with the inertia 1, of the displacements that ends and joints leave free, in
+    coordinates of M = R Rᵀ.
     """
 
+    # K and M themselves would lose the wanted digits: the lowest frequencies of a wire of radius r
+    # and length L in n cells are (r/L)²/n² and less below the largest entries. For A the square
+    # root of that counts, and rigid motions are its null space.
+    #: A, the rates of strain times the root of stiffness and length.
     rate: sparse.csr_matrix
+    #: G, of the stress at the equilibrium, loads and joints.
     rest: sparse.csr_matrix
+    #: R⁻ᵀN, from the coordinates to (rotation, translation) of the free nodes; N is an orthonormal
+    #: basis of the displacements that the joints allow.
     root: sparse.csr_matrix
+    #: Whether the loads are conservative.
     symmetric: bool
+    #: A lower estimate of the smallest eigenvalue that belongs to a strain.
     scale: float
 
     @property
@@ -123,10 +123,10 @@ def _root(matrices: np.ndarray) -> np.ndarray:
 
 
 def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
-    """Set components to zero that are nowhere above the round-off of positions and orientations.
-
-    Times the axial stiffness of a wire that would be a tension as large as Euler's load.
+    """Set strain components to zero that are nowhere above the round-off of positions and
+    orientations.
     """
+    # Times the axial stiffness of a wire, round-off would be a tension as large as Euler's load.
     comm = motion.comm
     extent = max(comm.allgather(np.abs(motion.position.dat.data_ro).max(initial=0.0)))
     # Those that only join nodes have none.
@@ -169,9 +169,8 @@ def _blocks(values: np.ndarray) -> sparse.csr_matrix:
 
 
 def _scale(stiffness: np.ndarray, mass: sparse.csr_matrix, lengths: np.ndarray) -> float:
-    """Least stiffness by largest inertia, rotations measured by the beam's length.
-
-    For bending EI / (m L⁴): below the lowest frequency, and for slender beams not far below.
+    """Least stiffness by largest inertia, rotations measured by the beam's length: for bending EI /
+    (m L⁴), below the lowest frequency, and for slender beams not far below.
     """
     extent = lengths.sum()
     size = np.array([1 / extent] * 3 + [1.0] * 3)

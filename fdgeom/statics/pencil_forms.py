@@ -37,9 +37,8 @@ def forms_of(motion: RodMotion) -> "PencilForms":
 
 
 class PencilForms:
-    """What is assembled about a configuration, with the present values of all coefficients.
-
-    Matrices are whole ones, on every process.
+    """Vectors and whole matrices, on every process, about a configuration with the present values
+    of all coefficients.
     """
 
     def __init__(self, motion: RodMotion) -> None:
@@ -218,7 +217,7 @@ class PencilForms:
 
 
 class Standing:
-    """Where a system stands, and what it is made of: to be known again."""
+    """A configuration of a system with the values of its coefficients, to detect changes."""
 
     def __init__(self, motion: RodMotion) -> None:
         read = forms_of(motion).read

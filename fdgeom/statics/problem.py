@@ -60,29 +60,27 @@ def number_of(constant: Constant) -> float:
 
 
 class EquilibriumProblem:
-    """F(g, λ; δ) + B(g)ᵀμ = 0, Φ(g) = 0, and what Newton's method asks of them.
-
-    F is internal work - λ · work of the loads, Φ and B are the conditions of the joints.
-
-    The unknown is a vector x of 6 values and the multipliers μ of the joints (by a stiffness, so
-    that they are of the size of displacements) at each node. Of the 6 only changes mean something:
-    a configuration of reference g_r belongs to u_r, and u to g_r ∘ (u - u_r) with a rotation vector
-    in the body frame and a translation in space. Every tangent makes the present configuration the
-    new reference.
-
-    The tangent is that of mixed integration points (Magisano, Leonetti & Garcea, Int. J. Numer.
-    Meth. Engng 109, 2017): δε·C B + σ·δ²ε where stress σ and tangent C of the law are not those of
-    the configuration, but of the strain that was extrapolated linearly in the last update,
-    ε - ε₀ + B Δu. The residual is the true one. Pure Newton needs many small load steps for slender
-    beams, since an update that is linear in the displacements stretches them. The multipliers,
-    unknowns of their own, are extrapolated so by Newton's method itself.
-
-    ``functions`` are what an equilibrium consists of, ``rows`` the owned degrees of freedom that
-    are held, or multipliers of nothing (local indices), and ``weights`` those of the degrees of
-    freedom in the norm of a displacement: the mean over the beams of |rotation|² + |translation /
-    their length|²; zero for multipliers.
+    """F(g, λ; δ) + B(g)ᵀμ = 0 and Φ(g) = 0, with F = internal work - λ · work of the loads and the
+    conditions Φ, B of the joints, for Newton's method.
     """
 
+    # The unknown is a vector x of 6 values and the multipliers μ of the joints (over a stiffness,
+    # so that they are of the size of displacements) at each node. Only changes of the 6 have a
+    # meaning: u_r belongs to the reference g_r, and u to g_r ∘ (u - u_r) with a rotation vector in
+    # the body frame and a translation in space. Every tangent makes the present configuration the
+    # new reference.
+    #
+    # The tangent is that of mixed integration points (Magisano, Leonetti & Garcea, Int. J. Numer.
+    # Meth. Engng 109, 2017): δε·C B + σ·δ²ε where stress σ and tangent C of the law are those of
+    # the strain that was extrapolated linearly in the last update, ε - ε₀ + B Δu. The residual is
+    # the true one. Pure Newton needs many small load steps for slender beams, since an update that
+    # is linear in the displacements stretches them. Newton's method itself extrapolates the
+    # multipliers, which are unknowns of their own.
+    #
+    # `functions` make up an equilibrium, `rows` are the owned degrees of freedom that are held, or
+    # multipliers of nothing (local indices), and `weights` those of the degrees of freedom in the
+    # norm of a displacement: the mean over the beams of |rotation|² + |translation / their
+    # length|²; zero for multipliers.
     def __init__(self, motion: RodMotion) -> None:
         self.motion, self.rod, self.comm = motion, motion.rod, motion.comm
         self.pose, self.space = motion.configuration, motion.space
@@ -265,9 +263,8 @@ class EquilibriumProblem:
 
     # --- the unknown -----------------------------------------------------------------------------
     def start(self) -> np.ndarray:
-        """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ).
-
-        That x has the size of a configuration, so that SNES's ``stol`` compares with it.
+        """Make the present configuration the reference; returns its x, (1, 1, 1, position, μ),
+        whose size SNES's ``stol`` compares with.
         """
         self._x = self.values()
         self._set_reference()

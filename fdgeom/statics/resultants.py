@@ -1,4 +1,4 @@
-"""What beams and joints carry in an equilibrium: forces on ends and joints, stress resultants."""
+"""Forces on ends and joints and stress resultants of beams in an equilibrium."""
 
 from functools import cached_property
 

@@ -1,4 +1,4 @@
-"""Where the tangent stiffness at an equilibrium becomes singular: its sign and nearest eigenvalues."""
+"""Stability of an equilibrium: sign and nearest eigenvalues of its tangent stiffness."""
 
 from functools import cached_property
 from typing import Protocol
@@ -26,10 +26,8 @@ class Stability(Protocol):
 
 
 class Tangent:
-    """The tangent stiffness K of the free degrees of freedom, in the norm of a displacement.
-
-    With W the weights of that norm, K φ = μ W φ for the φ that joints allow, and virtual ones too:
-    the whole matrix on every process.
+    """The tangent stiffness K of the free degrees of freedom, whole on every process, with K φ = μ
+    W φ for the weights W of the norm and all φ that joints allow.
     """
 
     def __init__(self, problem: EquilibriumProblem, matrix: PETSc.Mat) -> None:
@@ -65,12 +63,11 @@ class Tangent:
 
     @cached_property
     def negative(self) -> int:
-        """How many pivots of K = L D U are negative.
-
-        So many eigenvalues are negative where K is symmetric (Sylvester). Where it is not, their
-        number is odd or even with that of the negative real eigenvalues, as the determinant's sign
-        says; it may change by two where none is zero.
+        """Number of negative pivots of K = L D U: where K is symmetric, of its negative eigenvalues
+        (Sylvester).
         """
+        # Where K is unsymmetric, it has the parity of the number of negative real eigenvalues, by
+        # the determinant's sign; it may change by two where none is zero.
         factors = self._factors
         found = int((factors.U.diagonal() < 0).sum())
         if not np.array_equal(factors.perm_r, factors.perm_c):

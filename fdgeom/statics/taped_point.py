@@ -1,4 +1,4 @@
-"""Points of a path of equilibria on pyadjoint's tape: where solving at their load begins."""
+"""Points of a path of equilibria on pyadjoint's tape, where solves at their load begin."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,11 @@ from fdgeom.lie.arrays import quaternion
 
 
 class TapedPoint:
-    """A point that `StaticEquilibrium.follow` has reached.
-
-    Solving begins there again, so that it is found on its own branch. If the configuration that the
-    path begins with is another one, so is the point: moved with it, node by node.
+    """A point that `StaticEquilibrium.follow` has reached, where the solve begins, so that it stays
+    on the same branch.
     """
 
+    # If the path begins with another configuration, the point moves with it, node by node.
     def __init__(self, poses: Sequence[Function], carried: Sequence[Function]) -> None:
         self._poses, self._carried = poses, carried
         self._begun = _values(poses)

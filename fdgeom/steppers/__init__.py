@@ -1,7 +1,8 @@
-"""Maps from one state to the next, a file for each family.
+"""Time integrators, one file per family.
 
-A method says which solves a step is made of; what it moves says what is solved. Forms of one kind of
-system do not belong here, nor loops over steps with output (:mod:`fdgeom.recording`).
+A method names the solves of a step; the system gives their forms. Forms of one kind of system
+belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
+:mod:`fdgeom.recording`.
 """
 
 from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha

@@ -97,7 +97,7 @@ def weights(order: int, scheme: str | None = None) -> np.ndarray:
 
 
 def _suzuki(order: int) -> np.ndarray:
-    """Suzuki, Phys. Lett. A 146, 319 (1990): five steps of the method of order two less."""
+    """Five steps of the method of order two less (Suzuki, Phys. Lett. A 146, 319, 1990)."""
     if order == 2:
         return np.ones(1)
     inner = _suzuki(order - 2)
@@ -113,11 +113,9 @@ def flow_fractions() -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_fractions() -> np.ndarray:
-    """The same scheme for B∘A and its adjoint A∘B in turn, where A and B only approximate flows.
-
-    With α₁ = a₁ and α_{i+1} + α_i = b₁, a₂, b₂, ...: any first-order method and its adjoint, composed
-    so, have the order of the splitting (McLachlan 1995).
-    """
+    """The same scheme for B∘A and its adjoint A∘B in turn, where A and B only approximate flows."""
+    # With α₁ = a₁ and α_{i+1} + α_i = b₁, a₂, b₂, ...: the composition of any first-order method
+    # and its adjoint has the order of the splitting (McLachlan 1995).
     a, b = flow_fractions()
     sums = [x for pair in zip(b, a[1:], strict=True) for x in pair]
     alpha = [a[0]]

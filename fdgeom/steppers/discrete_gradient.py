@@ -1,4 +1,4 @@
-"""The discrete-gradient method: energy to round-off, for any energy."""
+"""The discrete-gradient method, which conserves any energy to round-off."""
 
 from firedrake import Form
 

@@ -1,4 +1,4 @@
-"""What the methods for constraints share: solves, each for a saddle point."""
+"""Base class of the methods for holonomic constraints: solves of saddle points."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""The derivative of an energy averaged over a step, such that its work is the change of the energy."""
+"""The derivative of an energy averaged over a step, whose work is exactly the change of the energy."""
 
 from functools import cached_property
 
@@ -27,14 +27,13 @@ Parts = tuple[Expr, ...]
 
 
 class MeanDerivative:
-    """dh̄[w] for a step from z⁰ to z¹, with dh̄[z¹ - z⁰] = h(z¹) - h(z⁰) to round-off, always.
-
-    For each term e of the energy's density, at each point of its quadrature, the `MeanSlope`
+    """dh̄[w] for a step from z⁰ to z¹, with dh̄[z¹ - z⁰] = h(z¹) - h(z⁰) to round-off, by the
+    `MeanSlope` of each term e of the energy's density at each point of its quadrature,
 
         dē[w] = Σ_k b_k de(z_k)[w] + κ Σ_i Δy_i·y_i[w],      z_k = z⁰ + c_k (z¹ - z⁰),
 
-    where y_i are the components of z and the derivatives of z that occur in e; ``points`` is the number
-    of Gauss points for terms that are no polynomials.
+    where y_i are the components of z and the derivatives of z that occur in e, and ``points`` is
+    the number of Gauss points for terms that are no polynomials.
     """
 
     def __init__(self, system: PoissonSystem, points: int) -> None:

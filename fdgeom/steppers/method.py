@@ -1,4 +1,4 @@
-"""What a method says of itself: what it moves, its solves, what it carries from step to step."""
+"""Base class of all methods: solves of a step, and fields carried from step to step."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Set

@@ -1,4 +1,4 @@
-"""Methods that move q and p of a canonical system in turn."""
+"""Partitioned methods, which update q and p of a canonical system in turn."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -16,29 +16,8 @@ PARTS = ("q", "p")
 
 
 class Partitioned(Stepper):
-    """Base of the methods that move q and p in turn by first-order steps.
-
-    A subclass names the turns. Each is ⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of one part, with the
-    other part as it is; in z* the moving part is the old one (explicit) or the new one (implicit).
-
-    Parameters
-    ----------
-    system : HamiltonianSystem
-        What is moved.
-    dt : float
-        Time step.
-    first : {"p", "q"}, optional
-        Which part moves first.
-    solver_parameters, options_prefix, compiled
-        As for every :class:`Stepper`. Options of a single part go under its name:
-        ``-<prefix>_p_snes_rtol``.
-
-    Raises
-    ------
-    TypeError
-        If the system is not a :class:`HamiltonianSystem`.
-    ValueError
-        If ``first`` is neither, or the method is explicit and the energy not separable.
+    """Base of the methods that update q and p in turn, ⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of one
+    part, with that part of z* old (explicit) or new (implicit).
     """
 
     moves = HamiltonianSystem
@@ -112,7 +91,7 @@ def other(part: str) -> str:
 
 
 class SymplecticEuler(Partitioned):
-    """Symplectic Euler: one part with the other's old value, then that with the new one.
+    """Symplectic Euler: one part with the other's old value, then the other with the new one.
 
     With p first (the default)
 
@@ -124,7 +103,26 @@ class SymplecticEuler(Partitioned):
 
     each is the adjoint of the other (Hairer, Lubich & Wanner, Geometric Numerical Integration,
     section VI.3). Explicit where the energy is separable; otherwise one part is implicit. Its
-    energy error stays bounded, of the order of Δt. Parameters: see :class:`Partitioned`.
+    energy error stays bounded, of the order of Δt.
+
+    Parameters
+    ----------
+    system : HamiltonianSystem
+        The system to integrate.
+    dt : float
+        Time step.
+    first : {"p", "q"}, optional
+        The part that moves first.
+    solver_parameters, options_prefix, compiled
+        As for every :class:`Stepper`. Options of a single part go under its name:
+        ``-<prefix>_p_snes_rtol``.
+
+    Raises
+    ------
+    TypeError
+        If the system is not a :class:`HamiltonianSystem`.
+    ValueError
+        If ``first`` is neither "p" nor "q".
     """
 
     order = 1
@@ -146,7 +144,14 @@ class StormerVerlet(Partitioned):
     Explicit, so that Δt is bounded: Δt ω < 2 for the highest frequency ω. The energy error stays
     bounded, of the order of Δt²; angular momentum is conserved where T and V are invariant under
     rotations. A field in a finite element space costs a solve with the mass matrix for each part;
-    with a lumped ``measure`` of the system that is diagonal. Parameters: see :class:`Partitioned`.
+    with a lumped ``measure`` of the system that matrix is diagonal.
+
+    Parameters
+    ----------
+    system : HamiltonianSystem
+        The system to integrate, with a separable energy; ``ValueError`` otherwise.
+    dt, first, solver_parameters, options_prefix, compiled
+        As for :class:`SymplecticEuler`.
     """
 
     order = 2

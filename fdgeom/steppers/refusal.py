@@ -1,4 +1,4 @@
-"""What moves a system, for those who gave it to a stepper that does not."""
+"""Suggestions of steppers for a system that the chosen one does not integrate."""
 
 # By class name, the most special first, so that nothing needs to be imported to say it.
 _MOVED_BY = {

@@ -1,4 +1,4 @@
-"""One solve of a step: what comes before it, what is to vanish, what follows from it."""
+"""One solve of a step: preparations, residual, and assignments of its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -25,56 +25,35 @@ Assignments = Mapping[Function, Expr]
 
 @dataclass(frozen=True)
 class Following:
-    """How degrees of freedom follow a given motion in steps that are compiled as a whole.
+    """Given motion of degrees of freedom in steps that are compiled as a whole."""
 
-    Attributes
-    ----------
-    values : Function
-        Of the unknown's first components: the values of those that are given.
-    given : Assignments
-        What evaluates that for the end of the coming step; comes first in it.
-    prepared, finished : Assignments
-        What comes after the preparations, and after the assignments.
-    """
-
+    #: The given values of the unknown's first components.
     values: Function
+    #: Evaluates them for the end of the coming step; comes first in it.
     given: Assignments
+    #: Assignments after the preparations, and (``finished``) after the assignments.
     prepared: Assignments = field(default_factory=dict)
     finished: Assignments = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class AtLinks:
-    """A solve that couples but the nodes of links, for compiled steps.
+    """A solve that couples only the nodes of joints, for compiled steps."""
 
-    Attributes
-    ----------
-    equations : Linked
-        Those of the nodes and of the links.
-    assignments : sequence of dict
-        What follows at all nodes.
-    """
-
+    #: Equations of the nodes and of the joints.
     equations: Linked
+    #: Assignments at all nodes.
     assignments: Sequence[Assignments]
 
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """The user's PETSc options for one solve of a stepper.
+    """The user's PETSc options for one solve of a stepper."""
 
-    Attributes
-    ----------
-    user : dict
-        Options of the stepper.
-    prefix : str
-        Its prefix.
-    name, names
-        Name of the solve, and of all solves of the stepper.
-    """
-
+    #: Options of the stepper.
     user: Mapping
     prefix: str
+    #: Name of the solve, and (``names``) of all solves of the stepper.
     name: str = ""
     names: tuple[str, ...] = ()
 

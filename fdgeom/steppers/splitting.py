@@ -1,4 +1,4 @@
-"""Splitting of the energy: one simple flow after another."""
+"""Splitting methods: compositions of midpoint rules for the parts of the energy."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -29,28 +29,19 @@ Parts = tuple[Expr, ...]
 
 @dataclass(frozen=True)
 class Stages:
-    """Several states Z_i, given by their changes Z_i - z⁰, as one unknown.
+    """Several states Z_i, given by their changes Z_i - z⁰, as one unknown."""
 
-    Attributes
-    ----------
-    unknown : Function
-        What the solver solves for.
-    old : tuple of Function
-        The parts of z⁰.
-    changes, tests : tuple of tuples of expressions
-        The Z_i - z⁰ and their test functions, part by part.
-    gradients, gradient_tests : tuple of tuples, or None
-        δh/δz of each state and its test functions, where it has to be solved for.
-    nodal_changes : tuple of tuples of expressions
-        The changes again, for pointwise assignments and for the forms of other solves.
-    """
-
+    #: The unknown of the solver.
     unknown: Function
+    #: The parts of z⁰.
     old: tuple[Function, ...]
+    #: The Z_i - z⁰ and their test functions, part by part.
     changes: tuple[Parts, ...]
     tests: tuple[Parts, ...]
+    #: δh/δz of each state and its test functions, where it is an unknown.
     gradients: tuple[Parts, ...] | None
     gradient_tests: tuple[Parts, ...] | None
+    #: The changes again, for pointwise assignments and for the forms of other solves.
     nodal_changes: tuple[Parts, ...]
 
     @property
@@ -75,9 +66,8 @@ class Stages:
 
 
 def stages(system: PoissonSystem, number: int) -> Stages:
-    """The unknown of ``number`` states; with their gradients, where these are not pointwise.
-
-    Parts that have the same nodes become one vector at each node, others a mixed function.
+    """The unknown of ``number`` states, with their gradients where these are not pointwise: one
+    vector at each node for parts that have the same nodes, otherwise a mixed function.
     """
     own = [part.function_space() for part in system.parts]
     solves_gradient = (

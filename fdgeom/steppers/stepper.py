@@ -1,4 +1,4 @@
-"""What every stepper is: a map from one state to the next, taken safely and counted."""
+"""Base class of all time steppers."""
 
 import math
 from collections.abc import Sequence
@@ -125,9 +125,8 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
                 warn_of_shown(asked, comm)
 
     def __setattr__(self, name: str, value) -> None:
-        """Set what may be set: of public names those that the stepper has, if it reads them again.
-
-        While it is made, a method sets what it likes.
+        """Set an attribute: after construction, public ones only if they exist and steps read them
+        again.
         """
         if "_is_made" in self.__dict__ and not name.startswith("_"):
             known = name in self.__dict__ or hasattr(type(self), name)

@@ -1,4 +1,4 @@
-"""One implicit substep of a Poisson system: some parts of the state move, the others wait."""
+"""One implicit substep of a Poisson system: some parts of the state move, the others are frozen."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,8 @@ SOLVES_GRADIENT = "the variational derivative is an unknown"
 
 @dataclass(frozen=True)
 class Rule:
-    """How a substep goes: its residual, and how far the new value lies beyond the stage.
-
-    new = old + reach (stage - old): 2 where the stage is the mean of the two, 1 where it is the new
-    value. So it says what a stage is given where the new value is prescribed.
+    """A rule for a substep: its residual, and ``reach`` in new = old + reach (stage - old), 2 where
+    the stage is the mean of the two, 1 where it is the new value.
     """
 
     residual: Callable[[PoissonSystem, Stage, Expr], Form]
@@ -36,9 +34,8 @@ def _change(system: PoissonSystem, stage: Stage) -> tuple[Expr, ...]:
 
 
 def defining(system: PoissonSystem, stage: Stage) -> Form:
-    """What determines the unknowns of a stage beside the state.
-
-    ⟨b, w⟩ = dh(z)[w] where the gradient b is one, and the conditions of auxiliary functions.
+    """The equations of the unknowns of a stage beside the state: ⟨b, w⟩ = dh(z)[w] where the
+    gradient b is one, and the conditions of auxiliary functions.
     """
     if stage.gradient_test is None:
         return stage.conditions
@@ -86,9 +83,8 @@ TRAPEZOIDAL = Rule(_trapezoidal, reach=1.0)
 
 
 class Substep(Solve):
-    """Moves the parts ``active`` of a Poisson system by one implicit rule.
-
-    ``companions`` are keyword arguments for ``system.companions`` (how the configuration follows).
+    """One implicit step, by a rule, of the parts ``active`` of a Poisson system; ``companions`` are
+    options of ``system.companions``.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Methods that move the parts of a Poisson system one after another."""
+"""Methods that update the parts of a Poisson system one after another."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -25,9 +25,8 @@ class Turn:
 
 
 class Sweep(Stepper):
-    """Base of the methods that move the parts of a state in turn.
-
-    A subclass names the turns: which part, by which rule, for which fraction of the step.
+    """Base of the methods that update the parts of a state in turn, each by a rule for a fraction
+    of the step.
     """
 
     moves = PoissonSystem

@@ -1,4 +1,4 @@
-"""What the steppers of a second-order motion share: accelerations that belong to the state."""
+"""Base class of steppers of second-order motions, with accelerations consistent with the state."""
 
 from functools import cached_property
 
@@ -12,13 +12,11 @@ from fdgeom.systems.motion.accelerations import Accelerations
 
 
 class MotionStepper(Stepper):
-    """Base of steppers that carry the accelerations of a :class:`Motion` from step to step.
+    """Base of steppers that carry the accelerations of a :class:`Motion` from step to step."""
 
-    At the start, and when somebody has set the configuration, the velocity or the time between two
-    steps, the accelerations are solved for. When a coefficient has changed they are solved for too, and
-    a - v̇ stays what it is: so the order stays, however often coefficients change.
-    """
-
+    # The accelerations are solved for at the start, and when configuration, velocity or time have
+    # been set between two steps. When a coefficient has changed they are solved for too, with a -
+    # v̇ unchanged: so the order stays, however often coefficients change.
     is_its_solves = True
 
     def _form_of(self, system):

@@ -1,4 +1,4 @@
-"""The one solve of a generalized-α step."""
+"""The solve of a generalized-α step."""
 
 import ufl
 from firedrake import Constant, Form, Function
@@ -16,13 +16,13 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 class AlphaSolve(Solve):
     """The solve of a generalized-α step for the increment D and Λ = wλ:
 
-        w r(g∘D, v_c + v_D D, a_c + a_D D, t) + B(g∘D)ᵀΛ = 0,   Φ(g∘D) = 0,   w = βh².
+        w r(g∘D, v_c + v_D D, a_c + a_D D, t) + B(g∘D)ᵀΛ = 0,   Φ(g∘D) = 0,   w = βh²,
 
-    Of the new velocity and acceleration v_c and a_c do not depend on the increment, which v_D and
-    a_D multiply. Over w the matrix is near the mass for a small step, and that of the conditions
-    does not depend on h.
+    with the parts v_c, a_c of the new velocity and acceleration that do not depend on D.
     """
 
+    # With the factor w the matrix is near the mass for a small step, and that of the conditions
+    # does not depend on h.
     def __init__(self, motion: Motion, scheme: AlphaScheme, options: SolveOptions) -> None:
         self._motion, self._unknown = motion, NodalUnknown(motion)
         self._v_c, self._a_c = (Function(motion.space, name=name) for name in ("v_c", "a_c"))
@@ -154,7 +154,7 @@ class AlphaSolve(Solve):
 
 
 class _Kinematics:
-    """What an increment D makes of velocity and accelerations, of expressions or numbers alike:
+    """Velocity and accelerations after an increment D, in expressions or numbers alike:
 
     a¹ = (D - h v⁰ - h² (½ - β) a⁰)/βh²,   v¹ = v⁰ + h ((1 - A) a⁰ + A a¹),
     a¹ = (1 + B₁) v̇¹ - (B₁ + B₂) v̇⁰ + B₂ a⁰.

@@ -1,4 +1,4 @@
-"""Beams in large steps that keep the energy and both momenta."""
+"""The energy-momentum method for beams: large steps that conserve energy and both momenta."""
 
 import ufl
 from firedrake import Constant, Form, Function

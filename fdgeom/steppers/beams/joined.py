@@ -1,4 +1,4 @@
-"""Solves at the nodes of beams that joints couple: for PETSc at all nodes, compiled at those of joints."""
+"""Solves at the nodes of beams coupled by joints, through PETSc or in compiled code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,56 +17,35 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 @dataclass(frozen=True)
 class JoinedNodes:
-    """What the solves of a step have in common.
-
-    Attributes
-    ----------
-    system : RodMotion
-        What moves.
-    at_nodes : callable
-        ``at_nodes(density)``: the form of a density that is lumped at the nodes.
-    in_space : callable
-        ``in_space(displacement)``: the same with its translation in the space frame.
-    momentum : Function
-        μ.
-    fixed : sequence of EssentialValues
-        Given degrees of freedom of a vector at the nodes.
-    """
+    """Data that the solves of a step share."""
 
     system: RodMotion
+    #: ``at_nodes(density)``: the form of a density that is lumped at the nodes.
     at_nodes: Callable[[Expr], Form]
+    #: ``in_space(displacement)``: the same with its translation in the space frame.
     in_space: Callable[[Expr], Expr]
+    #: μ.
     momentum: Function
+    #: Given degrees of freedom of a vector at the nodes.
     fixed: Sequence[EssentialValues]
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A solve for u at all nodes, whose joints push with impulses.
+    """A solve for u at all nodes, with impulses of the joints."""
 
-    Attributes
-    ----------
-    gap : callable
-        ``gap(u)`` vanishes but for what joints do, their springs' half kick included.
-    condition : callable
-        ``condition(u, nu)``: the form that vanishes in the joints.
-    at_joints : callable
-        ``at_joints(u, impulse)``: what follows at the nodes of joints.
-    changed, guess : Function
-        What u changes, and where compiled steps begin.
-    moved : callable, optional
-        ``moved(u, momentum)``: what follows at all nodes; no more than that at the joints if not
-        given.
-    before : callable, optional
-        ``before(u)``: the momentum for that.
-    """
-
+    #: ``gap(u)`` is zero without the impulses of joints and the half kick of their springs.
     gap: Callable[[Expr], Expr]
+    #: ``condition(u, nu)``: the form of the conditions of the joints.
     condition: Callable[[Expr, Expr], Form]
+    #: ``at_joints(u, impulse)``: assignments at the nodes of joints.
     at_joints: Callable[[Expr, Expr], Assignments]
+    #: The function that u changes, and the initial guess of compiled steps.
     changed: Function
     guess: Function
+    #: ``moved(u, momentum)``: assignments at all nodes; only those at the joints if not given.
     moved: Callable[[Expr, Expr], Assignments] | None = None
+    #: ``before(u)``: the momentum for that.
     before: Callable[[Expr], Expr] | None = None
 
 

@@ -1,4 +1,4 @@
-"""What supports and joints exert in a step of the energy-momentum method: means over the step."""
+"""Forces of supports and joints in a step of the energy-momentum method, as means over the step."""
 
 from collections.abc import Callable
 
@@ -16,9 +16,7 @@ from fdgeom.lie import halves
 class MeanForces(Forces):
     """The forces whose impulses are the changes of the momenta in the last step:
 
-        (change of the momenta)/Δt + σ̄·δε̄ - (loads of the middle) + λ·DΦ(mean).
-
-    The step is seen backwards from its end: the method is symmetric, and means are the same.
+    (change of the momenta)/Δt + σ̄·δε̄ - (loads of the middle) + λ·DΦ(mean).
     """
 
     def __init__(
@@ -26,6 +24,7 @@ class MeanForces(Forces):
     ) -> None:
         self.belong, self._dt = belong, dt
         separate = all(inertia.separate for inertia in motion.inertias)
+        # The step backwards from its end: the method is symmetric, so the means are the same.
         back = MeanStep(motion.configuration, motion.v, -increment, -dt, separate)
         before = back.configuration[1], motion.v - dt * motion.acceleration
         after = motion.orientation, motion.v

@@ -1,4 +1,4 @@
-"""Beams in small explicit steps that are symplectic and keep both momenta."""
+"""The variational integrator for beams: explicit symplectic steps that conserve both momenta."""
 
 import ufl
 from firedrake import Constant, Form, Function, TestFunction, dot

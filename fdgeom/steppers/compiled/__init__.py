@@ -1,9 +1,9 @@
-"""Whole steps in compiled code, where the solves of a method are of a kind that can be compiled.
+"""Whole steps in compiled code, for methods whose solves can be compiled.
 
 - `fused`: solves that are local, one after another;
 - `chain_steps`: one solve that couples neighbours on a line.
 
-How solves are compiled does not belong here (:mod:`fdgeom.solvers`).
+The compilation of the solves is in :mod:`fdgeom.solvers`.
 """
 
 from fdgeom.steppers.compiled.chain_steps import ChainSteps

@@ -34,14 +34,13 @@ _CHUNK = 64
 
 
 class ChainSteps(CompiledSteps):
-    """The steps of a stepper of one solve, as a compiled chain.
-
-    A step whose Newton iteration fails there is taken through PETSc SNES, which says whether it can
-    be taken at all, and why not. Such steps are counted in the stepper's `fallbacks`. ``share`` is the
-    part of a step at which the solve is told the time (None: it must not read it). Raises
-    `CannotCompile` if the solve is not that of a chain; says why.
+    """The steps of a stepper of one solve, as a compiled chain; raises `CannotCompile` with the
+    reason if the solve is not that of a chain.
     """
 
+    # A step whose Newton iteration fails is repeated through PETSc SNES, which decides whether the
+    # step fails, and why; the stepper's `fallbacks` counts such steps. `share` is the fraction of a
+    # step at which the solve reads the time (None: it must not read it).
     def __init__(self, stepper, share: float | None = None) -> None:
         if len(stepper.sequence) != 1:
             raise CannotCompile("the step is made of several solves")

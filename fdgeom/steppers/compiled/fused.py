@@ -37,19 +37,17 @@ class CompiledSteps(ABC):
 
     @abstractmethod
     def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:
-        """Take up to ``steps`` steps, but not for long: no signal is heard meanwhile.
-
-        Returns how many were taken, and why no more of them can be: then the state is that after the
-        last good step.
+        """Take up to ``steps`` steps, few enough for Ctrl-C; returns how many were taken and the
+        failure after the last good one, if any.
         """
 
     def sweep(self, seeded: Set[int], wanted: Set[int], running: Form | None = None) -> Sweep:
-        """What takes cotangents back through these steps, in compiled code.
-
-        ``seeded`` are the keys of the functions that have a cotangent after steps, ``wanted`` those of
-        the coefficients whose cotangents are wanted too, ``running`` is a functional that is taken
-        after each step. Raises `CannotCompile` if that is not there; says why.
+        """The reverse sweep through these steps in compiled code; raises `CannotCompile` with the
+        reason.
         """
+        # `seeded`: keys of the functions that have a cotangent after steps; `wanted`: keys of the
+        # coefficients whose cotangents are wanted; `running`: a functional evaluated after each
+        # step.
         raise CannotCompile("the way back through steps of this kind is not compiled")
 
     @contextmanager
@@ -63,15 +61,13 @@ class CompiledSteps(ABC):
 
 
 class FusedSteps(CompiledSteps):
-    """The steps of a method compiled to one unit: solves, updates, and the exchange of ghosts.
+    """The steps of a method compiled to one unit: solves, updates, and the exchange of ghosts."""
 
-    ``sequence`` has the solves of one step and their fractions of it, ``live`` are the functions that
-    the user may change between two calls, ``snapshot`` is of these, taken before each call of
-    :meth:`advance`. ``tolerances(solve)`` gives rtol, atol, stol and the limit of iterations, ``clocks``
-    hold the time, which compiled steps do not set. Raises `CannotCompile` if a solve is not local, or
-    a condition changes in time; says which.
-    """
-
+    # `sequence` has the solves of one step and their fractions of it; `live` are the functions that
+    # the user may change between two calls, `snapshot` is of these, saved before each call of
+    # `advance`. `tolerances(solve)` gives rtol, atol, stol and the limit of iterations; `clocks`
+    # hold the time, which compiled steps do not set. Raises CannotCompile with the reason if a
+    # solve is not local, or a condition changes in time.
     def __init__(
         self, sequence: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
     ) -> None:
