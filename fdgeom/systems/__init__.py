@@ -1,7 +1,7 @@
-"""What is moved, in general: Poisson, constrained and second-order systems, rigid bodies, Chaplygin.
+"""Poisson, constrained and second-order systems, rigid bodies, Chaplygin systems.
 
-`system` says what every one answers. Beams are systems too; they live in :mod:`fdgeom.beams`.
-Nothing here knows how time is discretised.
+`system` is the base class of all of them. Beams are systems too; they are in :mod:`fdgeom.beams`.
+Time integration is in :mod:`fdgeom.steppers`.
 """
 
 from fdgeom.systems.chaplygin import ChaplyginSystem

@@ -1,4 +1,4 @@
-"""Many copies of a small system: one cell, one copy."""
+"""Meshes of many copies of a small system, one cell per copy."""
 
 from firedrake import COMM_WORLD, IntervalMesh
 

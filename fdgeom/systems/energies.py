@@ -1,4 +1,4 @@
-"""What every system says of its energy: the total and its parts, under the same names everywhere."""
+"""Energies of all systems under the same names: the total and its parts."""
 
 from ufl.classes import Form
 
@@ -22,18 +22,16 @@ def named_energies(
 
 
 class Energies:
-    """The numbers to the functionals of ``energies()``.
+    """The values of the functionals of ``energies()``, under the same names for every system."""
 
-    The names mean the same for every system: ``energy`` is the total that a motion without work
-    from outside keeps, ``kinetic_energy + potential_energy + load_potential``. The potential energy
-    is that of the system itself (of a beam the elastic one), the load potential that of the loads
-    that have one: gravity, dead forces, a `BodyLoad` that says so.
-    """
-
+    # `energy` is the total that a motion without external work conserves, kinetic_energy +
+    # potential_energy + load_potential. The potential energy is that of the system itself (of a
+    # beam the elastic one), the load potential that of gravity, dead forces and each `BodyLoad`
+    # with a potential.
     _held: dict
 
     def energies(self) -> dict[str, Form]:
-        """Energy functionals by name; ``"energy"`` is the total. None in general."""
+        """Energy functionals by name, with the total as ``"energy"``; none in general."""
         return {}
 
     def energy(self) -> float:
@@ -49,7 +47,9 @@ class Energies:
         return self._energy_named("potential_energy")
 
     def load_potential(self) -> float:
-        """The potential of the loads that have one: gravity, dead forces and what else says so."""
+        """The potential of the loads that have one: gravity, dead forces, a `BodyLoad` with a
+        potential.
+        """
         return self._energy_named("load_potential")
 
     def _energy_named(self, name: str) -> float:

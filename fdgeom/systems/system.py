@@ -1,4 +1,4 @@
-"""What every system answers: to the steppers that move it, and to what records its motion."""
+"""Base class of all systems, for the steppers that move them and the recording of their motion."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Chaplygin systems: velocity constraints embedded, and canonical equations where there are such.
+"""Chaplygin systems: embedded velocity constraints, and canonical equations where they exist.
 
-SymPy all through, up to the Hamiltonian system that it hands to the steppers; no Function is made
-here, and nothing is solved.
+All is SymPy, up to the Hamiltonian system for the steppers; nothing is assembled or solved
+numerically here.
 """
 
 from fdgeom.systems.chaplygin.helmholtz import HelmholtzCondition

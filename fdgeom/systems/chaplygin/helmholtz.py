@@ -1,4 +1,4 @@
-"""Helmholtz's conditions: do generalized forces come from a Lagrangian?"""
+"""Helmholtz's conditions, under which generalized forces come from a Lagrangian."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

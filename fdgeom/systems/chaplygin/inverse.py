@@ -1,4 +1,4 @@
-"""The inverse problem: a Lagrangian whose equations are given ones, and its Hamiltonian."""
+"""The inverse problem: a Lagrangian with given equations of motion, and its Hamiltonian."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,9 +13,10 @@ from fdgeom.systems.chaplygin.zero import is_zero, shortest
 def lagrangian_with_forces(
     jets: Jets, lagrangian: sp.Expr, forces: Sequence[sp.Expr], base: Mapping[sp.Symbol, sp.Expr]
 ) -> sp.Expr:
-    """L' with E_σ(L') = E_σ(L̃) - Φ_σ, for forces that satisfy Helmholtz's conditions.
+    """L' with E_σ(L') = E_σ(L̃) - Φ_σ, for forces that satisfy Helmholtz's conditions,
 
-    L' = L̃ + ∫₀¹ x_k Φ_k(t, q̂ + τx, τq̇, τq̈) dτ - d/dt ∫₀¹∫₀¹ τ x_k A_kν(t, q̂ + τx, ττ'q̇) q̇_ν dτ dτ'
+    L' = L̃ + ∫₀¹ x_k Φ_k(t, q̂ + τx, τq̇, τq̈) dτ - d/dt ∫₀¹∫₀¹ τ x_k A_kν(t, q̂ + τx, ττ'q̇) q̇_ν
+    dτ dτ'
 
     with x = q - q̂, A = ∂Φ/∂q̈, and the base point q̂ of the rays.
     """
@@ -68,10 +69,10 @@ def _definite(integrand: sp.Expr, variable: sp.Symbol) -> sp.Expr:
 
 
 def _sums(expression: sp.Expr) -> sp.Expr:
-    """A sum of products, those of sines and cosines turned to sums: equal terms then cancel.
-
-    Denominators stay as they are: multiplied out they are hard to integrate.
+    """A sum of products, with products of sines and cosines turned to sums, so that equal terms
+    cancel.
     """
+    # Denominators stay as they are: expanded ones are hard to integrate.
     return _expand(TR8(_expand(expression)))
 
 

@@ -9,10 +9,8 @@ from fdgeom.words import shown
 
 
 class Jets:
-    """Symbols for q, q̇, q̈, q⃛ of some coordinates q(t), and expressions written with them.
-
-    A user writes with functions of time, such as SymPy's ``dynamicsymbols("psi theta")``; inside,
-    differentiation by q and q̇ is easier with symbols.
+    """Symbols for q, q̇, q̈, q⃛ of coordinates q(t), and expressions written with them instead of
+    the user's functions of time.
     """
 
     def __init__(self, coordinates: Sequence) -> None:

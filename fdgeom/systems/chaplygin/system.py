@@ -1,4 +1,4 @@
-"""Chaplygin systems: velocity constraints embedded, and canonical equations where there are such."""
+"""Chaplygin systems: embedded velocity constraints, and canonical equations where they exist."""
 
 from collections.abc import Mapping
 

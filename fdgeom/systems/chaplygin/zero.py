@@ -1,4 +1,4 @@
-"""Is a SymPy expression zero? And expressions in their shortest form."""
+"""Tests of SymPy expressions for zero, and expressions in their shortest form."""
 
 import random
 from collections.abc import Sequence
@@ -9,10 +9,8 @@ _SAMPLES, _DIGITS = 6, 50
 
 
 def is_zero(expression) -> bool:
-    """Whether an expression vanishes identically.
-
-    Values at random points to fifty digits show that it does not; otherwise it is simplified. What
-    SymPy cannot simplify to zero but vanishes to thirty digits at all points counts as zero.
+    """Whether an expression vanishes identically: by values at random points, then by SymPy's
+    simplification.
     """
     expression = sp.sympify(expression)
     if expression.is_zero:

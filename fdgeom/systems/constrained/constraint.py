@@ -11,11 +11,11 @@ from fdgeom.words import blamed, is_function
 
 
 class Constraint(RateConstraint):
-    """A holonomic constraint on ``q`` and its multiplier λ.
-
-    ``functional(λ)`` gives the form ∫ λ·g(q); ``forbidden`` says what may not occur in g, and why.
+    """A holonomic constraint on ``q``, the form ∫ λ·g(q) given by ``functional(λ)``, and its
+    multiplier λ.
     """
 
+    # `forbidden`: Functions that may not occur in g, and why.
     def __init__(
         self,
         q: Function,

@@ -1,4 +1,4 @@
-"""What boundary conditions hold at rest."""
+"""Degrees of freedom that homogeneous boundary conditions hold at rest."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What systems that are stated by a Lagrangian of position and velocity share."""
+"""Base class of systems with a Lagrangian of position and velocity."""
 
 from firedrake import Function, TestFunction, TrialFunction, assemble, derivative
 from ufl.classes import Expr, Form
@@ -61,10 +61,8 @@ class LagrangianMechanics(MechanicalSystem):
 
     # --- what the steppers ask -------------------------------------------------------------------
     def check_start(self) -> None:
-        """Raise ``ValueError`` if no step can start from the present state.
-
-        The state must be finite, the mass matrix M regular, and a constraint fulfilled to round-off
-        (one on q with its derivative in time) by parts that are independent: A M⁻¹ Aᵀ is regular.
+        """Raise ``ValueError`` unless the state is finite, the mass matrix M regular, and a
+        constraint satisfied to round-off by independent parts: A M⁻¹ Aᵀ is regular.
         """
         self._check_finite()
         check_at_rest("velocity", self._v, self.fixed)

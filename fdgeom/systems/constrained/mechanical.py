@@ -1,4 +1,4 @@
-"""What systems that are stated by their energies share: configuration, velocity, constraint."""
+"""Base class of systems with energies: configuration, velocity, constraint."""
 
 from abc import abstractmethod
 

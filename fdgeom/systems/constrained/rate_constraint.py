@@ -1,4 +1,4 @@
-"""What restricts velocities, A(q)v = 0, with a multiplier: forms, numbers and checks of a start."""
+"""Constraints on velocities, A(q)v = 0, with a multiplier: forms, numbers and checks of a start."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -16,12 +16,10 @@ _CONSISTENT = 1e-11
 
 
 class RateConstraint(ABC):
-    """Constraints on the velocity, A(q)v = 0, and their multiplier; A is Dg where g(q) = 0 is meant.
+    """Constraints on the velocity, A(q)v = 0 (A = Dg for g(q) = 0), and their multiplier."""
 
-    A subclass sets ``_slope``, the form ∫ ν·A(q)w of :attr:`test` and ``_direction``. ``tangent`` is the
-    space of the velocity, and ``others`` are what the multiplier must not be.
-    """
-
+    # A subclass sets `_slope`, the form ∫ ν·A(q)w of `test` and `_direction`. `tangent` is the
+    # space of the velocity, and `others` are Functions that the multiplier must differ from.
     _slope: Form
 
     def __init__(self, q: Function, tangent, multiplier: Function, others) -> None:
@@ -64,9 +62,8 @@ class RateConstraint(ABC):
         return self._held[key].assemble().dat.data_ro / self._held["weights"]
 
     def rate(self, velocity: Expr) -> float:
-        """Largest \\|A(q) q̇\\|: averages with the multiplier's test functions, over all of them.
-
-        ``velocity`` is the same expression every time.
+        r"""Largest \|A(q) q̇\|, averaged with each of the multiplier's test functions, for the same
+        expression ``velocity`` in every call.
         """
         return self._largest(self._mean("rate", lambda: self.slope(self.test, velocity)))
 
@@ -97,11 +94,11 @@ class RateConstraint(ABC):
         fixed: Sequence[EssentialValues],
         back: Form | None = None,
     ) -> None:
-        """Raise ``ValueError`` unless the start is consistent and the constraints independent there.
-
-        The diagonal of ``mass`` weighs the degrees of freedom; ``back`` is ∫ ν·A(q)M⁻¹[w], bilinear,
-        or ∫ ν·A(q)[w] if not given.
+        """Raise ``ValueError`` unless the start is consistent and the constraints independent
+        there.
         """
+        # The diagonal of `mass` weighs the degrees of freedom; `back` is ∫ ν·A(q)M⁻¹[w], bilinear,
+        # or ∫ ν·A(q)[w] if not given.
         gradient = self.slope(self.test, TrialFunction(self.tangent))
         gradient = assemble(gradient, mat_type="aij").petscmat
         speeds = Function(self.tangent).interpolate(velocity).dat.data_ro

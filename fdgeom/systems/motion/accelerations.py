@@ -1,4 +1,4 @@
-"""Accelerations and multipliers that belong to a configuration and a velocity, and their rates."""
+"""Accelerations and multipliers of a configuration and a velocity, and their rates."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -27,18 +27,17 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 class Accelerations:
-    """v̇ and λ of a motion: from its equations and the derivatives of Φ(g) = 0 in time,
+    """v̇ and λ of a motion, from its equations and the derivatives of Φ(g) = 0 in time,
 
         r(g, v, v̇, t) + B(g)ᵀλ = 0,   B v̇ + Ḃ v = 0,
 
-    and one more derivative gives v̈ and λ̇.
-
-    They go to ``acceleration`` and ``multiplier``, if not to those of the motion; ``jerk`` is v̈ after
-    :meth:`solve_jerk`. Where ``compiled`` is true, equations of chains are solved in compiled code as
-    far as that can be: ``why_not_compiled`` says why they are not, ``fallbacks`` counts such solves
-    that fail.
+    and v̈ and λ̇ from one more derivative.
     """
 
+    # The results are in `acceleration` and `multiplier`, by default those of the motion; `jerk` is
+    # v̈ after `solve_jerk`. If `compiled`, equations of chains are solved in compiled code where
+    # possible: `why_not_compiled` is the reason if not, `fallbacks` counts compiled solves that
+    # failed.
     def __init__(
         self,
         motion: Motion,
@@ -61,10 +60,8 @@ class Accelerations:
         self._change = Function(motion.space, name="change")
 
     def solve(self) -> None:
-        """Set v̇ and λ from the configuration and the velocity, at the motion's time.
-
-        ``ValueError`` if they cannot be found: the mass is singular, or Newton's iteration does
-        not end.
+        """Set v̇ and λ from the configuration and the velocity, at the motion's time;
+        ``ValueError`` if the mass is singular or Newton's iteration does not converge.
         """
         held = self._motion.held
         if held is not None:
@@ -83,9 +80,8 @@ class Accelerations:
         unknown.copy_into(self._acceleration, self._multiplier)
 
     def solve_jerk(self) -> None:
-        """Set :attr:`jerk` from the state with its acceleration and multiplier.
-
-        ``ValueError`` if it means nothing for the motion.
+        """Set :attr:`jerk` from the state with its acceleration and multiplier; ``ValueError`` if
+        it has no meaning for the motion.
         """
         if "jerk" not in self._motion.can:
             raise ValueError(
@@ -96,9 +92,8 @@ class Accelerations:
         unknown.copy_into(self.jerk)
 
     def solve_normal(self, change: Function) -> None:
-        """Replace a change of the velocity by its part normal to the conditions.
-
-        It becomes M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B of it.
+        """Replace a change of the velocity by its part normal to the conditions, M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B
+        of it.
         """
         copy_into(self._change, change)
         # Once: the change may be round-off of the velocity, which no second step makes smaller.
@@ -246,12 +241,10 @@ class Accelerations:
 
 
 class _Twice:
-    """Ends Newton's iteration of linear equations at its second step, which refines the first.
+    """Ends Newton's iteration of linear equations at its second step, which refines the first."""
 
-    ``reduced``: little is left of the first residual, as not where it was round-off, or the matrix
-    is singular.
-    """
-
+    #: Whether the first step has reduced the residual; not if it was round-off, or the matrix is
+    #: singular.
     reduced = True
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:

@@ -21,11 +21,10 @@ _ROUNDED, _TINY = 0.05, np.finfo(float).tiny
 
 
 def body_inertia(value, like: Function) -> Expr:
-    """The matrix (3, 3) of inertia for use in forms: of numbers, its diagonal, or a UFL expression.
-
-    An expression becomes a DG0 function, on the mesh of ``like``. An error unless it is finite,
-    symmetric, positive definite and that of a body in every cell.
+    """The matrix (3, 3) of inertia for use in forms, of numbers, its diagonal, or a UFL expression,
+    checked in every cell.
     """
+    # An expression becomes a DG0 function, on the mesh of `like`.
     if isinstance(value, Expr):
         return _field("inertia", value, (3, 3), like, _check_inertia)
     matrix = real_array(
@@ -87,9 +86,8 @@ def _check_inertia(matrices: np.ndarray) -> None:
 
 
 def check_moments(matrices: np.ndarray) -> None:
-    """Raise ``ValueError`` where a principal moment is larger than the sum of the other two.
-
-    Warn where that may have come by rounding, as of thin plates, of which it is that sum.
+    """Raise ``ValueError`` where a principal moment is larger than the sum of the other two; warn
+    where rounding may be the reason, as for thin plates, whose largest moment is that sum.
     """
     moments = np.linalg.eigvalsh(matrices)
     excess = moments[..., 2] - moments[..., 1] - moments[..., 0]

@@ -1,4 +1,4 @@
-"""What a motion asks of its conditions Φ(g) = 0: those a user states, and those of joints."""
+"""Conditions Φ(g) = 0 of a motion with their multiplier, given by a user or by joints."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -15,12 +15,10 @@ from fdgeom.words import blamed, is_function
 
 
 class GivenMotion(Held):
-    """Degrees of freedom that follow q = g(t), and so v = ġ and v̇ = g̈ by automatic differentiation.
+    """Degrees of freedom that follow q = g(t), with v = ġ and v̇ = g̈ by automatic differentiation."""
 
-    ``bcs`` are DirichletBCs on the space of q or its parts, or a function of the time that gives them.
-    After :meth:`update`, ``q`` holds the given values, and zero elsewhere.
-    """
-
+    # `bcs` are DirichletBCs on the space of q or its parts, or a function of the time that gives
+    # them. After `update`, `q` holds the given values, and zero elsewhere.
     def __init__(self, bcs, motion: Motion) -> None:
         self._motion, space = motion, motion.configuration[0].function_space()
         self.q, self.v, self.a, self.increment = (Function(space) for _ in range(4))
@@ -62,9 +60,8 @@ class GivenMotion(Held):
         return [np.unique(np.concatenate(dofs)) for dofs in found]
 
     def update(self) -> None:
-        """Evaluate what is given, at the motion's time and from its present configuration.
-
-        The values are evaluated where they or what they are made of have changed.
+        """Evaluate the given values that have changed, at the motion's time and from its present
+        configuration.
         """
         if self._read.changed():
             self._read.take()

@@ -1,4 +1,4 @@
-"""What a motion asks of the degrees of freedom that are held, or moved in a prescribed way."""
+"""Degrees of freedom of a motion that are held, or prescribed in time."""
 
 from abc import ABC, abstractmethod
 
@@ -8,16 +8,14 @@ from ufl.core.expr import Expr
 
 
 class Held(ABC):
-    """Degrees of freedom of a motion that are given.
+    """Degrees of freedom of a motion that are given."""
 
-    ``dofs`` has them for each part of the space of the velocity: indices into its flat local
-    values. After :meth:`update`, ``increment`` takes them from where they are to where they should
-    be at the motion's time, and ``v`` and ``a`` are the velocity and acceleration there; all are
-    zero elsewhere. ``varies``: some change in time.
-    """
-
+    #: For each part of the space of the velocity: indices into its flat local values.
     dofs: list[np.ndarray]
+    #: Whether some change in time.
     varies: bool
+    #: After `update`, the increment to the given configuration at the motion's time, and the
+    #: velocity and acceleration there; all are zero elsewhere.
     increment: Function
     v: Function
     a: Function

@@ -8,11 +8,11 @@ from fdgeom.systems.motion.motion import Motion
 
 
 class MotionProjection:
-    """Moves g by the d of least dᵀMd to Φ(g r(d)) = 0, then drops the velocity's part against it.
-
-    Solves M d = B(g)ᵀμ, Φ(g r(d)) = 0 and after the move M(w - v) = B(g)ᵀμ, B(g) w = 0.
+    """Projection of g and v: M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g) w =
+    0.
     """
 
+    # So d is the least in dᵀMd, and the velocity's part against the constraint is dropped.
     def __init__(self, motion: Motion) -> None:
         self._motion = motion
         constraint = motion.constraint

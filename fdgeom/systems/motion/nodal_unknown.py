@@ -1,4 +1,4 @@
-"""The unknown of solves for a motion: an increment (or a velocity, an acceleration) and multipliers."""
+"""The unknown of solves for a motion: an increment (or velocity, acceleration) and multipliers."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,11 @@ from fdgeom.systems.motion.motion import Motion
 
 
 class NodalUnknown:
-    """A vector of the motion's space and the multiplier of its conditions as one unknown.
-
-    Where the motion says so (:attr:`Motion.joins_multiplier`) they are one vector at each node: then
-    equations of cells are seen to be local, and those along rods have a narrow band. Else they are
-    the parts of a mixed function.
+    """A vector of the motion's space and the multiplier of its conditions as one unknown, joined at
+    each node if :attr:`Motion.joins_multiplier`, else the parts of a mixed function.
     """
 
+    # Joined, equations of cells are recognised as local, and those along rods have a narrow band.
     def __init__(self, motion: Motion, name: str = "increment") -> None:
         condition, space = motion.constraint, motion.space
         self.multiplier = self.nu = None
@@ -90,9 +88,8 @@ class NodalUnknown:
     def assignments(
         self, function: Function, parts: Sequence[Expr], multiplier: Expr | None
     ) -> list[dict[Function, Expr]]:
-        """What sets a function like the unknown: a group for each part of the vector, and one more.
-
-        There is one more where the multiplier has nodes of its own.
+        """Assignments to a function like the unknown: a group for each part of the vector, and one
+        more where the multiplier has nodes of its own.
         """
         if self.is_joined:
             return [{function: flatten([*parts, multiplier])}]

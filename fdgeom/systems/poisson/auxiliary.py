@@ -27,15 +27,12 @@ _SAME = 1e-6
 
 
 class Auxiliary:
-    """Functions ψ(z) with F(ψ, z; φ) = 0 for all tests φ, and their multipliers λ.
+    """Functions ψ(z) with F(ψ, z; φ) = 0 for all tests φ, and their multipliers λ."""
 
-    The derivative of h(z, ψ(z)) is that of L = h + F(ψ, z; λ) by z alone, at the λ for which L is
-    stationary in ψ: one linear solve for ψ, and one with the transposed matrix for λ.
-
-    ``equations`` has for each ψ the form F with its test function, or that and the boundary conditions;
-    ``energy`` is h in terms of ``state``, and ``in_state`` writes a form so.
-    """
-
+    # The derivative of h(z, ψ(z)) is that of L = h + F(ψ, z; λ) by z alone, at the λ for which L is
+    # stationary in ψ: one linear solve for ψ, and one with the transposed matrix for λ.
+    # `equations` has for each ψ the form F with its test function, or that and the boundary
+    # conditions; `energy` is h in terms of `state`, and `in_state` writes a form so.
     def __init__(
         self, equations: Mapping, energy: Form, state: Function, in_state: Callable[[Form], Form]
     ) -> None:
@@ -100,9 +97,8 @@ class Auxiliary:
         return dict(zip((*self.functions, *self.multipliers), fields, strict=True))
 
     def conditions(self, fields: Sequence[Expr], tests: Sequence[Expr]) -> Form:
-        """F(ψ, z; φ) and ∂L/∂ψ, for ``fields`` (ψ, λ) and as many ``tests``.
-
-        The rows of the ψ are F, those of the λ are ∂L/∂ψ: elliptic on the diagonal.
+        """F(ψ, z; φ) and ∂L/∂ψ, for ``fields`` (ψ, λ) and as many ``tests``, with F in the rows of
+        the ψ, so that the diagonal is elliptic.
         """
         by = (*self.multipliers, *self.functions)
         form = Form([])

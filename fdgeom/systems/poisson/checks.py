@@ -1,4 +1,4 @@
-"""Is a bracket a Poisson bracket? Numerical checks a user can call."""
+"""Numerical checks of a bracket: antisymmetry, the Jacobi identity, Casimirs."""
 
 import warnings
 from collections.abc import Callable
@@ -20,10 +20,7 @@ from fdgeom.taping import off_the_tape
 
 @off_the_tape
 def antisymmetry_defect(system: PoissonForms, samples: int = 3, seed: int = 0) -> float:
-    """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b.
-
-    A bracket that is not antisymmetric shows it on the first random field, with probability one.
-    """
+    """Relative size of {·, b} + {b, ·} at the state, the largest over random fields b."""
     swapped = _swapped(system, system.bracket, 1.0, np.random.default_rng(seed))(lambda form: form)
     return max(swapped() for _ in range(samples))
 
@@ -39,7 +36,7 @@ _A_METRIC = (
 
 
 def demands(system: PoissonForms) -> dict[str, Identity]:
-    """What bracket and pairing must be, by what to say where they are not."""
+    """Identities of bracket and pairing, by the messages of errors where they fail."""
     w, u, found = system.test, system.trial, {}
     # Whether a metric is positive is a matter of values.
     for message, form, sign, values in (
@@ -80,10 +77,11 @@ _NO_CASIMIR = 1e-3
 
 
 def warn_of_casimirs(system: PoissonForms) -> None:
-    """Warn of a Casimir C of which {f, C} = 0 does not hold, in a system at points.
-
-    There it holds at every state. With derivatives in space a mesh keeps many Casimirs about only.
+    """Warn of a Casimir C for which {f, C} = 0 does not hold, in a system without derivatives in
+    space.
     """
+    # There it holds at every state. With derivatives in space a mesh conserves many Casimirs only
+    # approximately.
     if any(p.function_space().ufl_element().embedded_superdegree != 0 for p in system.parts):
         return
     w, u = system.test, system.trial

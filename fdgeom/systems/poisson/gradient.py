@@ -1,4 +1,4 @@
-"""Is the variational derivative δh/δz a pointwise expression of the state?"""
+"""The variational derivative δh/δz as a pointwise expression of the state, where that is exact."""
 
 from collections.abc import Callable, Sequence
 
@@ -23,12 +23,10 @@ def variational_derivative(system: PoissonForms) -> Function:
 
 
 def pointwise_gradient(system: PoissonForms) -> Callable | None:
-    """A callable giving δh/δz pointwise, or None if there is none that stands the test.
-
-    The candidate is the derivative of the energy density, which is right where energy and pairing
-    are collocated (or where no quadrature matters, as in DG0). It is accepted if ⟨g, w⟩ = dh(z)[w]
-    and {w, g} = {w, b}, with b the true one, whatever the state and the coefficients.
+    """A callable that gives δh/δz pointwise, the derivative of the energy density, or None if that
+    fails ⟨g, w⟩ = dh(z)[w] or {w, g} = {w, b} with the true b for some state or coefficients.
     """
+    # It is exact where energy and pairing are collocated, or for any quadrature in DG0.
     candidate = _density_derivative(system)
     if candidate is None or not is_gradient(system, candidate, values="all").holds:
         return None

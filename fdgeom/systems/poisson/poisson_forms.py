@@ -146,9 +146,8 @@ class PoissonForms(System):
         return self._energy, self._bracket, self._pairing
 
     def pairing(self, a, b, at=None) -> Form:
-        """The form ⟨a, b⟩; each a function of the state's space, or a tuple of parts.
-
-        ``at`` says where, for a pairing that depends on the state: the present one if not given.
+        """The form ⟨a, b⟩ of functions of the state's space or tuples of parts, at the present
+        state unless ``at`` gives another one.
         """
         return self._of(self._pairing, a, b, at)
 
@@ -188,9 +187,8 @@ class PoissonForms(System):
         return self._energy if self.auxiliary is None else self.auxiliary.lagrangian
 
     def energy_derivative(self, direction, at=None, auxiliary: Sequence[Expr] = ()) -> Form:
-        """The form dh(z)[w] for a direction w (a test function, a function or a tuple of parts).
-
-        With auxiliary functions it is ∂_z L, at their values and multipliers ``auxiliary``.
+        """The form dh(z)[w] for a direction w (a test function, a function or a tuple of parts),
+        with auxiliary functions ∂_z L at their values and multipliers ``auxiliary``.
         """
         w = parts_of(direction, self.shapes, "direction")
         form = substitute(derivative(self._lagrangian, self.state, self.test), {})

@@ -1,4 +1,4 @@
-"""A stage: the unknown of one implicit substep, seen as a state with its variational derivative."""
+"""The unknown of one implicit substep, as a state with its variational derivative."""
 
 from dataclasses import dataclass, field, replace
 
@@ -10,21 +10,20 @@ from fdgeom.solvers import EssentialValues
 
 @dataclass(frozen=True)
 class Stage:
-    """The unknown of a substep and what it says about the state.
-
-    ``state`` and ``gradient`` are the parts of the state and of δh/δz there, ``test`` has zeros for the
-    parts that are frozen; ``gradient_test`` belongs to ⟨b, w⟩ = dh(z)[w] where b is an unknown too, and
-    ``conditions`` determine the ``auxiliary`` functions and their multipliers.
-    """
+    """The unknown of a substep, with the state and the gradient there as expressions of it."""
 
     unknown: Function
     active: tuple[int, ...]
+    #: The parts of the state and of δh/δz there.
     state: tuple[Expr, ...]
     gradient: tuple[Expr, ...]
+    #: Zero for the parts that are frozen.
     test: tuple[Expr, ...]
+    #: For ⟨b, w⟩ = dh(z)[w] where b is an unknown too.
     gradient_test: tuple[Expr, ...] | None = None
     essential: tuple[EssentialValues, ...] = field(default=())
     auxiliary: tuple[Expr, ...] = field(default=())
+    #: Equations of the auxiliary functions and their multipliers.
     conditions: Form = field(default_factory=lambda: Form([]))
 
     def reaching(self, reach: float) -> "Stage":
