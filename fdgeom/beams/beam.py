@@ -38,22 +38,22 @@ class Beam(BeamBracket):
     Parameters
     ----------
     mesh : firedrake.MeshGeometry
-        Interval mesh; its coordinate is the arc length of the straight reference. One open line of
-        cells, which may be of different lengths and numbered in any order.
+        Interval mesh whose coordinate is the arc length of the straight reference: one open line of
+        cells of any lengths and numbering.
     section : Section
         Stiffness D₂, inertia D₁ (6×6, rotation first, body frame) and the axis along the beam.
     law : SectionLaw, optional
-        Elastic energy per length as a function of the elastic strain, if not ½ ε·D₂ε. Where the
-        energy or stress of the section stands below, it is that of the law.
+        Elastic energy per length as a function of the elastic strain, ½ ε·D₂ε by default. With a
+        law, energy and stress of the section below are those of the law.
     degree : {1, 2, 3, 4}
         p: strain in DG p-1 with p Gauss points a cell, momentum in CG p with Gauss–Lobatto points.
         p = 1 is the scheme of the paper.
     end_weight : float, optional
         Weight of an end node in cells, for degree 1: 0.5 (default, consistent) or 1.0 (the paper).
     left, right : "free", "clamped", "pinned", Sliding, GivenPose or callable
-        What holds the end at the smaller and the larger coordinate. "pinned": its position is held,
-        its rotation free. A callable ``velocity(t)`` prescribes the motion: it takes the time (a
-        UFL constant) and gives the body velocity (angular, linear) as a vector of 6.
+        Support of the end at the smaller and the larger coordinate. "pinned": the position is held,
+        the rotation is free. A callable ``velocity(t)`` prescribes the motion: it takes the time (a
+        UFL constant) and returns the body velocity (angular, linear) as a vector of 6.
     reference_strain : UFL expression, array_like or callable, optional
         Strain of the stress-free shape, a vector of 6 in the body frame: a beam curved or twisted
         at rest. An expression may contain the mesh coordinate, and Functions and Constants that
@@ -62,7 +62,7 @@ class Beam(BeamBracket):
         The stress-free shape instead: position (3) and unit quaternion (4) in space as expressions
         of the mesh coordinate, Functions and Constants. The beam starts there.
     loads : Load, Gravity or a sequence of them
-        What acts on the beam; loads that depend on the time in configuration form only.
+        Loads on the beam. Loads that depend on the time need the configuration form.
     damping : float or (6, 6) array_like, optional
         Kelvin–Voigt damping in configuration form: the time τ in the viscosity τD₂, or that matrix.
     strain_measure : {"simo-reissner", "se3", "directors"}
@@ -86,7 +86,7 @@ class Beam(BeamBracket):
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described; if a section that varies is not positive definite.
+        If an argument is not as described, or a section that varies is not positive definite.
 
     Notes
     -----
@@ -94,20 +94,20 @@ class Beam(BeamBracket):
     (b, β) = δh/δz, the terms with strain at the Gauss points, the last at the nodes: Chen & Shi
     (2025), equations (41) and (50). Free ends are natural.
 
-    What the section, the loads, the damping and the stress-free shape are made of is read anew when
-    it has changed, by every stepper, compiled or not, in an assembly too, by statics, energies and
-    monitors: a natural strain that changes in time is actuation. ``beam.reference_strain`` is a
-    Function; values that are assigned to it stay until something changes in the expression that it
-    was given by. Of a function of time, methods on strain and momentum take the value in the middle
-    of each (sub)step, those in configuration form the value at the time where they balance forces;
-    all keep their order.
+    Functions and Constants in the section, the loads, the damping and the stress-free shape may
+    change at any time: every stepper, compiled or not, assemblies, statics, energies and monitors
+    read their present values. So a natural strain that changes in time acts as actuation.
+    ``beam.reference_strain`` is a Function; values assigned to it stay until something changes in
+    its expression. Methods on strain and momentum evaluate a function of time in the middle of each
+    (sub)step, methods in configuration form at the time at which they balance forces; all keep
+    their order.
 
-    The beam has two descriptions, strain and momentum, and the configuration with the velocity. Of
-    strain and configuration, and of momentum and velocity, that is taken by the next steps which was
-    set by hand since the last ones; the other follows (the configuration from the left end, or from
-    the right one where that alone is held). If both were set and contradict one another, steps raise
-    ``ValueError``, and :meth:`reconstruct` or :meth:`project` says which is meant; only steppers on
-    strain and momentum take a strain and a configuration as they are, which they move side by side.
+    The beam has two descriptions: strain and momentum, and the configuration with the velocity. Set
+    either one. The next step uses the strain or configuration, and the momentum or velocity, that
+    you changed last, and updates the other (the configuration from the left end, or from the right
+    one if only that is held). If you set both and they contradict one another, steps raise
+    ``ValueError``; call :meth:`reconstruct` or :meth:`project` to choose. Steppers on strain and
+    momentum accept any strain and configuration and move them side by side.
     """
 
     @compiling("Beam")
@@ -155,11 +155,11 @@ class Beam(BeamBracket):
 
     @cached_property
     def motion(self) -> BeamMotion:
-        """The beam as `GeneralizedAlpha` moves it; ``ValueError`` as for :attr:`rod`."""
+        """The beam in configuration form, as a motion; ``ValueError`` as for :attr:`rod`."""
         return BeamMotion(self, self.rod, self.agreement)
 
     def in_measure(self, measure: str) -> BeamMotion:
-        """The same with strains, stresses and elastic energy by another strain measure."""
+        """The beam's motion with strains, stresses and elastic energy in another strain measure."""
         if measure == self.strain_measure:
             return BeamMotion(self, self.rod, self.agreement)
         return BeamMotion(self, rod_of(self, measure), self.agreement, measure=measure)
@@ -167,12 +167,12 @@ class Beam(BeamBracket):
     # --- places, for joints ------------------------------------------------------------------------
     @property
     def left(self) -> Place:
-        """The end at the smaller coordinate."""
+        """The end at the smaller coordinate, as a place of joints and bodies."""
         return Place(self, "left")
 
     @property
     def right(self) -> Place:
-        """The end at the larger coordinate."""
+        """The end at the larger coordinate, as a place of joints and bodies."""
         return Place(self, "right")
 
     def at(self, s: float) -> Place:
@@ -181,10 +181,10 @@ class Beam(BeamBracket):
 
     # --- the two descriptions ----------------------------------------------------------------------
     def prepare(self) -> None:
-        """Let the description that was not set since the last step follow the one that was.
+        """Update the description that was not set since the last step from the one that was.
 
-        Where the inertia has changed the momentum is what stays. ``ValueError`` if momentum and
-        velocity were both set and contradict one another.
+        Where the inertia has changed the momentum is kept. ``ValueError`` if momentum and velocity
+        were both set and contradict one another.
         """
         for derived in self._derived:
             derived.refresh()
@@ -249,7 +249,9 @@ class Beam(BeamBracket):
         record("Beam.reconstruct()", do, deeds, self)
 
     def project(self) -> None:
-        """Fill strain and momentum from position, orientation and velocity: inverse of the above."""
+        """Fill strain and momentum from position, orientation and velocity: undo
+        :meth:`reconstruct`.
+        """
 
         def do() -> None:
             self.chain.project()
@@ -273,9 +275,9 @@ class Beam(BeamBracket):
         Returns
         -------
         (6,) or (n, 6) ndarray
-            In the body frame, on every rank, from :attr:`strain` (after `StaticEquilibrium`, take
-            its ``stress_at``, or ``project()`` first). Polynomials through the nearest Gauss
-            points: of order degree + 1 where no point load is near.
+            In the body frame, on every rank, from :attr:`strain` (after `StaticEquilibrium` use its
+            ``stress_at``, or call ``project()`` first). Polynomials through the nearest Gauss
+            points, of order degree + 1 except near point loads.
         """
         return self._resultants.at(s)
 
@@ -293,11 +295,11 @@ class Beam(BeamBracket):
 
     @not_taped
     def reactions(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """What holds each held end, by its strain and momentum now.
+        """Reactions at the held ends, from the present strain and momentum.
 
-        Moment about the end's node, and force, in space, two arrays of 3 each; the moment at an end
-        with a given motion is the torque that turns it. These are the forces of the equations of
-        motion in strain and momentum; in configuration form ask what the stepper moves,
+        For each end the moment about its node and the force, in space, two arrays of 3; the moment
+        at an end with a given motion includes the torque that turns it. These are the forces of the
+        equations of motion in strain and momentum; in configuration form use
         ``stepper.system.reactions()``.
         """
         self.prepare()
@@ -318,7 +320,8 @@ class Beam(BeamBracket):
     def energies(self) -> dict[str, Form]:
         """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of the loads that have one, and the sum.
 
-        The last part is a function of the configuration, and there where there are such loads.
+        The potential of the loads is a function of the configuration; without such loads it is left
+        out.
         """
         load = self.rod.load_potential((self.position, self.orientation)) if self.loads else None
         return named_energies(self.kinetic(self.momentum), self.potential(self.strain), load)

@@ -20,9 +20,9 @@ class Sliding:
     Parameters
     ----------
     along : {"x", "y", "z"} or {0, 1, 2}
-        The axis of space.
+        Axis of the space frame.
     turning : bool
-        Whether the end may turn; if not, it keeps its orientation.
+        Whether the end may turn; otherwise it keeps its orientation.
     """
 
     def __init__(self, along: str | int, *, turning: bool = True) -> None:
@@ -48,15 +48,15 @@ class GivenPose:
     Parameters
     ----------
     position : callable, optional
-        ``position(t)`` gives a UFL vector of 3 in space; the end is free to move if not given.
+        ``position(t)`` returns a UFL vector of 3 in space; without it the end is free to move.
     orientation : callable, optional
-        ``orientation(t)`` gives a quaternion (4, scalar first; it will be normalized); the end is
-        free to turn if not given.
+        ``orientation(t)`` returns a quaternion (4, scalar first; it is normalized); without it the
+        end is free to turn.
 
     Raises
     ------
     TypeError, ValueError
-        If neither is given, or one is no function of the time that gives such a vector.
+        If neither is given, or one is not a function of the time with such a value.
     """
 
     def __init__(

@@ -14,14 +14,14 @@ from fdgeom.mean_slope import mean_slope_of
 class SectionLaw(ABC):
     """Elastic energy of a section per length: a function ψ(ε) of the elastic strain.
 
-    A law of one's own is a subclass with :meth:`energy`, in UFL. It may read Constants and Functions
-    on the beam's mesh (which may change between steps), the mesh coordinate, and the stiffness of the
-    section. At ε = 0, the shape at rest, the stress must be zero and the energy least: another shape
-    at rest is said by the beam's ``reference_strain``.
+    Derive your own law with :meth:`energy`, in UFL. It may read Constants and Functions on the
+    beam's mesh (which may change between steps), the mesh coordinate, and the stiffness of the
+    section. At ε = 0, the shape at rest, the stress must be zero and the energy least. Use the
+    beam's ``reference_strain`` for another shape at rest.
 
-    The strain ε has six components in the section's axes, rotation first: curvatures and twist, then
-    shears and stretch; that of the shape at rest is taken off. What is a function of it alone does
-    not change when the beam is moved as a whole.
+    The strain ε has six components in the section's axes, rotation first: curvatures and twist,
+    then shears and stretch, minus those of the shape at rest. Functions of ε alone are invariant
+    under rigid motions of the beam.
 
     Examples
     --------

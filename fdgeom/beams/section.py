@@ -21,14 +21,14 @@ from fdgeom.sections.taped import made_on_tape
 
 
 class Section(SectionMatrices):
-    """Cross-section of a beam: of two matrices, of a bar's dimensions, or drawn as a mesh.
+    """Cross-section of a beam, from two matrices, from the dimensions of a bar, or drawn as a mesh.
 
     Parameters
     ----------
     stiffness : (6, 6) array_like or UFL expression
         Stiffness D₂: stress resultants (moment, force) from strain (curvature, stretch), in the
         body frame, rotation first. An expression may contain the mesh coordinate, so that it varies
-        along the beam, and Functions and Constants: beams follow them when they change.
+        along the beam, and Functions and Constants, whose present values beams use.
     inertia : (6, 6) array_like or UFL expression
         Inertia D₁ per length: body momentum (angular, linear) from body velocity.
     axis : {0, 1, 2}
@@ -37,10 +37,10 @@ class Section(SectionMatrices):
     Raises
     ------
     ValueError
-        If a matrix is not 6×6, finite, symmetric and positive definite (expressions are tested
-        where the beam uses them, when it is made), if its rows are in another order, or ``axis`` is
-        none of 0, 1, 2. An inertia that no cross-section has, but a beam with added mass may, is
-        warned of.
+        If a matrix is not 6×6, finite, symmetric and positive definite (a beam tests expressions at
+        its quadrature points when it is made), its rows are in another order, or ``axis`` is none
+        of 0, 1, 2. An inertia that no cross-section has, but a beam with added mass may have, gives
+        a warning.
 
     Notes
     -----
@@ -111,8 +111,8 @@ class Section(SectionMatrices):
     ) -> "Section":
         """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
 
-        The transverse axes count in increasing order: for ``axis=1`` the width lies along axis 0
-        and the height along axis 2. Torsion constant and shear factors are those of Saint-Venant's
+        The transverse axes are in increasing order: for ``axis=1`` the width lies along axis 0 and
+        the height along axis 2. Torsion constant and shear factors are those of Saint-Venant's
         solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
         polar moment and 1). ``material``: see :meth:`from_properties`.
         """
@@ -167,7 +167,7 @@ class Section(SectionMatrices):
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
     ) -> "MeshSection":
-        """Section from a drawing: stiffness and inertia of any shape of any elastic materials.
+        """Section from a mesh: stiffness and inertia of any shape with any elastic materials.
 
         Parameters
         ----------
@@ -180,20 +180,20 @@ class Section(SectionMatrices):
             the transverse two; the rows of ``frame`` are these axes). One for the whole section, or
             by tag of cells.
         origin : two floats, or "tension", "shear", "mass"
-            Where the beam's axis pierces the section: coordinates on the mesh, or that centre.
+            Point of the section on the beam's axis: coordinates on the mesh, or that centre.
         axis : {0, 1, 2}
             Material axis along the beam.
         degree : {1, 2, 3, 4}
-            Of the warping. Degree 1 is much too stiff on coarse meshes.
+            Degree of the warping. Degree 1 is much too stiff on coarse meshes.
         solver_parameters, options_prefix
-            PETSc options of the solve for the warping. By default GMRES preconditioned by a direct
-            factor (MUMPS); ``{"pc_type": "gamg"}`` takes algebraic multigrid.
+            PETSc options of the solve for the warping. The default is GMRES preconditioned by a
+            direct factor (MUMPS); ``{"pc_type": "gamg"}`` selects algebraic multigrid.
 
         Returns
         -------
         MeshSection
-            A section with its centres, torsion constant and shear factors, that recovers the stress
-            in three dimensions.
+            A section with its centres, torsion constant and shear factors, and recovery of the
+            stress in three dimensions.
 
         Raises
         ------
@@ -201,20 +201,20 @@ class Section(SectionMatrices):
             If an argument is not as described: a mesh of another kind or in pieces, tags that do
             not cover it, a material that is not positive definite or locks with degree 1.
         RuntimeError
-            If the solver gives up, or the solutions are out of balance.
+            If the solver does not converge, or the solutions are out of balance.
 
         Notes
         -----
         The compliance is the energy of Saint-Venant's six central solutions
         (`fdgeom.sections.saint_venant`), exact for long prismatic bodies away from their ends.
-        Warping that is restrained (Vlasov's seventh strain of open thin walls) is not in it.
+        Restrained warping (Vlasov's seventh strain of open thin walls) is not included.
 
-        While pyadjoint records, a section whose materials are made of Functions is a block on its
-        tape, and beams made of it carry gradients on to these Functions. Numbers that are read from
-        the section itself (``stiffness``, centres, stress) count as given data.
+        While pyadjoint records, a section whose materials contain Functions is a block on its tape,
+        and gradients of beams with this section reach these Functions. Numbers read from the
+        section itself (``stiffness``, centres, stress) count as given data.
 
-        Functions and Constants in materials are read now. Where they have changed later, beams of
-        the section and its own stresses and derivatives raise ``ValueError``: make it anew.
+        Functions and Constants in materials are read once, here. If they change later, beams of the
+        section and its own stresses and derivatives raise ``ValueError``: make a new section.
 
         Examples
         --------
@@ -240,7 +240,7 @@ class Section(SectionMatrices):
 
     @classmethod
     def along(cls, stations: "Sequence[tuple[float, Section]]") -> "Section":
-        """Section that changes along the beam, interpolated between some.
+        """Section that changes along the beam, interpolated between stations.
 
         Parameters
         ----------
@@ -251,18 +251,18 @@ class Section(SectionMatrices):
         Returns
         -------
         Section
-            Stiffness and inertia linear in s between the stations and constant beyond them. Its
-            ``at(s)`` is the section at one place, and ``centres_at(s)`` are the centres at many.
+            Stiffness and inertia are linear in s between the stations and constant beyond them.
+            ``at(s)`` returns the section at one place, ``centres_at(s)`` the centres at many.
 
         Raises
         ------
         TypeError, ValueError
-            If there are fewer than two, at one place, or of different axes.
+            If there are fewer than two stations, two at one place, or two with different axes.
 
         Notes
         -----
-        Drawings are not interpolated, so there is no stress between stations: take that of a drawn
-        section near by under the resultants of the place, ``drawn.recover(beam.stress_at(s))``.
+        Meshes are not interpolated, so stress cannot be recovered between stations: use a drawn
+        section near by with the resultants of the place, ``drawn.recover(beam.stress_at(s))``.
         """
         places, sections = check_stations(stations)
         made = cls(
@@ -283,18 +283,18 @@ class Section(SectionMatrices):
         Parameters
         ----------
         stiffness, inertia : (6, 6) array_like
-            As printed there: forces before moments, momentum before angular momentum.
+            As that program prints them: forces before moments, momentum before angular momentum.
         convention : {"gxbeam", "vabs", "anba", "becas", "beamdyn"}
-            Whose. GXBeam and VABS have x along the beam; ANBA4, BECAS and BeamDyn z.
+            Name of the program. GXBeam and VABS have x along the beam; ANBA4, BECAS and BeamDyn z.
         axis : {0, 1, 2}, optional
-            Material axis along the beam; the same as there by default. Otherwise the axes turn
+            Material axis along the beam, by default as in that program. Otherwise the axes turn
             cyclically: x, y, z of BeamDyn are axes 1, 2, 0 for ``axis=0``.
 
         Raises
         ------
         TypeError, ValueError
             If a matrix is not as described, the convention is unknown, or the moments of inertia
-            tell another order of the rows or another axis along the beam.
+            show another order of the rows or another axis along the beam.
         """
         if axis is None:
             axis = CONVENTIONS.get(convention, 0)
@@ -306,7 +306,7 @@ class Section(SectionMatrices):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Section":
-        """A section written by :meth:`save`; ``ValueError`` that names ``path`` if there is none."""
+        """A section written by :meth:`save`; ``ValueError`` with the path if the file has none."""
         data = read_json(path)
         try:
             if "stations" in data:

@@ -55,12 +55,12 @@ class Assembly(RodMotion):
     beams : sequence of Beam
         The beams, of degree 1, where they are in space at the start.
     joints : sequence of Joint, optional
-        What joins them: `Spherical`, `Revolute`, `Prismatic`, `Rigid`, with one another or with
+        `Spherical`, `Revolute`, `Prismatic` and `Rigid` joints between them or with
         ``fdgeom.ground``.
     bodies : sequence of PointBody, optional
         Rigid bodies at nodes.
     loads : Gravity, BodyLoad or sequence of them, optional
-        What acts on everything: gravity, and loads of one's own without a place.
+        Loads on all beams and bodies: gravity, and your own loads without a place.
 
     Attributes
     ----------
@@ -76,8 +76,8 @@ class Assembly(RodMotion):
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described; if the nodes of a joint do not meet; if joints hold what
-        is held already; if the beams have different strain measures.
+        If an argument is not as described, the nodes of a joint do not coincide, joints hold
+        something that is held already, or the beams have different strain measures.
 
     Examples
     --------
@@ -338,7 +338,7 @@ class Assembly(RodMotion):
         return found | {"gravity": loads_on(beams[0].rod.part, self.common_loads)}
 
     def output_fields(self) -> dict[str, Expr]:
-        """Those of a beam, and ``beam``: the number of the beam that a cell is a piece of."""
+        """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""
         network = self.network
         number = np.concatenate([network.owner, np.full(len(network.ends), -1)])
         return super().output_fields() | {"beam": network.cellwise(number.astype(float), "beam")}
@@ -347,7 +347,7 @@ class Assembly(RodMotion):
         return self.beams
 
     def output_cells(self) -> np.ndarray | None:
-        """Which of this rank's cells are drawn: pieces of beams, not joints."""
+        """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
         inside = self.in_rods()
         return None if inside is True else inside
 
@@ -365,10 +365,10 @@ class Assembly(RodMotion):
 
         Notes
         -----
-        After a step these are the forces of that step, as its equations have them: with
-        `GeneralizedAlpha` those at its end, with `EnergyMomentum` their mean over it. Before the
-        first step, and where a configuration or velocity has been set since, they are those of the
-        equations of motion at the present state; after `VariationalIntegrator` too.
+        After a step these are the forces in the equations of that step: at its end with
+        `GeneralizedAlpha`, the mean over it with `EnergyMomentum`. Before the first step, after you
+        set a configuration or velocity, and after `VariationalIntegrator`, they are those of the
+        equations of motion at the present state.
         """
         return self.exerted(joint, side, self.forces())[3:]
 
@@ -386,16 +386,16 @@ class Assembly(RodMotion):
 
     @not_taped
     def reactions(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
-        """For each beam what holds its held ends: moment about the node, and force, both in space.
+        """Reactions at the held ends of each beam: moment about the node, and force, both in space.
 
         ``reactions()[k]["left"]`` is that of ``beams[k]``; the moment at a `GivenPose` with an
-        orientation is the torque that turns it. Joints to the ground are joints: see :meth:`force`,
-        also for the state that they belong to.
+        orientation includes the torque that turns it. For joints to the ground use :meth:`force`,
+        which also says to which state the forces belong.
         """
         return self.reactions_of(self.forces())
 
     def reactions_of(self, forces: Forces) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], ...]:
-        """The same of given forces."""
+        """:meth:`reactions` of given forces."""
         values = forces.supports()
         return tuple(
             {name: self.held_by(values, hold) for name, hold in holds.items()}

@@ -23,19 +23,19 @@ class Joint(metaclass=CheckedCall):
 
     Each side carries a triad, fixed in the section of its node; the triads of the two sides agree
     at the start. The conditions are polynomials of first and second degree in the positions and
-    triads, so that methods that conserve energy can hold them.
+    triads, as methods that conserve energy require.
 
     Parameters
     ----------
     first, second : Place or ground
-        What is joined: ``beam.left``, ``beam.right``, ``beam.at(s)``, ``fdgeom.ground``. A node of
-        the ground is where its partner is at the start.
+        The two sides: ``beam.left``, ``beam.right``, ``beam.at(s)`` or ``fdgeom.ground``. The
+        ground's node lies where its partner is at the start.
     axis : array_like of 3, optional
         The joint's axis, in the space frame at the start.
     stiffness, damping : float
-        Of a spring and a damper in the joint, see the classes.
+        Coefficients of a spring and a damper in the joint; the classes state their laws.
     rest : float
-        Where the spring is at rest.
+        Coordinate at which the spring is at rest.
 
     Raises
     ------
@@ -81,15 +81,16 @@ class Joint(metaclass=CheckedCall):
     @staticmethod
     @abstractmethod
     def constraints(a: Side, b: Side) -> list[Expr]:
-        """What vanishes: ``size`` expressions of the positions and triads of the two sides.
+        """The conditions: ``size`` expressions of the positions and triads of the two sides.
 
-        They come in the order of the nodes' numbers (the ground last), which need not be that of
-        the places: conditions should be the same seen from either side.
+        They vanish in the joint. The sides come in the order of the nodes' numbers (the ground
+        last), which need not be that of the places: conditions should be symmetric in the two
+        sides.
         """
 
     @staticmethod
     def coordinate(a: Side, b: Side) -> Expr | None:
-        """Angle or shift of the second side from the first; None where there is no such number."""
+        """Angle or shift of the second side from the first; None if the joint has none."""
         return None
 
     @classmethod
@@ -123,9 +124,9 @@ class Spherical(Joint):
 class Revolute(Joint):
     """Two nodes at one point, free to turn about an axis that is fixed in both.
 
-    ``stiffness`` k: ½ k (θ - rest)² with the angle θ from the first to the second side, zero where the
-    assembly is made; ``damping`` c: the moment c θ̇. Both θ and ``rest`` lie between -π and π: a step
-    in which the angle of a hinge with a spring passes π fails.
+    ``stiffness`` k: ½ k (θ - rest)² with the angle θ from the first to the second side, zero when
+    the assembly is made; ``damping`` c: the moment c θ̇. Both θ and ``rest`` lie between -π and π:
+    a step in which the angle of a hinge with a spring passes π fails.
     """
 
     size = 5
@@ -169,7 +170,7 @@ class Prismatic(Joint):
 
 
 class Rigid(Joint):
-    """Two nodes at one point that turn together: beams welded at the angle that they start with."""
+    """Two nodes at one point that turn together: beams welded at their initial angle."""
 
     size = 6
 

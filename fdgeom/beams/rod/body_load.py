@@ -21,13 +21,13 @@ from fdgeom.words import blamed, shown
 
 @dataclass(frozen=True)
 class PartOfRod:
-    """What a load sees of the rod that it acts on; in an assembly, of one of the beams.
+    """Data of the rod that a load acts on; in an assembly, of one of the beams.
 
     Attributes
     ----------
     place : callable
-        ``place(at)``: 1 for ``at=None``, all along the rod; for "left", "right" or the arc length of
-        a node, what a force there is multiplied by to be one per length.
+        ``place(at)``: 1 for ``at=None``, all along the rod; for "left", "right" or the arc length
+        of a node, the factor that turns a force there into a force per length.
     arc : UFL expression
         Arc length at rest.
     inertia : Inertia
@@ -41,24 +41,25 @@ class PartOfRod:
 
 @dataclass(frozen=True)
 class NodalStep:
-    """A step of the nodes in time, as a load sees it that acts over the step.
+    """A step of the nodes in time, for loads that act over the step.
 
     Attributes
     ----------
     old, new, middle : pair of UFL expressions
         Poses at its start and end; mean position and the orientation halfway.
     velocity : UFL expression of 6
-        Its mean (angular in the body frame, linear in space): of Cayley vector and shift.
+        Mean over the step (angular in the body frame, linear in space), from Cayley vector and
+        shift.
     time : UFL expression
-        In the middle.
+        Time in the middle of the step.
     virtual : UFL expression of 6
         Virtual displacement (rotation in the body frame, translation in space). With ``velocity``
-        in its place a work is the power of the step.
+        in its place the work is the power of the step.
     following : UFL expression of 6
-        The same for loads that turn with the section.
+        Virtual displacement for loads that turn with the section.
     weight : callable
-        ``weight(inertia, field)``: work of the weight in a field of gravity (3) on ``virtual``: of
-        masses, the exact change of their potential.
+        ``weight(inertia, field)``: work of the weight in a field of gravity (3) on ``virtual``; for
+        masses the exact change of their potential.
     """
 
     old: Pose
@@ -72,16 +73,16 @@ class NodalStep:
 
 
 class BodyLoad:
-    """Something that does work on a beam.
+    """Base class of loads on beams.
 
-    A load of one's own is a subclass with :meth:`work` or, where it has one, :meth:`potential`. All
-    is UFL at a node, per length of the beam at rest. ``g`` is the pair of position (3, in space) and
+    Derive your own load with :meth:`work` or, if it has one, :meth:`potential`. All expressions are
+    UFL at a node, per length of the beam at rest. ``g`` is the pair of position (3, in space) and
     orientation (unit quaternion, scalar first); velocities and virtual displacements are vectors of
-    6, rotation in the body frame, then translation in space (``fg.lie.halves`` splits them); ``t`` is
-    the time.
+    6, rotation in the body frame, then translation in space (``fg.lie.halves`` splits them); ``t``
+    is the time.
 
-    Where a load has no velocity, as in statics, ``v`` is zero. Methods that keep the energy let a
-    potential do the work of its difference over a step, and everything else act in the middle.
+    In statics ``v`` is zero. Methods that conserve energy use the exact change of a potential over
+    a step, and evaluate all other work in the middle of the step.
 
     Examples
     --------
@@ -99,21 +100,21 @@ class BodyLoad:
     """
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
-        """Virtual work, linear in ``virtual``: all of it, that of a potential too.
+        """Virtual work, linear in ``virtual``, including that of the potential.
 
-        If not given, it is that of the potential.
+        By default it is that of the potential.
         """
         return -rate(lambda s: self.potential(rod, displaced(g, s * virtual), t))
 
     def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr | None:
-        """The potential V, whose negative change is a part of the work; None if there is none.
+        """The potential V at the time ``t``; None if there is none.
 
-        Of a load that changes in time it is that at the time ``t``.
+        Its negative change is a part of the work.
         """
         return None
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
-        """Virtual work over a step: the exact change of the potential, the rest in the middle."""
+        """Virtual work over a step: the exact change of the potential, the rest at its middle."""
 
         def potential(g: Pose) -> Expr:
             return self.potential(rod, g, step.time)
@@ -128,7 +129,7 @@ class BodyLoad:
         return work
 
     def check(self, rod: PartOfRod) -> None:
-        """Raise ``ValueError`` if there is no such place on the rod, or the work is none."""
+        """Raise ``ValueError`` if the rod lacks the place of the load, or the work is not valid."""
         name = type(self).__name__
         if type(self).work is BodyLoad.work and type(self).potential is BodyLoad.potential:
             raise ValueError(f"loads: {name} must have a method work or potential")

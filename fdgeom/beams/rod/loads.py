@@ -28,22 +28,22 @@ class Load(BodyLoad):
     Parameters
     ----------
     force, moment : array_like of 3, UFL expression or callable, optional
-        The value: of a load at a point the force and the moment, of one along the rod those per
-        length (at rest). An expression may contain the mesh coordinate and Constants that change; a
-        callable takes the time ``t``, the arc length ``s``, or both, ``s, t`` (a single argument must
-        have one of these names), and gives a vector by UFL's functions.
+        Force and moment at a point, or per length (at rest) along the rod. An expression may
+        contain the mesh coordinate and Constants that change; a callable takes the time ``t``, the
+        arc length ``s``, or both, ``s, t`` (a single argument must have one of these names), and
+        returns a UFL vector.
     at : str or float, optional
-        "left" or "right": that end; a number: the node at that arc length; all along the rod if not
-        given.
+        "left" or "right" for an end, a number for the node at that arc length; all along the rod by
+        default.
     frame : {"space", "body"}
-        "space": a dead load, its components in space stay as they are. "body": a follower load, its
+        "space": a dead load with constant components in space. "body": a follower load, whose
         components are along the section's axes and turn with it.
 
     Raises
     ------
     TypeError, ValueError
         If neither force nor moment is given, one is no vector of 3 finite numbers, or the place or
-        the frame is unknown. Whether there is a node at an arc length is checked by the beam.
+        the frame is unknown. The beam checks whether it has a node at an arc length.
     """
 
     def __init__(
@@ -89,7 +89,9 @@ class Load(BodyLoad):
         return -rod.place(self.at) * ufl.dot(force, g[0])
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
-        """As it is in the middle, which for a dead force is the change of its potential."""
+        """Work of the load in the middle of the step, for a dead force the exact change of its
+        potential.
+        """
         virtual = step.virtual if self.frame == "space" else step.following
         return self.work(rod, step.middle, step.velocity, step.time, virtual)
 
@@ -108,9 +110,9 @@ class Load(BodyLoad):
 class Gravity(BodyLoad):
     """Weight: a field of gravity acts on the inertia of the sections.
 
-    It has a potential where that inertia is one of masses, [[J, mĉ], [-mĉ, mI]] with the mass m and
-    the place c of its centre. Any other symmetric inertia falls as it should, but then no method
-    keeps an energy with gravity.
+    It has a potential if that inertia is one of masses, [[J, mĉ], [-mĉ, mI]] with the mass m and
+    the place c of its centre. With any other symmetric inertia the motion is right, but no method
+    conserves an energy with gravity.
 
     Parameters
     ----------
