@@ -18,14 +18,14 @@ def Composition(
     order : {4, 6, 8}
         Order of the result.
     scheme : str, optional
-        Which one:
+        The scheme:
 
         - order 4: "suzuki" (default, 5 stages), "yoshida" (3), "blanes-moan" (see below);
         - order 6: "kahan-li" (default, 9 stages), "yoshida" (7), "suzuki" (25);
         - order 8: "kahan-li" (default, 17 stages), "suzuki-umeno" (15), "yoshida" (15), "suzuki"
           (125).
 
-        Fewer stages are cheaper, but have larger errors and take longer steps back.
+        Fewer stages are cheaper, but have larger errors and longer negative substeps.
 
     Returns
     -------
@@ -37,20 +37,20 @@ def Composition(
     TypeError
         If ``stepper_class`` is no stepper class.
     ValueError
-        If it is not symmetric and of order two, or there is no composition of that order; when
-        called, if the scheme "blanes-moan" meets a method that is not made of two flows, or the
-        method is not symmetric for that system and these options.
+        If it is not symmetric and of order two, or there is no composition of that order; in the
+        call of the class, if the scheme is "blanes-moan" and the method does not consist of two
+        flows, or the method is not symmetric for that system and these options.
 
     Notes
     -----
     One step is Ψ(w_s Δt) ∘ ... ∘ Ψ(w_1 Δt) with Σ w_i = 1 and w_i = w_{s+1-i}; some w_i are
-    negative, so the largest |w_i| bounds the step where the method has a bound: 0.66, 1.70 for
+    negative. If the method has a limit of the step, the largest |w_i| reduces it: 0.66, 1.70 for
     order 4, 0.80, 1.32, 0.32 for order 6, 0.61, 0.80, 1.96, 0.14 for order 8, in the order above.
     Hairer, Lubich & Wanner, Geometric Numerical Integration, section V.3.
 
-    The order holds with ends that are held or moved and with loads that change in time or follow:
-    time goes forwards and backwards with the fractions of the step, and where flows are composed, with
-    the one that moves the configuration. What would lose the order is refused.
+    The order also holds with held and moved ends and with loads that change in time or follow: time
+    goes forwards and backwards with the fractions of the step; where flows are composed, it goes
+    with the one that moves the configuration. Combinations that would lose the order are refused.
 
     Blanes & Moan's splitting S6 composes the two flows inside a splitting method (the two halves of
     the energy in :class:`StormerVerlet`, in :class:`Splitting` with two energies, the two parts of a

@@ -15,17 +15,17 @@ _MOST_POINTS = 64
 class DiscreteGradient(Sweep):
     """Discrete gradient by the averaged vector field: conserves the energy, whatever the step.
 
-    ⟨w, z¹ - z⁰⟩ = Δt {w, h}  with the bracket at (z⁰+z¹)/2 and δh/δz replaced by its mean
-    b̄ = ∫₀¹ δh/δz(z⁰ + τ(z¹-z⁰)) dτ, so that h(z¹) - h(z⁰) = ⟨b̄, z¹-z⁰⟩ = Δt {h, h} = 0
-    (McLachlan, Quispel & Robidoux 1999; Quispel & McLaren 2008). The integral is taken by Gauss
-    points: exactly for polynomials. For what is no polynomial, Gonzalez's correction makes up for
-    what the points miss in large steps (`MeanDerivative`), so that ⟨b̄, z¹-z⁰⟩ is the difference of
-    the energies to round-off for every step that converges.
+    ⟨w, z¹ - z⁰⟩ = Δt {w, h}  with the bracket at (z⁰+z¹)/2 and δh/δz replaced by its mean b̄ = ∫₀¹
+    δh/δz(z⁰ + τ(z¹-z⁰)) dτ, so that h(z¹) - h(z⁰) = ⟨b̄, z¹-z⁰⟩ = Δt {h, h} = 0 (McLachlan, Quispel
+    & Robidoux 1999; Quispel & McLaren 2008). The integral is computed at Gauss points, exactly for
+    polynomials. For other energies Gonzalez's correction removes the quadrature error in large
+    steps (`MeanDerivative`), so that ⟨b̄, z¹-z⁰⟩ is the difference of the energies to round-off for
+    every step that converges.
 
     Parameters
     ----------
     system : PoissonSystem
-        What is moved.
+        The system to integrate.
     dt : float
         Time step.
     points : int, optional
@@ -36,16 +36,16 @@ class DiscreteGradient(Sweep):
     Raises
     ------
     TypeError, ValueError
-        If the system is no PoissonSystem, or ``points`` no whole number up to 64; for another
-        ``configuration`` than "mean" of a beam with gravity or dead forces, whose potential is in
-        the energy only with that.
+        If the system is no PoissonSystem, or ``points`` no whole number up to 64; for a beam with
+        gravity or dead forces, if ``configuration`` is not "mean", since only then their potential
+        belongs to the energy.
 
     Notes
     -----
-    For a quadratic energy this is the implicit midpoint rule. What is conserved is the energy that
-    ``system.energy()`` reports: by one quadrature for it and for all its derivatives. Of a beam it
-    includes the potential of gravity (on an inertia of masses, see `Gravity`), of dead forces, and
-    of whatever load has one; others change it by their work.
+    For a quadratic energy this is the implicit midpoint rule. It conserves the energy that
+    ``system.energy()`` reports, with one quadrature for it and for all its derivatives. The energy
+    of a beam includes the potential of gravity (on an inertia of masses, see `Gravity`), of dead
+    forces, and of every other load that has one; loads without a potential change it by their work.
     """
 
     order = 2

@@ -26,17 +26,18 @@ class DiscreteLagrangian(HolonomicStepper):
     - trapezoidal: L_d = Δt/2 [L(q⁰, u) + L(q¹, u)], u = (q¹-q⁰)/Δt; for L = T(q̇) - V(q) this is
       Störmer–Verlet, and with constraints RATTLE.
 
-    Symplectic, symmetric, and momenta of linear symmetries are kept to round-off (discrete Noether
-    theorem), for any Lagrangian whose mass matrix is regular, one that depends on q included.
+    Symplectic and symmetric; momenta of linear symmetries are conserved to round-off (discrete
+    Noether theorem). The mass matrix of the Lagrangian must be regular and may depend on q.
 
     Parameters
     ----------
     system : LagrangianSystem
-        What is moved. It must start on both constraints (``system.project()`` goes there).
+        The system to integrate. It must start on both constraints (``system.project()`` moves it
+        there).
     dt : float
         Time step.
     quadrature : {"midpoint", "trapezoidal"}, optional
-        Which discrete Lagrangian.
+        The discrete Lagrangian.
     solver_parameters, options_prefix, compiled
         As for every stepper; the two solves are called ``position`` and ``velocity``.
 

@@ -25,13 +25,13 @@ def tableau(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def GaussLegendre(stages: int = 2, *misplaced) -> type[Stepper]:
-    """The stepper class of the Gauss–Legendre method with that many stages.
+    """The stepper class of the Gauss–Legendre method with a number of stages.
 
         Z_i = z⁰ + Δt Σ_j a_ij f(Z_j),    z¹ = z⁰ + Δt Σ_i b_i f(Z_i),    ⟨w, f(Z)⟩ = {w, h}(Z),
 
     of order 2s with s stages (Hairer, Lubich & Wanner, Geometric Numerical Integration, sections
-    II.1.3, IV.2, VI.4). Symplectic where the bracket is constant; conserves every quadratic
-    invariant. All stages are solved for at once, coupled node by node where the energy is pointwise.
+    II.1.3, IV.2, VI.4). Symplectic for constant brackets; conserves every quadratic invariant. One
+    solve gives all stages, coupled node by node if the energy is pointwise.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def GaussLegendre(stages: int = 2, *misplaced) -> type[Stepper]:
     Raises
     ------
     TypeError, ValueError
-        If there is no such method, or system and dt are given already.
+        If there is no such method, or system and dt are given here.
 
     Examples
     --------

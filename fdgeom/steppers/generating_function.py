@@ -22,8 +22,8 @@ class GeneratingFunction4(StagesStepper):
     Parameters
     ----------
     system : HamiltonianSystem
-        What is moved; its energy must be pointwise (DG0 on :func:`copies`, or any space with a
-        quadrature at its nodes and no derivatives in space).
+        The system to integrate; its energy must be pointwise (DG0 on :func:`copies`, or any space
+        with a quadrature at its nodes and no derivatives in space).
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
@@ -38,7 +38,7 @@ class GeneratingFunction4(StagesStepper):
 
     Notes
     -----
-    H is differentiated four times (the last for Newton's method): where that is costly,
+    H is differentiated four times (the last for Newton's method). If that is costly,
     ``Composition(ImplicitMidpoint, order=4)`` has the same order.
     """
 

@@ -12,12 +12,13 @@ from fdgeom.steppers.solve import Solve
 
 
 class Method(ABC):
-    """What the subclasses of :class:`Stepper` say; all but the first three things have defaults.
+    """The part of :class:`Stepper` that a method defines; all but its first three items have
+    defaults.
 
-    ``moves`` says which class of systems, ``order`` how well, and :meth:`substeps` by which solves.
-    From that a stepper takes its steps, through PETSc SNES or in compiled code, counts its solves and
-    reads the user's options. What :meth:`functions` names is part of the state: a checkpoint holds
-    it, and a step that fails or is cut puts it back.
+    ``moves`` is the class of systems, ``order`` the order of convergence, and :meth:`substeps`
+    returns the solves of a step. From these a stepper takes its steps, through PETSc SNES or in
+    compiled code, counts its solves and reads the user's options. The fields of :meth:`functions`
+    are part of the state: a checkpoint stores them, and a failed or interrupted step restores them.
     """
 
     #: The class of systems that the method moves, and what to call them in an error.
@@ -41,29 +42,29 @@ class Method(ABC):
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod
     def substeps(self) -> list[tuple[Solve, float]]:
-        """The solves of one step, in order, with their fractions of it; they are made here.
+        """Make and return the solves of one step, in order, with their fractions of it.
 
-        One solve may stand in several places. Called once, when the stepper is made: the result is
+        One solve may occur several times. Called once, when the stepper is made: the result is
         ``sequence``.
         """
 
     def _form_of(self, system):
-        """What is moved, for methods that move another form of a system than what they are given."""
+        """The system in the form that the method integrates, if it is not the given one."""
         return system
 
     def _setup(self) -> None:
-        """What a method checks and makes before its solves."""
+        """Checks and preparations before the solves are made."""
         self.system.check_start()
 
     def functions(self) -> dict[str, Function]:
-        """What the method carries from step to step beside the system's functions, by name.
+        """Functions that the method carries from step to step beside the system's, by name.
 
-        Checkpoints hold it, and a step that fails puts it back.
+        Checkpoints store them, and a failed step restores them.
         """
         return {}
 
     def parameters(self) -> dict[str, object]:
-        """What makes the method beside its class and Δt, by name: a checkpoint says so.
+        """Parameters of the method beside its class and Δt, by name, for checkpoints.
 
         Numbers, strings, arrays, forms.
         """
@@ -75,10 +76,11 @@ class Method(ABC):
 
     # --- what others may do with it --------------------------------------------------------------
     def flows(self) -> tuple[Solve, Solve] | None:
-        """The two flows of a method that takes half of the first, the second and half of the first.
+        """The two flows of a method that composes half of the first, the second and half of the
+        first.
 
-        None if the method is not made so. Each is symmetric by itself, the system's time is told
-        before it, and it passes with the second one.
+        None for other methods. Each flow is symmetric by itself; the system's time is set before it
+        and advances with the second one.
         """
         if [f for _, f in self.sequence] != [0.5, 1.0, 0.5]:
             return None
@@ -86,15 +88,15 @@ class Method(ABC):
         return (first, second) if first is last else None
 
     def uncomposable(self) -> str | None:
-        """Why compositions of these steps would not have the order they claim; None if they have."""
+        """The reason why compositions of these steps lose their order; None if they keep it."""
         return None
 
     def uncompilable(self) -> str | None:
-        """Why steps cannot be compiled, where that is known before forms are looked at."""
+        """The reason why steps cannot be compiled, if it is known before the forms."""
         return None
 
     def underivable(self) -> str | None:
-        """Why derivatives of its steps are not there; None if they are."""
+        """The reason why its steps have no derivatives; None if they have."""
         more = f"{type(self).__name__} does more in a step than its solves say"
         return None if self.is_its_solves else more
 
@@ -109,11 +111,11 @@ class Method(ABC):
             self._after_solves(t, dt)
 
     def _before_solves(self, t: float, dt: float) -> None:
-        """What a method tells the system before the solves of a step: the time at its end."""
+        """Set the system's time before the solves of a step: the time at its end."""
         self.system.set_time(t + dt)
 
     def _after_solves(self, t: float, dt: float) -> None:
-        """What it tells the system after them, also where one has failed."""
+        """Set the system's time after the solves of a step, also if one has failed."""
 
     def _pass_time(self, sequence, timed: Solve, t: float, dt: float) -> None:
         """Take solves while time passes with one of them, by its fraction of the step each time."""
@@ -134,39 +136,39 @@ class Method(ABC):
 
     # --- round some steps ------------------------------------------------------------------------
     def _enter(self) -> None:
-        """What a method does before the first of some steps: look at what has been set by hand."""
+        """Actions before the first of some steps, such as updates after changes by hand."""
 
     def _leave(self) -> None:
-        """What a method does after the last of some steps, also if one has failed."""
+        """Actions after the last of some steps, also if one has failed."""
 
     #: The time of the last steps, and the number of steps before which a coefficient was last another.
     mark: tuple[float, int] = (float("nan"), 0)
 
     def remembered(self) -> tuple[Snapshot | Sources, ...]:
-        """By what :meth:`_enter` sees what was set by hand."""
+        """The snapshots by which :meth:`_enter` detects changes by hand."""
         return ()
 
     def entrance(self, touched: Set[int] = frozenset()) -> str | None:
-        """What :meth:`_enter` does, in a word; what has these keys counts as set, though it is not now."""
+        """The action of :meth:`_enter`, as a name; fields with the keys ``touched`` count as set."""
         return None
 
     def openings(self, entrance: str | None) -> list:
-        """What :meth:`_enter` then changes, and what the next step does where Δt has changed.
+        """The changes by :meth:`_enter`, and those of the next step if Δt has changed.
 
         As :meth:`fdgeom.systems.system.System.openings`, for derivatives.
         """
         return []
 
     def closings(self) -> list:
-        """What :meth:`_leave` changes, in the same way."""
+        """The changes by :meth:`_leave`, in the same form."""
         return []
 
     def _taken_up(self) -> None:
-        """What a method does when the state and what it carries have been read from a checkpoint."""
+        """Actions after the state and the carried fields have been read from a checkpoint."""
 
     def _change_dt(self, ratio: float) -> None:
-        """What a method does before a step that is ``ratio`` times as long as the one before."""
+        """Rescale carried fields before a step that is ``ratio`` times as long as the one before."""
 
     def _carried_for(self, dt: float) -> float:
-        """For which length of a step that is right which a method carries after one of ``dt``."""
+        """The step length to which the carried fields belong after a step of ``dt``."""
         return dt

@@ -19,26 +19,27 @@ class NonholonomicMidpoint(HolonomicStepper):
     A(q̄)(q¹ - q⁰) = 0; each node's reaction is split in two, so that the velocity at the node is on
     the constraint too, as in :class:`RATTLE`. Two solves a step: for (v̄, λ⁺), then for (v¹, λ⁻).
 
-    What holds: order two in q and v, symmetric; A(q̄) v̄ = 0 and A(q¹) v¹ = 0 to round-off. The
-    multiplier that the system holds is (λ⁺ + λ⁻)/2, the reaction in the middle of the step to order
-    two (either alone is of order one).
+    The method is symmetric and of order two in q and v; A(q̄) v̄ = 0 and A(q¹) v¹ = 0 hold to
+    round-off. The system's multiplier is (λ⁺ + λ⁻)/2, the reaction in the middle of the step to
+    order two (each of the two alone is of order one).
 
-    What does not: motion under constraints on velocities is no Hamiltonian flow, the method is not
-    symplectic, and nothing bounds its energy error. The energy, kept by the motion, is kept to order
-    two over a fixed time; over long times it may wander or drift. Nor are momenta of symmetries kept
-    where the reaction works against them. A system of Chaplygin's type that has a Hamiltonian (see
-    :class:`ChaplyginSystem`) is better moved by a symplectic method.
+    Motion under constraints on velocities is no Hamiltonian flow, so the method is not symplectic,
+    and its energy error has no bound. The motion conserves the energy; the method does so to order
+    two over a fixed time, but the energy may drift over long times. Momenta of symmetries are not
+    conserved if the reaction works against them. For a system of Chaplygin's type that has a
+    Hamiltonian (see :class:`ChaplyginSystem`) a symplectic method is better.
 
     Parameters
     ----------
     system : NonholonomicSystem
-        What is moved. It must start on the constraint (``system.project()`` goes there).
+        The system to integrate. It must start on the constraint (``system.project()`` moves it
+        there).
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
         As for every stepper; the two solves are called ``midpoint`` and ``velocity``:
-        ``-<prefix>_midpoint_snes_monitor``. Where the equations couple one node (copies in DG0) the
-        steps are compiled. Else the default is one LU of everything.
+        ``-<prefix>_midpoint_snes_monitor``. If the equations couple one node only (copies in DG0),
+        the steps are compiled. Otherwise the default is one LU of everything.
 
     Raises
     ------

@@ -51,21 +51,22 @@ class RATTLE(_Verlet):
     equations (30)-(33) of Bai & Ge, J. Dynamics and Control (2013); Andersen, J. Comput. Phys. 52
     (1983). The first line is solved for (p_½, γ) by Newton's iteration, the second is linear in
     (p¹, λ). Symplectic on the constraint manifold (Leimkuhler & Skeel 1994), symmetric; the energy
-    oscillates within O(Δt²) and does not drift. Momenta of linear symmetries are kept to round-off.
-    Without the constraint's stiffness the step is bounded by the fastest motion, as for Verlet.
+    oscillates within O(Δt²) and does not drift. Momenta of linear symmetries are conserved to
+    round-off. The constraint adds no stiffness: the fastest motion limits the step, as for Verlet.
 
     Parameters
     ----------
     system : ConstrainedSystem
-        What is moved. It must start on both constraints (``system.project()`` goes there).
+        The system to integrate. It must start on both constraints (``system.project()`` moves it
+        there).
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
         As for every stepper; the two solves are called ``position`` and ``velocity``:
-        ``-<prefix>_position_snes_monitor``. Where the equations couple one node (copies in DG0) the
-        steps are compiled. Else the default is an LU of everything, in an order that eliminates the
-        momentum first where the mass is lumped; a Schur complement by hand is
-        ``{"ksp_type": "gmres", "pc_type": "fieldsplit", "pc_fieldsplit_type": "schur",
+        ``-<prefix>_position_snes_monitor``. If the equations couple one node only (copies in DG0),
+        the steps are compiled. Otherwise the default is an LU of everything, in an order that
+        eliminates the momentum first if the mass is lumped; a Schur complement is ``{"ksp_type":
+        "gmres", "pc_type": "fieldsplit", "pc_fieldsplit_type": "schur",
         "pc_fieldsplit_detect_saddle_point": None, "pc_fieldsplit_schur_precondition": "selfp"}``.
 
     Raises
@@ -106,13 +107,13 @@ class SHAKE(_Verlet):
 
     The positions are those of :class:`RATTLE`, to round-off; the momentum is within O(Δt²) of the
     constraint on the velocity, for less work: the second line is explicit where the mass is lumped.
-    On the manifold g(q) = 0 it keeps dq∧dp, as RATTLE does: what the two momenta differ by is along
-    Dg, which no δq of the manifold sees (Leimkuhler & Skeel 1994). It is not symmetric in p.
+    On the manifold g(q) = 0 it preserves dq∧dp, as RATTLE does: the two momenta differ along Dg,
+    normal to every δq of the manifold (Leimkuhler & Skeel 1994). It is not symmetric in p.
 
     Parameters
     ----------
     system : ConstrainedSystem
-        What is moved; its multiplier is set to that of the exact motion at the start.
+        The system to integrate; its multiplier is set to that of the exact motion at the start.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled

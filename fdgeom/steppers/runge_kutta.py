@@ -6,18 +6,18 @@ from fdgeom.steppers.stages import StagesStepper, defining_gradients, flow, stag
 
 
 class RungeKutta4(StagesStepper):
-    """The classical Runge–Kutta method of order four: explicit, and a baseline to compare with.
+    """The classical Runge–Kutta method of order four: an explicit baseline for comparison.
 
         Z₂ = z⁰ + Δt/2 f(z⁰),   Z₃ = z⁰ + Δt/2 f(Z₂),   Z₄ = z⁰ + Δt f(Z₃),
         z¹ = z⁰ + Δt/6 (f(z⁰) + 2f(Z₂) + 2f(Z₃) + f(Z₄)),        ⟨w, f(Z)⟩ = {w, h}(Z).
 
-    It keeps no structure: not symplectic, and the energy drifts with time. Linear invariants only
-    are conserved. The step is bounded by stability, Δt ω < 2.8.
+    It preserves no structure: it is not symplectic, and the energy drifts with time. Only linear
+    invariants are conserved. Stability limits the step, Δt ω < 2.8.
 
     Parameters
     ----------
     system : PoissonSystem
-        What is moved; without a configuration beside its state.
+        The system to integrate, without a configuration beside its state.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled

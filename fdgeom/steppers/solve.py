@@ -70,52 +70,53 @@ class SolveOptions:
 class Solve:
     """One solve of a step in an unknown of its own, between pointwise assignments.
 
-    The same statement serves steps through PETSc SNES and compiled ones. One solve may stand in
-    several places of a step.
+    The same statement serves steps through PETSc SNES and compiled ones. One solve may occur
+    several times in a step.
 
     Parameters
     ----------
     name : str
-        What to call it in an error.
+        Name in error messages.
     unknown : Function
-        What is solved for.
+        The unknown.
     dt : Constant
-        The symbol in the residual and the assignments for how far the solve moves.
+        The symbol for the step length in the residual and the assignments.
     residual : Form
-        What is to vanish.
+        The form to solve for zero.
     guess : dict
-        First guess of the unknown's parts: for each the function to copy. What is not in it begins
-        with what the last solve has left there.
+        First guess of the unknown's parts: for each the function to copy. Other parts begin with
+        the result of the last solve.
     assignments : sequence of dict
-        Groups of functions and the expressions that they get after the solve.
+        Groups of functions and the expressions assigned to them after the solve.
     preparations : sequence of dict
-        Such groups before it; then the guess is copied.
+        Such groups assigned before the solve; then the guess is copied.
     essential : sequence of EssentialValues
         Degrees of freedom of the unknown that are not solved for.
     options : SolveOptions
         The user's PETSc options.
     numerics : callable, optional
-        ``numerics(residual, unknown)`` gives the :class:`Numerics` under those of the user.
+        ``numerics(residual, unknown)`` gives the default :class:`Numerics`, under the user's
+        options.
     run : callable, optional
-        ``run(solver)`` solves from what the unknown holds, if that takes more than one call of the
-        SNES, such as from several guesses. If it has attributes ``attempt`` and ``other``, compiled
-        steps do that much of it. ``other`` are assignments that make another guess. "contracting":
-        from the first guess, as long as updates get smaller, then from the other one, then from the
-        first whatever it takes; "smaller": first from that of the smaller residual. What fails
-        ``run`` does again.
+        ``run(solver)`` solves from the present unknown, if that takes more than one call of the
+        SNES, such as from several guesses. Compiled steps use its attributes ``attempt`` and
+        ``other``: ``other`` are assignments that make another guess; ``attempt`` is "contracting"
+        (from the first guess, as long as updates get smaller, then from the other one, then from
+        the first without that condition) or "smaller" (first from the guess of the smaller
+        residual). If these fail, ``run`` solves again.
     exact : bool
-        Whether two such solves, one after another, are the same as one for the sum of the times.
+        Whether two such solves, one after another, equal one for the sum of the times.
     more : int
-        Newton updates beyond convergence, of compiled steps alone.
+        Newton updates after convergence, in compiled steps only.
     uncompilable : str, optional
-        Why the solve cannot be compiled, where that is known before its form is looked at.
+        The reason why the solve cannot be compiled, if it is known before its form.
     not_local : str, optional
-        Why it is no local solve with pointwise assignments, where that is known.
+        The reason why it is not a local solve with pointwise assignments, if it is known.
     following : Following, optional
-        What takes the place of a method's own preparations where whole steps are compiled and the
-        motion of some degrees of freedom is given.
+        Replaces a method's own preparations if whole steps are compiled and the motion of some
+        degrees of freedom is given.
     linked : AtLinks, optional
-        What takes the place of residual and assignments in compiled steps of local solves.
+        Replaces residual and assignments in compiled steps of local solves.
     """
 
     def __init__(
@@ -176,7 +177,7 @@ class Solve:
         return self._solver
 
     def numerics(self) -> Numerics:
-        """How it is solved, but for the user's options."""
+        """The numerics of the solve without the user's options."""
         return self._numerics(self.residual, self.unknown)
 
     @property
@@ -191,7 +192,7 @@ class Solve:
 
     @property
     def written(self) -> list[Function]:
-        """What its preparations and assignments write."""
+        """The functions that its preparations and assignments write."""
         return [f for group in (*self.preparations, *self.assignments) for f in group]
 
     # --- through PETSc SNES ----------------------------------------------------------------------
@@ -233,13 +234,13 @@ class Solve:
         self.keep_given()
 
     def put_given(self) -> None:
-        """What is done beside the preparations where some degrees of freedom are given in time.
+        """Set the degrees of freedom that are given in time, beside the preparations.
 
-        It changes nothing else, so derivatives know nothing of it: they are zero there.
+        It changes nothing else, so derivatives ignore it: they are zero there.
         """
 
     def keep_given(self) -> None:
-        """The same beside the assignments."""
+        """Set the degrees of freedom that are given in time, beside the assignments."""
 
     @cached_property
     def _before(self) -> list[PointwiseUpdate]:

@@ -21,22 +21,22 @@ _NO_SUM = (
 
 
 class Splitting(Sweep):
-    """Splits h = h₁ + ... + h_n and moves with the energies in turn, each by the midpoint rule.
+    """Splits h = h₁ + ... + h_n and composes the flows of the h_i, each by the midpoint rule.
 
-    Strang's symmetric order: half a step with h₁ ... h_{n-1}, a step with h_n, and back. Where the
-    midpoint rule solves each flow by a Poisson map, so does the splitting: for the free rigid body
-    with h_i = y_i²/(2I_i) each flow turns about a fixed axis, and the method is a Poisson map on
-    so(3)* that keeps the Casimir (McLachlan, Phys. Rev. Lett. 71, 1993; Reich 1994). Where the
-    bracket is constant it is symplectic.
+    Strang's symmetric order: half a step with h₁ ... h_{n-1}, a step with h_n, and back. If the
+    midpoint rule is a Poisson map for each flow, so is the splitting: for the free rigid body with
+    h_i = y_i²/(2I_i) each flow is a rotation about a fixed axis, and the method is a Poisson map on
+    so(3)* that conserves the Casimir (McLachlan, Phys. Rev. Lett. 71, 1993; Reich 1994). For
+    constant brackets it is symplectic.
 
     Parameters
     ----------
     system : PoissonSystem
-        What is moved.
+        The system to integrate.
     dt : float
         Time step.
     energies : sequence of UFL functionals
-        The pieces h_i; their sum must be the system's energy.
+        The parts h_i; their sum must be the system's energy.
     configuration, solver_parameters, options_prefix
         As for the other methods.
     """

@@ -40,23 +40,23 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     Parameters
     ----------
     system : object
-        What is moved; each method says what it needs of it.
+        The system to integrate; each method states the class that it needs.
     dt : float
-        Time step; may be changed between two steps. A scalar Constant is followed.
+        Time step; may be changed between two steps. A scalar Constant is read before every step.
     t0 : float, optional
-        Time at which the system is now (default 0).
+        Time of the initial state (default 0).
     solver_parameters : dict, optional
-        PETSc options of the solves, as everywhere in Firedrake.
+        PETSc options of the solves, as in Firedrake.
     options_prefix : str, optional
-        Prefix under which the command line is read; it wins over ``solver_parameters``.
+        Prefix of options on the command line, which override ``solver_parameters``.
     compiled : bool, optional
-        Whether to run the steps in compiled code, which is the default where all solves of the method
-        are local, or where it has one solve that couples neighbours on an interval mesh (if no
-        option asks for more than other tolerances). False, like the option ``fdgeom_compiled 0``, goes
-        through PETSc SNES, and so does whatever cannot be compiled, by itself:
-        :attr:`why_not_compiled` says why. True raises if it is not possible. A compiled step that
-        fails is taken through PETSc SNES, with a warning the first time, and counted in
-        :attr:`fallbacks`; with True it raises :class:`StepFailed`.
+        Whether the steps run in compiled code. By default they do if all solves of the method are
+        local, or if it has one solve that couples neighbours on an interval mesh, and the options
+        set only tolerances. Everything else goes through PETSc SNES, and :attr:`why_not_compiled`
+        gives the reason. False, like the option ``fdgeom_compiled 0``, selects PETSc SNES. True
+        raises if steps cannot be compiled. A compiled step that fails is repeated through PETSc
+        SNES, with a warning the first time, and counted in :attr:`fallbacks`; with True it raises
+        :class:`StepFailed`.
 
     Raises
     ------
@@ -65,18 +65,19 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     Notes
     -----
-    Between two calls of :meth:`advance` the state and every coefficient may be changed: Functions and
-    Constants in the system's forms and what they are made of, and the mesh's coordinates; by
-    Firedrake, a PETSc Vec or a NumPy view. The next step sees the new values, in compiled code and
-    through PETSc SNES alike, and accelerations that a method carries are solved for again. What holds
-    other values than steps have left there counts as set; recorded runs and replays go by the same rule.
+    Between two calls of :meth:`advance` you may change the state and every coefficient: Functions
+    and Constants in the system's forms, the expressions that define them, and the mesh's
+    coordinates; by Firedrake, a PETSc Vec or a NumPy view. The next step uses the new values, in
+    compiled code and through PETSc SNES alike, and accelerations that a method carries are solved
+    for again. A field counts as set if its values differ from those after the last step; recorded
+    runs and replays use the same rule.
 
-    There is one clock, the stepper's: t is t₀ + n Δt, not a sum, and the system's time is set to it
-    when the stepper is made, after steps, after a failure and by :func:`fdgeom.resume`.
+    The stepper has the only clock: t is t₀ + n Δt, not a sum. The system's time is set to it when
+    the stepper is made, after steps, after a failure and by :func:`fdgeom.resume`.
 
-    Whatever ends :meth:`advance` (a step that fails, Ctrl-C, an error in a callback of the user's, no
-    memory), the state is that after a whole number of steps, and the clock, what the method carries
-    from step to step and the fields that follow the state belong to it.
+    However :meth:`advance` ends (a failed step, Ctrl-C, an error in a callback, no memory), the
+    state is that after a completed step. The clock, the fields that the method carries from step to
+    step and the dependent fields belong to that state.
     """
 
     #: At what part of a step its one solve is told the time, if it is one; None: of that it says
@@ -138,7 +139,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     # --- the clock -----------------------------------------------------------------------------
     @property
     def t(self) -> float:
-        """Time. May be set: the state is then that of another time."""
+        """Time. It may be set: the state is then that of another time."""
         return self._clock.t
 
     @t.setter
@@ -148,7 +149,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     @property
     def dt(self) -> float:
-        """Time step; of a Constant its present value."""
+        """Time step; the present value if it is a Constant."""
         self._follow_dt()
         return self._dt
 
@@ -180,7 +181,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         return self._clock
 
     def take_up(self, clock: Clock) -> None:
-        """Go on from a state that has been put in place with all that is carried, at its time.
+        """Continue from a state that was restored with all carried fields, at its time.
 
         :func:`fdgeom.resume` does so.
         """
@@ -199,13 +200,13 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         While pyadjoint records they are one block on its tape (see :func:`fdgeom.gradient` for
         gradients without a tape).
 
-        Ctrl-C is heard between two steps (compiled ones: after some of them), a second one at once;
-        either way the state is that after a whole number of steps, ``self.steps``.
+        Ctrl-C takes effect between two steps (in compiled code after several steps), a second
+        Ctrl-C at once; in both cases the state is that after ``self.steps`` completed steps.
 
         Raises
         ------
         NotImplementedError
-            While pyadjoint records, for methods and systems whose derivatives are not there.
+            While pyadjoint records, for methods and systems without derivatives.
         StepFailed
             If a step cannot be taken; the state is then the one before that step.
         """
@@ -311,7 +312,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     def solve_options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
         """The user's options for a solve, by its name among the names of all solves of the method.
 
-        What :meth:`substeps` gives to each ``Solve``; a method of one solve needs no names.
+        :meth:`substeps` passes them to each ``Solve``; a method of one solve needs no names.
         """
         return SolveOptions(self._user, self._prefix, name, tuple(names))
 
@@ -324,11 +325,11 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     def solver_stats(self) -> dict[str, int]:
         """Steps, solves, Newton and Krylov iterations since the stepper was made.
 
-        Of the steps those that went through PETSc SNES are counted too: all of a stepper that is not
-        compiled, else those of :attr:`fallbacks`.
+        Steps through PETSc SNES are counted as well: all steps of a stepper that is not compiled,
+        otherwise those of :attr:`fallbacks`.
 
         A local solve counts once for all nodes, with the iterations of the node that took most
-        (which may differ a little with how many nodes are solved at a time).
+        (which may depend a little on the number of nodes solved at a time).
         """
         solvers = self._solvers()
         fused = self._fused.stats() if self._fused else {"solves": 0, "newton_iterations": 0}
@@ -358,7 +359,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     @property
     def fallbacks(self) -> dict[str, int]:
-        """For each reason how often PETSc SNES has solved what compiled code did not solve."""
+        """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
         return dict(self._fallbacks)
 
     def _fuse(self) -> None:

@@ -133,20 +133,21 @@ class PoissonIntegrator(Sweep):
         g¹ = g⁰ cay(Δt ζ),
 
     equations (53)-(55) of Chen & Shi, "A Poisson integrator for geometric exact beam" (2025). Each
-    part's equations couple one node only, so a step costs about as much as an explicit one; the
-    step is bounded by the time the fastest wave takes through a cell and, of thin beams, by that
-    which sound takes through the thickness.
+    part's equations couple one node only, so a step costs about as much as an explicit one. The
+    step is limited by the time that the fastest wave needs to cross a cell and, for thin beams, by
+    the time that sound needs to cross the thickness.
 
     Parameters
     ----------
     system : PoissonSystem
-        A state of two parts, such as a :class:`Beam`; with one part this is the midpoint rule.
+        A system with a state of two parts, such as a :class:`Beam`; with one part this is the
+        midpoint rule.
     dt : float
         Time step.
     configuration : {"old", "new", "mean"}, optional
-        Which momentum moves a beam's configuration; "old" is the paper's.
+        The momentum that moves a beam's configuration; "old" is that of the paper.
     solver_parameters, options_prefix
-        PETSc options. Those of a single part go under its name: for a beam
+        PETSc options. Options of a single part go under its name: for a beam
         ``-<prefix>_momentum_snes_rtol``.
     """
 
@@ -161,8 +162,8 @@ class HamelFieldIntegrator(Sweep):
     """Hamel field integrator: as :class:`PoissonIntegrator`, with the trapezoidal mean.
 
     (μ¹ - μ⁰)/Δt = D₂γ⁰' - [γ⁰+e, D₂γ⁰]* + ½([ζ⁰, μ⁰]* + [ζ¹, μ¹]*), the baseline of Chen & Shi
-    (2025), from their reference [9]. The unknown of a substep is the new value: where the motion of an
-    end is prescribed, that of the new time.
+    (2025), from their reference [9]. The unknown of a substep is the new value; a prescribed motion
+    of an end is that at the new time.
     """
 
     order = 1
@@ -176,7 +177,7 @@ class SymmetricPoissonIntegrator(Sweep):
     """The substeps of :class:`PoissonIntegrator` in a symmetric order: half, whole, half.
 
     For a beam: half a step of the strain, a step of the momentum, half a step of the strain. Second
-    order, at nearly the same cost, with the same bound on the step.
+    order, at nearly the same cost, with the same limit of the step.
     """
 
     order = 2
@@ -191,11 +192,11 @@ class SymmetricPoissonIntegrator(Sweep):
 class ImplicitMidpoint(Sweep):
     """Implicit midpoint rule for the whole state: z¹ = z⁰ + Δt X_h((z⁰+z¹)/2).
 
-    Symplectic where the bracket is constant; conserves every quadratic invariant of the flow, so
-    the energy and the Casimirs where they are quadratic (beams of linear material, rigid bodies).
-    On a bracket that is linear in the state it is not a Poisson map (Austin, Krishnaprasad & Wang,
-    J. Comput. Phys. 107, 1993: almost Poisson, to second order). One coupled solve a step; no bound
-    on the step from the fastest wave.
+    Symplectic for constant brackets. It conserves every quadratic invariant of the flow, so the
+    energy and the Casimirs if they are quadratic (beams of linear material, rigid bodies). For a
+    bracket that is linear in the state it is not a Poisson map (Austin, Krishnaprasad & Wang, J.
+    Comput. Phys. 107, 1993: almost Poisson, to second order). One coupled solve per step; the
+    fastest wave does not limit the step.
     """
 
     order = 2

@@ -50,7 +50,7 @@ class Ground:
         return "the ground"
 
 
-#: What does not move.
+#: The fixed side of a joint, such as ``Spherical(ground, beam.left)``.
 ground = Ground()
 
 

@@ -21,10 +21,10 @@ class FourthOrderAlpha(TwoAccelerations):
         v¹ = v⁰ + h/2 (a⁰ + a¹) + h³/24 M⁻¹K (a⁰ + a¹),   M a¹ + K q¹ = f¹,
         μ₀ = 1/48 + κ/720,   μ₁ = 1/48 - κ/720,
 
-    remark 2 of Gu, Liu, An & Shi (Hamel generalized-α): the coefficients A = ½, A₃ = -1, A₄ = 1, B₁ =
-    B₂ = 0, with forces at positions q(s) that bulge by the accelerations at the ends. κ shapes the
-    bulge: κ = 1 is the cubic with q̈ = a(s), κ = 0 the parabola. The unknown is a¹ with the auxiliary
-    field h² M⁻¹K a¹, so that nothing but sparse matrices is factorised, once.
+    remark 2 of Gu, Liu, An & Shi (Hamel generalized-α): the coefficients A = ½, A₃ = -1, A₄ = 1, B₁
+    = B₂ = 0, with forces at positions q(s) that bulge by the accelerations at the ends. κ shapes
+    the bulge: κ = 1 is the cubic with q̈ = a(s), κ = 0 the parabola. The unknown is a¹ with the
+    auxiliary field h² M⁻¹K a¹, so that only sparse matrices are factorised, once.
 
     Symplectic, symmetric and without dissipation. Stable for Ω = ω h up to 3.201 (κ = 1), √12 = 3.464
     (κ = 0), and for every Ω with κ ≤ -3/2.
@@ -32,8 +32,8 @@ class FourthOrderAlpha(TwoAccelerations):
     Parameters
     ----------
     system : SecondOrderSystem
-        What is moved: its residual of first degree in q and a with constant matrices, without v,
-        without constraint, loads at most linear in time, and boundary values that do not move.
+        The system to integrate: a residual of first degree in q and a with constant matrices,
+        without v and constraint, loads at most linear in time, and constant boundary values.
     dt : float
         Time step h.
     kappa : float, optional
@@ -44,7 +44,7 @@ class FourthOrderAlpha(TwoAccelerations):
     Raises
     ------
     TypeError, ValueError
-        If the system is not as described; what of it is too general is found from its form.
+        If the system is not as described; the forms are checked for that.
     """
 
     order = 4
@@ -58,7 +58,7 @@ class FourthOrderAlpha(TwoAccelerations):
 
     @staticmethod
     def amplification(kappa: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:
-        """Its step of (q, h v) for an oscillator, as a function of Ω for :mod:`fdgeom.analysis`."""
+        """The step of (q, h v) for an oscillator, as a function of Ω for :mod:`fdgeom.analysis`."""
 
         def matrix(Omega):
             W = np.asarray(Omega, dtype=float) ** 2

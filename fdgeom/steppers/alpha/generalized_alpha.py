@@ -36,40 +36,42 @@ class GeneralizedAlpha(MotionStepper):
     Parameters
     ----------
     system : Motion
-        What is moved: a :class:`fdgeom.SecondOrderSystem`, rigid bodies, a beam.
+        The system to integrate: a :class:`fdgeom.SecondOrderSystem`, rigid bodies, a beam.
     dt : float
-        Time step h. Where it changes between two steps the control force M(a - v̇) is rescaled, and
-        what the velocity is off a constraint, so that the order stays.
+        Time step h. If it changes between two steps, the control force M(a - v̇) and the deviation
+        of the velocity from a constraint are rescaled, so that the order stays.
     scheme : AlphaScheme, optional
-        The member of the family, ``hamel_alpha(0.8)`` if not given.
+        The member of the family, by default ``hamel_alpha(0.8)``.
     start : {"default", "consistent"}
-        How a begins. "default": a⁰ = v̇⁰, safe for stiff systems. "consistent": a⁰ = v̇ at the
-        shifted time, and with a constraint a velocity that is O(h²) off it, so that the multiplier
-        is of second order from the first step on; it differentiates the equations once more.
+        The initial value of a. "default": a⁰ = v̇⁰, safe for stiff systems. "consistent": a⁰ = v̇
+        at the shifted time, and with a constraint a velocity that is O(h²) off it, so that the
+        multiplier is of second order from the first step on; this needs one more derivative of the
+        equations.
     halvings : int
-        How often a step that does not converge is cut in halves, which are then taken one after the
-        other, before it fails; steps are then not compiled. The order stays, as for any change of
-        the step.
+        How often a step that does not converge is halved before it fails; steps are then not
+        compiled. The order stays, as for any change of the step.
     t0, solver_parameters, options_prefix, compiled
-        As for every stepper. A linear problem with constant matrices is factorised once. The default
-        is an LU of everything; large problems want ``{"ksp_type": "cg", "pc_type": "gamg"}`` or so.
+        As for every stepper. A linear problem with constant matrices is factorised once. The
+        default is an LU of everything; for large problems use for example ``{"ksp_type": "cg",
+        "pc_type": "gamg"}``.
 
     Raises
     ------
     TypeError, ValueError
-        If the system is no motion, no acceleration belongs to its start, the start is off the
-        constraint, or a scheme without damping is to carry a constraint.
+        If the system is no motion, its start determines no acceleration or is off the constraint,
+        or the scheme has no damping but the system a constraint.
 
     Notes
     -----
-    The configuration and velocity of the system may be set between two steps: the accelerations are
-    then solved for anew, and so they are when a coefficient has changed. One that changes before every
-    step is taken for a function of time, with its value at the end of the step: a⁰ stays what it is. The
-    reported ``acceleration`` is the true one, v̇.
+    You may set the configuration and velocity of the system between two steps: the accelerations
+    are then solved for again, as after a change of a coefficient. A coefficient that changes before
+    every step counts as a function of time, with its value at the end of the step: a⁰ is not
+    changed. The reported ``acceleration`` is the true one, v̇.
 
-    On beams Newton's iteration begins with the motion as it goes on. Where that does not contract,
-    as after a sudden load that a step does not resolve, it begins again with the beam as it is, and
-    at last with damped steps: see :class:`fdgeom.beams.rod.rod_newton.RodNewton`.
+    For beams Newton's iteration begins with the extrapolated motion. If that does not contract, as
+    after a sudden load that a step does not resolve, it begins again from the present
+    configuration, and at last with damped steps: see
+    :class:`fdgeom.beams.rod.rod_newton.RodNewton`.
     """
 
     moves = Motion

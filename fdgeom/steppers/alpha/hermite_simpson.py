@@ -10,18 +10,19 @@ class HermiteSimpson(TwoAccelerations):
         q_m = (q⁰ + q¹)/2 - h²/16 (a⁰ + a¹),   v_m = (v⁰ + v¹)/2 - h/8 (a¹ - a⁰),
         q¹ = q⁰ + h v⁰ + h²/6 (a⁰ + 2 a_m),    v¹ = v⁰ + h/6 (a⁰ + 4 a_m + a¹),
 
-    with the true accelerations a at both ends and a_m in the middle, each from the balance of forces
-    there: Hermite's interpolation of the end values, Simpson's rule for the integrals. For linear
-    undamped systems it is :class:`FourthOrderAlpha` with κ = 0, to round-off. The unknowns a_m and a¹
-    are solved for together, twice as many as in :class:`GeneralizedAlpha`.
+    with the true accelerations a at both ends and a_m in the middle, each from the balance of
+    forces there: Hermite's interpolation of the end values, Simpson's rule for the integrals. For
+    linear undamped systems it is :class:`FourthOrderAlpha` with κ = 0, to round-off. One solve
+    gives both a_m and a¹, twice as many unknowns as in :class:`GeneralizedAlpha`.
 
     Symmetric. An undamped oscillation keeps its amplitude for Ω = ω h ≤ √12 and is unstable above:
-    this method is for accuracy in time where the step resolves the fastest motion of the mesh.
+    use this method for accuracy in time with steps that resolve the fastest motion of the mesh.
 
     Parameters
     ----------
     system : SecondOrderSystem
-        What is moved, without constraint. Where its motion is given, a_m and a¹ are.
+        The system to integrate, without constraint. For given degrees of freedom a_m and a¹ are
+        given too.
     dt : float
         Time step h.
     solver_parameters, options_prefix, compiled
@@ -30,8 +31,8 @@ class HermiteSimpson(TwoAccelerations):
     Raises
     ------
     TypeError, ValueError
-        If the system is no SecondOrderSystem or has a constraint, or no acceleration belongs to its
-        start.
+        If the system is no SecondOrderSystem or has a constraint, or its start determines no
+        acceleration.
     """
 
     order = 4

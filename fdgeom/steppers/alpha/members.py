@@ -80,7 +80,7 @@ def general_alpha(
     beta, gamma : float
         As Newmark's; β > 0.
     name : str, optional
-        What to call it.
+        Name of the scheme.
     """
     m, f = number("alpha_m", alpha_m), number("alpha_f", alpha_f)
     if m > 0.5 + ROUND_OFF:

@@ -31,9 +31,9 @@ class AlphaScheme:
     A3, A4 : float
         Coefficients of the second test function.
     B1, B2 : float
-        Coefficients of the control law, with 1 + B₁ > 0 and -1 ≤ B₂ < 1; both 0 is no control.
+        Coefficients of the control law, with 1 + B₁ > 0 and -1 ≤ B₂ < 1; both 0 mean no control.
     name : str, optional
-        What to call it.
+        Name of the scheme.
 
     Raises
     ------
@@ -151,7 +151,7 @@ class AlphaScheme:
 
     @property
     def is_unconditionally_stable(self) -> bool:
-        """Whether no eigenvalue leaves the unit disc for any frequency.
+        """Whether all eigenvalues lie in the unit disc for any frequency.
 
         By the criterion of Routh and Hurwitz for λ = (1 + z)/(1 - z): the coefficients of the cubic
         in z, and a₂a₁ - a₃a₀, must not be negative for any Ω² ≥ 0. For second-order schemes that is

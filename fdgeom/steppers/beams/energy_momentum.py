@@ -18,7 +18,7 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 class EnergyMomentum(Stepper):
-    """Energy–momentum method for beams: energy, linear and angular momentum kept to round-off.
+    """Energy–momentum method for beams: conserves energy, linear and angular momentum to round-off.
 
     With directors R = (d₁, d₂, d₃), strains that are quadratic in them and the positions,
 
@@ -34,18 +34,19 @@ class EnergyMomentum(Stepper):
     is the balance of energy, for rigid δx and η that of the momenta. After Simo, Tarnow & Doblaré,
     Int. J. Numer. Methods Eng. 38 (1995), with directors as Betsch & Steinmann, ibid. 54 (2002).
 
-    Second order, symmetric, no bound on the step from the fastest wave; nothing is damped but by
-    the beam's own damping. One coupled solve a step.
+    Second order and symmetric. The fastest wave does not limit the step, and the method adds no
+    damping to that of the beam. One coupled solve per step.
 
     Parameters
     ----------
     system : Beam or Assembly
-        What is moved, in configuration form: position, orientation and velocity. The strains of a
-        beam are measured by "directors" here, whatever its ``strain_measure`` is: the energy of that
-        measure is kept, and the beam's strain, momentum and energies are made those of it. It is of
-        second order in the length of the cells, with a larger error than the other measures. The
-        beams of an assembly must have this measure; its joints, whose conditions Φ are of second
-        degree in positions and directors too, push with λ·DΦ at the mean, and Φ(g¹) = 0.
+        The system to integrate, in configuration form: position, orientation and velocity. The
+        method uses the strain measure "directors", whatever the beam's ``strain_measure`` is: it
+        conserves the energy of that measure, and sets the beam's strain, momentum and energies to
+        those of it. That measure is of second order in the length of the cells, with a larger error
+        than the others. The beams of an assembly must have this measure; its joints, whose
+        conditions Φ are also of second degree in positions and directors, act with λ·DΦ at the
+        mean, and Φ(g¹) = 0.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
@@ -54,19 +55,18 @@ class EnergyMomentum(Stepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no beam of degree 1, or a start contradicts how it is held.
+        If the system is no beam of degree 1, or its start contradicts its supports.
 
     Notes
     -----
-    Held ends and ends with a given pose do what they should; the total energy is then that without
-    the work of given motions, and momenta change by the reactions. Gravity, dead forces and others
-    that are constant and have a potential belong to the energy; moments, follower loads and those
-    that change in time act with their values in the middle of the step, drag with the mean velocity.
-    Of a law that is not linear C ε̄ is the mean of its stress whose work is the change of its energy
-    (`SectionLaw.mean_stress`). A section whose inertia couples
-    rotation and translation moves by g¹ = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body
-    frame, and keeps the same: all but energy in a field of gravity need no more than a symmetric
-    inertia.
+    Held ends and ends with a given pose are supported; the total energy then changes by the work of
+    given motions, and momenta change by the reactions. Gravity, dead forces and other constant
+    loads with a potential belong to the energy; moments, follower loads and loads that change in
+    time act with their values in the middle of the step, drag with the mean velocity. For a law
+    that is not linear C ε̄ is replaced by the mean stress whose work is the change of its energy
+    (`SectionLaw.mean_stress`). A section whose inertia couples rotation and translation moves by g¹
+    = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body frame, and conserves the same; any
+    symmetric inertia will do, except for energy in a field of gravity.
     """
 
     moves = RodMotion

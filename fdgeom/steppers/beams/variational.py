@@ -36,17 +36,17 @@ class VariationalIntegrator(Stepper):
     the group R³×SO(3) (else on SE(3)). After Marsden & West, Acta Numerica 10 (2001), and Demoures
     et al., Numer. Math. 130 (2015).
 
-    Second order, symmetric, symplectic; linear and angular momentum of a free beam are kept to
-    round-off, and the energy stays in a band of width O(Δt²). The step is bounded by the time that
-    the fastest wave takes through a cell and, of thin beams, by that which sound takes through
-    the thickness.
+    Second order, symmetric, symplectic; linear and angular momentum of a free beam are conserved to
+    round-off, and the energy stays in a band of width O(Δt²). The step is limited by the time that
+    the fastest wave needs to cross a cell and, for thin beams, by the time that sound needs to
+    cross the thickness.
 
     Parameters
     ----------
     system : Beam or Assembly
-        What is moved, in configuration form, with its own strain measure. Joints act by impulses
-        λ·DΦ(g⁰) in the second line, so that Φ(g¹) = 0, and by others on μ¹, so that its velocity
-        fulfils DΦ(g¹)v¹ = 0, as in RATTLE: two more solves a step.
+        The system to integrate, in configuration form, with its own strain measure. Joints act by
+        impulses λ·DΦ(g⁰) in the second line, so that Φ(g¹) = 0, and by others on μ¹, so that its
+        velocity satisfies DΦ(g¹)v¹ = 0, as in RATTLE: two more solves per step.
     dt : float
         Time step.
     solver_parameters, options_prefix, compiled
