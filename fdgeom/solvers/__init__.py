@@ -1,18 +1,18 @@
-"""PETSc plumbing: a SNES held for the whole run, assemblers built once, pointwise updates.
+"""PETSc and compiled solvers: SNES objects held for a whole run, assemblers, compiled local solves.
 
-Forms in, values out, with options and failures told in words. Nothing here knows a system, a step or
-a time. Other rooms come in by this door, and by those of `compiled` and `chain`.
+These modules take forms and Functions and know no system, stepper or time. Other subpackages import
+from here, from `compiled` and from `chain`.
 
-- `data`: values of Functions as arrays, kept and put back; `assembly`: forms assembled in place;
-- `essential`: given degrees of freedom; `pointwise`: assignments node by node; `deed`: what is done
-  beside steps, in equations;
-- `held_snes`, `kept_snes`, `saddle`: SNES that live as long as the stepper, for any equations, for
-  those whose matrix stays, and for those with multipliers;
-- `local_newton`, `compiled`: equations of single nodes; `chain`: equations of neighbours;
-- `numerics`, `settled`: how a problem wants to be solved, and when Newton's iteration is done;
-  `fallbacks`: what compiled code leaves to PETSc SNES, and why;
-- `derived`: fields that follow others; `structure`: what couples what; `strides`: which states of
-  long runs are kept; `options`, `petsc_words`.
+- `data`: values of Functions as arrays, saved and restored; `assembly`: forms assembled in place;
+- `essential`: prescribed degrees of freedom; `pointwise`: nodal assignments; `deed`: operations
+  before and after steps, as equations;
+- `held_snes`, `kept_snes`, `saddle`: SNES objects for any equations, for equations with a constant
+  matrix, and for equations with multipliers;
+- `local_newton`, `compiled`: equations of single nodes; `chain`: equations that couple neighbours;
+- `numerics`, `settled`: default solvers and convergence tests; `fallbacks`: compiled solves that
+  PETSc SNES took over, with reasons;
+- `derived`: dependent fields; `structure`: test of locality; `strides`: checkpoint schedule of long
+  runs; `options`, `petsc_words`: PETSc's options and error messages.
 """
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly

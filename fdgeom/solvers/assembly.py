@@ -1,4 +1,4 @@
-"""Assemblers made once and called often, without Python's overhead where one rank does all."""
+"""Assemblers that are made once and called often, without Python's overhead on one rank."""
 
 from firedrake import Cofunction, Form
 from firedrake.assemble import ZeroFormAssembler, get_assembler
@@ -12,7 +12,7 @@ from fdgeom.solvers.derived import derived_in
 
 
 class _Assembly:
-    """What all kinds share."""
+    """Base class of the assemblers: refreshes the dependent fields of the form."""
 
     def _refresh(self) -> None:
         for derived in self._derived:
@@ -20,7 +20,7 @@ class _Assembly:
 
 
 class FunctionalAssembly(_Assembly):
-    """Evaluates a form without arguments with the present values of its coefficients."""
+    """Evaluates a form without arguments at the present values of its coefficients."""
 
     def __init__(self, form: Form) -> None:
         self._assembler, self._kernels, self._derived = None, [], ()
@@ -40,7 +40,7 @@ class FunctionalAssembly(_Assembly):
             self._kernels.append((kernel, (0, loop.iterset.size, *loop.arglist), total._data))
 
     def assemble(self) -> float:
-        """The present value."""
+        """The present value of the form."""
         self._refresh()
         if self._kernels is None:
             return float(self._assembler.assemble())
@@ -53,7 +53,7 @@ class FunctionalAssembly(_Assembly):
 
 
 class VectorAssembly(_Assembly):
-    """Assembles a linear form into :attr:`tensor` again and again."""
+    """Assembles a linear form repeatedly into :attr:`tensor`."""
 
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()
@@ -83,7 +83,7 @@ class VectorAssembly(_Assembly):
 
 
 class MatrixAssembly(_Assembly):
-    """Assembles a bilinear form into :attr:`matrix` again and again."""
+    """Assembles a bilinear form repeatedly into :attr:`matrix`."""
 
     def __init__(self, form: Form, mat_type: str) -> None:
         self._derived = derived_in(form)
@@ -113,7 +113,7 @@ class MatrixAssembly(_Assembly):
 
 
 def _compiled(parloops) -> list[tuple]:
-    """The compiled functions of parloops over the cells or facets of a mesh on one rank."""
+    """The compiled functions of parloops over cells or facets on one rank, with their arguments."""
     kernels = []
     for loop in parloops:
         function = compile_global_kernel(loop.global_kernel, loop.comm)

@@ -1,4 +1,4 @@
-"""While forms are analysed and compiled: the collector waits, and a line for those who wait."""
+"""A message for long compilations, and a pause of the garbage collector while forms are analysed."""
 
 import gc
 import logging
@@ -9,32 +9,24 @@ from contextlib import contextmanager
 
 from mpi4py import MPI
 
-#: Seconds of compilation without a word.
+#: Seconds of compilation without a message.
 PATIENCE = 3.0
 _LOOK = 0.25
-# Where the time goes when nothing is found in the caches on disk: TSFC with loopy, and the compiler.
+# Without cached kernels the time is spent in TSFC with loopy, and in the compiler.
 _WORK = ("/tsfc/", "/loopy/", "/gem/")
 _COMPILER = ("/pyop2/compilation.py", "make_so")
 
-# What for, in this process.
+# Objects that have had their message in this process.
 _said: set[str] = set()
 
-#: What says it, at the level INFO: ``logging.getLogger("fdgeom").setLevel("WARNING")`` is silence.
+#: Messages have the level INFO: ``logging.getLogger("fdgeom").setLevel("WARNING")`` silences them.
 logger = logging.getLogger("fdgeom")
 
 
 @contextmanager
 def compiling(what: str) -> Iterator[None]:
-    """While the body runs, say on rank 0 that forms are compiled if that takes longer than 3 s.
-
-    What is found compiled on disk is silent, however long the rest takes: a thread looks four times
-    a second whether the body is in a compiler.
-
-    Parameters
-    ----------
-    what : str
-        What it is for.
-    """
+    """Print one line on rank 0 if the body spends more than 3 s in a compiler on the forms of ``what``."""
+    # Only time inside a compiler counts: kernels found on disk cause no message.
     quiet = MPI.COMM_WORLD.rank or logger.level > logging.INFO or what in _said
     if quiet or _Watch.running:
         yield
@@ -48,7 +40,7 @@ def compiling(what: str) -> Iterator[None]:
 
 
 class _Watch(threading.Thread):
-    """Counts how long a thread has been compiling."""
+    """Measures from a thread of its own how long another thread has been compiling."""
 
     running = False
 
@@ -90,9 +82,9 @@ def _compiles(thread: int) -> bool:
 
 
 def _say(text: str) -> None:
-    """A line by the logger, on the standard error of the moment where nobody has set it up."""
+    """Log a line, or print it to standard error if no logging handler is set up."""
     if logger.hasHandlers():
-        # Where nobody has set a level, the root's would hide it.
+        # If no level is set, that of the root logger (WARNING) would hide the line.
         logger.setLevel(logger.level or logging.INFO)
         logger.info(text)
     else:
@@ -101,11 +93,9 @@ def _say(text: str) -> None:
 
 @contextmanager
 def paused_collection() -> Iterator[None]:
-    """No collection of cycles inside.
-
-    UFL makes tens of thousands of small objects in a fraction of a second, and for each few hundred
-    of them the collector would look through all of Firedrake's: a third of the time.
-    """
+    """Context without Python's garbage collection of cycles."""
+    # UFL makes tens of thousands of small objects, and every few hundred of them would start a
+    # collection through all objects of Firedrake: a third of the time.
     was_on = gc.isenabled()
     gc.disable()
     try:

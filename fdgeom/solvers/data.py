@@ -1,4 +1,4 @@
-"""Values of Firedrake functions as arrays that stay where they are."""
+"""Values of Firedrake functions as NumPy arrays whose addresses stay the same."""
 
 import ctypes
 from collections.abc import Iterator, Sequence
@@ -19,40 +19,38 @@ _compare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 
 def key(function: Function) -> int:
-    """What tells functions from one another: views of one are that one."""
+    """The identity of a function's data: all views of one function have the same key."""
     return id(function.dat)
 
 
 class Number:
-    """A scalar Constant for use in tight loops."""
+    """A scalar Constant that tight loops can set quickly."""
 
     def __init__(self, constant: Constant) -> None:
         self._value = constant.dat.data
         self._changed = constant.dat.increment_dat_version
 
     def set(self, value: float) -> None:
-        """Assign."""
+        """Assign a value."""
         self._value[0] = value
         self._changed()
 
 
 class Field:
-    """The values of a function (not mixed), ghosts last, for use in tight loops.
-
-    The arrays stay valid as long as the function; ``block`` is the number of values a node.
-    """
+    """The values of a function (not mixed), ghosts last; the arrays stay valid as long as it does."""
 
     def __init__(self, function: Function | Cofunction) -> None:
         self.function = function
         self._dat = function.dat
         self.array = self._dat.data_with_halos
         self.owned = self.array[: self._dat.dataset.size]
+        #: Number of values at a node.
         self.block = self._dat.cdim
         self._changed = self._dat.increment_dat_version
         self._parallel = function.function_space().comm.size > 1
 
     def update_ghosts(self) -> None:
-        """Fetch the ghosts' values if they are stale."""
+        """Fetch the ghost values if they are stale."""
         if self._parallel and not self._dat.halo_valid:
             self._dat.global_to_local_begin(op2.READ)
             self._dat.global_to_local_end(op2.READ)
@@ -70,7 +68,7 @@ def fields(function: Function | Cofunction) -> tuple[Field, ...]:
 
 
 def spread(values: np.ndarray, parts: Sequence[Field]) -> None:
-    """Put numbers, part after part, into what this rank owns of fields."""
+    """Copy a vector of this rank's degrees of freedom, part after part, into fields."""
     start = 0
     for part in parts:
         part.owned.reshape(-1)[...] = values[start : start + part.owned.size]
@@ -79,7 +77,7 @@ def spread(values: np.ndarray, parts: Sequence[Field]) -> None:
 
 
 def collect(parts: Sequence[Field], values: np.ndarray) -> None:
-    """The other way round."""
+    """Copy this rank's degrees of freedom of fields, part after part, into a vector."""
     start = 0
     for part in parts:
         values[start : start + part.owned.size] = part.owned.reshape(-1)
@@ -87,24 +85,22 @@ def collect(parts: Sequence[Field], values: np.ndarray) -> None:
 
 
 def entries(matrix: PETSc.Mat) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and values of what this rank has of a sparse matrix."""
+    """Rows, columns and values of this rank's entries of a sparse matrix."""
     starts, columns, values = matrix.getValuesCSR()
     first, last = matrix.getOwnershipRange()
     return np.repeat(np.arange(first, last), np.diff(starts)), columns, values
 
 
 class Snapshot:
-    """A copy of the values of some (possibly mixed) functions that can be put back.
-
-    ``pairs`` are the copies and the values, both of which stay where they are.
-    """
+    """A copy of the values of some (possibly mixed) functions that can be restored."""
 
     def __init__(self, functions) -> None:
         self._fields = [field for f in functions for field in fields(f)]
         self.comm = self._fields[0].function.function_space().comm
         self._ghosted = self._fields if self.comm.size > 1 else []
+        #: The copies and the functions' own arrays; both stay where they are.
         self.pairs = [(np.array(f.array), f.array) for f in self._fields]
-        #: What pyadjoint knew the functions by when they held this, and their values then.
+        #: The functions' block variables on pyadjoint's tape at that time, and their values then.
         self.known_by: dict[int, tuple] = {}
         self._places = [
             (copy.ctypes.data, f.owned.ctypes.data, f.owned.nbytes)
@@ -113,27 +109,27 @@ class Snapshot:
         self._flat = [f.owned.reshape(-1) for f in self._fields if f.owned.size]
 
     def take(self) -> None:
-        """Remember the present values."""
+        """Save the present values."""
         for field in self._ghosted:
             field.update_ghosts()
         for copy, array in self.pairs:
             copy[...] = array
 
     def holds(self) -> bool:
-        """Whether all values are the remembered ones, to the last bit and on all ranks."""
+        """Whether all values equal the saved ones, bit by bit and on all ranks."""
         same = not any(_compare(*place) for place in self._places)
         return same if not self._ghosted else bool(self.comm.allreduce(int(same), op=MPI.MIN))
 
     def sees_finite(self) -> bool:
         """Whether the present values are finite, on all ranks."""
-        # A sum is not finite where a value is not, and takes a tenth of the time.
+        # If a value is not finite, the sum is not either; summing takes a tenth of the time.
         finite = True
         for x in self._flat:
             finite = finite and (isfinite(dasum(x)) or bool(np.isfinite(x).all()))
         return finite if not self._ghosted else bool(self.comm.allreduce(int(finite), op=MPI.MIN))
 
     def changed(self) -> list[bool]:
-        """For each function (or part of one) whether a value is another now, on any rank."""
+        """For each function (or part of one), whether a value differs from the saved one on any rank."""
         found = [bool(_compare(*place)) for place in self._places]
         return (
             found
@@ -142,32 +138,32 @@ class Snapshot:
         )
 
     def values(self) -> list[np.ndarray]:
-        """Copies of what is remembered."""
+        """Copies of the saved values."""
         return [np.array(copy) for copy, _ in self.pairs]
 
     def remember(self, values: list[np.ndarray], of=None) -> None:
-        """Remember these instead, which :meth:`values` gave; if ``of`` is given, those of these keys."""
+        """Replace saved values by those of :meth:`values`; with ``of``, only those of the keys in ``of``."""
         for name, (copy, _), given in zip(self.keys(), self.pairs, values, strict=True):
             if of is None or name in of:
                 copy[...] = given
 
     def keys(self) -> list[int]:
-        """What tells the functions, or parts of them, from one another."""
+        """The keys of the functions, or of their parts."""
         return [key(field.function) for field in self._fields]
 
     def changed_keys(self) -> set[int]:
-        """The keys of those that :meth:`changed` says."""
+        """The keys of the functions whose values differ from the saved ones, on any rank."""
         return {name for name, now in zip(self.keys(), self.changed(), strict=True) if now}
 
     def restore(self) -> None:
-        """Put the remembered values back."""
+        """Copy the saved values back into the functions."""
         for field, (copy, array) in zip(self._fields, self.pairs, strict=True):
             array[...] = copy
             field.written(ghosts_too=True)
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Context that takes the values, and puts them back if an exception ends it."""
+        """Context that saves the values, and restores them if an exception leaves it."""
         self.take()
         try:
             yield

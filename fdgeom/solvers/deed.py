@@ -1,4 +1,4 @@
-"""What is done beside the solves of steps, in equations."""
+"""An operation before or after steps, with the equations that derivatives need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,29 +10,14 @@ from ufl.core.expr import Expr
 
 @dataclass(frozen=True, eq=False)
 class Deed:
-    """Something that changes Functions before or after steps, and what it is, for derivatives.
+    """An operation on Functions: a solve, if there is a residual, then groups of nodal assignments."""
 
-    A solve, if there is a residual; then assignments, none of which reads what another one writes.
-
-    Attributes
-    ----------
-    do : callable
-        Does it.
-    assignments : sequence of dict
-        Groups of functions and the expressions that they get at their nodes.
-    residual : Form, optional
-        What is to vanish.
-    unknown : Function, optional
-        What that is solved for.
-    essential : sequence
-        Degrees of freedom of the unknown that are given.
-    fixed : sequence of (Function, numpy.ndarray)
-        Degrees of freedom that become what depends on nothing: into flat local values.
-    """
-
+    #: Does the operation; the fields below describe it for derivatives.
     do: Callable[[], None]
+    #: Groups of functions and their new values at the nodes; no group reads what another one writes.
     assignments: Sequence[Mapping[Function, Expr]] = ()
     residual: Form | None = None
     unknown: Function | None = None
     essential: Sequence = ()
+    #: Degrees of freedom (indices into flat local values) that get values which depend on nothing.
     fixed: Sequence[tuple[Function, np.ndarray]] = ()

@@ -1,4 +1,4 @@
-"""Data that follow other data: noticed when they change, and made anew."""
+"""Dependent fields: functions that are recomputed when the data that they are made from change."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,12 +19,10 @@ _PRIVATE = "_fdgeom_private"
 
 
 class Sources:
-    """The Functions, Constants and meshes in some expressions: do they hold what they held?
+    """Tracks whether the Functions, Constants and mesh coordinates in expressions have changed."""
 
-    Values are compared, to the last bit, not counters of changes: so it does not matter whether
-    they were set through Firedrake, a PETSc Vec, or a NumPy view that somebody has kept.
-    """
-
+    # Values are compared bit by bit, not Firedrake's counters of changes: values may also be set
+    # through a PETSc Vec or a NumPy view.
     def __init__(self, *things: Form | Expr) -> None:
         self.functions, self.constants = _read_by(things)
         real = [f for f in self.functions if is_real(f)]
@@ -32,22 +30,22 @@ class Sources:
         self._others = [f for f in self.functions if f not in real]
         self._snapshot: Snapshot | None = None
         self._seen: list[bytes] | None = None
-        #: As of a Snapshot.
+        #: As in a Snapshot.
         self.known_by: dict[int, tuple] = {}
 
     def changed(self) -> bool:
-        """Whether a value is another than at the last :meth:`take`, on any rank; True before."""
+        """Whether a value has changed on any rank since the last :meth:`take`; True before the first."""
         if self._seen is None or self._now() != self._seen:
             return True
         return self._snapshot is not None and not self._snapshot.holds()
 
     def take(self) -> None:
-        """Remember the present values."""
+        """Save the present values."""
         self._seen = self._now()
         if self._others:
             self._snapshot = self._snapshot or Snapshot(self._others)
             for function in self._others:
-                # Set behind Firedrake's back, perhaps: then it does not know about the ghosts.
+                # Values may have been set without Firedrake's knowledge; the ghosts are then stale.
                 function.dat.halo_valid = False
             self._snapshot.take()
 
@@ -56,16 +54,16 @@ class Sources:
 
     # --- as a Snapshot ---------------------------------------------------------------------------
     def keys(self) -> list[int]:
-        """What tells the Functions, parts of them and Constants from one another."""
+        """The keys of the Constants and Real functions, then those of the other functions."""
         others = [] if self._snapshot is None else self._snapshot.keys()
         return [*map(id, self._numbers), *others]
 
     def values(self) -> list:
-        """What is remembered, in this order."""
+        """The saved values, in the order of :meth:`keys`."""
         return [*self._seen, *([] if self._snapshot is None else self._snapshot.values())]
 
     def remember(self, values: list, of=None) -> None:
-        """Remember these instead; if ``of`` is given, those of these keys."""
+        """Replace saved values by those of :meth:`values`; with ``of``, only those of the keys in ``of``."""
         count = len(self._numbers)
         for k, (dat, value) in enumerate(zip(self._numbers, values[:count], strict=True)):
             if of is None or id(dat) in of:
@@ -74,7 +72,7 @@ class Sources:
             self._snapshot.remember(values[count:], of)
 
     def changed_keys(self) -> set[int]:
-        """The keys of what holds another value now, on any rank."""
+        """The keys whose values differ from the saved ones, on any rank."""
         found = zip(self._numbers, self._seen, self._now(), strict=True)
         others = set() if self._snapshot is None else self._snapshot.changed_keys()
         return {id(dat) for dat, seen, now in found if seen != now} | others
@@ -92,11 +90,9 @@ def _read_by(things) -> tuple[list[Function], list[Constant]]:
 
 
 def read_in(*things: Form | Expr) -> tuple[Function | Constant, ...]:
-    """The Functions and Constants in forms or expressions that somebody else may change, each once.
-
-    Those that derived functions there come from too, and these themselves unless they are private;
-    neither the coordinates of meshes nor what :func:`private` has marked.
-    """
+    """The Functions and Constants in forms or expressions that a user may change, each once."""
+    # Sources of dependent fields are included, dependent fields themselves unless they are private;
+    # mesh coordinates and values marked by `private` are not.
     found: dict[int, Function | Constant] = {}
 
     def read(functions, constants) -> None:
@@ -113,13 +109,13 @@ def read_in(*things: Form | Expr) -> tuple[Function | Constant, ...]:
 
 
 def private(value: Function | Constant) -> Function | Constant:
-    """Mark what fdgeom made of numbers, and nobody changes: it is returned."""
+    """Mark a value that fdgeom made of numbers and that nobody changes, and return it."""
     setattr(value, _PRIVATE, True)
     return value
 
 
 def is_private(value: Function | Constant) -> bool:
-    """Whether :func:`private` has marked it."""
+    """Whether :func:`private` has marked a value."""
     return hasattr(value, _PRIVATE)
 
 
@@ -134,19 +130,13 @@ def is_real(function) -> bool:
 
 
 class Derived:
-    """Functions that are made from other data, and made anew before they are read if those changed.
+    """Dependent functions; fdgeom refreshes them before it reads a form that contains them."""
 
-    Whatever of fdgeom reads a form (assemblers, compiled units, steppers) refreshes the derived
-    functions in it first, so that there is one rule for all: a coefficient may be changed at any
-    time between two steps.
-
-    ``make()`` fills the targets; it raises, and leaves them, if that cannot be done, and is called
-    at once. ``private``: nobody else writes to the targets. ``rule`` says how the one target
-    follows its sources, if that is known.
-    """
-
+    #: How the one target depends on its sources, for derivatives; None if that is not known.
     rule: Rule | None = None
 
+    # make() fills the targets and is called at once; if it cannot, it raises and leaves them as they
+    # are. private: nobody else writes to the targets.
     def __init__(
         self,
         targets: Sequence[Function],
@@ -157,10 +147,10 @@ class Derived:
     ) -> None:
         self.private = private
         self._above = derived_in(*sources)
-        #: What they are made from.
+        #: The data that the targets are made from.
         self.sources = Sources(*sources)
         self._make = make
-        # Made from meshes alone: their versions are quicker to compare, and steps are short.
+        # Made from meshes alone: comparing versions is quicker than comparing values.
         self._meshes = None if self.follows_a_user else [f.dat for f in self.sources.functions]
         self._versions: list[int] | None = None
         self.refresh()
@@ -168,7 +158,7 @@ class Derived:
             setattr(target, _ATTRIBUTE, self)
 
     def refresh(self) -> None:
-        """Make the targets anew if a source has changed; to be called on all ranks."""
+        """Recompute the targets if a source has changed; to be called on all ranks."""
         for derived in self._above:
             derived.refresh()
         if self._meshes is not None:
@@ -183,31 +173,27 @@ class Derived:
             self.sources.take()
 
     def renew(self) -> None:
-        """Make the targets anew, whatever they hold; those that they are made from come first."""
+        """Recompute the targets in any case, after dependent fields among the sources are up to date."""
         self._make()
         self.sources.take()
 
     def accept(self) -> None:
-        """Take what the targets hold for what belongs to the present sources."""
+        """Declare that the targets hold the values that belong to the present sources."""
         self.sources.take()
 
     @property
     def follows_a_user(self) -> bool:
-        """Whether it is made from more than meshes: from what somebody else may change."""
+        """Whether the targets depend on more than meshes, that is on data that a user may change."""
         plain = [f for f in self.sources.functions if derived_of(f) is None and not _is_place(f)]
         above = any(d.follows_a_user or not d.private for d in self._above)
         return bool(plain or self.sources.constants) or above
 
 
 class MadeOnce:
-    """What numbers were made of that do not follow it: where they are read, a change is refused.
-
-    It stands in place of a :class:`Derived`: whatever refreshes derived functions asks it too, and
-    gets a ``ValueError`` with this message. Replays of a tape do not: they have values of their own.
-    """
+    """Stands in place of a :class:`Derived` for data made once: its ``refresh`` refuses changed sources."""
 
     private, follows_a_user, rule = True, True, None
-    #: Nothing that derivatives go on to.
+    #: Empty: derivatives end here.
     sources = Sources()
     _replays = 0
 
@@ -216,14 +202,14 @@ class MadeOnce:
         self._made_of.take()
 
     def refresh(self) -> None:
-        """Raise ``ValueError`` if the values have changed; to be called on all ranks."""
+        """Raise ``ValueError`` with the message if the values have changed; to be called on all ranks."""
         if not MadeOnce._replays and self._made_of.changed():
             raise ValueError(self._message)
 
     @staticmethod
     @contextmanager
     def replayed() -> Iterator[None]:
-        """Context in which nothing is refused."""
+        """Context in which changes are accepted, for replays of a tape, which have values of their own."""
         MadeOnce._replays += 1
         try:
             yield
@@ -232,10 +218,8 @@ class MadeOnce:
 
 
 def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
-    """Refuse changes of these wherever an expression is read; it is returned.
-
-    It holds one Constant that nobody else reads, or derived functions alone.
-    """
+    """Refuse changes of the data in ``of`` wherever the expression is read, and return the expression."""
+    # The expression holds one Constant that nothing else reads, or dependent functions alone.
     for once in of:
         for derived in derived_in(thing):
             derived._above += (once,)
@@ -245,42 +229,42 @@ def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
 
 
 def derived_of(value: Function | Constant) -> Derived | MadeOnce | None:
-    """What makes a function, or refuses changes of what a Constant was made of, if anything does."""
+    """The :class:`Derived` of a function, or the :class:`MadeOnce` of a Constant, if there is one."""
     return getattr(value, _ATTRIBUTE, None)
 
 
 def derived_in(*things: Form | Expr) -> tuple[Derived | MadeOnce, ...]:
-    """That of all coefficients and Constants of forms or expressions, each once."""
+    """The dependent-field objects of all coefficients and Constants in forms or expressions, each once."""
     read = ((*extract_coefficients(t), *extract_firedrake_constants(t)) for t in things)
     found = (derived_of(value) for values in read for value in values)
     return tuple({id(d): d for d in found if d is not None}.values())
 
 
 def refresh(*things: Form | Expr) -> None:
-    """Bring the derived functions in forms or expressions up to date; on all ranks."""
+    """Bring the dependent functions in forms or expressions up to date; to be called on all ranks."""
     for derived in derived_in(*things):
         derived.refresh()
 
 
 def all_constants(*things: Form | Expr) -> list[Constant]:
-    """The Constants in forms or expressions, and those that derived functions there come from."""
+    """The Constants in forms or expressions and in the sources of their dependent functions."""
     return [c for c in read_in(*things) if isinstance(c, Constant)]
 
 
 def constants_behind(*things: Form | Expr) -> list[Constant]:
-    """The Constants that derived functions in forms or expressions come from."""
+    """The Constants in the sources of the dependent functions in forms or expressions."""
     found = [c for d in derived_in(*things) for c in d.sources.constants]
     above = [f for d in derived_in(*things) for f in d.sources.functions]
     return [*found, *(constants_behind(*above) if above else ())]
 
 
 class Interpolation:
-    """One expression interpolated again and again, into ``values``."""
+    """Interpolates one expression repeatedly into ``values``."""
 
     def __init__(self, expression: Expr, space) -> None:
         self.values = Function(space)
         interpolator = get_interpolator(interpolate(expression, space))
-        # What the interpolator itself would make anew for every call, in milliseconds.
+        # The interpolator itself would make this again at every call, in milliseconds.
         self._update = interpolator._get_callable(tensor=self.values)
 
     def apply(self) -> Function:
@@ -298,13 +282,9 @@ def sampled(
     check: Callable[[np.ndarray], None] | None = None,
     private: bool = False,
 ) -> Function:
-    """A function of a space that follows an expression of the mesh, Functions and Constants.
-
-    With ``inverse`` it is the inverse of the matrices that are found at its nodes; ``private`` is
-    as of :class:`Derived`. ``check(values)`` raises ``ValueError`` for values of this rank that
-    are no good: it is raised on all ranks, here or where the field is refreshed.
-    ``NotImplementedError`` if it is to follow a Function while pyadjoint records.
-    """
+    """A dependent function: an expression, or its inverse matrices (``inverse``), at the nodes."""
+    # check(values) sees the values of this rank and raises ValueError; `collectively` raises it on all
+    # ranks, here and at every refresh.
     if any(derived_of(f) is None for f in extract_coefficients(expression)):
         refuse_annotation(f"{name}, sampled from a Function,")
     field, found = Function(space, name=name), Interpolation(expression, space)
@@ -321,7 +301,7 @@ def sampled(
 
 
 def collectively(comm, check: Callable[[], None]) -> None:
-    """Run a check that may raise on some ranks so that it raises on all."""
+    """Run a check that may raise on some ranks, and raise its ``ValueError`` on all."""
     try:
         check()
         message = None

@@ -1,4 +1,4 @@
-"""Degrees of freedom that are given, not solved for."""
+"""Prescribed (essential) degrees of freedom of unknowns."""
 
 from dataclasses import dataclass, replace
 
@@ -7,7 +7,7 @@ from firedrake import Function
 
 
 def dofs_of(bc) -> np.ndarray:
-    """Local scalar degrees of freedom of a DirichletBC, in the space that it is (a component) of."""
+    """The local scalar degrees of freedom of a DirichletBC, numbered in the whole vector space."""
     space = bc.function_space()
     component = space.component
     block = (space if component is None else space.parent).block_size
@@ -17,26 +17,24 @@ def dofs_of(bc) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EssentialValues:
-    """Degrees of freedom of an unknown that are given, not solved for.
+    """Prescribed degrees of freedom of an unknown: (1 - share) old + share target."""
 
-    ``part`` is the index of the subspace of the unknown, ``dofs`` are local scalar degrees of freedom,
-    ghosts too; ``old`` is the field whose values it replaces, ``target`` what that is to become there
-    (None: zero), and ``share`` how far the unknown is on its way: 1 where it is the new value, 0.5 where
-    it is the mean of the two. The rule of a step says which (`Stage.reaching`).
-    """
-
+    #: Index of the subspace of the unknown.
     part: int
+    #: Local scalar degrees of freedom, ghosts included.
     dofs: np.ndarray
     old: Function
+    #: The prescribed new values; None for zero.
     target: Function | None = None
+    #: 1 if the unknown is the new value, 0.5 if it is the mean of old and new; see `Stage.reaching`.
     share: float = 1.0
 
     def at_share(self, share: float) -> "EssentialValues":
-        """The same for an unknown that lies so far from ``old`` to ``target``."""
+        """The same degrees of freedom for an unknown at this share of the way to ``target``."""
         return replace(self, share=share)
 
     def values(self) -> np.ndarray:
-        """The given values now, in the order of ``dofs``."""
+        """The prescribed values now, in the order of ``dofs``."""
         old = self.old.dat.data_ro_with_halos.reshape(-1)[self.dofs]
         before = (1 - self.share) * old
         if self.target is None:
@@ -45,10 +43,7 @@ class EssentialValues:
 
 
 class GivenValues:
-    """Degrees of freedom of a part of an unknown whose values are set from outside.
-
-    They are ``now``, and move to nothing by themselves.
-    """
+    """Prescribed degrees of freedom of a part of an unknown whose values a caller sets in ``now``."""
 
     target = None
 
@@ -56,9 +51,9 @@ class GivenValues:
         self.part, self.dofs, self.now = part, dofs, 0.0
 
     def at_share(self, share: float) -> "GivenValues":
-        """The same: the values are those of the unknown, wherever it lies."""
+        """Itself: the values are those of the unknown at any share."""
         return self
 
     def values(self) -> np.ndarray | float:
-        """The given values now."""
+        """The prescribed values now."""
         return self.now

@@ -1,4 +1,4 @@
-"""What compiled code has left to PETSc SNES, and why."""
+"""Counts of the solves that compiled code left to PETSc SNES, by reason."""
 
 import warnings
 from collections.abc import Iterator
@@ -10,11 +10,7 @@ from fdgeom.solvers.held_snes import SolveFailed
 
 
 class Fallbacks(dict):
-    """For each reason how often PETSc SNES has solved what compiled code did not solve.
-
-    ``what`` names it in the warning, which comes once. Where compiled code is ``required`` nothing
-    is left to PETSc SNES.
-    """
+    """Maps each reason to the number of solves that PETSc SNES took over; warns at the first of them."""
 
     def __init__(self, comm: MPI.Comm, what: str, *, required: bool) -> None:
         super().__init__()
@@ -22,10 +18,7 @@ class Fallbacks(dict):
 
     @contextmanager
     def through_petsc(self, why: str) -> Iterator[None]:
-        """Context in which PETSc SNES solves, since compiled code stopped with ``why``.
-
-        Raises ``SolveFailed`` if compiled code is required.
-        """
+        """Context for such a solve; raises ``SolveFailed`` instead if compiled code is required."""
         if self._required:
             raise SolveFailed(
                 f"the compiled solve stopped with {why}, and compiled=True leaves nothing to PETSc "

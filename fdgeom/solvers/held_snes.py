@@ -1,4 +1,4 @@
-"""A PETSc SNES held for a whole run."""
+"""A PETSc SNES that is held for a whole run."""
 
 from collections.abc import Callable, Mapping
 
@@ -16,7 +16,7 @@ from fdgeom.solvers.petsc_words import divergence, refusing
 from fdgeom.solvers.petsc_words import reason as petsc_reason
 from fdgeom.solvers.problem_of import attach_problem
 
-#: Round-off: the invariants are to hold to the last digits, so the solves go there.
+#: Solves go to round-off, so that invariants hold to the last digits.
 NEWTON = {
     "snes_type": "newtonls",
     "snes_linesearch_type": "basic",
@@ -35,36 +35,28 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
 
 
-# Of the residual after some iterations: it is not that of the data.
+# A residual above this bound after some iterations says nothing about the data.
 _LOST = 1e30
 
 
 class SolveFailed(RuntimeError):
-    """A solve did not converge; the message says why.
-
-    ``residual``: the norm of what was left of the equations, where it is known; ``remedy``: what to
-    try, where that is not what a step that fails says by itself.
-    """
+    """A solve did not converge; the message says why."""
 
     def __init__(
         self, reason: str, residual: float | None = None, remedy: str | None = None
     ) -> None:
         super().__init__(reason)
+        # The norm of the residual, if known, and a remedy in place of the step's own, or None.
         self.residual, self.remedy = residual, remedy
 
 
 class HeldSNES:
-    """Solves F(u) = 0 with one SNES, one set of assemblers and one set of options for the run.
+    """Solves F(u) = 0 from the value of ``unknown``, with one SNES for the whole run."""
 
-    ``unknown`` holds the first guess before and the solution after :meth:`solve`; ``essential`` are its
-    given degrees of freedom. ``options`` are flat PETSc options, defaults already merged in, ``prefix``
-    is theirs ("" if the command line is not to be read), and ``wrote`` says which of them the user
-    wrote, and where (see :func:`merge`): an unknown name among them is refused by a ``ValueError``, now
-    or, where PETSc looks it up only then, in the first solve. ``converged`` is PETSc's test of
-    convergence of a Newton iteration, instead of that by tolerances alone. ``name`` is what an error
-    calls the solve.
-    """
-
+    # options are flat and complete; prefix "" leaves the command line unread; wrote: the user's
+    # options and where they stand (see `merge`): unknown names among them raise ValueError, here or
+    # in the first solve. converged replaces PETSc's convergence test of Newton's method; errors call
+    # the solve by name.
     def __init__(
         self,
         residual: Form,
@@ -88,7 +80,7 @@ class HeldSNES:
         with refusing({"mat_type": mat_type}):
             self._jacobian = None if local else MatrixAssembly(*self._matrix_of)
         self._fields = fields(unknown)
-        # Local solves touch their unknown only through x: then x may be the unknown itself.
+        # Local solves use their unknown only through x, so x may be the unknown itself.
         self._shared = local and len(self._fields) == 1
         self._rows = _Rows(unknown, self._jacobian and self._jacobian.matrix, essential)
         self._serial = unknown.function_space().comm.size == 1
@@ -98,10 +90,10 @@ class HeldSNES:
         with unknown.dat.vec_ro as own:
             self._x = own if self._shared else own.duplicate()
             self._f = own.duplicate()
-        #: What a callback has raised.
+        #: The exception that a callback has raised.
         self._raised: BaseException | None = None
         self._set_callbacks()
-        # For the case that its type becomes LocalNewton.
+        # The SNES may get the type LocalNewton or ChainNewton.
         attach_problem(self.snes, residual, unknown, essential)
         with refusing(options):
             petsctools.set_from_options(
@@ -109,7 +101,7 @@ class HeldSNES:
             )
         manager = petsctools.get_options(self.snes)
         self._wrote = dict(wrote or {})
-        #: Whether an option of the user's is yet to be looked up.
+        #: Whether PETSc has yet to look up one of the user's options.
         self._unread = refuse_unknown(self._wrote, manager._used_options, _COMMON)
         # Options such as snes_view are looked up while solving.
         self._reads_options = any(
@@ -137,7 +129,7 @@ class HeldSNES:
         except BaseException as error:
             self._raised = error
         if self._raised is not None:
-            # The solve then ends by itself; an error would leave PETSc's vectors locked.
+            # NaN ends the solve; an exception would leave PETSc's vectors locked.
             f.set(np.nan)
 
     def _derivative(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
@@ -184,13 +176,7 @@ class HeldSNES:
 
     # --- solving -------------------------------------------------------------------------------
     def solve(self) -> None:
-        """Solve from the present value of the unknown.
-
-        Raises
-        ------
-        SolveFailed
-            If SNES does not converge or gives values that are not finite.
-        """
+        """Solve from the present value of the unknown; ``SolveFailed`` if that gives no finite solution."""
         self._rows.set_unknown(self._fields)
         self._get()
         if self._reads_options or self._unread or not self._set_up:
@@ -218,21 +204,21 @@ class HeldSNES:
                 f"{iterations} iterations ({detail})",
                 residual=self._left_over(norm, iterations),
             )
-        # Local solves find that out by themselves.
+        # Local solves check this themselves.
         if self._jacobian is not None and not np.isfinite(self._x.norm()):
             raise SolveFailed(f"{self._label()} gave values that are not finite", residual=np.nan)
         self._put(self._x)
 
     def _renew_matrix(self) -> None:
-        """Matrix and preconditioner remember a singular block, and would refuse all that comes."""
+        """Replace matrix and preconditioner, which would fail again after one singular block."""
         self._jacobian = MatrixAssembly(*self._matrix_of)
         self._rows.matrix = self._jacobian.matrix
-        self._set_up = False  # its factors read options again
+        self._set_up = False  # the new factors read options again
         self._set_callbacks()
         self.snes.getKSP().getPC().setFailedReason(PETSc.PC.FailedReason.NOERROR)
 
     def residual_norm(self) -> float:
-        """Norm of F at the present value of the unknown, essential values put in."""
+        """The norm of F at the present value of the unknown, with essential values inserted."""
         self._rows.set_unknown(self._fields)
         self._get()
         self.snes.computeFunction(self._x, self._f)
@@ -242,13 +228,13 @@ class HeldSNES:
         return self._f.norm()
 
     def _left_over(self, norm: float, iterations: int) -> float | None:
-        """The norm of the residual; None where the iteration has lost it, whatever the data are."""
-        # SNES keeps the last finite one, which says nothing here.
+        """The norm of the residual; None if the iteration has diverged beyond any meaning."""
+        # SNES keeps the last finite norm, which says nothing if F is not finite now.
         left = norm if np.isfinite(self.snes.getFunction()[0].norm()) else np.nan
         return left if left < _LOST or not iterations else None
 
     def _worst_place(self) -> str:
-        """Where the residual is largest, in words."""
+        """Describe the place of the largest residual for an error message."""
         parts = self.unknown.subfunctions
         values = np.abs(self.snes.getFunction()[0].getArray(readonly=True))
         ends = np.cumsum([part.dat.data_ro.size for part in parts])
@@ -258,7 +244,7 @@ class HeldSNES:
         values = np.where(np.isfinite(values), values, np.inf)
         own = int(np.argmax(values)) if len(values) else -1
         part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
-        words = [describe(f) for f in parts]  # on all ranks: they interpolate coordinates
+        words = [describe(f) for f in parts]  # on all ranks: describe interpolates coordinates
         index = own - (ends[part - 1] if part else 0)
         block = parts[part].function_space().block_size
         found = (values[own], words[part](index // block)) if own >= 0 else (-1.0, "")
@@ -266,7 +252,7 @@ class HeldSNES:
         return f", largest at {worst[1]}" if worst[0] > 0 else ""
 
     def _is_lost_everywhere(self, values: list[np.ndarray], comm) -> bool:
-        """Whether most nodes have values that are not finite, as by a load of that kind."""
+        """Whether most nodes have values that are not finite, as under a load that is not finite."""
         lost = nodes = 0
         for part, own in zip(self.unknown.subfunctions, values, strict=True):
             by_node = own.reshape(-1, part.function_space().block_size)
@@ -284,7 +270,7 @@ class HeldSNES:
             self.snes.solve(None, self._x)
         except PETSc.Error as error:
             failure = error
-            # Of a callback that is not ours, such as a monitor.
+            # From a callback outside this class, such as a monitor.
             self._raised = self._raised or error.__cause__
         if failure is None and self._raised is None:
             return
@@ -295,7 +281,7 @@ class HeldSNES:
         raise SolveFailed(f"{self._label()}: PETSc: {petsc_reason(failure)}") from failure
 
     def _renew(self) -> None:
-        """Make anew what an error may have left locked or half made."""
+        """Replace all objects that an error may have left locked or incomplete."""
         self.snes.reset()
         self._shared = False
         self._x, self._f = self._x.duplicate(), self._f.duplicate()
@@ -315,7 +301,7 @@ class _Rows:
         sizes = [V.dof_dset.size * V.block_size for V in unknown.function_space()]
         offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
         self.matrix = matrix
-        # Also where there are none: reading their values exchanges ghosts, on all ranks.
+        # Kept on ranks without such degrees of freedom too: reading values exchanges ghosts.
         self._essential = list(essential)
         local = [offsets[e.part] + e.dofs[e.dofs < sizes[e.part]] for e in self._essential]
         self._local = np.concatenate(local) if local else np.array([], dtype=int)
@@ -341,7 +327,7 @@ _LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
 
 
 def defaults(residual: Form, unknown: Function, local: bool) -> dict:
-    """Default options for a residual: linear or Newton, node by node or coupled."""
+    """The default options for a residual: linear or Newton, node by node or coupled."""
     kind = LINEAR if is_affine(residual, unknown) else NEWTON
     options = {**kind, **(LOCAL if local else COUPLED)}
     if not local and unknown.function_space().comm.size > 1:

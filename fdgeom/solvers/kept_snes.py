@@ -1,4 +1,4 @@
-"""A SNES that assembles and factorises its matrix only when something in it has changed."""
+"""A SNES that assembles and factorises its matrix only when the data of the matrix change."""
 
 from firedrake import Form, Function, derivative
 from petsc4py import PETSc
@@ -9,15 +9,7 @@ from fdgeom.solvers.saddle import SaddleSNES
 
 
 class KeptSNES(SaddleSNES):
-    """A SNES for equations whose matrix may be the same for many solves.
-
-    Before each assembly the values of the coefficients, constants and coordinates in the Jacobian
-    are compared with those of the last; where they are the same the matrix is left alone, and PETSc
-    keeps its factors. So a linear problem with constant matrices is factorised once, and once more
-    when somebody has changed a coefficient, in whatever way.
-
-    Arguments are those of :class:`fdgeom.solvers.held_snes.HeldSNES`.
-    """
+    """A SNES that keeps its matrix and factors while all data in the Jacobian keep their values."""
 
     def __init__(self, residual: Form, unknown: Function, **arguments) -> None:
         jacobian = simplify(derivative(residual, unknown))

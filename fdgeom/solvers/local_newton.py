@@ -1,4 +1,4 @@
-"""Newton's method at each node (or in each cell) by itself, as a PETSc SNES type."""
+"""Newton's method at each node (or in each cell) separately, as a PETSc SNES type."""
 
 import numpy as np
 from mpi4py import MPI
@@ -107,7 +107,7 @@ class LocalNewton:
         snes.setConvergedReason(_DIVERGED[reason])
 
     def _together(self, snes, tolerances) -> int:
-        """Newton for all nodes in step, with the norm of the whole residual for the monitors."""
+        """Iterate with all nodes in step, and show the norm of the whole residual to the monitors."""
         unit, limit = self._unit, tolerances.max_it
         first = norm = unit.norm(0)
         show_iteration(snes, 0, norm)

@@ -1,7 +1,4 @@
-"""Many small arrays, copied and compared at once.
-
-A call in Python for each of them would cost more than the copies.
-"""
+"""Copies and comparisons of many small arrays in one call."""
 
 import ctypes
 from collections.abc import Sequence
@@ -44,17 +41,9 @@ class _Block(ctypes.Structure):
 
 
 class Blocks:
-    """Pairs of arrays that stay where they are, of one rank.
+    """Pairs of arrays of one rank, at fixed addresses, copied or compared in one C call."""
 
-    Parameters
-    ----------
-    pairs : sequence of (numpy.ndarray, numpy.ndarray, numpy.ndarray of int or None)
-        An array, another one, and which of the other's rows the rows of the first belong to; None if
-        they are of one shape.
-    comm
-        The communicator of one rank.
-    """
-
+    # Each pair is (here, there, rows): rows of `there` that belong to those of `here`; None if all do.
     def __init__(self, pairs: Sequence[tuple], comm) -> None:
         library = compilation.load(_CODE, "c", comm=comm)
         self._copy, self._compare = library.fdgeom_take, library.fdgeom_same
@@ -72,29 +61,23 @@ class Blocks:
             self._kept.append((here, there, rows))
 
     def take(self) -> None:
-        """Copy the others to the first ones."""
+        """Copy the second arrays into the first ones."""
         self._copy(self._blocks, self._number)
 
     def same(self) -> bool:
-        """Whether arrays of one shape are the same, to the last bit."""
+        """Whether the arrays of all pairs are equal, bit by bit; only for pairs of one shape."""
         return bool(self._compare(self._blocks, self._number))
 
 
 class Snapshots:
-    """Several snapshots, taken and asked at once.
-
-    Parameters
-    ----------
-    snapshots : sequence of Snapshot
-        They; of one communicator.
-    """
+    """Several snapshots of one communicator, saved and compared in one call."""
 
     def __init__(self, snapshots: Sequence[Snapshot]) -> None:
         self._snapshots = tuple(snapshots)
 
     @cached_property
     def _blocks(self) -> Blocks | None:
-        """They as blocks, where one rank has all."""
+        """The snapshots as :class:`Blocks`; None on several ranks."""
         comm = self._snapshots[0].comm
         if comm.size > 1:
             return None
@@ -102,7 +85,7 @@ class Snapshots:
         return Blocks(pairs, comm)
 
     def take(self) -> None:
-        """Remember the present values."""
+        """Save the present values."""
         if self._blocks is not None:
             self._blocks.take()
             return
@@ -110,8 +93,8 @@ class Snapshots:
             snapshot.take()
 
     def holds(self) -> bool:
-        """Whether all values are the remembered ones, to the last bit and on all ranks."""
+        """Whether all values equal the saved ones, bit by bit and on all ranks."""
         if self._blocks is not None:
             return self._blocks.same()
-        held = [snapshot.holds() for snapshot in self._snapshots]  # each of them asks all ranks
+        held = [snapshot.holds() for snapshot in self._snapshots]  # each call is collective
         return all(held)

@@ -1,4 +1,4 @@
-"""How equations are solved, unless the user says otherwise."""
+"""Default solvers and convergence tests for each kind of equations."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,34 +14,26 @@ from fdgeom.solvers.structure import is_local
 
 @dataclass(frozen=True)
 class Numerics:
-    """How one kind of equations is solved.
+    """PETSc options, convergence test and caching of the matrix for one kind of equations."""
 
-    Attributes
-    ----------
-    options : dict
-        Flat PETSc options; those of the user go over them.
-    converged : callable, optional
-        PETSc's test of convergence of a Newton iteration, such as :class:`Settled`; without it that
-        of PETSc, by tolerances alone.
-    kept : bool
-        Whether matrix and factors are kept as long as nothing in the matrix changes.
-    """
-
+    #: Flat PETSc options; those of the user override them.
     options: Mapping
+    #: A convergence test for PETSc, such as :class:`Settled`; None for PETSc's own.
     converged: Callable | None = None
+    #: Whether matrix and factors are kept while the data of the matrix do not change.
     kept: bool = False
 
     @property
     def snes(self) -> type[HeldSNES]:
-        """What solves."""
+        """The class of the solver."""
         return KeptSNES if self.kept else HeldSNES
 
 
 def plain(residual: Form, unknown: Function) -> Numerics:
-    """Linear or Newton, node by node where the equations are local, else by an LU of everything."""
+    """Linear or Newton solves, node by node for local equations, otherwise with one LU."""
     return Numerics(defaults(residual, unknown, is_local(residual, unknown)))
 
 
 def saddle(residual: Form, unknown: Function) -> Numerics:
-    """For a motion and the multiplier of its constraint at once."""
+    """The numerics for a motion together with the multiplier of its constraint."""
     return Numerics(saddle_defaults(residual, unknown), Settled())

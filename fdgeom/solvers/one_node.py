@@ -14,5 +14,5 @@ def one_node_mesh():
 
 
 def one_node_space(shape: tuple[int, ...]):
-    """Values of a shape at one node."""
+    """The space of values of a shape at one node."""
     return shaped_space(shape, one_node_mesh(), "DG", 0)

@@ -10,15 +10,15 @@ from petsctools import flatten_parameters
 
 from fdgeom.words import shown
 
-# Looked up while solving, or when a nested object is made: only the first solve uses them up.
+# PETSc looks these up while it solves, or when it makes a nested object.
 _READ_LATER = re.compile(
     r".*(view|reason|test|monitor)"
     r"|(sub|fieldsplit|mg|esteig|python|assembled|schur|npc)_"
     r"|(mat|pc)_[^_]+_"
 )
-# Shows what PETSc SNES does, and asks for nothing else.
+# Options that only show what PETSc SNES does.
 _SHOWS = re.compile(r".*(view|reason|monitor)")
-# How often an iteration goes on at most.
+# Limits on the number of iterations.
 _COUNTS = ("snes_max_it", "ksp_max_it")
 # Read by fdgeom itself.
 _COMPILED, _MATRIX = "fdgeom_compiled", "mat_type"
@@ -26,18 +26,7 @@ _DICT = "solver_parameters"
 
 
 def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
-    """Validate and flatten what the user gave.
-
-    Returns
-    -------
-    dict, str
-        Flat options, and the prefix with a trailing underscore ("" if there is none).
-
-    Raises
-    ------
-    TypeError
-        If ``solver_parameters`` is no dict or ``options_prefix`` no string.
-    """
+    """The user's options, validated and flat, and the prefix with a trailing underscore ("" if none)."""
     if solver_parameters is not None and not isinstance(solver_parameters, Mapping):
         raise TypeError(
             f"solver_parameters must be a dict of PETSc options, not {type(solver_parameters).__name__}"
@@ -54,17 +43,15 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     return flatten_parameters(dict(solver_parameters or {})), prefix
 
 
-# Tolerances mean the same to the compiled path; anything else asks for a SNES.
+# Compiled code understands tolerances; any other option asks for a SNES.
 _SAME = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
 
 
 def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
-    """Whether the steps may run in compiled code; takes ``fdgeom_compiled`` out of ``user``.
-
-    The command line wins over the dict, which wins over the argument.
-    """
+    """Whether steps may run in compiled code; removes ``fdgeom_compiled`` from ``user``."""
     if argument is not None and not isinstance(argument, bool):
         raise TypeError(f"compiled must be True, False or None, not {shown(argument)}")
+    # The command line overrides the dict, which overrides the argument.
     database = PETSc.Options()
     choice = argument
     if _COMPILED in user:
@@ -75,7 +62,7 @@ def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
 
 
 def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
-    """The options of a stepper that compiled steps cannot heed."""
+    """The options of a stepper that compiled steps do not support."""
     keys = list(user)
     if prefix:
         keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
@@ -83,20 +70,20 @@ def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
 
 
 def only_shows(user: Mapping, prefix: str, argument: bool | None) -> bool:
-    """Whether it is by options that show iterations, and by nothing else, that steps are not compiled."""
+    """Whether options that show iterations are the only reason why steps are not compiled."""
     chosen = _COMPILED in user or (prefix and PETSc.Options().hasName(prefix + _COMPILED))
     asked = asking_for_snes(user, prefix)
     return argument is None and not chosen and bool(asked) and all(map(_SHOWS.match, asked))
 
 
 def warn_of_shown(why: str, comm) -> None:
-    """Say on rank 0 that such an option has its price."""
+    """Warn on rank 0 that an option that shows iterations costs time."""
     if comm.rank == 0:
         warnings.warn(f"{why}: without it compiled code would take less time", stacklevel=4)
 
 
 def who_asked_for_snes(user: Mapping, prefix: str) -> str:
-    """The option or argument by which :func:`wants_compiled` was False, in a sentence."""
+    """A sentence that names the option or argument that made :func:`wants_compiled` False."""
     options = asking_for_snes(user, prefix)
     name = f"the option {options[0]!r}" if options else "compiled=False"
     return f"{name} asks for PETSc SNES"
@@ -105,28 +92,10 @@ def who_asked_for_snes(user: Mapping, prefix: str) -> str:
 def merge(
     defaults: Mapping, user: Mapping, prefix: str, name: str, others: Iterable[str]
 ) -> tuple[dict, str, dict]:
-    """Options of one solve of a stepper, its own prefix, and which of the options the user wrote.
-
-    Later ones win: the defaults; the user's dict; there, entries under ``name``; the command line
-    under ``prefix``; there, under ``prefix + name``.
-
-    Parameters
-    ----------
-    defaults, user : dict
-        Flat options.
-    prefix : str
-        The stepper's prefix, "" if it has none: then the command line is not read.
-    name : str
-        Name of the solve ("" if the stepper has only one).
-    others : iterable of str
-        Names of all solves of the stepper.
-
-    Returns
-    -------
-    dict, str, dict
-        The third: for each option that the user wrote, where ("solver_parameters", or the option as
-        it stands on the command line).
-    """
+    """Options of the solve ``name`` of a stepper, its prefix, and where the user wrote which of them."""
+    # Later ones override: the defaults; the user's dict; its entries under `name`; the command line
+    # under `prefix` (not read if that is ""); the command line under `prefix + name`. `others` are the
+    # names of all solves; places are "solver_parameters" or the option as on the command line.
     names = tuple(f"{n}_" for n in others if n)
     own = f"{name}_" if name else ""
     mine = _of_one_solve(user, names, own)
@@ -137,7 +106,7 @@ def merge(
         line.pop(prefix + _COMPILED, None)
         for key in line:
             if names and not key.removeprefix(prefix).startswith(names):
-                database.getString(key)  # looked up under other names, so PETSc would miss it
+                database.getString(key)  # else PETSc reports it as unused: it sees other names
         line = {k.removeprefix(prefix): v for k, v in line.items()}
         result.update(_of_one_solve(line, names, own))
         wrote.update(_of_one_solve({k: f"-{prefix}{k}" for k in line}, names, own))
@@ -149,7 +118,7 @@ def merge(
 
 
 def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:
-    """Those for all solves, then those under the name of this one."""
+    """The options for all solves, overridden by those under the name of this one."""
     result = (
         {k: v for k, v in options.items() if not k.startswith(names)} if names else dict(options)
     )
@@ -161,22 +130,9 @@ def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:
 def refuse_unknown(
     wrote: Mapping, used: Iterable[str], known: Iterable[str], *, solved: bool = False
 ) -> bool:
-    """Raise ``ValueError`` for options of the user's that no PETSc object has looked up.
-
-    Parameters
-    ----------
-    wrote : dict
-        The options and where they stand, of :func:`merge`.
-    used, known : iterable of str
-        What PETSc has looked up, and more names that may have been meant.
-    solved : bool
-        Whether a solve has been done: then those count too that are looked up only there.
-
-    Returns
-    -------
-    bool
-        Whether some can be told only after a solve.
-    """
+    """Raise ``ValueError`` for the user's unknown options; True if some can be checked only after a solve."""
+    # `used` are the options that PETSc has looked up, `known` further names for the hint; with
+    # `solved` a solve has been done, and options that only a solve looks up are checked too.
     used = {*used, _MATRIX, _COMPILED}
     later = False
     for key, where in wrote.items():

@@ -1,4 +1,4 @@
-"""PETSc's errors in a sentence, without its stack of C functions."""
+"""PETSc's errors in one sentence, without its stack of C functions."""
 
 import difflib
 import re
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from petsc4py import PETSc
 
-# The names that PETSc's options of these endings may take.
+# The values that PETSc accepts for options with these endings.
 _TYPES = {
     "snes_type": PETSc.SNES.Type,
     "ksp_type": PETSc.KSP.Type,
@@ -18,25 +18,14 @@ _TYPES = {
 
 
 def reason(error: Exception) -> str:
-    """What PETSc says is wrong: the last line of its text."""
+    """The reason of a PETSc error: the last line of its text."""
     line = (str(error).strip().splitlines() or [""])[-1]
     return re.sub(r"^\[\d+\]\s*", "", line).rstrip(".")
 
 
 @contextmanager
 def refusing(options: Mapping) -> Iterator[None]:
-    """Turn an error of PETSc's about an option into a ``ValueError`` that names the option.
-
-    Parameters
-    ----------
-    options : dict
-        The flat options that PETSc reads meanwhile.
-
-    Raises
-    ------
-    ValueError
-        With the option, its value and PETSc's reason.
-    """
+    """Context that turns PETSc's error about one of these options into a ``ValueError`` that names it."""
     try:
         yield
     except (PETSc.Error, ValueError) as error:
@@ -59,7 +48,7 @@ def _hint(key: str, value) -> str:
 
 
 def divergence(reason: int) -> str | int:
-    """PETSc's name for how a SNES failed."""
+    """PETSc's name of a divergence reason of a SNES."""
     return _DIVERGENCES.get(reason, reason)
 
 

@@ -1,4 +1,4 @@
-"""Updates that act at each node by itself, compiled from their UFL expressions."""
+"""Nodal updates compiled from UFL expressions."""
 
 import warnings
 from collections.abc import Mapping
@@ -14,29 +14,23 @@ from fdgeom.taping import not_taped
 
 
 class PointwiseUpdate:
-    """Assign expressions to functions, node by node, all at once.
+    """Assigns expressions to functions at all nodes at once, in compiled code if possible."""
 
-    All functions, targets and those in the expressions, must have the same nodes (a target may occur
-    in the expressions: the old value is meant) or be numbers of a Real space; no derivatives in
-    space. Constants may be changed between two calls. ``ValueError`` if an expression has the wrong
-    shape, an argument, or functions with other nodes.
-
-    The expressions are compiled once (TSFC's kernel for one node in a loop over all nodes, ghosts
-    included), so :meth:`apply` costs microseconds and nothing needs to be communicated after it.
-    Without a C++ compiler Firedrake interpolates them, in milliseconds. Functions whose degrees of
-    freedom are no values at nodes (N1curl, RT) may be combined linearly, by ``Function.assign``.
-    """
-
+    # All functions have the same nodes or are numbers of a Real space; expressions contain no
+    # derivatives in space, and read the old values of targets. Ghosts are updated too, so nothing is
+    # communicated. Without a C++ compiler Firedrake interpolates, in milliseconds; functions without
+    # values at nodes (N1curl, RT) may be combined linearly, by Function.assign. ValueError for an
+    # expression with a wrong shape, an argument or other nodes.
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
         if not assignments:
             raise ValueError("assignments must not be empty")
         self._assignments = dict(assignments)
         self._unit: Unit | None = None
-        #: Why Firedrake does the assignments.
+        #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
         program = Program(next(iter(assignments)).function_space().mesh())
         try:
-            # Numbers of a Real space have no nodes of their own.
+            # Numbers of a Real space have no nodes; fields with the same values replace them.
             numbered = in_assignments(assignments, {key(target) for target in assignments})
             self._phase = program.add_update(numbered)
             self._unit = Unit(program)

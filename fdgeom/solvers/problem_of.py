@@ -1,4 +1,4 @@
-"""What a PETSc solver solves, and how far it is: for types of SNES and PC written in Python."""
+"""Access to the problem and the monitors of a PETSc solver, for SNES and PC types in Python."""
 
 from firedrake import Form, Function, dmhooks
 from petsc4py import PETSc
@@ -10,7 +10,7 @@ _ATTRIBUTE = "fdgeom_problem"
 
 
 def attach_problem(snes: PETSc.SNES, residual: Form, unknown: Function, essential=()) -> None:
-    """Tell a raw SNES and its preconditioner what is solved, should they be of such a type."""
+    """Attach a problem to a raw SNES and its preconditioner, for types that call :func:`problem_of`."""
     problem = residual, unknown, tuple(essential)
     for holder in (snes, snes.getKSP().getPC()):
         holder.setAttr(_ATTRIBUTE, problem)
@@ -19,13 +19,7 @@ def attach_problem(snes: PETSc.SNES, residual: Form, unknown: Function, essentia
 def problem_of(
     holder: PETSc.SNES | PETSc.PC, name: str
 ) -> tuple[Form, Function, tuple[EssentialValues, ...]]:
-    """Residual, unknown and essential values: of fdgeom's own solves, or of a Firedrake problem.
-
-    Raises
-    ------
-    CannotCompile
-        If there is none; calls the type ``name``.
-    """
+    """Residual, unknown and essential values of a solver of fdgeom or of Firedrake; or ``CannotCompile``."""
     if _ATTRIBUTE in holder.getDict():
         return holder.getAttr(_ATTRIBUTE)
     context = dmhooks.get_appctx(holder.getDM())
@@ -43,7 +37,7 @@ def _essential(bc, unknown: Function) -> EssentialValues:
 
 
 def show_iteration(snes: PETSc.SNES, iteration: int, norm: float) -> None:
-    """Tell PETSc, its history and its monitors how far an iteration of one's own has come."""
+    """Report the progress of an iteration to PETSc, its convergence history and its monitors."""
     snes.setIterationNumber(iteration)
     snes.setFunctionNorm(norm)
     snes.logConvergenceHistory(norm)

@@ -1,4 +1,4 @@
-"""How fields follow what they are made of, for those who differentiate them."""
+"""Derivatives of dependent fields by their sources."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,40 +15,28 @@ from fdgeom.forms import is_zero, simplify, slope_by
 
 
 class Rule(Protocol):
-    """How a field follows its sources.
+    """How a field depends on its sources: tangent, adjoint and second derivative."""
 
-    Attributes
-    ----------
-    inverse : bool
-        Whether it holds the inverses of the matrices that are made of them.
-    """
-
+    #: Whether the field holds the inverses of the matrices made of the sources; the methods are those
+    #: of the matrices themselves.
     inverse: bool
 
     def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
-        """How the field, not inverted, changes with a source: what this rank owns."""
+        """The derivative of the field (before inversion) along a change of a source, in owned rows."""
         ...
 
     def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction | None:
-        """The cotangent of a source from that of the field, not inverted; None where it is zero."""
+        """The cotangent of a source for the cotangent of the field (before inversion); None for zero."""
         ...
 
     def bent(self, source: Function, change: Function) -> "Rule | None":
-        """The rule's own derivative as a source changes; None where it is linear."""
+        """The derivative of this rule in the direction of a change of a source; None if it is linear."""
         ...
 
 
 @dataclass(frozen=True)
 class Interpolated:
-    """A field that is the interpolant of an expression.
-
-    Attributes
-    ----------
-    expression : UFL expression
-        What it is the interpolant of.
-    inverse : bool
-        As of :class:`Rule`.
-    """
+    """A field that is the interpolant of an expression."""
 
     expression: Expr
     inverse: bool = False
@@ -72,19 +60,11 @@ class Interpolated:
 
 @dataclass(frozen=True)
 class Summed:
-    """A field whose values are those of a linear form, each times a weight of its own.
+    """A field with the values of a linear form, each multiplied by a weight of its own."""
 
-    Attributes
-    ----------
-    form : callable
-        ``form(w)`` is the form, linear in the test function or the Function w.
-    weights : numpy.ndarray
-        Of what this rank owns.
-    inverse : bool
-        As of :class:`Rule`.
-    """
-
+    #: form(w) is the form, linear in the test function or the Function w.
     form: Callable[[Expr], Form]
+    #: Weights of the rows that this rank owns.
     weights: np.ndarray
     inverse: bool = False
 
@@ -110,7 +90,7 @@ class Summed:
 
 
 class Copied:
-    """A number, a Function of a Real space, that is the same as another one."""
+    """A Function of a Real space that equals another one."""
 
     inverse = False
 

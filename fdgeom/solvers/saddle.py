@@ -1,4 +1,4 @@
-"""Saddle points: solves for a motion and the multiplier of its constraint at once."""
+"""Saddle-point solves: a motion together with the multiplier of its constraint."""
 
 import numpy as np
 from firedrake import Form, Function, assemble, derivative
@@ -8,7 +8,7 @@ from fdgeom.solvers.data import Snapshot, entries
 from fdgeom.solvers.held_snes import COUPLED, HeldSNES, defaults
 from fdgeom.solvers.settled import Settled
 
-# With so many unknowns a Schur complement takes longer than its fill does in a plain LU.
+# Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
 _SMALL = 1000
 _MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
 _NATURAL = {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
@@ -23,23 +23,20 @@ _SCHUR = {
     "fieldsplit_1_ksp_type": "preonly",
     "fieldsplit_1_pc_type": "lu",
 }
-# Relative size of a pivot that counts as none, of a matrix with ones on its diagonal.
+# A smaller pivot of a matrix with ones on its diagonal counts as zero.
 _NULL_PIVOT = 1e-10
 
 
 def saddle_defaults(residual: Form, unknown: Function) -> dict:
-    """Default options for F(x, λ) = 0, linear or Newton.
-
-    Where the matrix of x is diagonal (mass lumping), x is eliminated exactly: by PETSc's own LU in
-    the natural order if the problem is small, else by a Schur complement (``fieldsplit``) whose
-    matrix selfp assembles. Elsewhere MUMPS factorises everything at once.
-    """
+    """Default options for F(x, λ) = 0, linear or Newton."""
     options = defaults(residual, unknown, local=False)
     if options["snes_type"] != "ksponly":
-        # The constraints are to hold to the last digit: see Settled for the end.
+        # Constraints hold to the last digit; Settled ends the iteration at round-off.
         options["snes_rtol"] = 1e-15
     space = unknown.function_space()
     parallel = space.comm.size > 1
+    # A diagonal matrix of x (mass lumping) makes the elimination of x exact: by PETSc's LU in the
+    # natural order for small problems, else by a Schur complement that selfp assembles.
     if not _first_block_is_diagonal(residual, unknown):
         return options | _MUMPS
     if space.dim() <= _SMALL and not parallel:
@@ -51,27 +48,24 @@ def saddle_defaults(residual: Form, unknown: Function) -> dict:
 
 
 def banded(comm) -> dict:
-    """PETSc's options for unknowns along rods, whose order gives a narrow band.
-
-    An LU without pivoting in the order of the nodes; MUMPS on several ranks.
-    """
+    """PETSc options for unknowns in the order of a rod: an LU without pivoting; MUMPS on several ranks."""
     return COUPLED | (_MUMPS if comm.size > 1 else _NATURAL)
 
 
 def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
-    """Whether the equations of the first part couple none of its values."""
+    """Whether the equations of the first part couple none of its values to one another."""
     keep = Snapshot(unknown.subfunctions)
     keep.take()
     rng = np.random.default_rng(0)
     for f in unknown.subfunctions:
         f.dat.data_wo[...] = rng.uniform(0.5, 1.5, f.dat.data_ro.shape)
     try:
-        # The whole Jacobian, whose kernels are needed anyway.
+        # The whole Jacobian is assembled: its kernels are needed anyway.
         matrix = assemble(derivative(residual, unknown), mat_type="aij").petscmat
     finally:
         keep.restore()
     rows, columns, values = entries(matrix)
-    # Each rank's rows and columns are those of the first part, then those of the second.
+    # Rows and columns of a rank are those of the first part, then those of the second.
     comm, part = unknown.function_space().comm, unknown.function_space()[0]
     sizes = np.array(comm.allgather(part.dof_dset.size * part.block_size))
     owners = matrix.getOwnershipRanges()
@@ -87,10 +81,7 @@ def _first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
 
 
 class SaddleSNES(HeldSNES):
-    """A :class:`HeldSNES` whose Newton iteration also ends where round-off stops it.
-
-    Arguments are those of :class:`HeldSNES`; options those of :func:`saddle_defaults` if not given.
-    """
+    """A :class:`HeldSNES` whose Newton iteration also ends at round-off."""
 
     def __init__(self, residual, unknown, *, converged=None, options=None, **arguments) -> None:
         options = saddle_defaults(residual, unknown) if options is None else options
@@ -99,7 +90,7 @@ class SaddleSNES(HeldSNES):
 
 
 def deficiency(matrix: PETSc.Mat) -> int:
-    """Size of a symmetric matrix of positive diagonal less its rank, by MUMPS."""
+    """Rank deficiency of a symmetric matrix with a positive diagonal, by MUMPS."""
     root = matrix.getDiagonal()
     root.sqrtabs()
     root.reciprocal()

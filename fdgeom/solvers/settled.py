@@ -1,4 +1,4 @@
-"""When Newton's iteration has done what double precision allows."""
+"""A convergence test that ends Newton's iteration at round-off."""
 
 import math
 
@@ -6,44 +6,19 @@ from firedrake import Function
 from petsc4py import PETSc
 
 _REASON = PETSc.SNES.ConvergedReason
-# Of the first residual: where it has grown so far, no small update means anything.
+# If the residual has grown by this factor, a small update means nothing.
 _LOST = 1e15
 
 
 class Settled:
-    """A test of convergence for PETSc's SNES: by tolerances, and by what an update still changes.
+    """PETSc convergence test by tolerances, and by updates that reduce the residual no further."""
 
-    Beside the tolerances ``snes_atol``, ``snes_rtol`` and ``snes_stol`` an update ends the iteration
-    after which the residual is no longer halved, if it is small beside the unknown or has left
-    little of the first residual: the rest is round-off.
-
-    Parameters
-    ----------
-    of : Function, optional
-        What the unknown changes, such as the positions where that is their increment: where little
-        happens in a step the increment itself has few digits.
-    unnoticed : float
-        An update so small beside the norm of ``of`` ends the iteration.
-    last : float, optional
-        An update so small beside the unknown ends it by itself where no ``snes_stol`` is asked for:
-        the next one would be below round-off.
-    small : float
-        Beside the unknown, for an update after which the residual is no longer halved.
-    left : float
-        Of the first residual, for the same.
-    gives_up : bool
-        Whether the iteration ends where the residual has grown out of all bounds; else it goes on
-        until nothing can be solved any more.
-
-    Attributes
-    ----------
-    contracting : bool
-        Whether the iteration ends at an update that is not smaller than the last one (the first:
-        than the unknown that was guessed), unless it is small. That is no failure, and no solution.
-    contracts : bool
-        Whether the last iteration has not ended so.
-    """
-
+    # An update ends the iteration if the residual is no longer halved and the update is at most
+    # `small` times the unknown, or the residual at most `left` times the first one: the rest is
+    # round-off. An update also ends it if it is at most `unnoticed` times the norm of `of` (such as
+    # the positions whose increment is the unknown: a small increment has few digits), or at most
+    # `last` times the unknown where no snes_stol is set: the next update would be below round-off.
+    # gives_up: stop when the residual has grown out of all bounds, else go on until a solve fails.
     def __init__(
         self,
         of: Function | None = None,
@@ -57,6 +32,8 @@ class Settled:
         self.of, self.unnoticed = of, unnoticed
         self.last, self.small, self.left = last, small, left
         self._gives_up = gives_up
+        # contracting: end without failure at an update that is neither small nor smaller than the
+        # previous one (the first: than the guess); contracts is then False.
         self.contracting, self.contracts = False, True
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
@@ -90,7 +67,7 @@ class Settled:
         if f >= 0.5 * before:
             small = small or step <= self.small * x or f <= self.left * self._first
         if self.last is not None:
-            # Far away unknowns are so large that every update is small beside them.
+            # A diverging unknown becomes so large that every update is small beside it.
             small = small and f <= self._first
         return small or (self.of is not None and step <= self.unnoticed * _norm(self.of))
 

@@ -1,7 +1,4 @@
-"""Numbers of a Real space as fields, which compiled code reads where it stands.
-
-A field's cotangents, added up, are the number's; so the number need not be known there.
-"""
+"""Numbers of a Real space as fields, which compiled code reads in place of the number."""
 
 from collections.abc import Mapping, Sequence, Set
 
@@ -22,8 +19,9 @@ from fdgeom.solvers.derived import Derived, is_real
 _ATTRIBUTE = "_fdgeom_spread"
 
 
+# Compiled code need not know numbers: the cotangent of a number is the sum of those of its field.
 class Spread:
-    """How a field follows a number of a Real space that it holds everywhere; a :class:`Rule`."""
+    """The dependence of a constant field on a number of a Real space; a :class:`Rule`."""
 
     inverse = False
 
@@ -47,10 +45,7 @@ def _shaped(values: np.ndarray, field: Function) -> np.ndarray:
 
 
 def spread(number: Function, mesh, family, degree: int | None = None) -> Function:
-    """The field of an element, or of a family and degree, that holds a number everywhere.
-
-    It is made once, and follows the number.
-    """
+    """The field, of an element or of a family and degree, that equals a number everywhere; made once."""
     known = number.__dict__.setdefault(_ATTRIBUTE, {})
     name = mesh, family, degree
     if name not in known:
@@ -67,12 +62,12 @@ def spread(number: Function, mesh, family, degree: int | None = None) -> Functio
 
 
 def spread_of(number: Function) -> Sequence[Function]:
-    """The fields that hold a number."""
+    """The fields that :func:`spread` has made of a number."""
     return tuple(getattr(number, _ATTRIBUTE, {}).values())
 
 
 def numbers_in(thing: Form | Expr, moving: Set[int] = frozenset()) -> list[Function]:
-    """The numbers of Real spaces in a form or an expression that are not moved."""
+    """The numbers of Real spaces in a form or an expression, without those with keys in ``moving``."""
     return [
         f
         for f in extract_coefficients(thing)
@@ -81,7 +76,7 @@ def numbers_in(thing: Form | Expr, moving: Set[int] = frozenset()) -> list[Funct
 
 
 def in_cells(form: Form, moving: Set[int] = frozenset()) -> Form:
-    """A form with fields of one value a cell in place of numbers."""
+    """A form with DG0 fields in place of numbers."""
     numbers = numbers_in(form, moving)
     if not numbers:
         return form
@@ -89,7 +84,7 @@ def in_cells(form: Form, moving: Set[int] = frozenset()) -> Form:
 
 
 def in_terms(form: Form, unknown: Function, moving: Set[int]) -> Form:
-    """The same for local problems: terms that couple but one node's values have fields of nodes."""
+    """A form with nodal fields for numbers in terms of single nodes, and DG0 fields in other cell terms."""
     if not numbers_in(form, moving):
         return form
     space = pieces(unknown)[0].function_space()
@@ -111,7 +106,7 @@ def in_terms(form: Form, unknown: Function, moving: Set[int]) -> Form:
 def in_assignments(
     group: Mapping[Function, Expr], moving: Set[int] = frozenset()
 ) -> dict[Function, Expr]:
-    """Expressions with fields of the nodes of what they are assigned to in place of numbers."""
+    """Assignments whose expressions have nodal fields of the target's element in place of numbers."""
     found = {}
     for target, e in group.items():
         e, space = as_ufl(e), target.function_space()

@@ -1,4 +1,4 @@
-"""Is a Jacobian block diagonal, node by node?"""
+"""A test whether a Jacobian is block diagonal, node by node."""
 
 from functools import cache
 
@@ -32,27 +32,21 @@ _SMALL = {
 
 
 def is_local(residual: Form, unknown: Function) -> bool:
-    """Whether the equations of a residual couple only unknowns of one node.
-
-    Found by assembling the Jacobian with random values: every entry between two nodes must be zero
-    exactly (collocated quadratures give exact zeros). A mixed unknown is never local.
-
-    Notes
-    -----
-    A few cells of the mesh's kind show what all show, with random functions and constants. Where
-    that cannot be done (extruded and curved meshes, several meshes, values that are not finite),
-    the whole mesh is taken, with the functions as they are and only the unknown random.
-    """
+    """Whether the equations of a residual couple only unknowns of one node; never for a mixed unknown."""
     space = unknown.function_space()
     if len(space) > 1:
         return False
+    # The Jacobian is assembled with random values: every entry between two nodes must be exactly zero
+    # (collocated quadratures give exact zeros). A few cells of the mesh's type suffice; where they
+    # cannot be used (extruded or curved meshes, several meshes, values that are not finite), the
+    # whole mesh is assembled with the present coefficients and a random unknown.
     jacobian = derivative(residual, unknown)
     found = _on_few_cells(jacobian, space)
     return _on_whole_mesh(jacobian, unknown) if found is None else found
 
 
 def _on_few_cells(jacobian: Form, space) -> bool | None:
-    """The answer of a small mesh; None if it cannot be asked, or gives numbers that are not finite."""
+    """The answer of a small mesh; None if it cannot be used or gives numbers that are not finite."""
     mesh = space.mesh()
     cell = mesh.ufl_cell().cellname
     if cell not in _SMALL or mesh.geometric_dimension != mesh.topological_dimension:
@@ -92,7 +86,7 @@ def _on_few_cells(jacobian: Form, space) -> bool | None:
 
 @cache
 def _small_mesh(cell: str):
-    """A few cells of a kind, none of a special shape: right angles make stiffnesses vanish."""
+    """A few cells of a type without special shape: right angles make stiffnesses vanish."""
     mesh = _SMALL[cell]()
     places = mesh.coordinates.dat.data_wo
     places += np.random.default_rng(1).uniform(-0.1, 0.1, places.shape)
@@ -112,7 +106,7 @@ def _on_whole_mesh(jacobian: Form, unknown: Function) -> bool:
 
 
 def _couplings(jacobian: Form, block: int) -> np.ndarray:
-    """The entries of a matrix between two nodes, of this rank's rows."""
+    """The matrix entries between different nodes in this rank's rows."""
     matrix = assemble(jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER).petscmat
     rows, columns, values = entries(matrix)
     return values[rows // block != columns // block]
