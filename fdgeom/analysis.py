@@ -1,6 +1,7 @@
-"""What a one-step scheme does to an oscillator: eigenvalues, damping, period, overshoot.
+"""Analysis of one-step schemes on an oscillator: eigenvalues, damping, period, overshoot.
 
-Everything is for q̈ + 2ξω q̇ + ω²q = 0 in steps h, as a function of Ω = ω h, for one Ω or an array.
+The oscillator is q̈ + 2ξω q̇ + ω²q = 0 with steps h; all results are functions of Ω = ω h, for one
+Ω or an array.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ Method = AlphaScheme | Callable[[np.ndarray], np.ndarray]
 
 
 def amplification_matrix(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.ndarray:
-    """The matrix that takes the state of the oscillator from one step to the next.
+    """The matrix of one step of the oscillator, from the old state to the new one.
 
     Parameters
     ----------
@@ -69,9 +70,9 @@ def eigenvalues(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.nd
         (λ - 1)²(λ - B₂) + S(λ) (Ω² N(λ) + 2ξΩ (λ - 1) G(λ)),
         S = (1 + B₁) λ - B₁ - B₂,  N = β λ² + (½ + γ - 2β) λ + ½ - γ + β,  G = γ λ + 1 - γ,
 
-    which is expanded about λ = 1 for small Ω and about the mean of the roots of S N for large Ω.
-    A triple root, as the optimal schemes have in the limit, keeps only a third of the digits as the
-    eigenvalue of a matrix; about its limit it keeps them all.
+    which is expanded about λ = 1 for small Ω and about the mean of the roots of S N for large Ω. A
+    triple root, as of the optimal schemes in the limit, has only a third of the digits as the
+    eigenvalue of a matrix; this expansion keeps all digits.
     """
     W, xi = _frequencies(Omega), _damping(method, damping)
     if callable(method):
@@ -89,8 +90,8 @@ def spectral_radius(method: Method, Omega: ArrayLike, damping: float = 0.0) -> n
 def damping_ratio(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.ndarray | float:
     """Numerical damping ratio -ln|λ|/arg λ of the principal root λ, shape of Ω.
 
-    Zero for a scheme that conserves an undamped oscillation; of ξ > 0 the exact solution has
-    ξ/√(1 - ξ²). Not a number where all roots are real: the numerical solution does not oscillate.
+    Zero for a scheme that conserves an undamped oscillation; ξ/√(1 - ξ²) for the exact solution
+    with ξ > 0. Not a number if all roots are real, since the numerical solution does not oscillate.
     """
     root = _principal(method, Omega, damping)
     return (-np.log(np.abs(root)) / np.angle(root))[()]
@@ -99,7 +100,7 @@ def damping_ratio(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.
 def period_elongation(method: Method, Omega: ArrayLike, damping: float = 0.0) -> np.ndarray | float:
     """Relative error √(1 - ξ²) Ω/arg λ - 1 of the numerical period, shape of Ω.
 
-    Not a number where the numerical solution does not oscillate.
+    Not a number if the numerical solution does not oscillate.
     """
     if not 0 <= damping < 1:
         raise ValueError(
@@ -126,7 +127,7 @@ def overshoot(
     steps: int = 20,
     damping: float = 0.0,
 ) -> Overshoot:
-    """How far the first steps of a run overshoot.
+    """The overshoot of the first steps of a run.
 
     Parameters
     ----------
@@ -137,15 +138,15 @@ def overshoot(
     displacement, velocity : float
         q⁰, and v⁰/ω in the same unit.
     steps : int
-        Number of steps looked at.
+        Number of steps.
     damping : float
         Damping ratio ξ of the oscillator.
 
     Returns
     -------
     Overshoot
-        Largest |q| and |v|/ω after the start, each over √(q⁰² + (v⁰/ω)²), shape of Ω: 1 at most if
-        nothing overshoots.
+        Largest |q| and |v|/ω after the start, each over √(q⁰² + (v⁰/ω)²), shape of Ω: at most 1
+        without overshoot.
     """
     if not isinstance(scheme, AlphaScheme):
         raise TypeError(f"scheme must be an AlphaScheme, not {type(scheme).__name__}")

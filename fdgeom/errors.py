@@ -14,9 +14,9 @@ class StepFailed(RuntimeError):
     step : int
         Number of steps that had been completed.
     reason : str
-        What stopped the step, in words: SNES's reason, or what was not finite.
+        Reason of the failure: SNES's reason, or the field that was not finite.
     residual : float or None
-        Norm of what was left of the equations, where it is known.
+        Norm of the residual, if it is known.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class LoadStepFailed(StepFailed):
     load : float
         Load factor at the beginning of the step that failed.
     free : str
-        How the beam could still move as a rigid body; "" if its ends hold it.
+        Rigid motions that the supports leave free; "" if there are none.
     step, reason
         As of :class:`StepFailed`.
     """

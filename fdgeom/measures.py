@@ -72,11 +72,11 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
     Parameters
     ----------
     name : {"vertex", "midpoint", "gauss", "gauss-lobatto"}
-        Which rule.
+        Name of the rule.
     mesh : firedrake.MeshGeometry
         An interval mesh.
     points : int, optional
-        Points a cell, for ``"gauss"`` and ``"gauss-lobatto"``.
+        Points per cell, for ``"gauss"`` and ``"gauss-lobatto"``.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def end_values(f, mesh) -> tuple[ufl.core.expr.Expr, ufl.core.expr.Expr]:
     """Values of a CG1 field at the two ends of each cell, to be used with :func:`midpoint`.
 
     At the midpoint ``f ∓ (h/2) f'`` is exact, since ``f`` is linear in the cell. The first value is
-    the one at the smaller coordinate.
+    that at the smaller coordinate.
     """
     half = cell_length(mesh) / 2
     return f - half * f.dx(0), f + half * f.dx(0)

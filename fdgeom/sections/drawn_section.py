@@ -62,13 +62,13 @@ class DrawnSection(SectionMatrices):
     materials : dict
         Material by tag of cells, ``{None: material}`` for a single one.
     degree : int
-        Of the warping.
+        Degree of the warping.
     area : float
     origin : (2,) ndarray
-        Where the beam's axis pierces the section, in the mesh's coordinates.
+        Point of the beam's axis, in the mesh's coordinates.
     balance : float
-        Largest difference of the resultants of the six solutions from unit ones (lengths in radii
-        of gyration): the check of the whole computation.
+        Largest error of the unit resultants of the six solutions (lengths in radii of gyration), a
+        check of the whole computation.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class DrawnSection(SectionMatrices):
     def torsion_constant(self) -> float:
         """Torsional stiffness over the mean shear modulus (against the beam's axis) of the section.
 
-        The stiffness is 1/S of the twist, with bending and stretch left free.
+        The stiffness is 1/S of the twist, with free bending and stretch.
         """
         return 1 / (self._own_compliance[0, 0] * self._mean_shear_modulus)
 
@@ -189,7 +189,7 @@ class DrawnSection(SectionMatrices):
     def shear_factors(self) -> np.ndarray:
         """Energy shear factors along the two transverse axes: 1/(S·GA), through the shear centre.
 
-        With the mean shear modulus. By energy, not by Cowper's mean displacement.
+        With the mean shear modulus, defined by energy, not by Cowper's mean displacement.
         """
         S = shear_compliances(self._own_compliance)
         return 1 / (S * self._mean_shear_modulus * self.area)
@@ -203,23 +203,23 @@ class DrawnSection(SectionMatrices):
         ----------
         parameter : str, or (str, int)
             ``"angle"``, ``"along"``, ``"density"``, ``"youngs_modulus"``, ``"poisson_ratio"``, or
-            one of three, such as ``("youngs_moduli", 0)`` for E₁.
+            one of three numbers, such as ``("youngs_moduli", 0)`` for E₁.
         tag : int, optional
-            Of the cells whose material changes; all by default.
+            Tag of the cells whose material changes; all cells by default.
 
         Returns
         -------
         two (6, 6) ndarrays
-            In the body frame, with the origin kept where it is in the mesh's coordinates.
+            In the body frame, with the origin fixed in the mesh's coordinates.
 
         Raises
         ------
         ValueError
-            If no such material has this parameter.
+            If no material of these cells has this parameter.
 
         Notes
         -----
-        Six more solves with the factor at hand: no new forms and no difference quotients.
+        Six more solves with the existing factor: no new forms and no difference quotients.
         """
         self.check_unchanged()
         change = change_of(self._regions, parameter, tag, self._element)
@@ -251,18 +251,17 @@ class DrawnSection(SectionMatrices):
         Returns
         -------
         ndarray
-            One derivative for each parameter, with the origin kept where it is in the mesh's
-            coordinates.
+            One derivative for each parameter, with the origin fixed in the mesh's coordinates.
 
         Raises
         ------
         TypeError, ValueError
-            If an argument is not as described, or no such material has a parameter.
+            If an argument is not as described, or no material of these cells has a parameter.
 
         Notes
         -----
-        One adjoint pass (`fdgeom.sections.gradient`): six solves with the factor at hand for any
-        number of parameters, where :meth:`derivative` takes six for each.
+        One adjoint pass (`fdgeom.sections.gradient`): six solves with the existing factor for any
+        number of parameters; :meth:`derivative` needs six for each.
 
         Examples
         --------
@@ -322,8 +321,8 @@ class DrawnSection(SectionMatrices):
 
         Notes
         -----
-        Saint-Venant's field: it holds one or two widths away from ends, joints and point loads, and
-        further with strong anisotropy.
+        Saint-Venant's field: it is valid one or two widths away from ends, joints and point loads,
+        and only further away with strong anisotropy.
         """
         return self._recovery.stress(self._unit_loads(resultants))
 
@@ -343,8 +342,8 @@ class DrawnSection(SectionMatrices):
         resultants : (6,) array_like
             As for :meth:`recover`.
         criteria : VonMises, TsaiWu, or dict
-            One criterion for the whole section, or by tag of cells; 0 where there is none. Stress
-            is that in the axes of the ply.
+            One criterion for the whole section, or by tag of cells; the index is 0 without a
+            criterion. The stress is in the axes of the ply.
 
         Returns
         -------
@@ -357,7 +356,7 @@ class DrawnSection(SectionMatrices):
     def reserve_factor(self, resultants, criteria) -> Function:
         """Factor by which the resultants can grow until each point fails; as :meth:`failure_index`.
 
-        Infinite where there is no criterion or no stress.
+        Infinite without a criterion or stress.
         """
         loads = self._unit_loads(resultants)
         return self._recovery.failure(loads, self._by_tag(criteria), "reserve", np.inf)

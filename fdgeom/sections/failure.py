@@ -34,7 +34,7 @@ class VonMises(Criterion):
     Raises
     ------
     TypeError, ValueError
-        If it is no positive number.
+        If the yield stress is no positive number.
     """
 
     yield_stress: float

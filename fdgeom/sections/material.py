@@ -106,7 +106,7 @@ class Orthotropic(Material):
 
     Notes
     -----
-    Without a :class:`Ply` about it, 1 is the beam's axis, 2 and 3 are the transverse axes.
+    Without a :class:`Ply`, 1 is the beam's axis, 2 and 3 are the transverse axes.
     """
 
     youngs_moduli: Sequence[Value]

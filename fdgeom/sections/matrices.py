@@ -112,12 +112,12 @@ class SectionMatrices:
 
     # --- at a place of a beam ----------------------------------------------------------------------
     def at(self, s: float) -> "SectionMatrices":
-        """The section at one place of a beam: itself if it does not vary.
+        """The section at one place of a beam; the same object if it does not vary.
 
         Raises
         ------
         ValueError
-            If it is given by UFL expressions.
+            If the section is given by UFL expressions.
         """
         if self.is_constant:
             return self
@@ -135,8 +135,8 @@ class SectionMatrices:
         -------
         Centres
             ``shear``, ``tension`` and ``mass``: two coordinates each along the transverse axes,
-            (2,) or (..., 2). Those of the interpolated matrices, which are rational functions of s
-            between two stations, and not straight lines between the centres there.
+            (2,) or (..., 2). They belong to the interpolated matrices: rational functions of s
+            between two stations, not straight lines between the centres there.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class SectionMatrices:
         )
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write stiffness, inertia and axis as JSON, to the last digit; all stations of some.
+        """Write stiffness, inertia and axis as JSON, to the last digit, with all stations.
 
         In parallel every rank may call it; rank 0 of the world writes.
         """

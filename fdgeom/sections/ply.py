@@ -12,14 +12,14 @@ from .material import Material, Value, check_number, entries, unchecked
 
 @dataclass(frozen=True)
 class Ply(Material):
-    """A material turned into the plane of a ply, and in it.
+    """A material rotated into the plane of a ply and by the fibre angle in it.
 
     Parameters
     ----------
     material : Orthotropic, or any material
         Its direction 1 is the fibre, 3 is normal to the ply.
     angle : float or UFL expression
-        Of the fibre, in radians, from the beam's axis towards the tangent of the ply.
+        Fibre angle in radians, from the beam's axis towards the tangent of the ply.
     along : float, Function or UFL expression
         Angle of that tangent in the section, in radians, from the first transverse axis towards
         the second.
@@ -27,7 +27,7 @@ class Ply(Material):
     Raises
     ------
     TypeError, ValueError
-        If ``material`` is none, or an angle is not a scalar.
+        If ``material`` is not a material, or an angle is not a scalar.
     """
 
     material: Material

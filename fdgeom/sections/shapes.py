@@ -49,9 +49,9 @@ class Shape:
         Parameters
         ----------
         plies : material, (material, angle), or a sequence of these
-            One for all layers, or one for each layer.
+            One ply for all layers, or one for each layer.
         **walls
-            The same for single walls, by their names.
+            Plies of single walls, by their names.
 
         Returns
         -------
@@ -61,7 +61,7 @@ class Shape:
         Raises
         ------
         ValueError
-            If a wall is unknown or the number of layers is another.
+            If a wall is unknown or the number of layers is wrong.
         """
         unknown = sorted(set(walls) - set(self.walls))
         if unknown:
@@ -130,13 +130,13 @@ def ellipse(first: float, second: float, *, cells: int = 6, comm=COMM_WORLD) -> 
 # --- walls -----------------------------------------------------------------------------------------------
 def tube(outer_radius: float, inner_radius: float, *, layers=(1,), along: int = 8, through: int = 2,
          comm=COMM_WORLD) -> Shape:  # fmt: skip
-    """Circular tube about the origin; ``along`` cells on a quarter. One wall, ``"wall"``."""
+    """Circular tube about the origin, with one wall, ``"wall"``, and ``along`` cells on a quarter."""
     return _arc(outer_radius, inner_radius, 4, layers, along, through, comm)
 
 
 def half_tube(outer_radius: float, inner_radius: float, *, layers=(1,), along: int = 8,
               through: int = 2, comm=COMM_WORLD) -> Shape:  # fmt: skip
-    """Upper half of a circular tube about the origin, open. One wall, ``"wall"``."""
+    """Upper half of a circular tube about the origin, open, with one wall, ``"wall"``."""
     return _arc(outer_radius, inner_radius, 2, layers, along, through, comm)
 
 
@@ -239,9 +239,9 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
     upper, lower : callable, or (n, 2) array of points
         Height of the outer surfaces over the first axis; points are joined by a cubic spline.
     front, rear : float
-        Where the webs are on the first axis: their outer faces.
+        Positions of the outer faces of the webs on the first axis.
     thickness : float, or two of them
-        Of the skins (vertically) and of the webs.
+        Thickness of the skins (vertically) and of the webs.
     """
     skin, web = _two("thickness", thickness)
     if not front < rear:

@@ -37,24 +37,24 @@ _NOTHING_SCALED = (
 class StaticEquilibrium(NotCopied):
     """Equilibrium: internal work = λ · work of the loads, for all virtual displacements.
 
-    Those of an assembly are those that its joints allow.
+    In an assembly these are the displacements that its joints allow.
 
     Parameters
     ----------
     beam : Beam or Assembly
-        Of degree 1. Position and orientation are moved to the equilibrium; what holds the ends, what
-        joins beams, and what loads them was said when they were made.
+        The system, of degree 1, with its supports, joints and loads. Its position and orientation
+        are moved to the equilibrium.
     solver_parameters : dict, optional
         PETSc options of the SNES (default: Newton with whole steps and a sparse LU).
     options_prefix : str, optional
-        Prefix under which the command line is read; it wins over ``solver_parameters``.
+        Prefix of options on the command line, which override ``solver_parameters``.
     compiled : bool, optional
-        Whether :meth:`solve`, :meth:`follow` and :meth:`switch` run in compiled code: the default on
-        one rank where ends and joints hold the beams, if no option asks for more than other
-        tolerances. False, like the option ``fdgeom_compiled 0``, goes through PETSc SNES, and so does
-        by itself whatever cannot be compiled, and a step that meets a singular matrix or fails for
-        good in compiled code: that is counted in :attr:`fallbacks`, with a warning the first time,
-        and with True it raises :class:`LoadStepFailed`.
+        Whether :meth:`solve`, :meth:`follow` and :meth:`switch` run in compiled code. By default
+        they do on one rank if ends and joints hold the beams and the options set only tolerances.
+        False, like the option ``fdgeom_compiled 0``, selects PETSc SNES; it is also used if the
+        problem cannot be compiled, and for a step that meets a singular matrix or fails in compiled
+        code. Such steps are counted in :attr:`fallbacks`, with a warning the first time; with True
+        they raise :class:`LoadStepFailed`.
 
     Attributes
     ----------
@@ -64,23 +64,23 @@ class StaticEquilibrium(NotCopied):
     Raises
     ------
     TypeError, ValueError
-        If the beam is of another degree or has nothing that holds it, a load has no place on it, an
-        end is given by its velocity, the joints of an assembly do not hold or say something twice,
-        or an option is unknown.
+        If the beam is of another degree or has no support, a load has no place on it, an end is
+        given by its velocity, the joints of an assembly are violated or over-constrained, or an
+        option is unknown.
 
     Notes
     -----
     The tangent is that of mixed integration points: see `EquilibriumProblem`. So one load step
-    often reaches an equilibrium far away (the way back takes smaller ones); where several exist,
-    smaller steps choose the one that the path leads to. Steps scale the loads, not the stress of the
-    start: a beam with a ``reference_strain`` should start near its shape at rest, by
+    often reaches an equilibrium far away (unloading needs smaller steps). If several equilibria
+    exist, smaller steps follow the path of the loads. Steps scale the loads, not the initial
+    stress: a beam with a ``reference_strain`` should start near its shape at rest, by
     ``beam.strain.assign(beam.reference_strain)`` and ``beam.reconstruct()``. ``beam.time`` is the
-    time of loads and given poses that depend on it. Strain and momentum of a beam are not touched:
-    ``beam.project()`` fills them.
+    time of loads and given poses that depend on it. Strain and momentum of a beam are not changed;
+    ``beam.project()`` updates them.
 
-    The forces of joints are unknowns beside the displacements. Closed loops of beams need no
-    conditions to be left out: beams are elastic, so the forces are determined. What is held twice at
-    one node is refused, by the assembly.
+    The forces of joints are unknowns beside the displacements. In closed loops of beams all
+    conditions can stay, since beams are elastic and the forces are determined. The assembly refuses
+    a node that is held twice.
 
     Examples
     --------
@@ -139,12 +139,12 @@ class StaticEquilibrium(NotCopied):
 
     @property
     def why_not_compiled(self) -> str | None:
-        """Why they go through PETSc SNES, in a sentence; None if they are compiled."""
+        """The reason why they go through PETSc SNES, in a sentence; None if they are compiled."""
         return self._iterations.why_not
 
     @property
     def fallbacks(self) -> dict[str, int]:
-        """For each reason how often PETSc SNES has solved what compiled code did not solve."""
+        """Number of solves through PETSc SNES after a failure of compiled code, by reason."""
         return dict(self._iterations.fallbacks)
 
     # --- solving -------------------------------------------------------------------------------------
@@ -158,20 +158,21 @@ class StaticEquilibrium(NotCopied):
     ) -> None:
         """Go to the equilibrium at a load factor.
 
-        While pyadjoint records it is a block on its tape: the derivatives are those of the
-        equilibrium, by all that it is made of and by where held ends are.
+        While pyadjoint records it is a block on its tape, with the derivatives of the equilibrium
+        by all Functions in its equations and by the poses of held ends.
 
         Parameters
         ----------
         load : float
             The load factor to reach, from the present one in equal steps.
         steps : int
-            How many.
+            Number of steps.
         time : float, optional
-            ``beam.time`` to reach, in the same steps: for given poses and loads that depend on it.
+            ``beam.time`` at the end, reached in the same steps, for given poses and loads that
+            depend on it.
         halvings : int
-            How often a step that does not converge, or turns the ends of a cell by more than 90
-            degrees against one another, is cut in halves before it fails.
+            How often a step is halved before it fails, if it does not converge or turns the ends of
+            a cell by more than 90 degrees against one another.
 
         Raises
         ------
@@ -237,21 +238,21 @@ class StaticEquilibrium(NotCopied):
     def follow(self, step: float, *, steps: int = 1, load_step: float | None = None) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
 
-        A step is made in as many parts as the path asks for: where it turns by more than 60 degrees
-        in one, or leaves its tangent by more than half the way, the part is halved. It ends early
-        just behind a bifurcation, or where the load has changed by ``load_step``.
+        A step is taken in several parts if needed: a part is halved if the path turns by more than
+        60 degrees in it, or leaves its tangent by more than half its length. The step ends early
+        just behind a bifurcation, or when the load has changed by ``load_step``.
 
         Parameters
         ----------
         step : float
             Length of a step: the root of the mean over the beam of |rotation|² + |displacement|²/L²
             for its length L (over all beams of an assembly, L the sum of their lengths). The first
-            step goes to higher loads (to lower ones if it is negative), later ones go on in the same
-            sense (backwards if it is negative).
+            step goes to higher loads (to lower ones if it is negative), later steps continue in the
+            same sense (backwards if negative).
         steps : int
-            How many.
+            Number of steps.
         load_step : float, optional
-            By how much the load factor changes in a step at most.
+            Largest change of the load factor in a step.
 
         Returns
         -------
@@ -268,16 +269,16 @@ class StaticEquilibrium(NotCopied):
         Predictor along the tangent (du, dλ), corrector in the plane normal to it (Riks, Int. J.
         Solids Struct. 15, 1979): du₀·W (u - u₀) = step, an equation beside the others.
 
-        Where the factors of the tangent stiffness have another number of negative pivots at the end
-        of a part (of negative eigenvalues, if the loads are conservative), the first eigenvalue to
-        change its sign is followed to zero, and the point put into :attr:`points`: a limit of the
-        load or a bifurcation, with its load and its modes. Two that undo one another within a part
-        are not seen, nor is flutter. :meth:`switch` goes to the branch that leaves a bifurcation.
+        If the number of negative pivots of the tangent stiffness (of its negative eigenvalues, if
+        the loads are conservative) changes in a part, the first eigenvalue that changes its sign is
+        followed to zero, and the point is added to :attr:`points`: a limit of the load or a
+        bifurcation, with its load and its modes. Two changes that cancel within a part are not
+        detected, nor is flutter. :meth:`switch` goes to a branch at a bifurcation.
 
         While pyadjoint records, the last point is a block on its tape: the equilibrium at its load,
-        as of :meth:`solve`, which replays find from that point on. The load is given data, and has no
-        derivatives; nor has the equilibrium where the load is at a limit. Take one step at a time
-        where all points matter.
+        as of :meth:`solve`; replays start at that point. The load is given data and has no
+        derivatives; the equilibrium has none at a limit of the load. Take one step at a time if all
+        points matter.
         """
         finite_number("step", step)
         _count("steps", steps)
@@ -292,16 +293,17 @@ class StaticEquilibrium(NotCopied):
         return self.load
 
     def switch(self, step: float, *, point: SingularPoint | None = None, mode: int = 0) -> float:
-        """Leave the path at a bifurcation for the branch along a mode; `follow` then goes on there.
+        """Leave the path at a bifurcation for the branch along a mode, which `follow` then
+        continues.
 
         Parameters
         ----------
         step : float
             Length of the first step, as for :meth:`follow`; its sign chooses the side.
         point : SingularPoint, optional
-            Which of :attr:`points`; the last bifurcation if not given.
+            One of :attr:`points`, by default the last bifurcation.
         mode : int
-            Which of its modes.
+            Number of its mode.
 
         Returns
         -------
@@ -313,9 +315,9 @@ class StaticEquilibrium(NotCopied):
         ValueError
             If there is no such point or mode.
         LoadStepFailed
-            If the step does not converge; configuration and load are then those before it. So it
-            may be where several branches leave in one direction, as from a round column, which
-            buckles to all sides at once: make its section differ a little.
+            If the step does not converge; configuration and load are then those before it. This may
+            happen if branches in many directions leave at one point, as for a round column, which
+            can buckle to all sides: change its section a little.
         """
         finite_number("step", step)
         if step == 0:
@@ -336,7 +338,7 @@ class StaticEquilibrium(NotCopied):
 
     @property
     def points(self) -> tuple[SingularPoint, ...]:
-        """Limits and bifurcations that `follow` has gone over, in this order."""
+        """Limits and bifurcations that `follow` has passed, in this order."""
         return tuple(self._iterations.path.points) if self._iterations.has_path else ()
 
     def _along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
@@ -389,7 +391,7 @@ class StaticEquilibrium(NotCopied):
             self._motion.write_poses()
 
     def _check_start(self) -> None:
-        """Refuse a mechanism. Without joints the LU finds its zero pivot; MUMPS need not."""
+        """Refuse a mechanism with joints, whose singular tangent MUMPS may not detect."""
         if self._motion.joints is None or self._checked:
             return
         problem = self._problem
@@ -404,10 +406,10 @@ class StaticEquilibrium(NotCopied):
     # --- what comes out ----------------------------------------------------------------------------------
     @not_taped
     def reactions(self):
-        """What holds ends: moment about the node, and force, in space, two arrays of 3.
+        """Reactions at held ends: moment about the node, and force, in space, two arrays of 3.
 
-        Of a beam a dict with both ends by name; of an assembly such a dict of the held ends for each
-        of its beams, as `Assembly.reactions`. Joints to the ground are joints: see :meth:`force`.
+        For a beam a dict with both ends by name; for an assembly such a dict of the held ends of
+        each beam, as `Assembly.reactions`. For joints to the ground use :meth:`force`.
         """
         self._motion.read_poses()
         found = self._motion.reactions_of(self._resultants.forces)
@@ -439,7 +441,7 @@ class StaticEquilibrium(NotCopied):
     def stress(self) -> Function | tuple[Function, ...]:
         """Stress resultants (DG0, 6): moment and force of each cell's section, body frame.
 
-        Of an assembly those of each of its beams.
+        For an assembly a field for each of its beams.
         """
         found = tuple(map(self._resultants.stress, self._motion.members))
         return found if self._motion is self.beam else found[0]
@@ -447,7 +449,7 @@ class StaticEquilibrium(NotCopied):
     def stress_at(self, s, beam: Beam | None = None) -> np.ndarray:
         """Stress resultants at an arc length (6,), or at n of them (n, 6): as ``beam.stress_at``.
 
-        ``beam`` says on which beam of an assembly.
+        ``beam`` selects a beam of an assembly.
         """
         return self._resultants.stress_at(s, beam)
 

@@ -30,40 +30,40 @@ class VibrationModes:
     Parameters
     ----------
     beam : Beam or Assembly
-        Of degree 1, at rest: straight and free of loads, or where `StaticEquilibrium` has put it.
-        Its held ends are held and its joints hold, B φ = 0, with their springs; damping and
-        gyroscopic forces play no part.
+        The system, of degree 1, in equilibrium: straight and free of loads, or the result of
+        `StaticEquilibrium`. Supports and joints hold, B φ = 0, with their springs; damping and
+        gyroscopic forces are ignored.
     number : int
-        How many modes: those with the smallest |ω²|, rigid motions among them.
+        Number of modes, those with the smallest |ω²|, including rigid motions.
     load : float
         The load factor of the equilibrium.
 
     Attributes
     ----------
     eigenvalues : ndarray
-        ω² in increasing order, in radians² per time². A negative one belongs to a mode that grows:
-        the equilibrium is not stable. Complex if loads that are not conservative (follower forces,
+        ω² in increasing order, in radians² per time². A negative value belongs to a growing mode:
+        the equilibrium is unstable. Complex if loads that are not conservative (follower forces,
         moments that are constant in space) make K unsymmetric.
     shapes : list of Function, CG1, 6 components
         φ: rotation in the body frame, translation in space, at all nodes of an assembly's network.
-        With φ·M φ = 1 where K is symmetric; else the real part of a vector of that norm.
+        Normalised to φ·M φ = 1 if K is symmetric; otherwise the real part of a vector of that norm.
 
     Raises
     ------
     TypeError, ValueError
         If the beam is of another degree, ``number`` is no positive integer below the number of
-        degrees of freedom, or the configuration is no equilibrium at that load; if the joints do
-        not hold.
+        degrees of freedom, the configuration is no equilibrium at that load, or the joints are
+        violated.
 
     Notes
     -----
-    K is the tangent of the virtual work (strain energy, stress, loads, and of joints their forces
-    and springs), M the lumped inertia, with that of bodies at nodes. All this is taken in
-    coordinates of the displacements that the joints allow: there are as many modes as these, and
-    none that belong to multipliers. The eigenproblem is solved by SciPy's ARPACK (shift and invert,
-    the shift from the structure's own stiffness and inertia) on every process. K is used as AᵀA + G,
-    see `Pencil`, so that wires of a radius of a millionth of their length keep their digits and rigid
-    motions are told from slow ones.
+    K is the tangent of the virtual work (strain energy, stress, loads, forces and springs of
+    joints), M the lumped inertia, with that of bodies at nodes. Both are in coordinates of the
+    displacements that the joints allow, so there are no modes that belong to multipliers. SciPy's
+    ARPACK solves the eigenproblem (shift and invert, with a shift from the structure's stiffness
+    and inertia) on every process. K is used as AᵀA + G, see `Pencil`, so that wires with a radius
+    of a millionth of their length keep their digits and rigid motions are distinguished from slow
+    ones.
     """
 
     @off_the_tape
@@ -108,7 +108,7 @@ class VibrationModes:
     def eigenvalue(self, k: int) -> float:
         """One of :attr:`eigenvalues`; while pyadjoint records it is on its tape.
 
-        It has derivatives by the configuration, and by all Functions that the beam is made of.
+        It has derivatives by the configuration and by all Functions in the beam's equations.
 
         Parameters
         ----------
@@ -118,10 +118,10 @@ class VibrationModes:
         Raises
         ------
         NotImplementedError
-            On the tape, if it is multiple or the last of those that were asked for, of assemblies,
-            and where loads are not conservative.
+            On the tape, if it is multiple or the last of the requested ones, for assemblies, and
+            for loads that are not conservative.
         ValueError
-            On the tape, if the beam stands elsewhere now or what it is made of has changed.
+            On the tape, if the beam's configuration or coefficients have changed.
         """
         if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k < len(self.shapes):
             raise ValueError(
@@ -172,7 +172,9 @@ class VibrationModes:
 
     @property
     def rigid(self) -> int:
-        """How many of the modes are rigid motions, of parts of an assembly too: ω² = 0 to round-off."""
+        """Number of modes that are rigid motions, also of parts of an assembly: ω² = 0 to
+        round-off.
+        """
         return int(self._rigid.sum())
 
     @property

@@ -28,15 +28,15 @@ class SingularPoint:
     Attributes
     ----------
     kind : {"limit", "bifurcation"}
-        "limit": the load is at its largest or smallest there, and the path turns round. "bifurcation":
-        the load goes on, and other paths leave in the direction of the modes.
+        "limit": the load has an extremum there. "bifurcation": the load is monotonic there, and
+        other paths leave in the direction of the modes.
     load : float
         The load factor.
     modes : tuple of Function, CG1, 6 components
         φ with K φ = 0: rotation in the body frame, translation in space; of length 1 in the norm of
-        `StaticEquilibrium.follow`. As many as eigenvalues change their sign.
+        `StaticEquilibrium.follow`. One for each eigenvalue that changes its sign.
     position, orientation : Function
-        The configuration: of an assembly that of all nodes of its network, as are the modes.
+        The configuration; for an assembly that of all nodes of its network, like the modes.
     """
 
     kind: str

@@ -8,15 +8,15 @@ from fdgeom.words import shown
 def copies(n: int, comm=COMM_WORLD):
     """A mesh of ``n`` unit cells, for ``n`` independent copies of a small system in DG0.
 
-    Functions in ``VectorFunctionSpace(copies(n), "DG", 0, dim=d)`` hold one state a cell; an
+    Functions in ``VectorFunctionSpace(copies(n), "DG", 0, dim=d)`` have one state per cell; an
     energy ``e(q, p)*dx`` is then the sum of the copies' energies, since each cell has length one.
 
     Parameters
     ----------
     n : int
-        How many copies.
+        Number of copies.
     comm : MPI communicator, optional
-        Who shares them.
+        The processes that share them.
 
     Raises
     ------

@@ -14,29 +14,29 @@ from fdgeom.systems.energies import Energies
 
 
 class System(Energies, NotCopied, ABC):
-    """Something that moves: Functions that a step changes, and the forms that say how.
+    """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
-    How its equations are stated is a matter between a family of systems and its steppers. What
-    stands here is all that the rest asks (the clock, runs, monitors, checkpoints, output), of any
-    system; a subclass says what it has, the defaults are those of a system that has nothing.
+    Each family of systems states its equations in its own way, for its steppers. This class has the
+    methods that everything else needs (the clock, runs, monitors, checkpoints, output); the
+    defaults are those of an empty system.
 
     Parameters
     ----------
     mesh : firedrake.MeshGeometry
-        Where its Functions live.
+        Mesh of its Functions.
     coordinates : Function, optional
-        Where in space the nodes are, for output, if elsewhere than on the mesh.
+        Positions of the nodes in space, for output, if they differ from the mesh.
 
     Attributes
     ----------
     mesh, comm
         The mesh and its communicator.
     constraint
-        What restricts its motion, with ``defect()`` and ``rate(velocity)``; None if nothing does.
+        Its constraint, with ``defect()`` and ``rate(velocity)``; None without one.
     clocks : tuple of Constant
-        What holds the time in its forms; the steppers set it.
+        The time in its forms; the steppers set it.
     symbols : tuple of Function
-        What stands for (parts of) the state in its forms, beside the functions that hold it.
+        Symbols for (parts of) the state in its forms, beside the state's own Functions.
     """
 
     constraint = None
@@ -58,32 +58,32 @@ class System(Energies, NotCopied, ABC):
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod
     def functions(self) -> dict[str, Function]:
-        """Everything that a step changes, by name: what a checkpoint holds."""
+        """All Functions that a step changes, by name; a checkpoint stores them."""
 
     @abstractmethod
     def all_forms(self) -> tuple[Form | Expr, ...]:
-        """Every form and expression that its motion and its energies read."""
+        """All forms and expressions of its motion and its energies."""
 
     def coefficients(self) -> tuple[Function | Constant, ...]:
-        """Everything that its forms read and a user may change, beside the state and the time.
+        """The coefficients in its forms that a user may change, beside the state and the time.
 
-        Functions, those of Real spaces too, and Constants; in place of a field that fdgeom samples
-        from an expression what stands in the expression. Found from the forms.
+        Functions, including those of Real spaces, and Constants; for a field that fdgeom samples
+        from an expression the coefficients in the expression. Derived from the forms.
         """
         moved = self.moving()
         return tuple(c for c in read_in(*self.all_forms()) if id(c) not in moved)
 
     def moving(self) -> set[int]:
-        """The ids of what its forms read and its steppers move: the state and the time."""
+        """The ids of the inputs of its forms that its steppers move: the state and the time."""
         state = (p for f in self.functions().values() for p in (f, *f.subfunctions))
         return {id(f) for f in (*state, *self.symbols, *self.clocks)}
 
     def parameters(self) -> dict[str, object]:
-        """What makes it beside its class and its equations, by name: a checkpoint says so."""
+        """Its parameters beside its class and its equations, by name, for checkpoints."""
         return {}
 
     def equations(self) -> dict[str, Form | Expr]:
-        """The forms and expressions that state it, by name: a checkpoint says of which it is."""
+        """The forms and expressions of its equations, by name, for checkpoints."""
         return {}
 
     # --- numbers -----------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ class System(Energies, NotCopied, ABC):
         return self.functions()
 
     def output_coordinates(self) -> Function | None:
-        """Where in space the nodes are, if elsewhere than on the mesh."""
+        """Positions of the nodes in space, if they differ from the mesh."""
         return self._coordinates
 
     def output_orientation(self) -> Function | None:
@@ -131,11 +131,11 @@ class System(Energies, NotCopied, ABC):
         return ()
 
     def output_cells(self) -> np.ndarray | None:
-        """Which of this rank's cells are drawn; None: all."""
+        """Mask of this rank's cells that are drawn; None for all."""
         return None
 
     def refresh_output(self) -> None:
-        """Bring fields that are for drawing only up to date."""
+        """Update fields that are for drawing only."""
 
     # --- what every stepper asks -------------------------------------------------------------------
     @abstractmethod
@@ -147,55 +147,56 @@ class System(Energies, NotCopied, ABC):
         return None
 
     def check_branch(self, before: np.ndarray) -> None:
-        """Raise SolveFailed if one of them has another sign than ``before``."""
+        """Raise SolveFailed if a number of :meth:`branch` has another sign than ``before``."""
 
     def prepare(self) -> None:
-        """Bring what depends on the state up to date before a step."""
+        """Update dependent fields before a step."""
 
     def openings(self, touched: Sequence[Function] = ()) -> list:
-        """What :meth:`prepare` is about to change, for derivatives: nothing in general.
+        """The changes that :meth:`prepare` makes, for derivatives: none in general.
 
-        ``touched`` are those of :meth:`functions` that are changed for derivatives, though perhaps
-        not now. Groups of functions with the expressions that they get, `Deed` s, or what has ``targets``,
-        ``apply()`` and derivatives ``pull(bars)`` and ``push(tangents)``.
+        ``touched`` are those of :meth:`functions` that count as changed for derivatives. Each item
+        is a group of functions with the expressions assigned to them, a `Deed`, or an object with
+        ``targets``, ``apply()`` and derivatives ``pull(bars)`` and ``push(tangents)``.
         """
         return []
 
     def settle(self) -> None:
-        """Make all fields belong together: after steps, or when a checkpoint has been read."""
+        """Make all fields consistent, after steps or after a checkpoint has been read."""
 
     def followers(self) -> dict[str, Function]:
-        """What :meth:`settle` makes of :meth:`functions`, and may be set instead of them, by name.
+        """Fields that :meth:`settle` computes from :meth:`functions`, and that may be set instead,
+        by name.
 
-        Fields of what a system is put together from; nothing in general.
+        Fields of the members of a composed system; none in general.
         """
         return {}
 
     def closings(self) -> list:
-        """What :meth:`settle` changes, for derivatives: as :meth:`openings`."""
+        """The changes that :meth:`settle` makes, for derivatives, as :meth:`openings`."""
         return []
 
     def agree(self) -> None:
-        """Take all fields for what belongs together, as they are."""
+        """Declare all fields consistent, with their present values."""
         self.settle()
 
     def remembered(self) -> tuple[Snapshot, ...]:
-        """By what it sees what was set by hand; nothing in general."""
+        """The snapshots by which it detects changes by hand; none in general."""
         return ()
 
     def underivable(self) -> str | None:
-        """Why derivatives of its motion are not there; None if they are."""
+        """The reason why its motion has no derivatives; None if it has."""
         return None
 
     def given_in_time(self) -> tuple[Function, ...]:
-        """What of its forms' Functions is set anew for every step, as functions of time."""
+        """The Functions in its forms that are set for every step, as functions of time."""
         return ()
 
     def set_time(self, t: float) -> None:
-        """Tell the system the time at the end of the coming (sub)step."""
+        """Set the time at the end of the coming (sub)step."""
 
     def set_clock(self, t: float) -> None:
-        """Set the time that coefficients are read at, where that is another."""
+        """Set the time at which coefficients are evaluated, if it is another."""
 
     def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
         """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""

@@ -127,7 +127,7 @@ class ChaplyginEquations:
         2. ∂Φ_σ/∂q̇_ν + ∂Φ_ν/∂q̇_σ = d/dt (∂Φ_σ/∂q̈_ν + ∂Φ_ν/∂q̈_σ),
         3. ∂Φ_σ/∂q_ν - ∂Φ_ν/∂q_σ = ½ d/dt (∂Φ_σ/∂q̇_ν - ∂Φ_ν/∂q̇_σ),
 
-        for all q, q̇, q̈: equations (4) of the paper, whose second line has q̇ in print for q̈ on the
+        for all q, q̇, q̈: equations (4) of the paper, whose second line misprints q̇ for q̈ on the
         right.
         """
         return helmholtz_conditions(self._jets, self._forces)
@@ -137,13 +137,13 @@ class ChaplyginEquations:
         return tuple(c for c in self.helmholtz_conditions if not c.holds)
 
     def adding(self, terms: Mapping) -> Self:
-        """The same motion with other generalized forces: Φ_σ plus terms that vanish along it.
+        """The system with other generalized forces: Φ_σ plus terms that vanish along the motion.
 
         Parameters
         ----------
         terms : dict
-            For some of the independent coordinates what to add to Φ_σ, affine in the accelerations;
-            for example a multiple of :meth:`equation`.
+            Terms to add to Φ_σ, by independent coordinate, affine in the accelerations; for example
+            a multiple of :meth:`equation`.
 
         Returns
         -------

@@ -21,7 +21,7 @@ class HelmholtzCondition:
     pair : tuple of str
         The two coordinates.
     equation : str
-        What it says, in words of the coordinates.
+        The condition, written in the coordinates.
     """
 
     number: int

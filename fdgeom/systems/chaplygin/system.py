@@ -30,13 +30,13 @@ class ChaplyginSystem(ChaplyginEquations):
     Parameters
     ----------
     lagrangian : SymPy expression
-        L, in the coordinates and velocities of all, before the constraints.
+        L, in all coordinates and velocities, without the constraints.
     coordinates : sequence of SymPy functions of time
         The independent coordinates q_σ, such as ``sympy.physics.mechanics.dynamicsymbols`` gives.
     velocities : dict
         For each dependent coordinate (a function of time) its velocity φ_β, in the independent
-        coordinates and velocities. L must depend on these coordinates through their velocities
-        only: that is what makes the system one of Chaplygin.
+        coordinates and velocities. L must depend on the dependent coordinates through their
+        velocities only, by Chaplygin's definition.
 
     Raises
     ------
@@ -45,8 +45,8 @@ class ChaplyginSystem(ChaplyginEquations):
 
     Notes
     -----
-    Everything is worked out when it is first asked for, in seconds for a rolling ball. Symbols that
-    are not functions of time are parameters; say ``positive=True`` where they are, which helps
+    Results are computed when they are first needed, in seconds for a rolling ball. Symbols that are
+    not functions of time are parameters; declare positive ones with ``positive=True``, which helps
     SymPy to simplify.
     """
 
@@ -54,13 +54,13 @@ class ChaplyginSystem(ChaplyginEquations):
     def lagrangian(self, base: Mapping | None = None) -> sp.Expr:
         """L' with E_σ(L') = E_σ(L̃) - Φ_σ, by integration along rays (the formula after (5)).
 
-        There ττ'q is in print for ττ'q̇. That L' gives the equations is checked.
+        The paper prints ττ'q in place of ττ'q̇. L' is checked to give the equations.
 
         Parameters
         ----------
         base : dict, optional
-            Values of the coordinates where the rays begin, zero if not given: needed where the
-            forces are singular at zero. Another base changes L' by a total derivative at the most.
+            Values of the coordinates at the base of the rays, by default zero; needed if the forces
+            are singular at zero. Another base changes L' by a total derivative at most.
 
         Returns
         -------
@@ -69,8 +69,8 @@ class ChaplyginSystem(ChaplyginEquations):
         Raises
         ------
         ValueError
-            If Φ does not satisfy Helmholtz's conditions (says which), or an integral cannot be
-            found.
+            If Φ does not satisfy Helmholtz's conditions (the message names it), or an integral
+            cannot be found.
         """
         return self._jets.dynamic(self._reduced(base))
 
@@ -134,14 +134,14 @@ class ChaplyginSystem(ChaplyginEquations):
         Parameters
         ----------
         q, p : Function
-            Independent coordinates and momenta, in their order: vectors of so many components (or
-            scalars if there is one), in DG0 on :func:`copies` or any other space.
+            Independent coordinates and momenta, in their order: vectors with a component for each
+            (or scalars if there is one), in DG0 on :func:`copies` or any other space.
         base : dict, optional
             As for :meth:`lagrangian`.
         measure : Measure, optional
             Of the integral and the pairing, ``dx`` if not given.
         **parameters : float or UFL expression
-            A value for each parameter, by its name; a Function gives each copy its own.
+            A value for each parameter, by its name; with a Function each copy has its own.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class ChaplyginSystem(ChaplyginEquations):
         Parameters
         ----------
         expression : SymPy expression
-            May contain the velocities of the dependent coordinates too.
+            It may contain the velocities of the dependent coordinates.
         base : dict, optional
             As for :meth:`lagrangian`.
 

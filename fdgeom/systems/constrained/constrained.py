@@ -70,20 +70,20 @@ class ConstrainedSystem(MechanicalSystem):
         ``constraint(λ)`` gives the form ∫ λ·g(q) dx: linear in λ. Several constraints are the
         components of a vector.
     multiplier : Function
-        λ, of a space with one component for each constraint; holds the last multiplier.
+        λ, of a space with one component for each constraint; it has the value of the last step.
     measure : Measure, optional
-        The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δT/δp, ``dx`` if not given. Fields
-        should be lumped: ``dx(scheme="KMV", degree=1)`` for CG1, here and in ``kinetic``.
+        The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δT/δp, by default ``dx``. Use mass
+        lumping for fields: ``dx(scheme="KMV", degree=1)`` for CG1, here and in ``kinetic``.
     bcs : sequence of DirichletBC, optional
-        Homogeneous conditions on the velocity: where they hold, q stays as it is.
+        Homogeneous conditions on the velocity: q is constant there.
     coordinates : Function, optional
-        Where in space the nodes are, for output: ``q`` itself for a chain in space.
+        Positions of the nodes in space, for output: ``q`` itself for a chain in space.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. Whether the start fulfils the constraints, and whether
-        they are independent there, is checked when a stepper is made.
+        If an argument is not as described. A stepper checks that the start satisfies the
+        constraints, and that they are independent there.
 
     Examples
     --------
@@ -159,8 +159,8 @@ class ConstrainedSystem(MechanicalSystem):
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.
 
-        The state must be finite, g(q) = 0 and Dg(q) q̇ = 0 to round-off, and Dg M⁻¹ Dgᵀ regular:
-        then the constraints are independent.
+        The state must be finite, g(q) = 0 and Dg(q) q̇ = 0 to round-off, and Dg M⁻¹ Dgᵀ regular, so
+        that the constraints are independent.
         """
         self._check_finite()
         check_at_rest("p", self.p, self.fixed)
@@ -172,7 +172,8 @@ class ConstrainedSystem(MechanicalSystem):
 
     @not_taped
     def project(self) -> None:
-        """Go to the nearest configuration with g(q) = 0, and drop the part of p against it.
+        """Move to the nearest configuration with g(q) = 0, and remove the part of p that violates
+        it.
 
         The configuration moves orthogonally in the pairing, q = q⁰ + Dg(q)ᵀμ; the momentum then
         changes by a multiplier, p = p⁰ + Dg(q)ᵀμ, so that Dg(q) q̇ = 0.

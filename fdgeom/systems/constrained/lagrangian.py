@@ -11,7 +11,7 @@ from fdgeom.taping import not_taped
 
 
 class LagrangianSystem(LagrangianMechanics):
-    """A system with the Lagrangian L(q, q̇), perhaps with holonomic constraints g(q) = 0:
+    """A system with the Lagrangian L(q, q̇), with or without holonomic constraints g(q) = 0:
 
         d/dt ∂L/∂q̇ = ∂L/∂q + Dg(q)ᵀλ,   g(q) = 0.
 
@@ -24,11 +24,11 @@ class LagrangianSystem(LagrangianMechanics):
     constraint : callable, optional
         ``constraint(λ)`` gives the form ∫ λ·g(q) dx, linear in λ.
     multiplier : Function, optional
-        λ, of a space with one component for each constraint; holds the last multiplier.
+        λ, of a space with one component for each constraint; it has the value of the last step.
     bcs : sequence of DirichletBC, optional
-        Homogeneous conditions on the velocity: where they hold, q stays as it is.
+        Homogeneous conditions on the velocity: q is constant there.
     coordinates : Function, optional
-        Where in space the nodes are, for output: ``q`` itself for a chain in space.
+        Positions of the nodes in space, for output: ``q`` itself for a chain in space.
 
     Raises
     ------
@@ -65,7 +65,8 @@ class LagrangianSystem(LagrangianMechanics):
 
     @not_taped
     def project(self) -> None:
-        """Go to the nearest configuration with g(q) = 0, and drop the velocity's part against it.
+        """Move to the nearest configuration with g(q) = 0, and remove the part of the velocity that
+        violates it.
 
         The configuration moves orthogonally in L², the momentum ∂L/∂q̇ by a multiplier.
 

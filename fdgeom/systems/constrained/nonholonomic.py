@@ -28,15 +28,15 @@ class NonholonomicSystem(LagrangianMechanics):
         ``constraint(λ, v)`` gives the form ∫ λ·A(q)v dx, linear in both of its arguments; it may
         use the function q. Several constraints are the components of a vector λ.
     multiplier : Function
-        λ, of a space with one component for each constraint; holds the reaction.
+        λ, of a space with one component for each constraint: the reaction.
     bcs : sequence of DirichletBC, optional
-        Homogeneous conditions on the velocity: where they hold, q stays as it is.
+        Homogeneous conditions on the velocity: q is constant there.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. Whether the start fulfils the constraints, and whether
-        they are independent there, is checked when a stepper is made.
+        If an argument is not as described. A stepper checks that the start satisfies the
+        constraints, and that they are independent there.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class NonholonomicSystem(LagrangianMechanics):
     def project(self) -> None:
         """Change the velocity by a reaction, ∂L/∂q̇(v) = ∂L/∂q̇(v⁰) + A(q)ᵀμ, so that A(q) q̇ = 0.
 
-        Where L is quadratic in q̇ this is the nearest velocity in the kinetic energy.
+        If L is quadratic in q̇ this is the nearest velocity in the norm of the kinetic energy.
 
         Raises
         ------

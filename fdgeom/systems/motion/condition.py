@@ -11,7 +11,7 @@ from ufl.classes import Expr, Form
 class Condition(ABC):
     """Conditions Φ(g) = 0 with a multiplier λ each, as forms that are linear in ν.
 
-    Every form takes the configuration g that it is meant at, the present one by default.
+    Every form has an optional argument for the configuration g, by default the present one.
 
     ``multiplier`` is λ, ``space`` that of λ and ν; ``idle`` are its degrees of freedom that belong
     to no condition: indices into its flat local values.
@@ -35,16 +35,18 @@ class Condition(ABC):
 
     @abstractmethod
     def forms(self) -> tuple[Form, ...]:
-        """What states it, beside its rate."""
+        """The forms that state it, beside its rate."""
 
     @abstractmethod
     def defect(self) -> float:
-        """How far Φ is from zero."""
+        """The deviation of Φ from zero."""
 
     @abstractmethod
     def rate(self, velocity: Expr | None = None) -> float:
-        """How far dΦ/dt is from zero, at the motion's velocity by default."""
+        """The deviation of dΦ/dt from zero, by default at the motion's velocity."""
 
     @abstractmethod
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the start contradicts the conditions, or they one another."""
+        """Raise ``ValueError`` if the start contradicts the conditions, or these contradict one
+        another.
+        """

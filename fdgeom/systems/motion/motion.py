@@ -27,13 +27,13 @@ from fdgeom.systems.system import System
 
 
 class Motion(System):
-    """Base of what moves by a balance of forces, on a vector space or a Lie group:
+    """Base class of systems with a balance of forces, on a vector space or a Lie group:
 
         ġ = g v̂,   r(g, v, v̇, t) + B(g)ᵀλ = 0,   Φ(g) = 0,   B δ = DΦ(g)[g δ̂].
 
-    A subclass says how an increment moves the configuration (:meth:`moved`, :meth:`displace`), how
-    what depends on it changes then (:meth:`rate`), what the balance r is (:meth:`balance`) and, on
-    a group, what the bracket is.
+    A subclass defines the displacement of the configuration by an increment (:meth:`moved`,
+    :meth:`displace`), the derivative of forms along it (:meth:`rate`), the balance r
+    (:meth:`balance`) and, on a group, the :meth:`bracket`.
 
     Parameters
     ----------
@@ -44,20 +44,20 @@ class Motion(System):
     condition : callable, optional
         ``condition(motion)`` makes the conditions Φ.
     held : callable, optional
-        ``held(motion)`` makes what says which degrees of freedom are given.
+        ``held(motion)`` makes the given degrees of freedom, a `Held`.
     coordinates : Function, optional
-        Where in space the nodes are, for output.
+        Positions of the nodes in space, for output.
     time : Constant, optional
-        The time that :meth:`balance` reads, if it is there already.
+        The time that :meth:`balance` reads, if it exists already.
 
     Attributes
     ----------
     configuration : tuple of Function
         The parts of g.
     v, acceleration : Function
-        Velocity and its time derivative, the true one.
+        Velocity and its true time derivative.
     algorithmic : Function
-        The acceleration that a generalized-α method carries along: near v̇ at a shifted time.
+        The algorithmic acceleration of a generalized-α method: near v̇ at a shifted time.
     time : Constant
         The time that :meth:`balance` reads.
     constraint : Condition or None
@@ -112,9 +112,9 @@ class Motion(System):
         """⟨r(g, v, v̇, t), test⟩ without the force of the constraint."""
 
     def displacements(self, increment: Sequence[Expr]) -> list[dict[Function, Expr]]:
-        """What moves the configuration by an increment, given part by part of its space.
+        """Assignments that move the configuration by an increment, given part by part of its space.
 
-        A group of assignments for each part.
+        A group for each part.
         """
         (whole,) = increment
         return [dict(zip(self.configuration, self.moved(whole), strict=True))]
@@ -147,7 +147,7 @@ class Motion(System):
 
     # --- numbers -------------------------------------------------------------------------------
     def equations(self) -> dict[str, Form | Expr]:
-        """The balance, the constraint and its rate, and what is given in time."""
+        """The balance, the constraint and its rate, and the values that are given in time."""
         state = self.configuration, self.v, self.acceleration, self.time
         found = {"balance": self.balance(*state, TestFunction(self.space))}
         if self.constraint is not None:
@@ -201,7 +201,7 @@ class Motion(System):
 
     @property
     def is_in_cells(self) -> bool:
-        """Whether all unknowns have one value in each cell (DG0), scalars or vectors; none is given."""
+        """Whether all unknowns are DG0, scalars or vectors, and none is given."""
         spaces = [self.space] if self.constraint is None else [self.space, self.constraint.space]
         return self.held is None and all(
             len(V) == 1 and len(V.value_shape) <= 1 and V.cell_node_map().arity == 1 for V in spaces
@@ -212,22 +212,22 @@ class Motion(System):
 
     @property
     def joins_multiplier(self) -> bool:
-        """Whether increment and multiplier are best one vector at each node of an unknown."""
+        """Whether solves use one vector of increment and multiplier at each node."""
         return self.is_in_cells
 
     def solver_defaults(self, unknown) -> tuple[Callable, Callable | None]:
-        """How the equations of a step are solved, unless the user says otherwise.
+        """Default solver of the equations of a step.
 
         Parameters
         ----------
         unknown : NodalUnknown
-            What they are solved for.
+            The unknown of the equations.
 
         Returns
         -------
         callable, callable or None
-            ``numerics(residual, function)`` gives :class:`Numerics`, and ``run(solver)`` solves from
-            the guess that the unknown holds, where that takes more than one call of the SNES.
+            ``numerics(residual, function)`` gives :class:`Numerics`, and ``run(solver)`` solves
+            from the guess in the unknown, if that takes more than one call of the SNES.
         """
         return self._numerics, None
 
@@ -243,7 +243,9 @@ class Motion(System):
         return Numerics(options, Settled(), kept=True)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
-        """Note that acceleration and multiplier are those of the state while ``belong()`` says so."""
+        """Note that acceleration and multiplier belong to the state as long as ``belong()`` is
+        true.
+        """
 
     def check_start(self) -> None:
         self._check_finite()

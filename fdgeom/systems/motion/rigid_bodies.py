@@ -39,8 +39,8 @@ class RigidBodies(Motion):
     ``SE3``     position, orientation    (Ω, u), both in the body frame: ẋ = R u
     ==========  =======================  =======================================================
 
-    The same motion on another group is the same, but a method of integration sees another problem:
-    the constraint of a joint that is fixed to the ground is exactly solved by every step on SE(3).
+    The motion is the same on each group, but its time discretisation differs: every step on SE(3)
+    satisfies the constraint of a joint to the ground exactly.
 
     Parameters
     ----------
@@ -50,15 +50,16 @@ class RigidBodies(Motion):
     velocity : Function
         v: 3 components on SO(3), else 6, the angular velocity first; same mesh, DG0.
     position : Function, optional
-        Of the centre of mass: 3 components, same mesh, DG0. Needed unless the group is SO(3).
+        Position of the centre of mass: 3 components, same mesh, DG0. Needed unless the group is
+        SO(3).
     inertia : (3, 3) or (3,) array_like, or UFL expression
         J about the centre of mass (about the fixed point on SO(3)), in the body frame: the whole
         matrix, or its diagonal. A DG0 function of shape (3, 3) if the bodies differ.
     mass : float or UFL expression, optional
         m, needed where there are positions; a DG0 function if the bodies differ.
     group : Group, optional
-        ``fg.lie.groups.SO3``, ``R3xSO3`` or ``SE3``, or one of these ``.by("cay")``. R³×SO(3) is
-        taken where a position is given, SO(3) otherwise.
+        ``fg.lie.groups.SO3``, ``R3xSO3`` or ``SE3``, or one of these ``.by("cay")``. The default is
+        R³×SO(3) with a position, SO(3) without.
     potential : UFL functional, optional
         Potential energy, of position and orientation.
     force : callable, optional
@@ -72,7 +73,8 @@ class RigidBodies(Motion):
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described: an inertia that is not symmetric positive definite, say.
+        If an argument is not as described, such as an inertia that is not symmetric positive
+        definite.
 
     Examples
     --------
@@ -187,8 +189,8 @@ class RigidBodies(Motion):
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.
 
-        All values must be finite, the quaternions of length one, and a constraint fulfilled, its
-        rate too, by parts that do not follow from one another.
+        All values must be finite, the quaternions of length one, and a constraint and its rate
+        satisfied, with independent parts.
         """
         length = np.sum(self.orientation.dat.data_ro**2, axis=1)
         off = np.abs(length - 1).max(initial=0.0)
@@ -202,7 +204,8 @@ class RigidBodies(Motion):
 
     @not_taped
     def project(self) -> None:
-        """Go to a configuration with Φ = 0 near by, and drop the velocity's part against it.
+        """Move to a configuration with Φ = 0 near by, and remove the part of the velocity that
+        violates it.
 
         The configuration moves by the d of least dᵀMd, the momentum by a multiplier.
 

@@ -37,8 +37,8 @@ class SecondOrderSystem(Motion):
     Parameters
     ----------
     residual : callable
-        ``residual(q, v, a, t, test)`` gives the form of r: mass times a less all forces, linear in
-        ``test``. The time t is a Constant; so a load is an expression of it.
+        ``residual(q, v, a, t, test)`` gives the form of r: mass times a minus all forces, linear in
+        ``test``. The time t is a Constant, and loads may depend on it.
     q, v : Function
         Displacement and velocity, of one space: CG for elastodynamics, DG0 on :func:`copies` for
         many small systems, mixed spaces too.
@@ -53,7 +53,7 @@ class SecondOrderSystem(Motion):
     multiplier : Function, optional
         λ, of a space with one component for each constraint.
     coordinates : Function, optional
-        Where in space the nodes are, for output.
+        Positions of the nodes in space, for output.
 
     Raises
     ------

@@ -21,10 +21,10 @@ class HamiltonianSystem(PoissonSystem):
         The Hamiltonian h(q, p).
     measure : Measure, optional
         The measure of the pairing ⟨a, b⟩ = ∫ a·b that defines δh/δq and δh/δp, ``dx`` if not given.
-        With a quadrature at the nodes (mass lumping) the derivatives are pointwise and explicit
-        methods are explicit.
+        With a quadrature at the nodes (mass lumping) the derivatives are pointwise, and explicit
+        methods need no solve.
     names : pair of str, optional
-        What the parts are called in output and solver prefixes.
+        Names of the parts in output and solver prefixes.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class HamiltonianSystem(PoissonSystem):
         return self.energy_derivative((-w_p, w_q), at)
 
     def energies(self) -> dict[str, Form]:
-        """The energy, and of it the terms with p (kinetic) and those without it (potential)."""
+        """The energy, its terms with p (kinetic) and its terms without p (potential)."""
         return named_energies(*sorted_by(self.energy_form(), self.p))
 
     @property

@@ -34,38 +34,39 @@ class PoissonSystem(PoissonForms):
     Parameters
     ----------
     state : Function
-        The state z. In a mixed space its parts can be moved one after another by a splitting
-        method; the forms may use ``split(state)``.
+        The state z. Splitting methods move the parts of a mixed state one after another; the forms
+        may use ``split(state)``.
     energy : UFL functional
-        The Hamiltonian h(z). An integral without a quadrature degree gets one for good, that of its
-        derivative, so that the motion keeps the energy that :meth:`energy` reports. Other Functions
-        in it are coefficients: read as they are, not moved.
+        The Hamiltonian h(z). An integral without a quadrature degree gets the degree of its
+        derivative, so that the motion conserves the energy that :meth:`energy` reports. Other
+        Functions in it are coefficients with their present values.
     bracket : callable
         ``bracket(a, b)`` gives the form {f, h}(z) for δf/δz = a and δh/δz = b: bilinear and
         antisymmetric. ``a`` and ``b`` come as functions of the state's space (``split`` them).
     pairing : callable
-        ``pairing(a, b)`` gives the form ⟨a, b⟩ that defines the variational derivative,
-        ⟨δh/δz, w⟩ = dh(z)[w]: bilinear, symmetric, positive definite. It may depend on the state
-        (a metric ⟨a, b⟩_z); every method then takes it where it takes the bracket.
+        ``pairing(a, b)`` gives the form ⟨a, b⟩ that defines the variational derivative, ⟨δh/δz, w⟩
+        = dh(z)[w]: bilinear, symmetric, positive definite. It may depend on the state (a metric ⟨a,
+        b⟩_z); every method then evaluates it at the same state as the bracket.
     names : sequence of str, optional
         Names of the parts, for solver prefixes and output.
     gradient : callable, optional
-        ``gradient(z)`` gives δh/δz as an expression (for a mixed state: ``z`` is a tuple of parts
-        and so is the result), where it is known pointwise. It is tested against the energy, at
-        states near the present one. If not given, fdgeom looks for one and tests that; where there
-        is none, δh/δz becomes an unknown of the solves.
+        ``gradient(z)`` gives δh/δz as an expression, if it is known pointwise (for a mixed state
+        ``z`` and the result are tuples of parts). It is tested against the energy, at states near
+        the present one. By default fdgeom derives one and tests it; if that fails, δh/δz becomes an
+        unknown of the solves.
     casimirs : dict of str to UFL functional, optional
-        Casimirs of the bracket, for monitors. A functional that is none is warned of when a stepper
-        starts, in systems without derivatives in space; a mesh keeps those of others about only.
+        Casimirs of the bracket, for monitors. In systems without derivatives in space a stepper
+        warns of a functional that is no Casimir; with derivatives in space a mesh conserves
+        Casimirs only approximately.
     auxiliary : dict, optional
         ``{psi: form}``: Functions in the energy that follow from the state by linear elliptic
         equations. ``form`` is F(ψ, z; φ) with a test function φ of the space of ψ, F = 0 for all φ;
-        ``{psi: (form, bcs)}`` with DirichletBCs. They are solved for with the state, and their share
-        of δh/δz is that of the solve's adjoint. After each step, and when :meth:`energy` is called,
-        they hold the values of the present state. Steppers by the midpoint rule take them.
+        ``{psi: (form, bcs)}`` with DirichletBCs. They are solved for with the state, and their part
+        of δh/δz comes from the adjoint solve. After each step, and after a call of :meth:`energy`,
+        they have the values of the present state. Steppers by the midpoint rule support them.
     parts : sequence of Function, optional
-        Functions that hold the parts of a mixed state, if not its own; ``state`` is then only a
-        symbol in the forms, which may be written with either.
+        Functions for the parts of a mixed state, instead of its own; ``state`` is then only a
+        symbol in the forms, which may contain either.
 
     Raises
     ------
@@ -137,7 +138,7 @@ class PoissonSystem(PoissonForms):
 
     @property
     def energy_degree(self) -> int | None:
-        """Degree of the energy as a polynomial of the state; None if it is none (or above 8)."""
+        """Degree of the energy as a polynomial of the state; None if there is none up to 8."""
         if "degree" not in self._held:
             more, affine = (), True
             if self.auxiliary is not None:
@@ -148,7 +149,9 @@ class PoissonSystem(PoissonForms):
         return self._held["degree"]
 
     def antisymmetry_defect(self) -> float:
-        """Relative size of {·, b} + {b, ·} for random fields b, at the state; 0 to round-off if right."""
+        """Relative size of {·, b} + {b, ·} for random fields b, at the state; it should be 0 to
+        round-off.
+        """
         return antisymmetry_defect(self)
 
     def jacobi_defect(self, samples: int = 3, seed: int = 0) -> float:
@@ -184,11 +187,11 @@ class PoissonSystem(PoissonForms):
         return None
 
     def essential_values(self, active: Sequence[int]) -> tuple:
-        """Degrees of freedom of a stage that boundary conditions give (none in general)."""
+        """Degrees of freedom of a stage that boundary conditions fix (none in general)."""
         return ()
 
     def forcing(self, test: Sequence[Expr], gradient: Sequence[Expr], dt: Expr) -> Form:
-        """Work on the tests of forces that are in no energy (none in general).
+        """Work of forces that the energy does not contain, linear in the tests (none in general).
 
         ``gradient`` is δh/δz in the middle of a step ``dt``.
         """
@@ -197,13 +200,15 @@ class PoissonSystem(PoissonForms):
     def companions(
         self, active: Sequence[int], new: dict[int, Expr], *, dt: Expr
     ) -> dict[Function, Expr]:
-        """What else a substep writes, node by node: expressions in old fields and ``new`` parts."""
+        """Further assignments of a substep, node by node: expressions in old fields and ``new``
+        parts.
+        """
         return {}
 
     def gradient(
         self, state: Sequence[Expr], auxiliary: Sequence[Expr] = ()
     ) -> tuple[Expr, ...] | None:
-        """δh/δz as pointwise expressions of the parts ``state``; None where there are none.
+        """δh/δz as pointwise expressions of the parts ``state``; None if there are none.
 
         With auxiliary functions also of their values and multipliers ``auxiliary``.
         """
@@ -229,7 +234,7 @@ class PoissonSystem(PoissonForms):
     def stage(self, active: Sequence[int], pointwise: bool = True) -> Stage:
         """The unknown of a substep that moves the parts ``active`` and freezes the others.
 
-        Where δh/δz is not pointwise, or is not to be taken so, it is an unknown too.
+        If δh/δz is not pointwise, or not to be used so, it is an unknown too.
         """
         active = tuple(active)
         spaces = [self.parts[k].function_space() for k in active]
