@@ -1,7 +1,7 @@
-"""Local solves and pointwise updates, compiled from UFL into loops over nodes and cells.
+"""Local solves and nodal updates, compiled from UFL into loops over nodes and cells.
 
-A `Program` says what is to be done in which order, a `Unit` is that program compiled with its data.
-What is not local is refused with a reason (`refused`); methods that need it solve it by PETSc.
+A `Program` lists solves and updates in order; a `Unit` is a compiled program with its data. Equations
+that are not local raise `CannotCompile` with a reason, and methods that need them use PETSc.
 """
 
 from fdgeom.solvers.compiled.collocation import has_nodal_values, scalar_space

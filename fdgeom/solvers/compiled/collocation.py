@@ -1,4 +1,4 @@
-"""Does a quadrature rule look at the nodes of a space, one by one?"""
+"""Tests whether a quadrature rule has its points at the nodes of a space."""
 
 from functools import cache
 
@@ -48,7 +48,7 @@ def is_collocated(space, integral: Integral) -> bool:
 
 @cache
 def _on_two_cells(element, integral_type: str, metadata: tuple) -> bool:
-    """The same on a mesh of two intervals, which shows what all interval meshes have."""
+    """The answer of :func:`is_collocated` from a mesh of two intervals, which holds for all intervals."""
     mesh = UnitIntervalMesh(2, comm=COMM_SELF)
     space = FunctionSpace(mesh, element)
     measure = Measure(

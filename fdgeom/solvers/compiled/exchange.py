@@ -1,4 +1,4 @@
-"""What a compiled unit needs to exchange ghosts and to agree on failure, from PETSc and MPI."""
+"""Ghost exchange and agreement on failure for compiled units, through PETSc's and MPI's C functions."""
 
 import ctypes
 
@@ -15,12 +15,8 @@ from fdgeom.solvers.compiled.structs import Exchange, ExchangedField, FieldPoint
 def make_exchange(
     program: Program, layout: ChainLayout | DirectLayout
 ) -> tuple[Exchange | None, dict[int, tuple[int, int]], list]:
-    """The exchange of a program's fields (None on one rank), the first and number of its entries
-    that each phase needs, and what must stay alive beside them.
-
-    Nodes are solved by their owners, so their ghosts are stale afterwards; cells by every rank that
-    sees them.
-    """
+    """The exchange (None on one rank), (first, number) of its entries by phase, and objects to keep alive."""
+    # Owners solve at nodes, so ghosts need an exchange; all ranks that see a cell solve in it.
     comm = program.mesh.comm
     if comm.size == 1:
         return None, {}, []
@@ -31,7 +27,7 @@ def make_exchange(
             numbers[phase] = len(entries), len(shared)
             entries += [_entry(program, layout, f, keep) for f in shared]
     fields = (ExchangedField * max(len(entries), 1))(*entries)
-    library = ctypes.CDLL(PETSc.__file__)  # its dependencies are PETSc's and MPI's libraries
+    library = ctypes.CDLL(PETSc.__file__)  # linked to the libraries of PETSc and MPI
 
     def address(name: str) -> int:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value

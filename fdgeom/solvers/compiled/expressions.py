@@ -1,4 +1,4 @@
-"""Expressions of nodal values as kernels for one node."""
+"""Kernels that evaluate expressions of nodal values at one node."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,10 +17,7 @@ from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 
 def expression_kernel(assignments: Mapping[Function, Expr], name: str) -> Kernel:
-    """The kernel that evaluates all expressions at one node, one after another in its output.
-
-    ``ValueError`` if an expression has the wrong shape, an argument, or functions with other nodes.
-    """
+    """The kernel that evaluates all expressions at one node, one after another in its output."""
     targets = list(assignments)
     expressions = [ufl.as_ufl(assignments[t]) for t in targets]
     coefficients = _check(targets, expressions)

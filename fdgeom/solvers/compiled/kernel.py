@@ -1,4 +1,4 @@
-"""TSFC's local kernels as C++ templates, for one cell or for several at once."""
+"""TSFC's local kernels as C++ templates, for one cell or for several cells at once."""
 
 import re
 from dataclasses import dataclass
@@ -21,29 +21,21 @@ _KNOWN = (
 
 @dataclass(frozen=True)
 class Kernel:
-    """One cell kernel: ``name<T>(A, coords, w..., c...)`` adds to A.
-
-    Attributes
-    ----------
-    name, code : str
-        The C++ function template.
-    coefficients : tuple of Function
-        What its arguments w are, in order.
-    constants : tuple of Constant
-        What its arguments c are, in order.
-    vectorises : bool
-        Whether it has no branches, so that T may be a vector of cells.
-    """
+    """One cell kernel: ``name<T>(A, coords, w..., c...)`` adds to A."""
 
     name: str
+    #: The C++ function template.
     code: str
+    #: The arguments w, in order.
     coefficients: tuple[Function, ...]
+    #: The arguments c, in order.
     constants: tuple[Constant, ...]
+    #: Whether the code has no branches, so that T may be a vector of cells.
     vectorises: bool
 
 
 def cell_kernel(form: Form, name: str) -> Kernel:
-    """Compile a form that has cell integrals only into one kernel."""
+    """Compile a form that has only cell integrals into one kernel."""
     kernels = compile_form(form, name)
     if len(kernels) != 1:
         kinds = sorted({k.kinfo.integral_type for k in kernels})
@@ -67,10 +59,10 @@ def cell_kernel(form: Form, name: str) -> Kernel:
 
 
 def _template(text: str, name: str) -> str:
-    """The kernel with its numbers of type T, constants and tables excepted."""
+    """The kernel with numbers of type T instead of double, except in constants and tables."""
     text = "\n".join(line for line in text.splitlines() if not line.startswith("#include"))
     text = re.sub(r"\bdouble\b", "T", text)
-    # A table stands for all cells alike.
+    # Tables are the same for all cells.
     text = re.sub(
         r"^(\s*)(?:static )?(?:T const|const T|T) (t\d+\[[^=;]*\] = \{)",
         r"\1const double \2",

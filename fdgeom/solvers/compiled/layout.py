@@ -1,4 +1,4 @@
-"""Where a compiled unit finds the values: as Firedrake keeps them, or in the order of a chain."""
+"""Storage of values for compiled units: in place as Firedrake keeps them, or in the order of a chain."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 from fdgeom.solvers.links import links_of
 
-# Vector loads may reach that far beyond the first and the last node.
+# Vector loads may reach so many nodes beyond the first and the last one.
 PADDING = 16
-# A register of the widest vectors, in numbers.
+# Numbers in a register of the widest vectors.
 _LINE = 8
 
 
@@ -37,15 +37,15 @@ class DirectLayout:
         return self.fields[k].array.ctypes.data, 0, len(self.fields[k].array)
 
     def values(self, k: int) -> np.ndarray:
-        """All that there is of function ``k``."""
+        """All stored values of function ``k``."""
         return self.fields[k].array
 
     def shape(self, k: int) -> tuple[int, int, int]:
-        """How that lies: rows, numbers in a row, and how many of them come before the first node."""
+        """Number of rows of function ``k``, numbers in a row, and numbers before the first node."""
         return 1, self.fields[k].array.size, 0
 
     def workspace(self, space: int, block: int) -> np.ndarray | None:
-        """Memory for right-hand sides on a node set, if the layout needs it."""
+        """Memory for right-hand sides on a node set; None if the layout needs none."""
         return np.zeros((self.ranges[space][2], block))
 
     def number(self, space: int, nodes: np.ndarray) -> np.ndarray:
@@ -57,19 +57,15 @@ class DirectLayout:
         return index
 
     def copies(self, which):
-        """Nothing is copied: the values are used in place."""
+        """No copies: the values are used in place."""
         return (Copy * 0)()
 
     def extend_coordinates(self) -> None:
-        """Nothing lies beyond the ends."""
+        """Do nothing: no memory lies beyond the ends."""
 
 
 class ChainLayout:
-    """One array for each component, nodes and cells in the order of the chain.
-
-    Where chains lie side by side, ``there`` is 1 for each cell, 0 for the gap between the last node of a
-    chain and the first one of the next; cells that are in no chain come after these.
-    """
+    """One array per component, with nodes and cells in the order of the chain."""
 
     is_chain = True
 
@@ -78,6 +74,8 @@ class ChainLayout:
     ) -> None:
         self.flags: tuple[str, ...] = ("-DFDGEOM_CHAIN",)
         self.cells = tables.mesh.cell_set.total_size
+        # Chains side by side: 1 for each cell, 0 for the gap between the last node of a chain and the
+        # first node of the next one; links come after these.
         self.there = None
         if there is not None:
             self.flags += ("-DFDGEOM_GAPS",)
@@ -100,7 +98,7 @@ class ChainLayout:
         self._coordinates = self._arrays[tables.field(tables.coordinates)]
 
     def extend_coordinates(self) -> None:
-        """Give the cells beyond the ends a length too, so that vectors of cells stay finite."""
+        """Extrapolate the coordinates beyond the ends, so that vectors of cells there stay finite."""
         x, steps = self._coordinates, np.arange(1, PADDING + 1)
         n = x.shape[1] - 2 * PADDING
         inner = x[:, PADDING : PADDING + n]
@@ -129,7 +127,7 @@ class ChainLayout:
         return int(self._order[space][index])
 
     def copies(self, which):
-        """What brings functions into the order of the chain and back, for the compiled unit."""
+        """Copies of functions into the order of the chain and back, for the compiled unit."""
         made = (Copy * len(which))()
         for copy, k in zip(made, which, strict=True):
             s = self._space[k]
@@ -140,7 +138,7 @@ class ChainLayout:
 
 
 def _rows(block: int, nodes: int) -> np.ndarray:
-    """Zeros, a row a component, padded at both ends; every first node at the start of a line."""
+    """Zeros in one row per component, padded at both ends; each row begins at a cache line."""
     width = nodes + 2 * PADDING
     stride = -(-width // _LINE) * _LINE
     memory = np.zeros(block * stride + _LINE)
@@ -149,11 +147,7 @@ def _rows(block: int, nodes: int) -> np.ndarray:
 
 
 def chain_order(tables: Tables) -> list[np.ndarray] | None:
-    """The nodes of each set in the order of the chain, if the local mesh is one; else None.
-
-    Each set must have one node a cell (DG0), or the two ends of each cell (CG1), and in the order
-    of the coordinate cell j must lie between the nodes j and j+1.
-    """
+    """The nodes of each set in the order of the chain; None if the local mesh is not one chain."""
     mesh = tables.mesh
     if mesh.geometric_dimension != 1 or tables.arity(mesh.coordinates) != 2:
         return None
@@ -161,7 +155,8 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
     arities = [tables.arity(f) for f in tables.representatives]
     if any(n > 2 or (n == 2 and not _is_cg1(V)) for V, n in zip(spaces, arities, strict=True)):
         return None
-    # All ranks take part in these, also one whose part of the mesh is no chain.
+    # Each set has one node a cell (DG0) or the two ends of each cell (CG1); in the order of the
+    # coordinate cell j lies between nodes j and j + 1. Interpolation of coordinates is collective.
     places = [_node_coordinates(space) for space in spaces]
     orders = []
     for space, arity, x in zip(spaces, arities, places, strict=True):
@@ -181,15 +176,7 @@ def chain_order(tables: Tables) -> list[np.ndarray] | None:
 
 
 def side_by_side(tables: Tables) -> tuple[list[np.ndarray], np.ndarray] | None:
-    """Several chains, one after another in the order of the coordinate; links are in none of them.
-
-    Returns
-    -------
-    (list of numpy.ndarray, numpy.ndarray) or None
-        The nodes of each set, and where there is a cell from a node to the next one. In the place of
-        one that is not there stands the cell before it; the links come last. None if the cells of
-        this rank, the only one, are no such chains.
-    """
+    """The nodes of each set of several chains, one after another, and a mask of cells; None if impossible."""
     mesh = tables.mesh
     if mesh.comm.size > 1 or mesh.geometric_dimension != 1:
         return None
@@ -208,6 +195,7 @@ def side_by_side(tables: Tables) -> tuple[list[np.ndarray], np.ndarray] | None:
     first = ends[rods, 0]
     if np.any(ends[rods, 1] != first + 1) or len(np.unique(first)) < len(first) or 0 not in first:
         return None
+    # In a gap between two chains, where the mask is 0, the cell before it is repeated; links are last.
     cell = np.full(len(nodes) - 1, -1)
     cell[first] = rods
     there = cell >= 0
@@ -220,7 +208,7 @@ def side_by_side(tables: Tables) -> tuple[list[np.ndarray], np.ndarray] | None:
     return orders, there.astype(float)
 
 
-# Families whose unknowns are values at points.
+# Families of elements whose unknowns are values at points.
 _POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
 
 
@@ -228,12 +216,12 @@ _NAMES = "_fdgeom_names_of_places"
 
 
 def name_places(mesh, words: Callable[[float], str]) -> None:
-    """Say how nodes of a mesh of intervals are called, by their coordinates."""
+    """Set the function that names the nodes of an interval mesh in messages, by their coordinates."""
     setattr(mesh, _NAMES, words)
 
 
 def describe(function: Function) -> Callable[[int], str]:
-    """What puts the place of a node (of a cell, for a problem of cells) into words."""
+    """The function that describes the place of a node (or of a cell, for DG0) in messages; collective."""
     space = function.function_space()
     mesh, element = space.mesh(), space.ufl_element()
     if element.family() not in _POINTS:

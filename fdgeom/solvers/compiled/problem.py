@@ -1,4 +1,4 @@
-"""Local problems: residuals whose unknowns couple at one node, or in one cell, only."""
+"""Local problems: residuals that couple only the unknowns of one node, or of one cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,12 +31,10 @@ from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 @dataclass(frozen=True)
 class Weighted:
-    """A part of a nodal residual: weight at the node times a function of the nodal values.
-
-    ``expression`` is that function, times the residual's argument.
-    """
+    """A part of a nodal residual: a weight at the node times a function of the nodal values."""
 
     weight: Function
+    #: The function of the nodal values, times the residual's argument.
     expression: Expr
     residual: Kernel
     jacobian: Kernel | None
@@ -44,26 +42,15 @@ class Weighted:
 
 @dataclass(frozen=True)
 class NodeProblem:
-    """At each node Σ_k W_k f_k(u) + b = 0, with b assembled from the cells.
-
-    Attributes
-    ----------
-    unknown : Function
-        u.
-    affine : bool
-        Whether the f_k are of first degree in u.
-    parts : tuple of Weighted
-        The W_k and f_k.
-    explicit : Kernel or None
-        The cell kernel of b, which does not contain u.
-    form : Form
-        What b is assembled from.
-    """
+    """At each node Σ_k W_k f_k(u) + b = 0, with b assembled from the cells."""
 
     unknown: Function
+    #: Whether all f_k are of first degree in u.
     affine: bool
     parts: tuple[Weighted, ...]
+    #: The cell kernel of b, which does not contain u; None if b = 0.
     explicit: Kernel | None
+    #: The form of b.
     form: Form
 
     @property
@@ -84,24 +71,14 @@ class NodeProblem:
 
 @dataclass(frozen=True)
 class CellProblem:
-    """In each cell R(u) = 0 for all the cell's values of u.
-
-    Attributes
-    ----------
-    unknown : Function
-        u, of a discontinuous space.
-    affine : bool
-        Whether R is of first degree in u.
-    residual, jacobian : Kernel
-        R and its derivative.
-    form : Form
-        What R is assembled from.
-    """
+    """In each cell R(u) = 0 for all values of u in the cell; u is discontinuous."""
 
     unknown: Function
+    #: Whether R is of first degree in u.
     affine: bool
     residual: Kernel
     jacobian: Kernel
+    #: The form of R.
     form: Form
 
     @property
@@ -122,7 +99,7 @@ def pieces(function: Function) -> tuple[Function, ...]:
 def local_problem(
     residual: Form, unknown: Function, name: str, inside: Function | None = None
 ) -> NodeProblem | CellProblem:
-    """Find out whether a residual is local, and make the kernels of its local problems."""
+    """The local problem of a residual, with its kernels; ``CannotCompile`` if the residual is not local."""
     space = unknown.function_space()
     residual = simplify(residual)
     terms = terms_of(residual)
@@ -190,7 +167,7 @@ def _node_problem(residual, unknown, nodal, others, name, inside) -> NodeProblem
 
 
 def _weighted(unknown: Function, terms: Sequence[Term], name: str):
-    """Collect terms of the same measure and weight; then weights of the same function."""
+    """Collect terms of equal measure and weight, then weights of equal functions."""
     groups: dict[tuple, list[Term]] = {}
     for term in terms:
         integral = term.integral
@@ -204,7 +181,7 @@ def _weighted(unknown: Function, terms: Sequence[Term], name: str):
     functions: dict[str, tuple[Form, Expr, list[Term]]] = {}
     here = _Substitution(unknown)
     for group in groups.values():
-        # Scaled to its first term, so that equal functions under other measures look alike.
+        # Scaled by the first term, so that equal functions under other measures have one signature.
         expression = total([(t.number / group[0].number) * t.rest for t in group])
         form = here.form(expression)
         functions.setdefault(form.signature(), (form, expression, []))[2].append(group[0])
@@ -219,7 +196,7 @@ def _weighted(unknown: Function, terms: Sequence[Term], name: str):
 
 
 class _Substitution:
-    """Functions of a space's nodes put on a mesh of one cell, where DG0 stands for one node."""
+    """Maps functions of a space's nodes to DG0 functions on a mesh of one cell, which stands for one node."""
 
     def __init__(self, unknown: Function) -> None:
         self._space = pieces(unknown)[0].function_space()
@@ -245,7 +222,7 @@ class _Substitution:
         return simplify(put(rest, mapping) * dx(degree=0, domain=one_node_mesh()))
 
     def of_functions(self, expression: Expr) -> Expr:
-        """The same with a function in place of the coordinate."""
+        """The expression with a function in place of the spatial coordinate."""
         x = SpatialCoordinate(self._space.mesh())
         found = x in set(ufl.corealg.traversal.unique_pre_traversal(expression))
         return put(expression, {x: self._coordinates()}) if found else expression
@@ -263,7 +240,7 @@ class _Substitution:
 
 
 def nodal_weight(unknown: Function, terms: Sequence[Term]) -> Function:
-    """Σ ∫ weight φ_i over the terms' measures, as a field of the nodes, ghosts included."""
+    """Σ ∫ weight φ_i over the measures of the terms, as a nodal field, ghosts included."""
     space = scalar_space(pieces(unknown)[0].function_space())
     test = TestFunction(space)
     form = Form([t.integral.reconstruct(integrand=t.number * t.geometry * test) for t in terms])

@@ -1,4 +1,4 @@
-"""What is to be compiled: local solves and pointwise updates, in their order, as C++ text."""
+"""Programs of local solves and nodal updates, and their C++ text."""
 
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import Structure
@@ -29,26 +29,20 @@ class Phase:
     explicit: bool = False
     tolerances: tuple[float, ...] = (1e-13, 1e-50, 1e-14, 25)
     essential: tuple[EssentialValues, ...] = ()
-    #: What it says, for those who differentiate it: a local problem, or assignments.
+    #: The local problem or the assignments, for derivatives.
     problem: NodeProblem | CellProblem | None = None
     assignments: Mapping[Function, Expr] = field(default_factory=dict)
-    #: What it needs beside functions: makes a struct for a layout; and the header that it needs.
+    #: Makes the struct of further data of the phase for a layout; and the header that it needs.
     data: Callable[[ChainLayout], Structure] | None = None
     header: str = ""
 
 
 @dataclass
 class Program:
-    """What is to be compiled: phases in the order in which they were added.
-
-    Attributes
-    ----------
-    side_by_side : bool
-        Whether it is for whole meshes of several chains: then the cells that link them are none of
-        the cells of its solves.
-    """
+    """Solves and updates to be compiled, in the order in which they were added."""
 
     mesh: object
+    #: For whole meshes of several chains; cells that link chains are then no cells of the solves.
     side_by_side: bool = False
     phases: list[Phase] = field(default_factory=list)
 
@@ -59,7 +53,7 @@ class Program:
 
     @property
     def has_links(self) -> bool:
-        """Whether there are links, which are not among the cells of its solves."""
+        """Whether the mesh has links, which are left out of the solves."""
         return self.side_by_side and inside_of(self.mesh) is not None
 
     def add_solve(
@@ -106,7 +100,7 @@ class Program:
         return number
 
     def add_turn_check(self, before: Function, orientation: Function, soft: bool) -> int:
-        """Add a check of how far cells have turned, see turns.hpp; returns the number of the phase."""
+        """Add a check of the rotation of cells, see turns.hpp; returns the number of the phase."""
         number = len(self.phases)
         text = source.turn_check(number, before, orientation, soft, self.tables)
         self.phases.append(Phase(text=text, written=(), header=source.header("turns.hpp")))

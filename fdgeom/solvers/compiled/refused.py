@@ -1,4 +1,4 @@
-"""Why something cannot be compiled into local loops."""
+"""Errors of compilation, and the fallback when compilation fails."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -6,18 +6,18 @@ from contextlib import contextmanager
 
 
 class CannotCompile(ValueError):
-    """A form is not of the kind that the compiled path treats; the message names the term."""
+    """A form is not supported by compiled code; the message names the term."""
 
 
 class NoCompiler(RuntimeError):
-    """There is no working C++ compiler; the message says what to do without."""
+    """There is no working C++ compiler; the message names the alternative."""
 
 
 @contextmanager
 def falling_back(
     keep: Callable[[str], None], comm, *, required: bool, what: str, instead: str
 ) -> Iterator[None]:
-    """While something is compiled: whatever stops that is no error, but the reason why it is not."""
+    """Context of a compilation: passes the reason of a failure to ``keep``; raises only if ``required``."""
     try:
         yield
     except MemoryError:

@@ -1,4 +1,4 @@
-"""Forms of a mesh of rods and links as they are in the rods."""
+"""Restriction of forms on a mesh of rods and links to the rods."""
 
 import ufl
 from firedrake import Form, Function
@@ -9,7 +9,7 @@ from fdgeom.forms import simplify
 
 
 class _Inside(MultiFunction):
-    """One for the function that is 1 in rods, and the choices that follow from it."""
+    """Replaces the function that is 1 in rods by 1, and resolves conditionals that depend on it."""
 
     def __init__(self, inside) -> None:
         super().__init__()
@@ -29,5 +29,5 @@ class _Inside(MultiFunction):
 
 
 def without_links(form: Form, inside: Function) -> Form:
-    """A form as it is in the cells where a function is one, and not zero."""
+    """The form in the cells where the function ``inside`` is 1."""
     return simplify(map_integrand_dags(_Inside(inside), simplify(form)))

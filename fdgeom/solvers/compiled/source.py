@@ -1,4 +1,4 @@
-"""The C++ text of a program of local solves and updates."""
+"""C++ text of programs of local solves and updates."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ NODE_COORDINATES = "const T xy[2] = {0.0, 1.0};"
 
 
 def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
-    """The problem's struct and the phase that solves it at all nodes."""
+    """The struct of the problem and the phase that solves it at all nodes."""
     space = tables.space(pieces(problem.unknown)[0])
     solve = [
         f"explicit_terms{number}(X);",
@@ -25,7 +25,7 @@ def node_solve(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
 
 
 def node_problem(number: int, problem: NodeProblem, guess, tables: Tables) -> str:
-    """The problem's struct, and what cells add to it."""
+    """The struct of the problem, and the function that adds the cells' contributions."""
     n, unknown = problem.size, problem.unknown
     solved = pieces(unknown)
     nodal = [k for part in problem.parts for k in (part.residual, part.jacobian) if k]
@@ -79,7 +79,7 @@ def node_problem(number: int, problem: NodeProblem, guess, tables: Tables) -> st
 
 
 def cell_solve(number: int, problem: CellProblem, guess, tables: Tables) -> str:
-    """The problem's struct and the phase that solves it in all cells."""
+    """The struct of the problem and the phase that solves it in all cells."""
     unknown = problem.unknown
     fields = each_once(f for k in problem.kernels for f in k.coefficients if f is not unknown)
     x = tables.coordinates
@@ -136,7 +136,7 @@ def update(number: int, targets, kernel: Kernel, tables: Tables) -> str:
 
 
 def turn_check(number: int, before, orientation, soft: bool, tables: Tables) -> str:
-    """The phase that fails where the two ends of a cell turn too far; a NaN is too far."""
+    """The phase that fails where the two ends of a cell rotate too far; a NaN counts as too far."""
     size = width_of(orientation, tables)
     bound = "all_le(vec(least_cosine), change)" + soft * " && all_le(vec(least_cosine), state)"
     body = [
@@ -161,7 +161,7 @@ def turn_check(number: int, before, orientation, soft: bool, tables: Tables) -> 
 
 
 def program(kernels, phases: list[str], more: Sequence[str] = ()) -> str:
-    """The whole unit: ``more`` text, kernels, phases, and the loop over steps."""
+    """The whole C++ text: headers (``more`` too), kernels, phases, and the loop over steps."""
     numbers = range(len(phases))
     seen = {k.name: k.code for k in kernels}
     frozen = [int(n) for text in phases for n in re.findall(r"// frozen: (\d+)", text)]
@@ -261,7 +261,7 @@ static bool freeze{number}(const Context &X, Frozen &frozen) {{ return freeze<P{
 
 
 def _explicit(problem: NodeProblem, tables: Tables) -> str:
-    """What cells add to b."""
+    """The contribution of cells to b."""
     kernel, unknown = problem.explicit, problem.unknown
     x = tables.coordinates
     size = width_of(unknown, tables)
@@ -282,7 +282,7 @@ def _explicit(problem: NodeProblem, tables: Tables) -> str:
 
 
 def _at_zero(problem: NodeProblem, tables: Tables) -> str:
-    """What the frozen iteration needs."""
+    """The members of the struct that an iteration with a frozen Jacobian needs."""
     (part,) = (p for p in problem.parts if p.jacobian is not None)
     n, weight = problem.size, tables.field(part.weight)
     call = kernel_call("J", part.jacobian, tables, lambda f: "u")

@@ -1,4 +1,4 @@
-"""The structs that compiled units share with Python, as the headers declare them."""
+"""Structs that compiled units share with Python, read from the headers."""
 
 import re
 from ctypes import Structure, c_double, c_int, c_long, c_void_p
@@ -6,12 +6,12 @@ from importlib.resources import files
 
 
 def header(name: str) -> str:
-    """A header file of this package."""
+    """The text of a header file of this package."""
     return files("fdgeom.solvers.compiled").joinpath(name).read_text()
 
 
 def declared(name: str, file: str, **members: type[Structure]) -> type[Structure]:
-    """A struct of a header; ``members`` are the structs that it holds, by their names there."""
+    """The ctypes class of a struct in a header; ``members`` are the types of its nested structs, by name."""
     kinds = {"int": c_int, "long": c_long, "double": c_double, **members}
     text = re.sub(r"//.*", "", header(file))
     body = re.search(rf"^struct {name} {{(.*?)}};", text, re.MULTILINE | re.DOTALL)[1]

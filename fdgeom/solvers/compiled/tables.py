@@ -1,4 +1,4 @@
-"""The data that a compiled unit works on: functions, constants, node sets."""
+"""Numbering of the functions, constants and node sets of a compiled unit."""
 
 from firedrake import Constant, Function
 
@@ -6,32 +6,18 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 
 
 class Tables:
-    """Numbers for functions, constants and node sets, in the order of their first use.
-
-    Parameters
-    ----------
-    mesh : firedrake.MeshGeometry
-        What all functions live on.
-
-    Attributes
-    ----------
-    coordinates : Function
-        The mesh's coordinates.
-    functions, constants : list
-        What the numbers stand for.
-    representatives : list of Function
-        One function of each node set.
-    """
+    """Numbers functions, constants and node sets of one mesh in the order of their first use."""
 
     def __init__(self, mesh) -> None:
         self.mesh = mesh
         self.coordinates: Function = mesh.coordinates
         self.functions: list[Function] = []
         self.constants: list[Constant] = []
+        #: One function of each node set.
         self.representatives: list[Function] = []
 
     def field(self, function: Function) -> int:
-        """Number of a function."""
+        """The number of a function."""
         if function not in self.functions:
             if len(function.function_space()) > 1:
                 raise CannotCompile(f"{function.name()} is of a mixed space")
@@ -42,7 +28,7 @@ class Tables:
         return self.functions.index(function)
 
     def constant(self, constant: Constant) -> int:
-        """Number of a constant."""
+        """The number of a constant."""
         for k, known in enumerate(self.constants):
             if known is constant:
                 return k
@@ -50,7 +36,7 @@ class Tables:
         return len(self.constants) - 1
 
     def space(self, function: Function) -> int:
-        """Number of a function's node set."""
+        """The number of a function's node set."""
         nodes = function.function_space().node_set, nodes_of(function)
         for k, known in enumerate(self.representatives):
             if (known.function_space().node_set, nodes_of(known)) == nodes:
@@ -60,11 +46,11 @@ class Tables:
 
     @staticmethod
     def arity(function: Function) -> int:
-        """Nodes a cell."""
+        """The number of nodes in a cell."""
         seen = nodes_of(function)
         return function.function_space().cell_node_map().arity if seen is None else len(seen)
 
 
 def nodes_of(function: Function) -> tuple[int, ...] | None:
-    """Which nodes of a cell are seen, of those in the order of their places; None: all."""
+    """The nodes of a cell that a `Seen` function has, numbered along the cell; None for all nodes."""
     return getattr(function, "seen", None)

@@ -1,4 +1,4 @@
-"""Forms taken apart into terms, and each term into a weight and the rest."""
+"""Decomposition of forms into terms, and of terms into number, geometry and rest."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,30 +21,19 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 
-# A product that would be multiplied out to more terms stays one term.
+# A product that would expand into more terms stays one term.
 _MANY = 256
-# So many terms make a sum as it is written.
+# Longer sums are built in parts.
 _LONG = 64
 
 
 @dataclass(frozen=True)
 class Term:
-    """One term of a form: ∫ number · geometry · rest over an integral's measure.
-
-    Attributes
-    ----------
-    integral : Integral
-        Where it comes from: measure, subdomain, quadrature.
-    number : float
-        The product of its factors that are numbers.
-    geometry : Expr
-        The product of its factors that are geometry (the coordinate excepted).
-    rest : Expr
-        The others.
-    """
+    """One term of a form: ∫ number · geometry · rest over the measure of an integral."""
 
     integral: Integral
     number: float
+    #: The product of the factors that are geometric quantities, except the coordinate.
     geometry: Expr
     rest: Expr
 
@@ -63,7 +52,7 @@ class Term:
         return any(isinstance(e, (Grad, ReferenceGrad)) for e in unique_pre_traversal(self.rest))
 
     def is_geometric(self) -> bool:
-        """Whether the rest still holds geometry (the coordinate excepted)."""
+        """Whether the rest still contains geometric quantities other than the coordinate."""
         found = extract_type(self.rest, GeometricQuantity)
         return any(not isinstance(e, SpatialCoordinate) for e in found)
 
@@ -85,7 +74,7 @@ def terms_of(form: Form) -> list[Term]:
 
 
 def _summands(e: Expr) -> Iterator[tuple[Expr, ...]]:
-    """The summands of an integrand, each as its factors; sums inside products are multiplied out."""
+    """The summands of an integrand, each as its factors; products of sums are expanded."""
     if isinstance(e, Sum):
         for operand in e.ufl_operands:
             yield from _summands(operand)
@@ -107,7 +96,7 @@ def _summands(e: Expr) -> Iterator[tuple[Expr, ...]]:
 
 
 def _factors(e: Expr) -> Iterator[Expr]:
-    """The factors of a product as it stands."""
+    """The factors of a product, without expansion."""
     if isinstance(e, Product):
         for operand in e.ufl_operands:
             yield from _factors(operand)
@@ -120,7 +109,7 @@ def _factors(e: Expr) -> Iterator[Expr]:
 
 
 def total(expressions: Sequence[Expr]) -> Expr:
-    """Their sum; long ones in pieces, since a deep expression is beyond Python's recursion."""
+    """The sum of expressions, in parts if it is long: deep expressions exceed Python's recursion limit."""
     items = list(expressions)
     while len(items) > _LONG:
         items = [sum(items[k : k + _LONG]) for k in range(0, len(items), _LONG)]
@@ -140,7 +129,7 @@ def _weighed(factors: list[Expr]) -> tuple[float, Expr, Expr]:
 
 
 def _is_geometry(e: Expr) -> bool:
-    """Geometry and numbers: nothing that changes in time."""
+    """Whether an expression contains only numbers and geometric quantities other than the coordinate."""
     terminals = [x for x in unique_pre_traversal(e) if not x.ufl_operands]
     return all(isinstance(x, (ScalarValue, GeometricQuantity)) for x in terminals) and not any(
         isinstance(x, SpatialCoordinate) for x in terminals

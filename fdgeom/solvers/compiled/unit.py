@@ -1,4 +1,4 @@
-"""A program of local solves and updates compiled to one unit, which runs many steps at once."""
+"""Compiled programs of local solves and updates, which run many steps in one call."""
 
 import ctypes
 from collections.abc import Sequence
@@ -29,8 +29,7 @@ from fdgeom.solvers.compiled.structs import (
 )
 from fdgeom.solvers.derived import derived_of
 
-# A NaN must stay one in spite of the other liberties that fast arithmetic takes. Blocks of small
-# matrices belong in registers, so their loops are unrolled whole.
+# Fast arithmetic must preserve NaN. Small matrices stay in registers if their loops are unrolled.
 _FLAGS = (
     "-fno-finite-math-only",
     "-fno-math-errno",
@@ -38,10 +37,10 @@ _FLAGS = (
     "--param=max-completely-peel-times=64",
 )
 
-# For updates by themselves, which Python asks for one by one.
+# For programs without solves, which Python calls phase by phase.
 _QUICKLY = "-O1"
 
-# A chain of so many nodes is taken in blocks.
+# Chains of at least so many nodes are advanced in blocks.
 _LONG = 4096
 
 #: Why a local solve failed, by the unit's code.
@@ -53,17 +52,12 @@ REASONS = {
 
 
 class Unit:
-    """A compiled program with its data.
+    """A compiled program with its data."""
 
-    With ``chain`` it uses the layout of a chain, if the mesh is one: ``is_chain``. ``live`` are functions
-    that may be guesses and that change between two calls. ``blocks`` says whether :meth:`advance`
-    takes several steps with the nodes that are in the cache.
-
-    Every coefficient may be changed by its owner between two calls, in whatever way: what is copied
-    into the order of a chain is copied anew by :meth:`begin`. Fields that fdgeom alone writes (the
-    coordinates, weights, sampled sections) are copied where they have a new version.
-    """
-
+    # chain: use the layout of a chain if the mesh is one (see is_chain). live: functions that may be
+    # guesses and that change between two calls. Owners may change coefficients between two calls in
+    # any way: begin copies them into the order of a chain each time. Fields that only fdgeom writes
+    # (coordinates, weights, sampled sections) are copied when they have a new version.
     def __init__(self, program: Program, *, chain: bool = False, live=()) -> None:
         self.program = program
         tables = program.tables
@@ -77,7 +71,7 @@ class Unit:
         )
         self._library = load(program.code(), flags, self.comm)
         written = {f for p in program.phases for f in p.written}
-        # An unknown that starts from another function is nobody's business.
+        # An unknown that starts from another function is internal.
         written -= {f for p in program.phases if p.guess != p.solved for f in p.solved} - set(live)
         numbers = {f: k for k, f in enumerate(tables.functions)}
         self._written = [numbers[f] for f in tables.functions if f in written]
@@ -112,7 +106,7 @@ class Unit:
             order = None
         if order is not None and not program.has_links:
             return ChainLayout(tables, order)
-        # What lies between two chains is no cell that could be solved for.
+        # A gap between two chains is no cell, so programs with cell solves cannot have gaps.
         several = (
             chain and program.side_by_side and all(p.nodal or not p.solved for p in program.phases)
         )
@@ -125,7 +119,7 @@ class Unit:
 
     def _make_context(self) -> Context:
         tables, layout, phases = self.program.tables, self.layout, self.program.phases
-        #: What the structs point to.
+        #: The arrays that the structs point to.
         keep = self._keep = []
 
         def array(kind, items):
@@ -172,7 +166,7 @@ class Unit:
         return context
 
     def _can_block(self) -> bool:
-        """Whether blocks pay: a chain that is much longer than a block on every rank."""
+        """Whether steps may run block by block: on a chain of at least `_LONG` nodes on each rank."""
         if not self.is_chain or any(p.data is not None for p in self.program.phases):
             return False
         ranges = self.layout.ranges
@@ -182,7 +176,7 @@ class Unit:
         return bool(self.comm.allreduce(int(fits), op=MPI.MIN))
 
     def _essential(self, phase: Phase, keep: list) -> Essential:
-        """Nodes with given components, in the numbering of the layout."""
+        """The nodes with prescribed components, in the numbering of the layout."""
         if not phase.essential:
             return Essential()
         tables, block = self.program.tables, phase.block
@@ -213,12 +207,12 @@ class Unit:
 
     @property
     def lanes(self) -> int:
-        """How many nodes are solved at a time."""
+        """The number of nodes that are solved at a time."""
         return self._library.fdgeom_width()
 
     # --- running -------------------------------------------------------------------------------
     def plan(self, sequence: Sequence[tuple[int, object, float]]):
-        """What :meth:`advance` runs, from (phase, Constant for its Δt or None, fraction of the step)."""
+        """The plan for :meth:`advance`, from (phase, Constant for its Δt or None, fraction of the step)."""
         made = (Move * len(sequence))()
         for move, (phase, constant, fraction) in zip(made, sequence, strict=True):
             address = None if constant is None else constant.dat._data.ctypes.data
@@ -227,7 +221,7 @@ class Unit:
         return made
 
     def begin(self) -> None:
-        """Make the functions' present values known to the unit."""
+        """Pass the present values of the functions to the unit."""
         version = self._mesh.dat_version
         moved = version != self._mesh_version
         for derived in (*self._of_mesh, *self._followers) if moved else self._followers:
@@ -243,7 +237,7 @@ class Unit:
             self._copy_quiet()
 
     def _copy_quiet(self) -> None:
-        """Copy the fields that only fdgeom writes, where it did."""
+        """Copy the fields that only fdgeom writes, if one of them has a new version."""
         versions = [dat.dat_version for dat, _ in self._quiet]
         if versions != self._versions:
             for _, copies in self._quiet:
@@ -255,7 +249,7 @@ class Unit:
             self._library.fdgeom_copy_in(copies, len(copies))
 
     def end(self) -> None:
-        """Give the values that the unit has written back to the functions."""
+        """Pass the values that the unit has written back to the functions."""
         if self._outgoing:
             self._library.fdgeom_copy_out(self._outgoing, len(self._outgoing))
         for f in self._changed:
@@ -264,13 +258,10 @@ class Unit:
     def advance(
         self, steps: int, plan, dt: float, *, blocked: bool | None = None
     ) -> tuple[int, int, int]:
-        """Run steps between :meth:`begin` and :meth:`end`.
-
-        ``blocked``: whether to take several steps with the nodes that are in the cache (default: where
-        it pays, see :attr:`blocks`). The values are the same to the last bit; after a failure they are
-        those of no step, and only the reason is told. Returns the code of the reason (0: all went
-        well), the steps done and the number of the move that failed.
-        """
+        """Run steps after :meth:`begin`; returns the reason, the steps done and the failed move."""
+        # The reason is 0 for success.
+        # blocked: run several steps while a block of nodes is in the cache (default: self.blocks). The
+        # results are equal bit by bit; after a failure the values are not those after any step.
         done, failed = ctypes.c_long(0), ctypes.c_int(-1)
         reason = self._library.fdgeom_advance(
             self._address, steps, len(plan), plan, ctypes.byref(ctypes.c_double(dt)),
@@ -279,38 +270,33 @@ class Unit:
         return reason, done.value, failed.value
 
     def stand(self, slots: int | None, slot: int = 0, *, past: bool = False) -> None:
-        """Where the moves of the coming steps keep and find values.
-
-        ``slots`` is the address for the first step (None: nowhere), ``slot`` how many numbers further
-        that for the next one is, ``past`` whether there are more than the caches hold.
-        """
+        """Set where the moves of the next steps save and find values."""
+        # slots: address for the first step (None: save nothing); slot: distance of the next step's
+        # address, in numbers; past: whether the slots exceed the caches.
         self._context.slots, self._context.slot, self._context.past = slots, slot, past
 
     def written_values(self) -> list[np.ndarray]:
-        """All that the unit changes, as it lies there: to be kept, and put back."""
+        """The arrays of all values that the unit changes, to be saved and restored."""
         return [self.layout.values(k) for k in self._written]
 
     def keep(self, plan) -> None:
-        """Keep all that the moves of a plan do in the slot before that of the first step."""
+        """Save the present values of all that a plan saves into the slot before that of the first step."""
         self._library.fdgeom_keep(self._address, len(plan), plan)
 
     def solve(self, phase: int) -> int:
-        """Run one phase; returns the code of the reason, 0 if it went well."""
+        """Run one phase; returns the code of the reason, 0 for success."""
         return self._library.fdgeom_phase(self._address, phase)
 
     def norm(self, phase: int) -> float:
-        """Norm of a solve's residual over all ranks."""
+        """Norm of the residual of a solve, over all ranks."""
         square = self._library.fdgeom_norm(self._address, phase)
         return float(np.sqrt(self.comm.allreduce(square) if self.comm.size > 1 else square))
 
     def place_of_failure(self, phase: int) -> str | None:
-        """Where the last failure of a phase was on this rank, in words; None if there was none.
-
-        To be called on all ranks.
-        """
+        """Describe where the last failure of a phase was on this rank, or None; to be called on all ranks."""
         report = self.reports[phase]
         function = self.program.phases[phase].solved[0]
-        words = describe(function)  # on all ranks: it interpolates the coordinate
+        words = describe(function)  # on all ranks: describe interpolates coordinates
         if report.reason >= 0:
             return None
         report.reason = 0

@@ -1,7 +1,7 @@
-"""Local solves where links hold some nodes together: small groups of nodes, each solved for at once.
+"""Local solves of nodes that joints (links) couple, one small group of nodes at a time.
 
-Nodes take their own compiled solve; those that links join are solved for again, group by group, with
-the multipliers of the links. The kernels of links are made of the scalar operations of chains.
+Nodes of a group are solved together with the multipliers of its links, after a compiled solve of all
+nodes by themselves if that is needed (`all_first`). `chain` generates the kernels of links.
 """
 
 from fdgeom.solvers.linked.phase import Linked, add_linked

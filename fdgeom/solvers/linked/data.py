@@ -1,4 +1,4 @@
-"""Nodes that links hold together, group by group, for compiled code."""
+"""Groups of nodes that links couple, as data for compiled code."""
 
 import ctypes
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from fdgeom.solvers.links import links_of
 
 
 class Group(Structure):
-    """Nodes that hang together by links; links.hpp says what it holds."""
+    """Nodes that links connect; see links.hpp."""
 
     _fields_ = [
         *((name, c_long) for name in ("nodes", "links", "rows")),
@@ -25,7 +25,7 @@ class Group(Structure):
 
 
 class Links(Structure):
-    """All groups, and memory for one of them."""
+    """All groups, and working memory for one of them."""
 
     _fields_ = [("count", c_long), ("groups", c_void_p), ("memory", c_void_p)]
 
@@ -38,11 +38,9 @@ def link_data(
     conditions: Function,
     owner: Function,
 ) -> Links:
-    """The groups of a mesh's links.
-
-    In links the DG0 functions ``conditions`` and ``owner`` say how many conditions there are and which
-    end has their multipliers: 0 or 1.
-    """
+    """The groups of a mesh's links."""
+    # The DG0 functions hold, in each link, the number of its conditions and the end (0 or 1) that
+    # stores the multipliers.
     space, block = unknown.function_space(), unknown.function_space().block_size
     cells = np.flatnonzero(links_of(tables.mesh))
     nodes = layout.number(tables.space(unknown), space.cell_node_map().values[cells])
@@ -83,13 +81,13 @@ def link_data(
 
 
 def _memory(group: Group, n: int, m: int) -> int:
-    """How many numbers the solve of a group takes."""
+    """The number of doubles that the solve of a group needs."""
     nodes = group.nodes * (2 * n + n * n)
     links = group.links * (3 * 2 * n * m + 2 * n + m)
     return nodes + links + group.rows**2 + 2 * group.rows
 
 
 def _in_cells(function: Function, cells: np.ndarray) -> np.ndarray:
-    """The whole numbers of a function of cells."""
+    """The integer values of a DG0 function in cells."""
     numbers = function.function_space().cell_node_map().values[cells, 0]
     return np.rint(function.dat.data_ro[numbers]).astype(int)

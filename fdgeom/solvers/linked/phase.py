@@ -1,4 +1,4 @@
-"""Solves at nodes that links hold together, as a phase of a compiled program."""
+"""Solves at nodes that links couple, as a phase of a compiled program."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,47 +38,32 @@ _SIDES = ("A", "B")
 
 @dataclass(frozen=True)
 class Linked:
-    """Equations of nodes, N(u) + Σ F λ + Σ f⁰ = 0, and conditions of the links between them, c(u) = 0.
+    """Equations of nodes, N(u) + Σ F λ + Σ f⁰ = 0, and conditions of the links between them, c(u) = 0."""
 
-    Attributes
-    ----------
-    residual : Form
-        N, nodal.
-    unknown, guess : Function
-        u, and where it begins.
-    multiplier : Function, DG0
-        Stands for λ in ``force``.
-    force, rest : Form
-        F λ and f⁰, with an argument of the space of u, over the links alone; without u.
-    gap : Form
-        c(u), with an argument of the space of λ, over the links alone.
-    conditions, owner : Function, DG0
-        How many conditions a link has, and which of its ends is told λ: 0 or 1.
-    changed : Function
-        What u changes: updates end where that does not notice them.
-    told : Function
-        Stands for λ in ``finish``, at the nodes that are told.
-    finish : dict
-        Assignments at the nodes that are linked, after the solve.
-    essential : sequence of EssentialValues
-        Given degrees of freedom of u: they stay what they are in the guess.
-    all_first : bool
-        Whether N(u) = 0 is solved before, at all nodes.
-    """
-
+    #: N, nodal.
     residual: Form
     unknown: Function
+    #: The first guess of u.
     guess: Function
+    #: Stands for λ in `force`; DG0.
     multiplier: Function
+    #: F λ and f⁰ in the links alone, with an argument of the space of u; they do not contain u.
     force: Form
     rest: Form
+    #: c(u) in the links alone, with an argument of the space of λ.
     gap: Form
+    #: DG0: the number of conditions of a link, and the end (0 or 1) that stores λ.
     conditions: Function
     owner: Function
+    #: The field that u changes: an update ends the iteration if it is negligible beside this field.
     changed: Function
+    #: Stands for λ in `finish`, at the nodes that store it.
     told: Function
+    #: Assignments at the coupled nodes after the solve.
     finish: Mapping[Function, Expr]
+    #: Prescribed degrees of freedom of u: they keep the values of the guess.
     essential: Sequence[EssentialValues]
+    #: Whether N(u) = 0 is solved before, at all nodes.
     all_first: bool
 
 
@@ -129,7 +114,7 @@ def add_linked(program: Program, linked: Linked, tolerances) -> list[int]:
 
 
 class _LinkSource:
-    """The C++ of the equations of a link."""
+    """The C++ text of the equations of a link."""
 
     def __init__(self, number: int, linked: Linked, tables: Tables) -> None:
         self._number, self._linked, self._tables = number, linked, tables
@@ -148,7 +133,7 @@ class _LinkSource:
         return [self._graph.input((role, function, p, k)) for p in places for k in range(size)]
 
     def _equations(self, form: Form, like: Function, places: Sequence[str]) -> list[int]:
-        """The coefficients of a form's argument."""
+        """The coefficients of the argument of a form."""
         graph, test = self._graph, Function(like.function_space(), name="test function")
         total = work_in_cell(graph, form, self._mesh, test, self._fixed)
         inputs = self._inputs("test", test, places)
@@ -156,7 +141,7 @@ class _LinkSource:
         return [found[x] for x in inputs]
 
     def text(self, problem: NodeProblem, finish) -> str:
-        """The class of a link: its forces, its gaps, and what follows at the nodes."""
+        """The class of a link: its forces, its conditions, and the assignments at its nodes."""
         graph, linked, n, m = self._graph, self._linked, self._size, self._rows
         pushes = self._equations(linked.force, linked.unknown, _SIDES)
         forces = []

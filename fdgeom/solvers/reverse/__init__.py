@@ -1,9 +1,9 @@
-"""Compiled steps taken back: the cotangents before them from those after them.
+"""Reverse sweep of compiled steps: cotangents before steps from those after them.
 
-- `reversed_step`: what is to be done, in which order, from the forms of the forward program;
-- `adjoint_program`, `adjoint_source`: its phases and their C++ text;
-- `slots`: where the values are kept that the way back reads;
-- `sweep`: many steps there and back, all of them kept or some of them taken again.
+- `reversed_step`: the adjoint of one step, from the forms of the forward program;
+- `adjoint_program`, `adjoint_source`: the phases of the adjoint and their C++ text;
+- `slots`: storage of the forward values that the reverse sweep reads;
+- `sweep`: many steps forward and back, with all states or with checkpoints.
 """
 
 from fdgeom.solvers.reverse.slots import Memory

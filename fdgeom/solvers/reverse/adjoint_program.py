@@ -1,4 +1,4 @@
-"""Phases that take cotangents back through local problems."""
+"""Phases that compute the cotangents of local problems."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from fdgeom.solvers.reverse.node_pull import NodePull
 
 
 class AdjointProgram(Program):
-    """A program with phases that are the transposes of others."""
+    """A program whose phases are adjoints of the phases of another program."""
 
     def __init__(self, mesh) -> None:
         super().__init__(mesh)
@@ -27,7 +27,7 @@ class AdjointProgram(Program):
         multipliers: Sequence[Function],
         bar_of_old: Function | None,
     ) -> int:
-        """Add Jᵀ λ = ū for a phase that has solved a problem; returns the number of the phase."""
+        """Add Jᵀ λ = ū for the solve of a phase; returns the number of the new phase."""
         number, problem = len(self.phases), solve.problem
         if isinstance(problem, NodeProblem):
             kernels = [part.jacobian for part in problem.parts if part.jacobian is not None]
@@ -55,7 +55,7 @@ class AdjointProgram(Program):
         return number
 
     def add_gather(self, form: Form, bar: Function, adds: bool) -> int:
-        """Add a phase that gives, or adds, a form's vector to a cotangent."""
+        """Add a phase that sets a cotangent to the vector of a form, or adds the vector to it."""
         number = len(self.phases)
         kernel = cell_kernel(form, f"k{number}a")
         self.kernels.append(kernel)
@@ -74,10 +74,7 @@ class AdjointProgram(Program):
         return number
 
     def add_pull(self, pull: NodePull, bars: Sequence[tuple[Function, Function, bool]]) -> int:
-        """Add a phase that gives, or adds, the derivatives by some functions to cotangents.
-
-        ``bars`` are the function, its cotangent, and whether that is added.
-        """
+        """Add a phase of derivatives by (function, its cotangent, whether to add to it) in ``bars``."""
         number, targets = len(self.phases), [bar for _, bar, _ in bars]
         kernel = pull.kernel(f"k{number}p", bars)
         self.kernels.append(kernel)
@@ -86,7 +83,7 @@ class AdjointProgram(Program):
         return number
 
     def add_total(self, functional: Form) -> int:
-        """Add a phase that adds a functional to the ``sum`` of its report."""
+        """Add a phase that adds the value of a functional to the ``sum`` of its report."""
         number = len(self.phases)
         kernel = cell_kernel(functional, f"k{number}t")
         self.kernels.append(kernel)
@@ -104,7 +101,7 @@ class AdjointProgram(Program):
         return number
 
     def add_zero(self, bar: Function) -> int:
-        """Add a phase that makes a cotangent zero."""
+        """Add a phase that sets a cotangent to zero."""
         number = len(self.phases)
         self._add(Phase(text=adjoint_source.zero(number, bar, self.tables), written=(bar,)), ())
         return number

@@ -1,4 +1,4 @@
-"""The C++ text of phases that take local problems back; see `adjoint.hpp`."""
+"""C++ text of the adjoint phases of local problems; see `adjoint.hpp`."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def node_adjoint(
 def cell_adjoint(
     number: int, problem: CellProblem, bar: Function, multiplier: Function, tables: Tables
 ) -> str:
-    """The same in all cells."""
+    """Jᵀ λ = ū in all cells."""
     n, unknown, x = problem.size, problem.unknown, tables.coordinates
     kernel = problem.jacobian
     fields = each_once((*(f for f in kernel.coefficients if f is not unknown), x))
@@ -83,7 +83,7 @@ def cell_adjoint(
 
 
 def gather(number: int, kernel: Kernel, bar: Function, adds: bool, tables: Tables) -> str:
-    """What a kernel says in the cells round a node, as its new cotangent or added to it."""
+    """The phase that sums a kernel over the cells around each node into a cotangent, set or added to."""
     block, space = block_of(bar), tables.space(bar)
     arity, width = tables.arity(bar), width_of(bar, tables)
     lines = _cell_terms(kernel, width, tables)
@@ -122,7 +122,7 @@ struct P{number} {{
 
 
 def total(number: int, kernel: Kernel, tables: Tables) -> str:
-    """A kernel's number is added up over all cells."""
+    """The phase that sums the value of a kernel over all cells."""
     text = f"""
 struct P{number} {{
   typedef {lanes_type(kernel.vectorises)} Number;
@@ -138,7 +138,7 @@ struct P{number} {{
 
 
 def node_total(number: int, kernel: Kernel, function: Function, tables: Tables) -> str:
-    """A kernel's number is added up over the nodes of a function that this rank owns."""
+    """The phase that sums the value of a kernel over the nodes of a function that this rank owns."""
     loads = [
         f"T f{tables.field(f)}[{block_of(f)}]; " + node_load(f"f{tables.field(f)}", f, tables)
         for f in each_once(kernel.coefficients)
@@ -161,7 +161,7 @@ def node_total(number: int, kernel: Kernel, function: Function, tables: Tables) 
 
 
 def _cell_terms(kernel: Kernel, width: int, tables: Tables) -> str:
-    """What a kernel says in the cell c."""
+    """The lines that evaluate a kernel in the cell c."""
     x = tables.coordinates
     loads = [
         f"T f{tables.field(f)}[{width_of(f, tables)}]; "
@@ -173,7 +173,7 @@ def _cell_terms(kernel: Kernel, width: int, tables: Tables) -> str:
 
 
 def zero(number: int, bar: Function, tables: Tables) -> str:
-    """A cotangent becomes zero, ghosts included."""
+    """The phase that sets a cotangent to zero, ghosts included."""
     block = block_of(bar)
     return _phase(
         number,

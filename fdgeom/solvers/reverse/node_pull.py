@@ -1,4 +1,4 @@
-"""Gradients of numbers at one node, as kernels: reverse differentiation of scalar operations."""
+"""Gradients of scalars at one node, as kernels, by reverse differentiation of scalar operations."""
 
 from collections.abc import Callable, Sequence
 
@@ -52,14 +52,11 @@ class NodePull:
         return found.reshape(e.ufl_shape)
 
     def value_kernel(self, name: str) -> Kernel:
-        """What gives the scalar itself."""
+        """The kernel of the scalar itself."""
         return self._kernel(name, [self._root])
 
     def kernel(self, name: str, bars: Sequence[tuple[Function, Function, bool]]) -> Kernel:
-        """What gives the derivatives by some functions, one after another.
-
-        ``bars`` are the function, its cotangent, and whether that is added.
-        """
+        """The kernel of derivatives; ``bars`` are (function, its cotangent, whether to add to that)."""
         graph, outputs = self._graph, []
         for f, bar, adds in bars:
             old = self._terminal(bar, 0).reshape(-1)

@@ -1,4 +1,4 @@
-"""One step backwards: the transposes of its phases, the last one first."""
+"""The adjoint of one step: the transposed phases in reverse order."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from fdgeom.solvers.reverse.running import Running
 
 @dataclass(frozen=True)
 class Back:
-    """One phase on the way back."""
+    """One adjoint phase, with its Δt and the number of the forward move that it belongs to."""
 
     phase: int
     dt: Constant | None
@@ -29,15 +29,10 @@ class Back:
 
 
 class ReversedStep:
-    """The cotangents before a step from those after it.
+    """The cotangents before a step from those after it."""
 
-    ``moves`` are phases in order, each with the Constant for how far it moves and the fraction of the
-    step; ``seeded`` and ``wanted`` are keys of functions that have a cotangent after a step, and of
-    coefficients whose cotangents are wanted. ``bars`` has the cotangents by the keys of the functions,
-    ``alive`` the keys of those that may not be zero before a step, ``totals`` the phases whose reports
-    have the sums of the running functional.
-    """
-
+    # moves: (phase, Constant of its Δt, fraction of the step) in order; seeded: keys of functions with
+    # a cotangent after the step; wanted: keys of coefficients whose cotangents are needed.
     def __init__(
         self,
         program: Program,
@@ -52,9 +47,10 @@ class ReversedStep:
         self._made: dict = {}
         self._multipliers: dict[int, Function] = {}
         self._running = None if running is None else Running(running, self._is_active)
+        #: Cotangents and their functions, by the functions' keys.
         self.bars: dict[int, Function] = {}
         self.functions: dict[int, Function] = {}
-        #: Keys of those that may be something else than zero after a step.
+        #: Keys of functions whose cotangents may be nonzero after a step.
         self.after = (set(seeded) & self._moving) | self._wanted
         while True:
             reached = self.after | self._walk(None)
@@ -64,12 +60,14 @@ class ReversedStep:
         self.program = AdjointProgram(program.mesh)
         self.backs: list[Back] = []
         self._known: dict[tuple, list[int]] = {}
+        #: The phases whose reports hold the sums of the running functional.
         self.totals: list[int] = []
+        #: Keys of functions whose cotangents may be nonzero before the step.
         self.alive = self._walk(self.program)
 
     # --- one step, from its end --------------------------------------------------------------------
     def _walk(self, program: AdjointProgram | None) -> set[int]:
-        """What is alive before the step; adds the phases to a program."""
+        """The keys with nonzero cotangents before the step; adds adjoint phases to ``program`` if given."""
         alive = set(self.after)
         if self._running is not None:
             self._add_running(alive, program)
@@ -95,7 +93,7 @@ class ReversedStep:
         return alive
 
     def _add_running(self, alive: set[int], program) -> None:
-        """f̄ += ∂/∂f of the running functional, of the state after the step."""
+        """f̄ += ∂/∂f of the running functional of the state after the step."""
         first = 0 if program is None else len(program.phases)
         for f, slope in self._running.slopes:
             if program is not None:
@@ -113,7 +111,7 @@ class ReversedStep:
         self.backs += [Back(k, None, 0.0, end) for k in range(first, len(program.phases))]
 
     def _update(self, number: int, alive: set[int], program) -> None:
-        """v̄ of what is read, from those of the targets, which are overwritten."""
+        """Cotangents of the functions that assignments read, from those of the overwritten targets."""
         assignments = self._forward[number].assignments
         targets = [t for t in assignments if key(t) in alive]
         if not targets:
@@ -124,7 +122,7 @@ class ReversedStep:
         self._add_pull(pull, alive, program)
 
     def _pull_of(self, number: int, targets: tuple[int, ...]) -> NodePull:
-        """The derivatives of Σ t̄·e by what the expressions e read."""
+        """The derivatives of Σ t̄·e by the functions that the expressions e contain."""
         name = number, targets
         if name not in self._made:
             work = [
@@ -143,7 +141,7 @@ class ReversedStep:
         alive |= {key(f) for f in pull.functions}
 
     def _solve(self, number: int, alive: set[int], program) -> None:
-        """c̄ -= (∂R/∂c)ᵀ λ of all that is read, with (∂R/∂u)ᵀ λ = ū."""
+        """c̄ -= (∂R/∂c)ᵀ λ for all coefficients c, with (∂R/∂u)ᵀ λ = ū."""
         phase = self._forward[number]
         solved = phase.solved
         if not any(key(f) in alive for f in solved):
@@ -170,11 +168,11 @@ class ReversedStep:
             alive.add(key(f))
 
     def _old(self, phase: Phase) -> Function | None:
-        """What the given degrees of freedom of a solve follow."""
+        """The function that supplies the prescribed degrees of freedom of a solve."""
         return phase.essential[0].old if phase.essential else None
 
     def _slopes_of_solve(self, number: int) -> tuple[NodePull | None, list]:
-        """The derivatives of -λ·R by what it reads: at the nodes of the unknown, and by forms."""
+        """The derivatives of -λ·R by its coefficients: at the nodes of the unknown, and as forms."""
         if number not in self._made:
             phase = self._forward[number]
             problem, unknown = phase.problem, phase.problem.unknown

@@ -1,4 +1,4 @@
-"""A functional that is taken after each step: its value and its derivatives."""
+"""Value and derivatives of a functional that is evaluated after each step."""
 
 from collections.abc import Callable
 
@@ -15,16 +15,14 @@ from fdgeom.solvers.reverse.node_pull import NodePull
 
 
 class Running:
-    """What it has inside the cells, and at nodes of the boundary.
-
-    Of ``cells`` every rank that sees a cell has an equal share; ``slopes`` are its derivatives.
-    """
+    """A running functional, split into integrals over cells and terms at boundary nodes."""
 
     def __init__(self, functional: Form, is_active: Callable[[Function], bool]) -> None:
         functional = simplify(functional)
         integrals = functional.integrals()
         inside = Form([i for i in integrals if i.integral_type() == "cell"])
         others = Form([i for i in integrals if i.integral_type() != "cell"])
+        # Every rank that sees a cell has an equal share of it in `cells`; slopes: (f, derivative by f).
         self.cells, self.slopes = None, []
         if not inside.empty():
             self.cells = _shared(inside)
@@ -45,7 +43,7 @@ class Running:
 
 
 def _shared(functional: Form) -> Form:
-    """A functional of which every rank that sees a cell has an equal share."""
+    """The functional with each cell divided equally among the ranks that see it."""
     mesh = functional.ufl_domain()
     if mesh.comm.size == 1:
         return functional

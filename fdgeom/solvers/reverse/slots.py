@@ -1,4 +1,4 @@
-"""Where steps keep the values that the way back reads: a slot of memory for each of them."""
+"""Storage of the forward values that the reverse sweep reads: one slot of memory per step."""
 
 import ctypes
 from collections.abc import Sequence
@@ -10,22 +10,19 @@ from fdgeom.solvers.compiled.unit import Unit
 from fdgeom.solvers.data import key
 from fdgeom.solvers.reverse.reversed_step import Back
 
-# A line of the cache, in numbers.
+# Numbers in a cache line.
 _LINE = 8
 
 
 class Slots:
-    """What the moves of a step keep, and what those of the way back find.
-
-    ``size`` is how many numbers a step keeps; ``kept`` and ``read`` say for each move, forwards and back,
-    where.
-    """
+    """The places of values in a slot: saved by the moves of a step, read by the adjoint moves."""
 
     def __init__(
         self, unit: Unit, moves: Sequence[tuple], back: Unit, backs: Sequence[Back], reads
     ) -> None:
         phases = unit.program.phases
         written = [{key(f): f for f in phases[number].written} for number, _, _ in moves]
+        #: Numbers in a slot.
         self._unit, self.size = unit, 0
         places: dict[tuple[int, int], int] = {}
         kept: list[list[Kept]] = [[] for _ in moves]
@@ -35,7 +32,7 @@ class Slots:
                 {key(f) for f in phases[moves[b.move][0]].solved} if b.move < len(moves) else set()
             )
             for f in dict.fromkeys(reads[b.phase]):
-                # What a solve has found; of the rest what was there before the move.
+                # Adjoints read the solution of a solve, and other functions before the move.
                 end = b.move + 1 if key(f) in solved else b.move
                 before = [m for m in range(len(moves)) if key(f) in written[m]]
                 if not before:
@@ -46,6 +43,7 @@ class Slots:
                     places[last, key(f)] = self.size
                     kept[last].append(self._place(moves[last][0], written[last][key(f)]))
                 found.append((b, f, places[last, key(f)], not here))
+        # Entries by forward move (kept) and by adjoint move (read).
         self.kept = [_array(entries) for entries in kept]
         read: dict[int, list[Kept]] = {id(b): [] for b in backs}
         for b, f, offset, is_earlier in found:
@@ -58,7 +56,7 @@ class Slots:
         self.read = [_array(read[id(b)]) for b in backs]
 
     def _place(self, phase: int, function) -> Kept:
-        """A place in the slot for what a phase writes."""
+        """A new place in the slot for a function that a phase writes."""
         tables, layout = self._unit.program.tables, self._unit.layout
         field, space = tables.field(function), tables.space(function)
         rows, length, lead = layout.shape(field)
@@ -79,13 +77,13 @@ class Slots:
 
 
 class Memory:
-    """Memory for slots, which stays for the next time: the system is slow to give new one."""
+    """Memory for slots, reused because the operating system is slow to provide new memory."""
 
     def __init__(self) -> None:
         self._spare = np.empty(0)
 
     def take(self, size: int) -> np.ndarray:
-        """So many numbers, from the beginning of a line of the cache."""
+        """An array of this size that begins at a cache line."""
         size += _LINE
         if self._spare.size < size:
             self._spare = np.empty(0)
@@ -95,12 +93,12 @@ class Memory:
         return found[first:]
 
     def give(self, memory: np.ndarray) -> None:
-        """Take it back."""
+        """Return an array of :meth:`take` for the next use."""
         self._spare = memory.base
 
 
 def tell(plan, kept: Sequence = (), read: Sequence = ()) -> None:
-    """Let the moves of a plan know what they keep, or read."""
+    """Set what the moves of a plan save or read."""
     for move, entries in zip(plan, kept, strict=False):
         move.keeps, move.kept = len(entries), ctypes.addressof(entries)
     for move, entries in zip(plan, read, strict=False):

@@ -1,4 +1,4 @@
-"""Steps in compiled code, and the cotangents before them from those after them."""
+"""Forward and reverse sweeps of steps in compiled code."""
 
 from collections.abc import Sequence, Set
 
@@ -11,19 +11,14 @@ from fdgeom.solvers.reverse.reversed_step import ReversedStep
 from fdgeom.solvers.reverse.slots import Memory, Slots, tell
 from fdgeom.solvers.strides import Strides
 
-# So many steps at the most go by before Ctrl-C is heard.
+# The largest number of steps between two checks for Ctrl-C.
 _CHUNK = 256
-# Slots of more bytes stay in no cache.
+# Slots of more bytes exceed the cache.
 _CACHE = 2**24
 
 
 class Sweep:
-    """The way back through the steps of a unit, compiled.
-
-    ``moves``, ``seeded`` and ``wanted`` are those of `ReversedStep`. ``given`` are pairs of a function
-    with a cotangent after the steps and the place of that, which is filled before :meth:`Trail.pull`;
-    ``found`` are functions and their cotangents before the steps: those not there have none.
-    """
+    """The compiled reverse sweep through steps of a unit; arguments as of `ReversedStep`."""
 
     def __init__(
         self,
@@ -47,6 +42,8 @@ class Sweep:
             self.plan_back = self.back.plan([(b.phase, b.dt, b.fraction) for b in step.backs])
             tell(self.plan_back, read=self._slots.read)
             tell(self.plan, kept=self._slots.kept)
+        # Functions and their cotangents after the steps, set before Trail.pull, and before the steps;
+        # functions that are missing in `found` have none.
         self.given = [(step.functions[k], step.bars[k]) for k in step.after if k in step.bars]
         self.found = [(step.functions[k], step.bars[k]) for k in step.alive if k in step.bars]
         self.memory, self._totals = memory, step.totals
@@ -60,12 +57,12 @@ class Sweep:
         return self.unit.comm.allreduce(found)
 
     def trail(self, steps: int, memory: int) -> "Trail":
-        """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
+        """The record of some steps, which uses ``memory`` bytes for states, or more if that is too little."""
         return Trail(self, steps, memory)
 
 
 class Trail:
-    """Some steps whose way back is wanted."""
+    """The record of steps for a reverse sweep."""
 
     def __init__(self, sweep: Sweep, steps: int, memory: int) -> None:
         self._sweep, self._taken, self._dt = sweep, 0, 0.0
@@ -75,11 +72,11 @@ class Trail:
         self._size = sum(values.size for values in sweep.unit.written_values()) if states else 0
         self._memory = sweep.memory.take(slots + states * self._size)
         self._past = 8 * slots > _CACHE
-        #: The states before all of them but the last.
+        #: The states before all strides but the last one.
         self._states = self._memory[slots : slots + states * self._size].reshape(states, self._size)
 
     def advance(self, steps: int, plan, dt: float) -> tuple[int, int, int]:
-        """Take some of the steps, in place of :meth:`Unit.advance`."""
+        """Run and record steps, in place of :meth:`Unit.advance`."""
         unit, done, self._dt = self._sweep.unit, 0, dt
         while done < steps:
             number, inside = self._strides.place(self._taken)
@@ -99,7 +96,7 @@ class Trail:
         return 0, done, -1
 
     def _copy(self, state: np.ndarray, *, put: bool) -> None:
-        """Between a state and what the unit changes."""
+        """Copy a state to the unit's values (``put``), or the unit's values to the state."""
         start = 0
         for values in self._sweep.unit.written_values():
             found = state[start : start + values.size].reshape(values.shape)
@@ -110,14 +107,14 @@ class Trail:
                 found[...] = values
 
     def _begin(self) -> None:
-        """Keep what there is before the first of some steps that keep all."""
+        """Save the values before the first of the steps that :meth:`_keep` runs."""
         unit = self._sweep.unit
         unit.stand(self._address(1), self._sweep.size, past=self._past)
         unit.keep(self._sweep.plan)
         unit.stand(None)
 
     def _keep(self, first: int, steps: int) -> tuple[int, int, int]:
-        """Take steps that keep all, from the ``first``."""
+        """Run steps from number ``first`` of the stride, and save all values that the reverse sweep reads."""
         unit = self._sweep.unit
         unit.stand(self._address(first + 1), self._sweep.size, past=self._past)
         try:
@@ -129,10 +126,8 @@ class Trail:
         return self._memory.ctypes.data + 8 * self._sweep.size * slot
 
     def pull(self) -> float:
-        """The cotangents before the steps from those after them; the sum of the running functional.
-
-        The unit's functions hold afterwards what they held some time before.
-        """
+        """Compute the cotangents before the steps; returns the sum of the running functional."""
+        # The unit's functions hold an earlier state afterwards.
         sweep = self._sweep
         if sweep.back is None:
             return 0.0
@@ -151,7 +146,7 @@ class Trail:
         return sweep.take_total()
 
     def _back(self, steps: int) -> None:
-        """Through the steps that have kept all."""
+        """Run the adjoints of the last ``steps`` recorded steps."""
         back, plan = self._sweep.back, self._sweep.plan_back
         while steps:
             some = min(_CHUNK, steps)
