@@ -201,7 +201,7 @@ def _product(*factors) -> np.ndarray:
 
 
 def _principal(method: Method, Omega: ArrayLike, damping: float) -> np.ndarray:
-    """Of the roots with a positive imaginary part the one of largest modulus."""
+    """The root of largest modulus among those with a positive imaginary part."""
     roots = eigenvalues(method, Omega, damping)
     oscillating = roots.imag > 0
     size = np.where(oscillating, np.abs(roots), -1.0)

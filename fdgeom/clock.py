@@ -26,9 +26,7 @@ class Time(Constant):
 
 
 class Clock(NamedTuple):
-    """Time of a stepper and number of its steps, t = begin + (steps - first) Δt, so that t does not
-    drift.
-    """
+    """Time of a stepper and number of its steps: t = begin + (steps - first) Δt, without drift."""
 
     #: Time at which the present Δt was set.
     begin: float

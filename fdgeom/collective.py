@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 
 def on_root(comm, action: Callable[[], object], error: type[Exception], message: str):
-    """Call `action` on rank 0 and return its picklable value on every rank, or raise on every rank
-    if it failed.
-    """
+    """Call `action` on rank 0; return its picklable value, or raise its error, on every rank."""
     # Without this a full disk, or Ctrl-C, would stop rank 0 alone and leave the others waiting for
     # it. The error's text is `message` and the cause.
     value = cause = None

@@ -24,9 +24,7 @@ _ANY, _POSITIVE, _NEGATIVE = _SIGNS = (-1, 1), (0.1, 1), (-1, -0.1)
 
 
 class Identity:
-    """An equation between forms that a method relies on, tested with random values in place of all
-    Functions and Constants.
-    """
+    """An equation between forms that a method relies on, tested with random values of all symbols."""
 
     # Near the present state and far from it, each symbol gets random values, coefficients too: an
     # equation that holds there holds always, with probability one. One that holds with the present

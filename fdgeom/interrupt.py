@@ -1,6 +1,4 @@
-"""Handling of Ctrl-C and SIGTERM, which wait for the end of a step, so that no step is left half
-done.
-"""
+"""Handling of Ctrl-C and SIGTERM, which wait for the end of a step."""
 
 import os
 import signal
@@ -20,9 +18,7 @@ _outermost: "delayed | None" = None
 
 
 class delayed:
-    """Context in which SIGINT, or SIGTERM too, waits for `check`, which raises on all ranks
-    together.
-    """
+    """Context in which SIGINT, or SIGTERM too, waits for `check`, which raises on all ranks."""
 
     # SIGINT raises KeyboardInterrupt; a second one does so at once, wherever the program is, except
     # inside of `shielded`. SIGTERM raises SystemExit(143), the usual status. A signal that is still

@@ -15,9 +15,7 @@ NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": Tru
 
 
 def check_interval(mesh, argument: str = "mesh"):
-    """Return ``mesh`` if its cells are intervals on a line; raise ``TypeError`` or ``ValueError``
-    otherwise.
-    """
+    """Return ``mesh`` if it consists of intervals on a line; raise otherwise."""
     if not isinstance(mesh, MeshGeometry):
         raise TypeError(f"{argument} must be a Firedrake mesh, not {type(mesh).__name__}")
     cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension

@@ -32,7 +32,7 @@ def number(name: str, value) -> float:
 
 
 def not_negative(name: str, value) -> float:
-    """The same for a number that must not be negative."""
+    """A number that is not negative, or an error that names it."""
     found = _real(name, value)
     if not (math.isfinite(found) and found >= 0):
         raise ValueError(f"{name} must be a finite number that is not negative, not {shown(value)}")

@@ -1,6 +1,4 @@
-"""Guards for pyadjoint's tape: internal work stays off it, and changes of Functions are recorded or
-refused.
-"""
+"""Guards for pyadjoint's tape: changes of Functions are recorded or refused."""
 
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
@@ -15,7 +13,7 @@ _records: list[Callable] = []
 
 
 def recorded_by(record: Callable) -> None:
-    """Let ``record(name, do, deeds, system)`` put onto the tape what changes a system; said once."""
+    """Register ``record(name, do, deeds, system)``, which records changes of a system on the tape."""
     _records[:] = [record]
 
 

@@ -203,7 +203,7 @@ class Agreement:
         ]
 
     def _contradiction(self) -> float:
-        """How far the velocity is from that of the momentum, in the norm of the kinetic energy."""
+        """Distance of the velocity from that of the momentum, in the norm of the kinetic energy."""
         (other_momentum, other_velocity), updates = self._others
         for update in updates:
             update.apply()

@@ -67,7 +67,7 @@ def bar_matrices(
 def rectangle_properties(
     width: Number, height: Number, torsion_constant, shear_factor, material: dict
 ) -> dict:
-    """What `bar_matrices` asks of the shape of a rectangle."""
+    """Properties of a rectangle for `bar_matrices`."""
     _positive("width", width)
     _positive("height", height)
     if torsion_constant is None:
@@ -90,7 +90,7 @@ def rectangle_properties(
 def tube_properties(
     outer_radius: Number, inner_radius: Number, shear_factor, material: dict
 ) -> dict:
-    """The same of a tube."""
+    """Properties of a tube for `bar_matrices`."""
     _positive("outer_radius", outer_radius)
     _positive("inner_radius", inner_radius)
     numbers = not any(isinstance(r, ufl.core.expr.Expr) for r in (outer_radius, inner_radius))
@@ -100,7 +100,7 @@ def tube_properties(
 
 
 def circle_properties(radius: Number, shear_factor, material: dict) -> dict:
-    """The same of a full circle."""
+    """Properties of a full circle for `bar_matrices`."""
     _positive("radius", radius)
     return _ring_properties(radius, 0.0, shear_factor, material)
 
@@ -134,7 +134,7 @@ def _check_poisson_ratio(value) -> None:
 
 
 def _poisson_ratio(material: dict):
-    """That of keywords, checked; zero where it is missing, which `from_properties` will say."""
+    """Poisson's ratio among keywords, checked; zero if missing, which `from_properties` reports."""
     value = material.get("poisson_ratio", 0.0)
     _check_poisson_ratio(value)
     return value

@@ -213,7 +213,7 @@ class Beam(BeamBracket):
 
     @cached_property
     def _derived(self) -> tuple[Derived, ...]:
-        """What its own forms read that follows other data."""
+        """The dependent fields in its own forms."""
         return derived_in(self.stress(), self.compliance_of_inertia)
 
     def _mobility_version(self) -> int:
@@ -249,9 +249,7 @@ class Beam(BeamBracket):
         record("Beam.reconstruct()", do, deeds, self)
 
     def project(self) -> None:
-        """Fill strain and momentum from position, orientation and velocity: undo
-        :meth:`reconstruct`.
-        """
+        """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`."""
 
         def do() -> None:
             self.chain.project()

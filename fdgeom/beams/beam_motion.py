@@ -69,7 +69,7 @@ class BeamMotion(RodMotion):
         return self.reactions_of(self.forces())
 
     def reactions_of(self, forces: Forces) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """The same of given forces."""
+        """:meth:`reactions` of given forces."""
         values = forces.supports()
         return {name: self.held_by(values, hold) for name, hold in self._ends.items()}
 
@@ -77,7 +77,7 @@ class BeamMotion(RodMotion):
         return np.zeros(self.space.dof_dset.size, dtype=int)
 
     def parameters(self) -> dict[str, object]:
-        """Those of the beam, in this measure."""
+        """The parameters of the beam, with this strain measure."""
         found = beam_parameters(self.beam)
         return found if self._measure is None else found | {"strain measure": self._measure}
 

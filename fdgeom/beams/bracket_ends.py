@@ -63,7 +63,7 @@ class BracketEnd:
             self._update.apply()
 
     def essential_values(self, part: int) -> tuple[EssentialValues, ...]:
-        """What a stage of the momentum must hold here; ``part``: its index in the unknown."""
+        """Given values of a stage of the momentum here; ``part``: its index in the unknown."""
         if not len(self.held):
             return ()
         dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()

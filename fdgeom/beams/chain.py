@@ -16,9 +16,7 @@ _SAME = 1e-9
 
 
 class Chain:
-    """The nodes of a beam in the order of the arc length, on every rank, with g_b = g_a Δg between
-    neighbours.
-    """
+    """The nodes of a beam in the order of the arc length, on every rank: g_b = g_a Δg."""
 
     # For degree 1, Δg = cay(Δs (γ+e)), as in the paper; for higher degrees Δg = exp(Ω) with the
     # Magnus expansion of sixth order at three Gauss points (Blanes, Casas, Oteo & Ros, Phys. Rep.
@@ -51,7 +49,7 @@ class Chain:
         self._put(self._shape(_pose(position, orientation)))
 
     def follow(self, anchor: int) -> None:
-        """The same, with the first (0) or the last node (-1) where it is."""
+        """Fill the configuration from the strain, with the first (0) or the last node (-1) fixed."""
         self._put(self.followed(anchor))
 
     def followed(self, anchor: int):
@@ -66,7 +64,7 @@ class Chain:
         return tuple(np.array(values) for values in self._followed[1])
 
     def _from(self, anchor: int, there):
-        """The same anew, where the node there has this pose."""
+        """The poses made from the strain, with this pose of the node ``anchor``."""
         origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
         shape = self._shape(origin)
         start = se3.pose_compose(there, se3.pose_inverse((shape[0][anchor], shape[1][anchor])))

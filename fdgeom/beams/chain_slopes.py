@@ -56,7 +56,7 @@ class FollowingShape:
         )
 
     def apply(self) -> None:
-        """Let it follow."""
+        """Update the configuration from the strain."""
         self._chain.follow(self._anchor)
 
     def push(self, tangents) -> None:
@@ -77,9 +77,7 @@ class FollowingShape:
         self._put_all(bars, self._pulled(there, *self._cotangents(bars)))
 
     def pull_rates(self, bars, rates, tangents) -> None:
-        """:meth:`pull` of cotangents, and its derivative along tangents with the rates of the
-        cotangents.
-        """
+        """:meth:`pull`, and its derivative along tangents with the rates of the cotangents."""
         if all(target not in bars and target not in rates for target in self.targets):
             return
         there, _, moved = self._there_and_moved(tangents)
@@ -135,7 +133,7 @@ class FollowingShape:
         return [by_strain, at_x, at_q]
 
     def _cotangents(self, vectors) -> list[np.ndarray]:
-        """Those of position and orientation; tangents likewise."""
+        """Cotangents (or tangents) of position and orientation."""
         return [
             self._gathered(self._position, vectors, "position"),
             self._gathered(self._orientation, vectors, "orientation"),

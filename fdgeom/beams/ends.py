@@ -34,7 +34,7 @@ class Sliding:
 
     @property
     def components(self) -> tuple[int, ...]:
-        """What is held of (rotation in the body frame, translation in space)."""
+        """The held components of (rotation in the body frame, translation in space)."""
         across = tuple(3 + k for k in range(3) if k != self.along)
         return across if self.turning else (0, 1, 2, *across)
 
@@ -71,7 +71,7 @@ class GivenPose:
 
     @property
     def components(self) -> tuple[int, ...]:
-        """What is held of (rotation in the body frame, translation in space)."""
+        """The held components of (rotation in the body frame, translation in space)."""
         rotation = () if self._orientation is None else (0, 1, 2)
         return rotation + (() if self._position is None else (3, 4, 5))
 

@@ -1,6 +1,4 @@
-"""Strain and momentum of a beam in configuration form, computed from its configuration and
-velocity.
-"""
+"""Strain and momentum of a beam in configuration form, computed from configuration and velocity."""
 
 from functools import cached_property
 
@@ -15,9 +13,7 @@ from fdgeom.solvers import Deed, Field, VectorAssembly
 
 
 class FollowingFields:
-    """Sets strain and momentum of a beam to those of its configuration, in the strain measure of
-    the rod.
-    """
+    """Sets strain and momentum of a beam from its configuration, in the rod's strain measure."""
 
     # So the beam's own energies and momenta are those of the motion.
     def __init__(
@@ -48,7 +44,7 @@ class FollowingFields:
 
     @cached_property
     def closings(self) -> list:
-        """What :meth:`settle` does, for derivatives."""
+        """The changes that :meth:`settle` makes, for derivatives."""
         gap = self._in_cells(self._beam.strain - self._of_configuration)
         return [
             self._agreement.momentum_of_velocity,
@@ -56,9 +52,8 @@ class FollowingFields:
         ]
 
     def prepare(self) -> None:
-        """Update the description that was not set since the last step; where the inertia has
-        changed the velocity is kept.
-        """
+        """Update the description that was not set since the last step."""
+        # Where the inertia has changed the velocity is kept.
         if not self._agreement.holds():
             self._agreement.restore_for_configuration(
                 lambda: self._strain.assemble(), alone=self._alone

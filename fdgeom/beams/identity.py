@@ -50,7 +50,7 @@ def _law(law: SectionLaw) -> dict[str, object]:
 
 
 def _end(end: End):
-    """How an end is held; of a motion in time what it gives."""
+    """The kind of an end, with the expressions of a given motion."""
     kind, t = end.kind, Time()
     if isinstance(kind, GivenPose):
         return {

@@ -36,7 +36,7 @@ class Resultants:
         return self.of(self._stress, s)
 
     def of(self, values: Function, s) -> np.ndarray:
-        """The same for any function with a value at each Gauss point."""
+        """Values, as :meth:`at`, of any function with a value at each Gauss point."""
         places = np.asarray(s, dtype=float)
         arc = self._points.coordinates
         if places.ndim > 1 or not np.all(np.isfinite(places)):

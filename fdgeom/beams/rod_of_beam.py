@@ -22,9 +22,7 @@ from fdgeom.words import shown
 
 
 def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
-    """The rod of a beam, with the beam's section, shape at rest, loads and damping, and its strain
-    measure or another one.
-    """
+    """The rod of a beam: its section, shape at rest, loads, damping, its (or another) measure."""
     if beam.degree != 1:
         raise ValueError("degree: the configuration form has beams of degree 1 only")
     measure = beam.strain_measure if measure is None else measure

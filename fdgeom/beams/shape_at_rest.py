@@ -19,9 +19,7 @@ from fdgeom.words import shown
 
 
 def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
-    """Put a beam into its stress-free shape in space, and set ``beam.reference_strain`` and the
-    strain to those of the shape.
-    """
+    """Put a beam into its stress-free shape in space, with its strain and its reference strain."""
     if not isinstance(shape, list | tuple) or len(shape) != 2:
         raise TypeError("reference_shape must be a pair (position, orientation) of UFL expressions")
     expressions = []

@@ -14,9 +14,7 @@ _ODD_FIFTH = 31 * 1.0369277551433699263 / 32
 
 
 def rectangle_torsion_constant(width, height):
-    """J = a b³/3 (1 - 192 b/(π⁵a) Σ tanh(nπa/2b)/n⁵) over odd n of a rectangle with the longer side
-    a (Saint-Venant 1855).
-    """
+    """J = a b³/3 (1 - 192 b/(π⁵a) Σ tanh(nπa/2b)/n⁵), odd n, a ≥ b (Saint-Venant 1855)."""
     if any(isinstance(side, Expr) for side in (width, height)):
         a, b = ufl.max_value(width, height), ufl.min_value(width, height)
     else:

@@ -156,7 +156,7 @@ class DrawnSection(SectionMatrices):
 
     # --- from the centroid to the origin -----------------------------------------------------------
     def _origin_of(self, S: np.ndarray, M: np.ndarray) -> np.ndarray:
-        """Of compliance and inertia about the centroid, in the section's own axes."""
+        """The origin, from compliance and inertia about the centroid, in the section's own axes."""
         given = self._given_origin
         if isinstance(given, str):
             return self._operators.centroid + ORIGINS[given](S, M)

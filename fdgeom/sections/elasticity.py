@@ -51,7 +51,7 @@ def matrix_of(material: Material) -> np.ndarray:
 
 
 class Regions:
-    """Which material is where: pairs of a material and the local cells (with halo) that have it."""
+    """Pairs of a material and the local cells (with halo) that have it."""
 
     def __init__(self, mesh, materials: dict) -> None:
         self.mesh, self.materials = mesh, materials
@@ -92,7 +92,7 @@ class Regions:
         return field
 
     def given(self) -> list[Expr]:
-        """What the materials are made of, where it is UFL."""
+        """The UFL expressions in the materials."""
         found = []
         for m in self.materials.values():
             known = isinstance(m, Material) and _knows(m)
@@ -133,7 +133,7 @@ def parameters(material) -> Iterator:
 
 
 def values_at(space, nodes: np.ndarray) -> Callable:
-    """How to evaluate a parameter at nodes of a scalar space: a number stays one."""
+    """A function that evaluates a parameter at nodes of a scalar space; numbers stay numbers."""
 
     def evaluate(value):
         if not isinstance(value, Expr):

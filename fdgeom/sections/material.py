@@ -20,7 +20,7 @@ Value = float | Expr
 
 
 class Material:
-    """What the materials of this package share: stress in UFL from entry-wise formulas."""
+    """Base class of the materials of this package: stress in UFL from entry-wise formulas."""
 
     def components(self, strain, frame) -> list[list]:
         """Entries of the stress; ``strain`` and the rows of ``frame`` are indexed ``[i][j]``."""
@@ -31,7 +31,7 @@ class Material:
         return ufl.as_matrix(self.components(entries(strain), entries(frame)))
 
     def evaluated(self, evaluate: Callable) -> "Material":
-        """The same material with numbers or arrays for its parameters."""
+        """The material with numbers or arrays for its parameters."""
         raise NotImplementedError
 
 

@@ -32,9 +32,7 @@ _EXACT, _ROUGH = 1e-6, 1e-2
 
 
 class SectionMatrices:
-    """Stiffness and inertia of a cross-section: base class of sections of beams, from drawings and
-    at stations.
-    """
+    """Base class of sections: stiffness and inertia, from numbers, drawings or stations."""
 
     #: Materials in UFL that numbers were made of: beams do not follow them, and refuse changes.
     made_of: tuple[MadeOnce, ...] = ()
@@ -80,12 +78,12 @@ class SectionMatrices:
 
     @property
     def shear_centre(self) -> np.ndarray:
-        """Where a transverse force does not twist: two coordinates along the transverse axes."""
+        """Shear centre, where a transverse force does not twist, along the transverse axes."""
         return shear_centre(self._own_compliance)
 
     @property
     def tension_centre(self) -> np.ndarray:
-        """Where an axial force does not bend: two coordinates along the transverse axes."""
+        """Tension centre, where an axial force does not bend, along the transverse axes."""
         return tension_centre(self._own_compliance)
 
     @property
@@ -214,9 +212,7 @@ def check_masses(inertia: np.ndarray, axis: int) -> None:
 
 
 def check_table(inertia: np.ndarray, axis: int) -> None:
-    """Check the inertia of a table for a beam's axis, whose moment must be the sum of the other
-    two.
-    """
+    """Check the inertia of a table: the beam's axis has the sum of the other two moments."""
     # ValueError if another axis satisfies that, a warning if none does.
     _check_order(inertia)
     J = inertia[:3, :3]
@@ -252,7 +248,7 @@ def _other_axis(found: int, axis: int) -> str:
 
 
 def _off_mass(block: np.ndarray) -> float:
-    """How far a block is from m I, in m."""
+    """Deviation of a block from m I, relative to m."""
     mass = np.trace(block) / 3
     return np.abs(block - mass * np.eye(3)).max() / mass
 

@@ -49,7 +49,7 @@ def shifted(c) -> np.ndarray:
 
 
 def tension_centre(S: np.ndarray) -> np.ndarray:
-    """Where an axial force does not bend, from compliances (..., 6, 6) in the section's own axes."""
+    """Tension centre, where an axial force does not bend, from compliances (..., 6, 6)."""
     second, minus_first = np.moveaxis(
         np.linalg.solve(S[..., 1:3, 1:3], -S[..., 1:3, 3, None])[..., 0], -1, 0
     )
@@ -57,9 +57,7 @@ def tension_centre(S: np.ndarray) -> np.ndarray:
 
 
 def shear_centre(S: np.ndarray) -> np.ndarray:
-    """Shear centre, where a transverse force does not twist, from compliances (..., 6, 6) in own
-    axes.
-    """
+    """Shear centre, where a transverse force does not twist, from compliances (..., 6, 6)."""
     # Where bending twists, that is so in the cross-section where its moment vanishes.
     return np.stack([-S[..., 0, 5], S[..., 0, 4]], axis=-1) / S[..., 0, 0, None]
 

@@ -74,8 +74,9 @@ class MatrixSlopes:
         return found
 
     def _pulled_rates(self, bars: Pair, moves: np.ndarray) -> np.ndarray:
-        """How that changes with both: of rational functions, far from their poles, differences of
-        eighth order tell it to round-off."""
+        """Derivative of the cotangents along changes of both matrices, by eighth-order differences."""
+        # The cotangents are rational functions of the matrices: far from their poles the
+        # differences are exact to round-off.
         relative = np.linalg.eigvals(np.linalg.solve(self._there, moves))
         speed = np.abs(relative).max()
         step = _REACH / speed if speed > 0 else 1.0

@@ -1,6 +1,4 @@
-"""Drawn sections on pyadjoint's tape: their matrices as functions of the Functions in their
-materials.
-"""
+"""Drawn sections on pyadjoint's tape: their matrices by the Functions in their materials."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,7 +55,7 @@ class Composition:
         return found
 
     def pull_bent(self, f: Function, bars: Sequence[np.ndarray], changes: dict) -> Cofunction:
-        """How that changes with changes of Functions, the cotangents of C and ρ as they are."""
+        """Derivative of :meth:`pull` along changes of Functions, for constant cotangents."""
         found = Cofunction(f.function_space().dual())
         for k, rule, read, own in self._rules:
             for g in changes:

@@ -10,13 +10,12 @@ from .elasticity import broken_element
 
 
 class Tessellation:
-    """Nodes of a scalar discontinuous element on this rank, cell by cell, and triangles between
-    them.
-    """
+    """Nodes of a scalar discontinuous element, cell by cell, and triangles between them."""
 
     def __init__(self, mesh, element) -> None:
         self.mesh = mesh
         self.space, self._element = FunctionSpace(mesh, element), element
+        # Cells of this rank.
         self.cells = self.space.cell_node_list[: mesh.cell_set.size]
         place = Function(VectorFunctionSpace(mesh, element)).interpolate(SpatialCoordinate(mesh))
         #: Coordinates of the nodes, (cells, nodes, 2).

@@ -88,7 +88,7 @@ class ChainPath:
         return -dload * found, dload
 
     def stability(self) -> Stability:
-        """Of the place whose direction has been found last."""
+        """Stability at the point whose direction was computed last."""
         return self._stability()
 
     def _of_matrix(self) -> Tangent:
@@ -138,7 +138,7 @@ class ChainStability:
 
 
 def negative_eigenvalues(matrix: np.ndarray) -> int:
-    """How many eigenvalues of a symmetric matrix are negative: by L D Lᵀ (Bunch & Kaufman, 1977)."""
+    """Number of negative eigenvalues of a symmetric matrix, by L D Lᵀ (Bunch & Kaufman, 1977)."""
     if not len(matrix):
         return 0
     size = np.sqrt(np.abs(matrix).max(axis=1))

@@ -77,7 +77,7 @@ class ChainSolve:
 
 
 def _at_nodes(problem: EquilibriumProblem, x: Function, change: Function) -> tuple[dict, dict]:
-    """What the start of an iteration makes of the nodes' values, and what a change of x does."""
+    """Assignments at the nodes at the start of an iteration, and after a change of x."""
     pose, multiplier = problem.pose, problem.multiplier
     scaled = [] if multiplier is None else [multiplier / problem.scale]
     first = flatten([ufl.as_vector([1.0] * 3), pose[0], *scaled])

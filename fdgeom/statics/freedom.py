@@ -21,9 +21,7 @@ _DENSE = 300
 
 
 def free_motion(motion: RodMotion) -> str:
-    """Description of the rigid motions that ends and joints leave free, "" if there are none; for
-    all ranks.
-    """
+    """Rigid motions that ends and joints leave free, described for all ranks; "" if none."""
     _, free, size = _free(motion)
     ways = free.shape[1]
     if not ways:
@@ -77,9 +75,7 @@ def _least(matrix: sparse.spmatrix) -> float:
 
 
 def _free(motion: RodMotion) -> tuple[sparse.csr_matrix, sparse.csr_matrix, float]:
-    """Displacements by rigid motions of the beams, the free ones of these as columns with 6 rows
-    for each beam, and the size.
-    """
+    """Displacements by rigid motions of the beams, the free ones (6 rows per beam), the size."""
     x = gathered(motion.comm, motion.position.dat.data_ro)
     size = float(np.linalg.norm(np.ptp(x, axis=0))) or 1.0
     rigid = _rigid_motions(motion, x / size)
@@ -137,7 +133,7 @@ def _rigid_motions(motion: RodMotion, x: np.ndarray) -> sparse.csr_matrix:
 
 
 def _held(motion: RodMotion) -> np.ndarray:
-    """Which of all nodes' degrees of freedom are held."""
+    """Mask of all nodes' degrees of freedom that are held."""
     held = np.zeros(motion.v.dat.data_ro.size, dtype=bool)
     if motion.held is not None:
         (dofs,) = motion.held.dofs
@@ -201,7 +197,7 @@ def _listed(name: str, numbers: np.ndarray) -> str:
 
 
 def _direction(vector: np.ndarray) -> str:
-    """Of length one, its largest component positive."""
+    """Description of a direction, of length one, with a positive largest component."""
     largest = vector[np.argmax(np.abs(vector))]
     return _vector(vector / np.linalg.norm(vector) * np.sign(largest))
 

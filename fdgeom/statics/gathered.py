@@ -29,9 +29,7 @@ def to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:
 
 
 def is_symmetric(stiffness: sparse.csr_matrix, of_loads: sparse.csr_matrix) -> bool:
-    """Whether a stiffness with the part ``of_loads`` is symmetric to round-off, so that the loads
-    are conservative.
-    """
-    # Newton's method leaves 1e-12 of the forces, and for wires the round-off of the axial force;
-    # without loads nothing else is unsymmetric.
+    """Whether a stiffness with the part ``of_loads`` is symmetric to round-off."""
+    # Then the loads are conservative. Newton's method leaves 1e-12 of the forces, and for wires the
+    # round-off of the axial force; without loads nothing else is unsymmetric.
     return abs(stiffness - stiffness.T).max() <= 1e-6 * abs(of_loads).max()

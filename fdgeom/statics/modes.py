@@ -172,9 +172,7 @@ class VibrationModes:
 
     @property
     def rigid(self) -> int:
-        """Number of modes that are rigid motions, also of parts of an assembly: ω² = 0 to
-        round-off.
-        """
+        """Number of rigid motions among the modes, also of parts of an assembly: ω² = 0."""
         return int(self._rigid.sum())
 
     @property

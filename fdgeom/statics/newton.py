@@ -182,7 +182,7 @@ class GroupNewton:
         return u - start
 
     def stability(self) -> Tangent:
-        """Of the place where the tangent stiffness was assembled last."""
+        """Stability at the point where the tangent stiffness was assembled last."""
         return Tangent(self._problem, self._tangent)
 
     @staticmethod

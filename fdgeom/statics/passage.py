@@ -40,9 +40,7 @@ class Course:
 
 @dataclass
 class Departure:
-    """The initial state of a solve for an equilibrium, beside the values of Functions, and its
-    result.
-    """
+    """The initial state of a solve for an equilibrium, beside Functions, and its result."""
 
     load: float
     time: float
@@ -129,7 +127,7 @@ class EquilibriumPassage(Inputs):
             self._essential += unknown.essential
 
     def title(self, course: Course) -> str:
-        """What is done, in words."""
+        """Description of the solve."""
         return f"the equilibrium of StaticEquilibrium at load {course.load:g}"
 
     def point(self) -> TapedPoint:

@@ -49,7 +49,7 @@ class SingularPoint:
 
     @property
     def multiplicity(self) -> int:
-        """How many eigenvalues of the tangent stiffness change their sign."""
+        """Number of eigenvalues of the tangent stiffness that change their sign."""
         return len(self.modes)
 
 
@@ -69,7 +69,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Condition:
-    """What a part of a step must meet, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
+    """Condition of a part of a step, normal·(u - u₀) + slope (λ - λ₀) = size, and a guess."""
 
     normal: np.ndarray
     slope: float

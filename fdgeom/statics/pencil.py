@@ -19,9 +19,7 @@ _ROUND_OFF = 1e4 * _EPS
 
 @dataclass(frozen=True)
 class Pencil:
-    """K = AᵀA + G with the inertia 1, of the displacements that ends and joints leave free, in
-    coordinates of M = R Rᵀ.
-    """
+    """K = AᵀA + G with the inertia 1, for the free displacements in coordinates of M = R Rᵀ."""
 
     # K and M themselves would lose the wanted digits: the lowest frequencies of a wire of radius r
     # and length L in n cells are (r/L)²/n² and less below the largest entries. For A the square
@@ -123,9 +121,7 @@ def _root(matrices: np.ndarray) -> np.ndarray:
 
 
 def _clean(strain: np.ndarray, lengths: np.ndarray, motion: RodMotion) -> None:
-    """Set strain components to zero that are nowhere above the round-off of positions and
-    orientations.
-    """
+    """Set strain components to zero that are nowhere above the round-off of the poses."""
     # Times the axial stiffness of a wire, round-off would be a tension as large as Euler's load.
     comm = motion.comm
     extent = max(comm.allgather(np.abs(motion.position.dat.data_ro).max(initial=0.0)))

@@ -28,7 +28,7 @@ _KEPT = "_fdgeom_pencil_forms"
 
 
 def forms_of(motion: RodMotion) -> "PencilForms":
-    """Those of a system, made at the first call, and again where other loads act on it."""
+    """The forms of a system, made at the first call, and again for other loads."""
     kept = getattr(motion, _KEPT, None)
     if kept is None or kept.loads is not motion.rod.loads:
         kept = PencilForms(motion)
@@ -37,9 +37,7 @@ def forms_of(motion: RodMotion) -> "PencilForms":
 
 
 class PencilForms:
-    """Vectors and whole matrices, on every process, about a configuration with the present values
-    of all coefficients.
-    """
+    """Vectors and whole matrices about a configuration with present coefficients, on every process."""
 
     def __init__(self, motion: RodMotion) -> None:
         self._motion, self._rod, self.loads = motion, motion.rod, motion.rod.loads
@@ -51,7 +49,7 @@ class PencilForms:
         self.inside = gathered(motion.comm, _inside(motion))
 
     def _in_cells(self, value: Expr) -> Form:
-        """Whose assembled vector holds the values in the cells: tested with 1 / their length."""
+        """The form whose assembled vector is a value in the cells: tested with 1 / their length."""
         mesh, shape = self._motion.mesh, value.ufl_shape
         space = (
             TensorFunctionSpace(mesh, "DG", 0, shape=shape)
@@ -86,7 +84,7 @@ class PencilForms:
 
     @cached_property
     def _works(self) -> list[tuple[VectorAssembly, bool]]:
-        """Of stress, loads and springs: each, and whether it is of loads."""
+        """Works of stress, loads and springs, each with a flag for loads."""
         rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
         forms = [(rod.stress_work(self._stress, pose, test), False)]
         external = rod.external_work(pose, test)
@@ -141,7 +139,7 @@ class PencilForms:
 
     @cached_property
     def read(self) -> tuple[Function | Constant, ...]:
-        """What a user may change of all that the stiffness and the inertia depend on."""
+        """The coefficients of stiffness and inertia that a user may change."""
         rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
         forms = [rod.internal_work(pose, test), rod.external_work(pose, test)]
         forms.append(motion.inertia(test, self._trial))
@@ -173,7 +171,7 @@ class PencilForms:
         return self._tangent.assemble().dat.data_ro.copy()
 
     def works(self, load: float) -> list[np.ndarray]:
-        """Of stress, loads times ``load`` and springs, by all processes' virtual displacements."""
+        """Works of stress, ``load`` times the loads, and springs, on all displacements."""
         self._set_load.set(load)
         comm = self._motion.comm
         return [
@@ -191,7 +189,7 @@ class PencilForms:
         return to_scipy(self._geometric.assemble())
 
     def of_loads(self) -> sparse.csr_matrix | None:
-        """What loads of factor 1 take from the stiffness; None if that is nothing."""
+        """Part of the stiffness that loads of factor 1 subtract; None if there is none."""
         return None if self._of_loads is None else to_scipy(self._of_loads.assemble())
 
     def slope(self) -> sparse.csr_matrix:
@@ -200,7 +198,7 @@ class PencilForms:
 
     @cached_property
     def used(self) -> np.ndarray:
-        """Which of all multipliers belong to a condition."""
+        """Mask of all multipliers that belong to a condition."""
         joints = self._motion.joints
         used = np.ones(self._multiplier.dat.data_ro.size, dtype=bool)
         used[joints.idle[joints.idle < used.size]] = False
@@ -241,7 +239,7 @@ def _matrix(form: Form) -> MatrixAssembly | None:
 
 
 def _inside(motion: RodMotion) -> np.ndarray:
-    """Which of the owned cells are pieces of beams."""
+    """Mask of the owned cells that are pieces of beams."""
     inside = motion.cells.inside
     if inside is None:
         return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)

@@ -104,7 +104,7 @@ class EquilibriumProblem:
         self._x = np.zeros(self._size)
 
     def _set_rows(self) -> None:
-        """Which of the unknown's degrees of freedom are held, idle, or conditions of joints."""
+        """Set the masks of held, idle and multiplier degrees of freedom of the unknown."""
         motion = self.motion
         size = 0 if motion.joints is None else motion.joints.size
         width, nodes = 6 + size, self.space.dof_dset.size
@@ -228,14 +228,14 @@ class EquilibriumProblem:
 
     @cached_property
     def free(self) -> np.ndarray:
-        """Which of all processes' unknowns are displacements that are not held, on every process."""
+        """Mask of all processes' unknowns that are displacements and not held, on every process."""
         own = self._displacements()
         own[self.rows] = False
         return gathered(self.comm, own)
 
     @cached_property
     def conditions(self) -> np.ndarray:
-        """Which of all processes' unknowns are multipliers of conditions, on every process."""
+        """Mask of all processes' unknowns that are multipliers of conditions, on every process."""
         own = ~self._displacements()
         own[self.rows] = False
         return gathered(self.comm, own)
@@ -273,7 +273,7 @@ class EquilibriumProblem:
         return self._x.copy()
 
     def values(self) -> np.ndarray:
-        """That x."""
+        """The x of the present configuration, (1, 1, 1, position, μ)."""
         values = np.ones((self._size // self._width, self._width))
         values[:, 3:6] = self.pose[0].dat.data_ro
         if self.multiplier is not None:
@@ -315,7 +315,7 @@ class EquilibriumProblem:
         return self._change_form is not None
 
     def load_tangent(self) -> PETSc.Mat | None:
-        """What the loads take from the tangent; None where it does not change with the shape."""
+        """Part of the tangent that the loads subtract; None if they do not depend on the shape."""
         return None if self._change_form is None else self._change.assemble()
 
     def _set_reference(self) -> None:

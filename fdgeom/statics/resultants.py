@@ -20,7 +20,7 @@ class Resultants:
 
     @cached_property
     def forces(self) -> Forces:
-        """Those of held ends and joints."""
+        """Forces of held ends and joints."""
         problem, (_, orientation) = self._problem, self._motion.configuration
         return Forces(
             self._motion,

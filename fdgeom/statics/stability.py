@@ -16,7 +16,7 @@ from fdgeom.statics.problem import EquilibriumProblem
 
 
 class Stability(Protocol):
-    """What a path asks of the tangent stiffness K at a place."""
+    """Interface of the tangent stiffness K at a point of a path."""
 
     negative: int
 
@@ -63,11 +63,10 @@ class Tangent:
 
     @cached_property
     def negative(self) -> int:
-        """Number of negative pivots of K = L D U: where K is symmetric, of its negative eigenvalues
-        (Sylvester).
-        """
-        # Where K is unsymmetric, it has the parity of the number of negative real eigenvalues, by
-        # the determinant's sign; it may change by two where none is zero.
+        """Number of negative pivots of K = L D U, for symmetric K of negative eigenvalues."""
+        # By Sylvester's law of inertia. Where K is unsymmetric, it has the parity of the number of
+        # negative real eigenvalues, by the determinant's sign; it may change by two where none is
+        # zero.
         factors = self._factors
         found = int((factors.U.diagonal() < 0).sum())
         if not np.array_equal(factors.perm_r, factors.perm_c):

@@ -9,9 +9,7 @@ from fdgeom.lie.arrays import quaternion
 
 
 class TapedPoint:
-    """A point that `StaticEquilibrium.follow` has reached, where the solve begins, so that it stays
-    on the same branch.
-    """
+    """A point that `StaticEquilibrium.follow` has reached, from which solves stay on its branch."""
 
     # If the path begins with another configuration, the point moves with it, node by node.
     def __init__(self, poses: Sequence[Function], carried: Sequence[Function]) -> None:

@@ -113,7 +113,7 @@ def flow_fractions() -> tuple[np.ndarray, np.ndarray]:
 
 
 def pair_fractions() -> np.ndarray:
-    """The same scheme for B∘A and its adjoint A∘B in turn, where A and B only approximate flows."""
+    """Blanes & Moan's splitting for B∘A and its adjoint A∘B, where A and B approximate flows."""
     # With α₁ = a₁ and α_{i+1} + α_i = b₁, a₂, b₂, ...: the composition of any first-order method
     # and its adjoint has the order of the splitting (McLachlan 1995).
     a, b = flow_fractions()

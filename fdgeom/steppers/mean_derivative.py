@@ -61,7 +61,7 @@ class MeanDerivative:
         return simplify(Form([term.weak(test, old, new) for term in self._terms]))
 
     def gradient(self, old: Parts, new: Parts) -> Parts:
-        """The same as expressions: b̄ with ∫ b̄·w = dh̄[w] point by point."""
+        """dh̄ as expressions: b̄ with ∫ b̄·w = dh̄[w] point by point."""
         found = [term.strong(old, new) for term in self._terms]
         zeros = [ufl.zero(*s) if s else ufl.as_ufl(0.0) for s in self._system.shapes]
         return tuple(sum(p[1:], p[0]) for p in zip(zeros, *found, strict=True))
@@ -192,7 +192,7 @@ def _is_argument(e: Expr, state: Expr) -> bool:
 
 
 def _core(e: Expr) -> Expr:
-    """What derivatives and restrictions are taken of."""
+    """An expression without its outer derivatives, restrictions and variables."""
     while isinstance(e, (Grad, Restricted, Variable)):
         e = e.ufl_operands[0]
     return e

@@ -34,7 +34,7 @@ class Partitioned(Stepper):
 
     @abstractmethod
     def turns(self) -> list[tuple[str, bool, float]]:
-        """Which part moves, whether implicitly, for which fraction of the step, in order."""
+        """The turns in order: the part, whether implicit, and the fraction of the step."""
 
     def _setup(self) -> None:
         self.system.check_start()

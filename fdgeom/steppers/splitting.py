@@ -71,7 +71,7 @@ class Splitting(Sweep):
         super()._setup()
 
     def _identity_of_sums(self) -> Identity | None:
-        """That the pieces sum to the energy; None where their terms are those of the energy."""
+        """The identity of the energy and the sum of its parts; None if their terms are the same."""
         forms = [system.energy_form() for system in (self.system, *self._pieces)]
         total, *pieces = (_terms(form) for form in forms)
         if total == sum(pieces, Counter()):

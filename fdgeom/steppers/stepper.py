@@ -126,9 +126,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
                 warn_of_shown(asked, comm)
 
     def __setattr__(self, name: str, value) -> None:
-        """Set an attribute: after construction, public ones only if they exist and steps read them
-        again.
-        """
+        """Set an attribute; after construction public ones only if steps read them again."""
         if "_is_made" in self.__dict__ and not name.startswith("_"):
             known = name in self.__dict__ or hasattr(type(self), name)
             if not known or name in ("system", "sequence", *self.parameters()):
@@ -370,7 +368,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
             self._fused = self._compiled_steps()
 
     def _compiled_steps(self) -> CompiledSteps:
-        """What takes whole steps in compiled code: solves that are all local, or one along a chain."""
+        """Whole steps in compiled code: for local solves, or for one solve along a chain."""
         try:
             return FusedSteps(
                 self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks

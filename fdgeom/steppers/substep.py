@@ -119,7 +119,7 @@ class Substep(Solve):
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:
-    """What writes the new parts, and the fields that move with them, after the solve."""
+    """Assignments after the solve: the new parts, and the fields that move with them."""
     pieces = stage.unknown.subfunctions if len(stage.unknown.function_space()) > 1 else ()
     plain = {stage.unknown: flatten(pieces)} if pieces else {}
     new = {}

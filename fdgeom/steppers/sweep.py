@@ -25,9 +25,7 @@ class Turn:
 
 
 class Sweep(Stepper):
-    """Base of the methods that update the parts of a state in turn, each by a rule for a fraction
-    of the step.
-    """
+    """Base of the methods that update the parts of a state in turn, each by a rule."""
 
     moves = PoissonSystem
     needs = "a PoissonSystem (a bracket and an energy)"
@@ -48,7 +46,7 @@ class Sweep(Stepper):
 
     @abstractmethod
     def turns(self) -> list[Turn]:
-        """What moves in one step, in order."""
+        """The turns of one step, in order."""
 
     def _setup(self) -> None:
         self.system.check_start()
@@ -106,7 +104,7 @@ class Sweep(Stepper):
 
 
 def _demands_of_parts(stepper: Sweep, turns: list[Turn]) -> dict[str, Identity]:
-    """That the pairing does not tie together parts that move in turn."""
+    """Identities by which the pairing does not couple parts that move in turn."""
     system, found = stepper.system, {}
     for k in {k for turn in turns if len(turn.active) < len(system.parts) for k in turn.active}:
         if (identity := pairing_is_apart(system, k)) is not None:

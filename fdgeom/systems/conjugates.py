@@ -33,7 +33,7 @@ def conditions(bcs) -> tuple:
 
 
 def described(bcs: Sequence[DirichletBC]) -> dict[str, dict]:
-    """Where conditions hold, and what they give where that is a number, for a checkpoint."""
+    """Places and constant values of boundary conditions, for a checkpoint."""
     return {
         f"condition {k} of bcs": {
             "on": str(bc.sub_domain),

@@ -47,9 +47,7 @@ class Energies:
         return self._energy_named("potential_energy")
 
     def load_potential(self) -> float:
-        """The potential of the loads that have one: gravity, dead forces, a `BodyLoad` with a
-        potential.
-        """
+        """The potential of the loads that have one, such as gravity and dead forces."""
         return self._energy_named("load_potential")
 
     def _energy_named(self, name: str) -> float:

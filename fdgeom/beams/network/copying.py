@@ -78,7 +78,7 @@ class Pieces:
             own.scatter(values[piece], f)
 
     def gathered(self, vectors) -> np.ndarray | None:
-        """Of vectors of the beams' fields that of the network; zero at other nodes."""
+        """The vector of the network's field from those of the beams' fields; zero at other nodes."""
         if all(f not in vectors for f in self.fields):
             return None
         self._whole.dat.data_wo[...] = 0.0
@@ -92,7 +92,7 @@ class Pieces:
         return np.array(self._whole.dat.data_ro)
 
     def scattered(self, vector: np.ndarray) -> list[np.ndarray]:
-        """Of a vector of the network's field those of the beams."""
+        """The vectors of the beams' fields from a vector of the network's field."""
         self._whole.dat.data_wo[...] = vector
         values, found = self._network.numbering.gather(self._whole), []
         for own, piece, place in self._places(self._fields):
@@ -101,7 +101,7 @@ class Pieces:
         return found
 
     def _places(self, fields) -> Iterator[tuple[Numbering, slice, Function]]:
-        """Of each beam its nodes, where they are in the network, and its one of some fields."""
+        """For each beam its nodes, their range in the network, and its field among ``fields``."""
         starts = self._network.starts
         for k, (own, field) in enumerate(zip(self._network.beams, fields, strict=True)):
             yield own, slice(starts[k], starts[k + 1]), field

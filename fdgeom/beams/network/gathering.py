@@ -56,7 +56,7 @@ class Gathering:
 
     # --- derivatives -----------------------------------------------------------------------------
     def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
-        """How the field changes with that of a beam."""
+        """Derivative of the field along a change of a beam's field."""
         found = np.zeros((self._starts[-1] + self._rest, *self._shape))
         k = self._number(source)
         piece = found[self._starts[k] : self._starts[k + 1]]
@@ -86,7 +86,7 @@ class Gathering:
         return None
 
     def _number(self, source: Function) -> int:
-        """Of which beam a field is."""
+        """The number of the beam that a field belongs to."""
         return next(
             k
             for k, f in enumerate(self._samples)

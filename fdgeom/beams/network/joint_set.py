@@ -118,7 +118,7 @@ class JointSet(Condition):
         return first + self.owner * (second - first)
 
     def sides(self, a: Side, b: Side) -> tuple[Side, Side]:
-        """The same with the joint's triads instead of the sections' rotations."""
+        """Positions and triads of the joint at the two sides, instead of the sections' rotations."""
         if self._first is None:
             return a, b
         return (a[0], ufl.dot(a[1], self._first)), (b[0], ufl.dot(b[1], self._second))
@@ -224,7 +224,7 @@ class JointSet(Condition):
             )
 
     def _missing(self) -> int:
-        """How many conditions there are above the rank of B M⁻¹ Bᵀ."""
+        """Number of conditions above the rank of B M⁻¹ Bᵀ."""
         motion = self._motion
         trial = TrialFunction(motion.space)
         gradient = self.slope(TestFunction(self.space), trial)

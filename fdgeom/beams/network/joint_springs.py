@@ -40,7 +40,7 @@ class JointSprings:
         return quaternion.product(quaternion.conjugate(first), second)
 
     def half_cosines(self) -> np.ndarray | None:
-        """Of half their angles, with a sign: that changes where an angle passes half a turn."""
+        """Cosines of half the angles, whose sign changes where an angle passes half a turn."""
         return None if self._start is None else (self._start * self._turned()).sum(axis=1)
 
     def check_half_turns(self, before: np.ndarray) -> None:

@@ -27,9 +27,7 @@ from fdgeom.solvers.rules import Copied
 
 
 class Network:
-    """Beams and joints on one interval mesh, each beam on an interval of its own, each joint as a
-    cell between two nodes.
-    """
+    """Beams and joints on one interval mesh: an interval for each beam, a cell for each joint."""
 
     # `beams` numbers the nodes of each beam's own mesh; `starts` has the number of the first node
     # of each beam and of the ground, which has a node for each joint to it; `ends` (joints, 2) are
@@ -158,7 +156,7 @@ class Network:
         return function.function_space().ufl_element().embedded_superdegree == 0
 
     def places(self, beam: BeamFields, function: Function) -> np.ndarray:
-        """Of a field of a beam: the numbers here of its local nodes, or of its cells."""
+        """Numbers in the network of the local nodes, or of the cells, of a beam's field."""
         k = self._index[id(beam)]
         own, start = self.beams[k], int(self.starts[k])
         if not self.is_cellwise(function):
@@ -170,7 +168,7 @@ class Network:
         return found
 
     def rows(self, function: Function | Cofunction) -> np.ndarray:
-        """Of a field here, on one rank: where the value of each node, or of each cell, stands."""
+        """Indices of the values of each node, or of each cell, in a field here, on one rank."""
         found = np.empty(len(function.dat.data_ro), dtype=int)
         if self.is_cellwise(function):
             dofs = function.function_space().cell_node_map().values[:, 0]

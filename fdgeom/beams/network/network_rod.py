@@ -1,6 +1,4 @@
-"""Rod of several beams: their sections, shapes at rest, damping and loads as fields on their
-network.
-"""
+"""Rod of several beams: their sections, loads and other data as fields on their network."""
 
 from collections.abc import Iterator, Sequence
 
@@ -187,7 +185,5 @@ def _numbers(value: Expr) -> np.ndarray | None:
 
 
 def _may_change(value: Expr) -> bool:
-    """Whether a tensor of a beam depends on Functions and Constants that its user may change
-    between steps.
-    """
+    """Whether a tensor depends on Functions and Constants that users may change between steps."""
     return any(not d.private or d.follows_a_user for d in derived_in(value))

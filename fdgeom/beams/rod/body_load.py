@@ -183,9 +183,7 @@ def symbols() -> tuple:
 
 
 def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
-    """dV̄[virtual] over a step, with dV̄ = V¹ - V⁰ for the virtual displacement from its start to
-    its end.
-    """
+    """dV̄[virtual] over a step, with dV̄ = V¹ - V⁰ for the displacement of the step itself."""
 
     def of(x: Expr, q: Expr) -> Expr:
         return potential((x, q))
@@ -219,7 +217,7 @@ def _mean_change(potential: Callable[[Pose], Expr], step: NodalStep) -> Expr:
 
 
 def _components(function: Callable[[Expr, Expr], Expr]) -> list[int]:
-    """Which of the seven components of position and quaternion a function depends on."""
+    """The components of position and quaternion, of seven, that a function depends on."""
     symbols, found = [Constant(0.0) for _ in range(7)], []
     for k in range(7):
         s = ufl.variable(Constant(0.0))

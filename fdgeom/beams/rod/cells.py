@@ -27,13 +27,12 @@ class Cells:
         self._midpoint, self._vertex = dx(domain=mesh, degree=0), vertex(mesh)
 
     def ends(self, value: Expr) -> tuple[Expr, Expr]:
-        """An expression of nodal fields at the two ends of each cell, the smaller coordinate first,
-        for use in :meth:`sum`.
-        """
+        """An expression of nodal fields at the two ends of each cell, for use in :meth:`sum`."""
         value = ufl.as_ufl(value)
         fields = [f for f in extract_coefficients(value) if _varies(f)]
         fields += [f for f in extract_arguments(value) if _varies(f)]
         # At the midpoint f ∓ (h/2) f' is exact for a field that is linear in the cell.
+        # The first end has the smaller coordinate.
         first = {f: f - self._half * f.dx(0) for f in fields}
         second = {f: f + self._half * f.dx(0) for f in fields}
         a, b = replace(value, first), replace(value, second)

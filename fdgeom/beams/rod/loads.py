@@ -89,9 +89,7 @@ class Load(BodyLoad):
         return -rod.place(self.at) * ufl.dot(force, g[0])
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
-        """Work of the load in the middle of the step, for a dead force the exact change of its
-        potential.
-        """
+        """Work of the load in the middle of the step, exact for the potential of a dead force."""
         virtual = step.virtual if self.frame == "space" else step.following
         return self.work(rod, step.middle, step.velocity, step.time, virtual)
 

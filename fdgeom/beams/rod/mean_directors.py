@@ -23,7 +23,7 @@ _GROUP = R3xSO3.by("cay")
 
 
 class Conditions(Protocol):
-    """What a step asks of joints: their conditions Φ of positions and directors, and sums of them."""
+    """Interface of joints for a step: conditions Φ of positions and directors, and their sums."""
 
     space: object
     constraints: Callable

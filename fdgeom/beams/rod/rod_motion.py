@@ -219,7 +219,7 @@ class RodMotion(Motion):
 
     @abstractmethod
     def member_of_nodes(self) -> np.ndarray:
-        """Which of the members each node that this rank owns belongs to; -1 for one of the ground."""
+        """The member that each node of this rank belongs to; -1 for a node of the ground."""
 
     # --- what the recording reads ----------------------------------------------------------------
     def equations(self) -> dict[str, Form]:
@@ -267,7 +267,7 @@ class RodMotion(Motion):
         self.turns.check_state()
 
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """How cells and sprung joints are turned, for :meth:`check_turned`."""
+        """Rotations of cells and of sprung joints, for :meth:`check_turned`."""
         return self.turns.relative(), self.branch()
 
     def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
@@ -282,7 +282,7 @@ class RodMotion(Motion):
         return Turns(self.orientation, self.in_rods(), soft=self.rod.softens)
 
     def in_rods(self) -> np.ndarray | bool:
-        """Which of the cells are pieces of rods, in the order of the cell's node map."""
+        """Mask of the cells that are pieces of rods, in the order of the cell's node map."""
         inside = self.cells.inside
         if inside is None:
             return True

@@ -10,9 +10,7 @@ from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 class RodNewton:
-    """Newton's iteration from a guess of the increment or from a zero increment, with damped steps
-    at last.
-    """
+    """Newton's iteration from a guess of the increment or from zero, with damped steps at last."""
 
     # Where a step does not resolve the stiff directions of rods, as after a sudden load, their
     # accelerations alternate, and a guess by extrapolation tears the rods. Newton's iteration with

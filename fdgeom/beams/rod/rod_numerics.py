@@ -24,7 +24,7 @@ def rod_numerics(motion: Motion) -> Numerics:
 
 
 def exact_numerics(changed: Function) -> Numerics:
-    """The same, ended where round-off stops it: for invariants that hold to the last digits."""
+    """`rod_numerics` that ends at round-off, for invariants that hold to the last digits."""
     settled = Settled(changed, unnoticed=_EPSILON)
     return Numerics(_options(changed.function_space().comm), settled)
 

@@ -70,7 +70,7 @@ class PresentForces(Forces):
 
 
 class SolvedForces(PresentForces):
-    """Those of the equations of motion at a state of which no step says the accelerations."""
+    """Forces of the equations of motion at a state without known accelerations."""
 
     def __init__(self, motion: Motion) -> None:
         acceleration, multiplier = Function(motion.space, name="acceleration"), None
@@ -82,7 +82,7 @@ class SolvedForces(PresentForces):
 
 
 class StepForces(PresentForces):
-    """Those of the step that led to the present state, whose accelerations and multipliers they are."""
+    """Forces of the step that led to the present state, with its accelerations and multipliers."""
 
     belong: Callable[[], bool]
 

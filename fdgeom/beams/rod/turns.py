@@ -42,7 +42,7 @@ class Turns:
             raise ValueError(f"orientation: {_state(*found)}; refine the mesh there")
 
     def refuse(self, change: np.ndarray, state: np.ndarray) -> None:
-        """The same as :meth:`check`, from the cosines of half the angles in this rank's cells."""
+        """:meth:`check`, from the cosines of half the angles in this rank's cells."""
         if found := self._worst(change):
             place, angle = found
             raise SolveFailed(

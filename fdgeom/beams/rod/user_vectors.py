@@ -34,7 +34,7 @@ def unit_quaternion(name: str, q: Expr) -> Expr:
 
 
 def place_and_time(name: str, function: Callable, s, t) -> tuple:
-    """What a function takes: the time t, the arc length s (told by its argument's name), or s, t."""
+    """Arguments of a user's function, by their names: the time t, the arc length s, or s, t."""
     parameters = inspect.signature(function).parameters.values()
     free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [p.name for p in parameters if p.kind in free and p.default is inspect.Parameter.empty]

@@ -17,9 +17,7 @@ Pose = tuple[Expr, Expr]
 
 
 def displaced(configuration: Pose, displacement: Expr) -> Pose:
-    """The configuration after a small displacement, correct to the second order in it, for
-    derivatives at zero.
-    """
+    """The configuration after a small displacement, correct to second order."""
     position, orientation = configuration
     rotation, translation = halves(displacement, "displacement")
     turn = join(

@@ -118,7 +118,7 @@ class FourthOrderAlpha(TwoAccelerations):
 
     @cached_property
     def _bend(self) -> KeptSNES:
-        """What finds it for the first step."""
+        """The solve for the field M⁻¹K a of the first step."""
         residual, b = self._bend_residual, self._b
         return KeptSNES(
             residual,

@@ -63,17 +63,17 @@ class MotionStepper(Stepper):
         return super().fallbacks | self._start.fallbacks
 
     def _begun(self) -> None:
-        """What else a method does at a start."""
+        """Further actions of a method at a start."""
 
     def _begun_deeds(self) -> list:
-        """The same, for derivatives."""
+        """The changes that :meth:`_begun` makes, for derivatives."""
         return []
 
     def _accelerations_set(self) -> None:
-        """What a method does when somebody has set the accelerations too."""
+        """Actions of a method after the accelerations have been set too."""
 
     def _set_deeds(self) -> list:
-        """The same, for derivatives."""
+        """The changes that :meth:`_accelerations_set` makes, for derivatives."""
         return []
 
     def _remember(self) -> None:
@@ -134,18 +134,18 @@ class MotionStepper(Stepper):
 
     @cached_property
     def _again(self) -> list:
-        """What :meth:`_solve_again` does, for derivatives."""
+        """The changes that :meth:`_solve_again` makes, for derivatives."""
         system = self.system
         pairs = list(zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True))
         off = [{a: a - true} for a, true in pairs]
         return [*off, self._start.deed(), *({a: a + true} for a, true in pairs)]
 
     def _dt_deeds(self) -> list:
-        """What the next step does where Δt has changed."""
+        """The changes of the next step after a change of Δt."""
         return []
 
     def _beginning(self) -> list:
-        """What :meth:`_begin` does with this Δt."""
+        """The changes that :meth:`_begin` makes with this Δt."""
         system, held = self.system, self.system.held
         first = [] if held is None else [Deed(held.put, fixed=held.fixed())]
         pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)

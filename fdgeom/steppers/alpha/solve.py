@@ -98,7 +98,7 @@ class AlphaSolve(Solve):
         return groups
 
     def _following(self, symbols: "_Kinematics", dt: Constant) -> Following | None:
-        """What :meth:`_prepare` and :meth:`_follow` do, as expressions at the nodes."""
+        """The changes by :meth:`_prepare` and :meth:`_follow`, as expressions at the nodes."""
         motion, held = self._motion, self._motion.held
         given = held.assignments(motion.time) if held is not None and held.varies else None
         if given is None:

@@ -75,10 +75,10 @@ class TwoAccelerations(MotionStepper):
 
     @abstractmethod
     def _residual(self, h: Constant, unknowns: Pair, tests: Pair) -> Form:
-        """What is to vanish."""
+        """The residual of both unknowns."""
 
     def _beside(self) -> tuple[Function, ...]:
-        """What the method reads and writes beside the system's q, v and accelerations."""
+        """Functions that the method reads and writes beside the system's q, v and accelerations."""
         return ()
 
     @abstractmethod

@@ -81,7 +81,7 @@ def joined_solve(
 
 
 def _at_links(name: str, joined: Joined, nodes: JoinedNodes, springs) -> AtLinks:
-    """The same for nodes by themselves and joints by themselves."""
+    """The solve with separate equations for nodes and for joints."""
     system, joints, moved = nodes.system, nodes.system.constraint, joined.moved
     own, test = Function(system.space, name=name), TestFunction(system.space)
     impulse = joints.of_cells("impulse")

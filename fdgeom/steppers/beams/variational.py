@@ -117,7 +117,7 @@ class VariationalIntegrator(Stepper):
         return self._in_space(dot(self._inertia.inverse, self._momentum))
 
     def _in_space(self, displacement):
-        """The same with its translation in the space frame."""
+        """A displacement with its translation in the space frame."""
         if self._separate:
             return displacement
         return body_translation(self.system.orientation, displacement)
@@ -168,7 +168,7 @@ class VariationalIntegrator(Stepper):
         return {system.position: x, system.orientation: q, self._momentum: after}
 
     def _make_joined_drift(self) -> Solve:
-        """The same with impulses of the joints at the start and no gap at the end."""
+        """The drift with impulses of the joints at the start and no gap at the end."""
         system, dt = self.system, Constant(0.0, name="dt")
 
         def before(D: Expr) -> Expr:

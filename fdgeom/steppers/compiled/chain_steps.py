@@ -168,7 +168,7 @@ class ChainSteps(CompiledSteps):
         return done, None
 
     def _times(self, steps: int, dt: float) -> np.ndarray | None:
-        """What the solves of the coming steps are told."""
+        """The times at which the solves of the coming steps are evaluated."""
         if self._clock is None:
             return None
         return self._stepper.t + np.arange(steps) * dt + self._share * dt

@@ -42,9 +42,7 @@ class CompiledSteps(ABC):
         """
 
     def sweep(self, seeded: Set[int], wanted: Set[int], running: Form | None = None) -> Sweep:
-        """The reverse sweep through these steps in compiled code; raises `CannotCompile` with the
-        reason.
-        """
+        """The compiled reverse sweep through these steps; raises `CannotCompile` with the reason."""
         # `seeded`: keys of the functions that have a cotangent after steps; `wanted`: keys of the
         # coefficients whose cotangents are wanted; `running`: a functional evaluated after each
         # step.
@@ -111,7 +109,7 @@ class FusedSteps(CompiledSteps):
         return [(phase, solve.dt) for phase in (*before, number, *updates)]
 
     def _with_turns(self, solve: Solve, phases: list[tuple]) -> list[tuple]:
-        """The same between a copy of the orientation and a check of how far cells have turned."""
+        """Phases between a copy of the orientation and a check of the rotation of cells."""
         turns = solve.turns
         if turns is None:
             return phases

@@ -133,7 +133,7 @@ class ChaplyginEquations:
         return helmholtz_conditions(self._jets, self._forces)
 
     def failing_conditions(self) -> tuple[HelmholtzCondition, ...]:
-        """Those of Helmholtz's conditions that do not hold."""
+        """Helmholtz's conditions that do not hold."""
         return tuple(c for c in self.helmholtz_conditions if not c.holds)
 
     def adding(self, terms: Mapping) -> Self:

@@ -69,9 +69,7 @@ def _definite(integrand: sp.Expr, variable: sp.Symbol) -> sp.Expr:
 
 
 def _sums(expression: sp.Expr) -> sp.Expr:
-    """A sum of products, with products of sines and cosines turned to sums, so that equal terms
-    cancel.
-    """
+    """A sum of products, without products of sines and cosines, so that equal terms cancel."""
     # Denominators stay as they are: expanded ones are hard to integrate.
     return _expand(TR8(_expand(expression)))
 

@@ -181,7 +181,7 @@ class ChaplyginSystem(ChaplyginEquations):
     def as_ufl(
         self, expression, q: Expr, p: Expr, /, *, base: Mapping | None = None, **parameters
     ) -> Expr:
-        """The same as UFL, for monitors and output.
+        """A quantity of coordinates and velocities as UFL, for monitors and output.
 
         Parameters
         ----------

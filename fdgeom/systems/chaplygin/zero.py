@@ -9,9 +9,7 @@ _SAMPLES, _DIGITS = 6, 50
 
 
 def is_zero(expression) -> bool:
-    """Whether an expression vanishes identically: by values at random points, then by SymPy's
-    simplification.
-    """
+    """Whether an expression vanishes: by values at random points, then by simplification."""
     expression = sp.sympify(expression)
     if expression.is_zero:
         return True

@@ -11,9 +11,7 @@ from fdgeom.words import blamed, is_function
 
 
 class Constraint(RateConstraint):
-    """A holonomic constraint on ``q``, the form ∫ λ·g(q) given by ``functional(λ)``, and its
-    multiplier λ.
-    """
+    """A holonomic constraint ∫ λ·g(q), the form ``functional(λ)``, and its multiplier λ."""
 
     # `forbidden`: Functions that may not occur in g, and why.
     def __init__(
@@ -68,7 +66,7 @@ class Constraint(RateConstraint):
 
     # --- forms ---------------------------------------------------------------------------------
     def forms(self) -> tuple[Form, ...]:
-        """What states it, beside its rate: ∫ ν·g(q)."""
+        """The form that states it, beside its rate: ∫ ν·g(q)."""
         return (self._form,)
 
     def value(self, test: Expr, at: Expr | None = None) -> Form:

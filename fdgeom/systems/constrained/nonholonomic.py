@@ -64,7 +64,7 @@ class NonholonomicSystem(LagrangianMechanics):
         self.constraint = VelocityConstraint(q, velocity, constraint, multiplier)
 
     def constraint_defect(self) -> float:
-        """The same as :meth:`velocity_defect`: there is no constraint on the configuration."""
+        """The same as :meth:`velocity_defect`, since the configuration has no constraint."""
         return self.velocity_defect()
 
     def velocity_defect(self) -> float:

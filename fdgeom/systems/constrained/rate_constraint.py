@@ -40,7 +40,7 @@ class RateConstraint(ABC):
     # --- forms ---------------------------------------------------------------------------------
     @abstractmethod
     def forms(self) -> tuple[Form, ...]:
-        """What states it, beside its rate."""
+        """The forms that state it, beside its rate."""
 
     def slope(self, test: Expr, direction: Expr, at: Expr | None = None) -> Form:
         """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
@@ -94,9 +94,7 @@ class RateConstraint(ABC):
         fixed: Sequence[EssentialValues],
         back: Form | None = None,
     ) -> None:
-        """Raise ``ValueError`` unless the start is consistent and the constraints independent
-        there.
-        """
+        """Raise ``ValueError`` unless the start is consistent and the constraints independent."""
         # The diagonal of `mass` weighs the degrees of freedom; `back` is ∫ ν·A(q)M⁻¹[w], bilinear,
         # or ∫ ν·A(q)[w] if not given.
         gradient = self.slope(self.test, TrialFunction(self.tangent))

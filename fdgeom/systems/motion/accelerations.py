@@ -92,9 +92,7 @@ class Accelerations:
         unknown.copy_into(self.jerk)
 
     def solve_normal(self, change: Function) -> None:
-        """Replace a change of the velocity by its part normal to the conditions, M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B
-        of it.
-        """
+        """Replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal to the conditions."""
         copy_into(self._change, change)
         # Once: the change may be round-off of the velocity, which no second step makes smaller.
         unknown, _ = self._solved("the velocity at the start", self._normal, refined=False)
@@ -261,7 +259,7 @@ class _Twice:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """What a failure says of the start."""
+    """Turns a failed solve into an error that names the start."""
     try:
         yield
     except SolveFailed as failure:

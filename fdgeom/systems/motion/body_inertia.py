@@ -21,10 +21,9 @@ _ROUNDED, _TINY = 0.05, np.finfo(float).tiny
 
 
 def body_inertia(value, like: Function) -> Expr:
-    """The matrix (3, 3) of inertia for use in forms, of numbers, its diagonal, or a UFL expression,
-    checked in every cell.
-    """
-    # An expression becomes a DG0 function, on the mesh of `like`.
+    """The matrix (3, 3) of inertia for use in forms, checked in every cell."""
+    # `value`: the matrix or its diagonal, or a UFL expression, which becomes a DG0 function on the
+    # mesh of `like`.
     if isinstance(value, Expr):
         return _field("inertia", value, (3, 3), like, _check_inertia)
     matrix = real_array(

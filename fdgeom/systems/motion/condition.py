@@ -47,6 +47,4 @@ class Condition(ABC):
 
     @abstractmethod
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the start contradicts the conditions, or these contradict one
-        another.
-        """
+        """Raise ``ValueError`` if the conditions contradict the start or one another."""

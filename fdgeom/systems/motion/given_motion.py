@@ -60,9 +60,7 @@ class GivenMotion(Held):
         return [np.unique(np.concatenate(dofs)) for dofs in found]
 
     def update(self) -> None:
-        """Evaluate the given values that have changed, at the motion's time and from its present
-        configuration.
-        """
+        """Evaluate the given values that have changed, at the motion's time and configuration."""
         if self._read.changed():
             self._read.take()
             for target, group in self._groups:

@@ -22,14 +22,14 @@ class Held(ABC):
 
     @abstractmethod
     def expressions(self) -> tuple[Expr, ...]:
-        """What is given, where that is no numbers."""
+        """The given values that are UFL expressions."""
 
     @abstractmethod
     def update(self) -> None:
         """Evaluate what is given, at the motion's time and from its present configuration."""
 
     def assignments(self, t: Expr) -> dict[Function, Expr] | None:
-        """What :meth:`update` sets for a time, as expressions at all nodes; None if there are none."""
+        """The values set by :meth:`update` for a time, as expressions at all nodes, or None."""
         return None
 
     def all_given(self) -> Function | None:
@@ -42,7 +42,7 @@ class Held(ABC):
 
     @abstractmethod
     def fixed(self) -> list[tuple[Function, np.ndarray]]:
-        """What :meth:`put` sets: functions, and which of their flat local values."""
+        """The functions that :meth:`put` sets, and the indices of their flat local values."""
 
     @abstractmethod
     def check_start(self) -> None:

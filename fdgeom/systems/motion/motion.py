@@ -243,9 +243,7 @@ class Motion(System):
         return Numerics(options, Settled(), kept=True)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
-        """Note that acceleration and multiplier belong to the state as long as ``belong()`` is
-        true.
-        """
+        """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""
 
     def check_start(self) -> None:
         self._check_finite()

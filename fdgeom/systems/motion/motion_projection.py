@@ -8,9 +8,7 @@ from fdgeom.systems.motion.motion import Motion
 
 
 class MotionProjection:
-    """Projection of g and v: M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g) w =
-    0.
-    """
+    """Projection: M d = B(g)ᵀμ with Φ(g r(d)) = 0, then M(w - v) = B(g)ᵀμ with B(g) w = 0."""
 
     # So d is the least in dᵀMd, and the velocity's part against the constraint is dropped.
     def __init__(self, motion: Motion) -> None:

@@ -97,7 +97,7 @@ class NodalUnknown:
         return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
 
     def without_increment(self) -> dict[Function, Expr]:
-        """What sets an unknown that is not mixed to a vector of zero, and leaves the multiplier."""
+        """Assignment of a zero vector to an unknown that is not mixed; the multiplier stays."""
         rest = [] if self.multiplier is None else [self.multiplier]
         return {self.function: flatten([0 * self.vector, *rest])}
 

@@ -126,7 +126,7 @@ class SecondOrderSystem(Motion):
             )
 
     def _positive_mass(self) -> Identity:
-        """That r·∂r/∂a[r] is not negative for a random r; of a mass that follows the state only now."""
+        """The identity r·∂r/∂a[r] ≥ 0 for a random r, at the present state if the mass varies."""
         some = random_function(self.space, np.random.default_rng(0))
         form = simplify(derivative(self._form(some), self.acceleration, some))
         varies = any(depends_on(form, f) for f in (self.q, self.v, self.acceleration))

@@ -58,7 +58,7 @@ class UserCondition(Constraint, Condition):
 
 
 def stated(functional: Callable | None, multiplier) -> Callable[[Motion], Condition] | None:
-    """What makes the condition that a user states, for a motion to call; None if there is none."""
+    """A function that makes the condition of a user for a motion; None without one."""
     if (functional is None) != (multiplier is None):
         raise ValueError("give constraint and multiplier together, or neither")
     if multiplier is None:

@@ -91,7 +91,7 @@ class Auxiliary:
         return [f.function_space() for f in (*self.functions, *self.multipliers)]
 
     def at(self, fields: Sequence[Expr] | None) -> dict[Expr, Expr]:
-        """What to put for the ψ and the λ: nothing, or ``fields``."""
+        """Substitutes for the ψ and the λ: none, or ``fields``."""
         if not fields:
             return {}
         return dict(zip((*self.functions, *self.multipliers), fields, strict=True))
@@ -118,7 +118,7 @@ class Auxiliary:
         return tuple(held)
 
     def boundary_values(self) -> tuple[Expr, ...]:
-        """What the boundary conditions give, where it is no number."""
+        """The values of boundary conditions that are UFL expressions."""
         values = (bc._original_arg for bcs in self.bcs for bc in bcs)
         return tuple(value for value in values if isinstance(value, Expr))
 
@@ -175,7 +175,7 @@ class Auxiliary:
 
 
 class _BoundaryValues(GivenValues):
-    """Those of a DirichletBC, evaluated whenever they are asked for: what it gives may change."""
+    """Values of a DirichletBC, evaluated at every call, since they may change."""
 
     def __init__(self, part: int, bc: DirichletBC) -> None:
         super().__init__(part, dofs_of(bc))

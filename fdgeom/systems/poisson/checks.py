@@ -49,7 +49,7 @@ def demands(system: PoissonForms) -> dict[str, Identity]:
 
 
 def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) -> Callable:
-    """What gives the relative size of f(·, b) + sign f(b, ·); of a metric f(b, b) is positive too."""
+    """The relative size of f(·, b) + sign f(b, ·), as an equation; a metric also has f(b, b) > 0."""
 
     def equation(put):
         b, w = Function(system.space), system.test
@@ -77,9 +77,7 @@ _NO_CASIMIR = 1e-3
 
 
 def warn_of_casimirs(system: PoissonForms) -> None:
-    """Warn of a Casimir C for which {f, C} = 0 does not hold, in a system without derivatives in
-    space.
-    """
+    """Warn of a Casimir C without {f, C} = 0, in a system without derivatives in space."""
     # There it holds at every state. With derivatives in space a mesh conserves many Casimirs only
     # approximately.
     if any(p.function_space().ufl_element().embedded_superdegree != 0 for p in system.parts):
@@ -100,7 +98,7 @@ def warn_of_casimirs(system: PoissonForms) -> None:
 
 
 def _commutes(system: PoissonForms, slope: Form) -> Callable:
-    """What gives the size of {·, C} relative to that of {·, b} for random b as large as δC/δz."""
+    """The size of {·, C} relative to {·, b}, for random b as large as δC/δz, as an equation."""
     rng = np.random.default_rng(0)
 
     def equation(put):
@@ -174,7 +172,7 @@ def jacobi_defect(system: PoissonForms, samples: int, seed: int) -> float:
 
 
 def pairing_is_apart(system: PoissonForms, k: int) -> Identity | None:
-    """That the pairing has no terms of part ``k`` and another one; None where the form has none."""
+    """The identity by which the pairing does not couple part ``k`` with others, or None."""
 
     def between(a: Expr, b: Expr) -> Form:
         pairs = (parts_of(x, system.shapes) for x in (a, b))

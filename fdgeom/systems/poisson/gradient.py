@@ -85,7 +85,7 @@ def _at(gradient: Callable, parts: Sequence):
 def riesz(
     system: PoissonForms, form: Form, target: Function, pairing: Form | None = None
 ) -> LinearVariationalSolver:
-    """What solves ⟨target, w⟩ = form(w)."""
+    """The solver of ⟨target, w⟩ = form(w)."""
     problem = LinearVariationalProblem(
         pairing or system.pairing(system.trial, system.test),
         form,

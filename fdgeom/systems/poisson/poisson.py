@@ -149,9 +149,7 @@ class PoissonSystem(PoissonForms):
         return self._held["degree"]
 
     def antisymmetry_defect(self) -> float:
-        """Relative size of {·, b} + {b, ·} for random fields b, at the state; it should be 0 to
-        round-off.
-        """
+        """Relative size of {·, b} + {b, ·} for random fields b, at the state: round-off if correct."""
         return antisymmetry_defect(self)
 
     def jacobi_defect(self, samples: int = 3, seed: int = 0) -> float:
@@ -200,9 +198,7 @@ class PoissonSystem(PoissonForms):
     def companions(
         self, active: Sequence[int], new: dict[int, Expr], *, dt: Expr
     ) -> dict[Function, Expr]:
-        """Further assignments of a substep, node by node: expressions in old fields and ``new``
-        parts.
-        """
+        """Further assignments of a substep, by nodal expressions in old fields and ``new`` parts."""
         return {}
 
     def gradient(

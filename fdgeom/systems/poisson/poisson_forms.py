@@ -127,7 +127,7 @@ class PoissonForms(System):
         return made
 
     def _state_map(self, at) -> dict[Expr, Expr]:
-        """What to put for the state: ``at`` (all parts), by default the subfunctions themselves."""
+        """Substitutes for the state: ``at`` (all parts), by default the subfunctions themselves."""
         parts = self.parts if at is None else parts_of(at, self.shapes, "at")
         return {self.state: self.whole(parts)}
 
@@ -216,7 +216,7 @@ class PoissonForms(System):
         return tuple(self.equations().values())
 
     def _elliptic(self) -> dict[str, Form]:
-        """What determines the auxiliary functions, by their names."""
+        """The equations of the auxiliary functions, by their names."""
         return {} if self.auxiliary is None else self.auxiliary.equations
 
     def energies(self) -> dict[str, Form]:
