@@ -11,7 +11,7 @@ from fdgeom.taping import refuse_recorded
 
 
 class NotCopied:
-    """Base of what holds Functions of the user's, which a copy would share without being told."""
+    """Base of classes with Functions of the user, which a copy would share silently."""
 
     def __reduce_ex__(self, protocol):
         name = type(self).__name__

@@ -252,7 +252,7 @@ UNCITED = frozenset({"RungeKutta4", "HermiteSimpson"})
 
 
 def keys_of(cls: type) -> tuple[str, ...]:
-    """Keys of a class and of what it is made from, the most special first."""
+    """Keys of a class and of its base classes, the most special first."""
     found = [key for base in cls.__mro__ for key in CITED.get(base.__name__, ())]
     scheme = getattr(cls, "_scheme", None)
     if isinstance(scheme, str):

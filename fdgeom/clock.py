@@ -17,7 +17,7 @@ class Time(Constant):
         super().__init__(0.0, name="time")
 
     def evaluate(self, *args, **kwargs):
-        """Its value, which ``float`` asks for."""
+        """Refuse ``float`` of the symbol in a user's function; else return its value."""
         refuse_number(
             "the time t is a symbol, not a number: use UFL's functions, such as sin(t), cos(t) and "
             "conditional(lt(t, 1), t, 1), not those of math and NumPy"
@@ -56,7 +56,7 @@ class Clock(NamedTuple):
         return self if dt == self.dt else self.set_to(self.t)._replace(dt=dt)
 
     def begun(self) -> "Clock":
-        """The clock where what a method carries has been made for the present step."""
+        """The clock after the carried fields have been made for the present Δt."""
         return self._replace(last_dt=self.dt)
 
 

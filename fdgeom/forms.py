@@ -198,7 +198,7 @@ def is_affine(residual: Form, unknown: Function) -> bool:
 
 
 def has_kink(expression: Expr, *state: Expr) -> bool:
-    """Whether an expression asks for a case or a sign of the state, of which derivatives do not tell."""
+    """Whether an expression has a conditional or a sign of the state, unseen by derivatives."""
     asking = (e for e in unique_pre_traversal(expression) if isinstance(e, _KINKS))
     return any(part in state for e in asking for part in unique_pre_traversal(e))
 

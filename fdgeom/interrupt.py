@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 
-# What `signal` wraps in enumerations, which would take as long as a step of a small system.
+# Not from `signal`, whose enumerations would take as long as a step of a small system.
 from _signal import getsignal
 from _signal import signal as set_handler
 

@@ -8,7 +8,7 @@ from firedrake import Function
 from pyadjoint import AdjFloat, Block
 from pyadjoint.tape import annotate_tape, stop_annotating
 
-#: What puts deeds on the tape, from :func:`recorded_by`.
+#: The function that records changes on the tape, from :func:`recorded_by`.
 _records: list[Callable] = []
 
 
@@ -18,9 +18,8 @@ def recorded_by(record: Callable) -> None:
 
 
 def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], system) -> None:
-    """Do something that changes a system, and put it onto the tape while pyadjoint records, by its
-    equations ``deeds()``, as of :meth:`fdgeom.systems.system.System.openings`.
-    """
+    """Do something that changes a system, and record its equations ``deeds()`` on the tape."""
+    # As of System.openings.
     if annotate_tape():
         _records[0](name, do, deeds(), system)
     else:

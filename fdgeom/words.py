@@ -49,7 +49,7 @@ def is_function(value: object) -> bool:
 
 @contextmanager
 def blamed(text: str) -> Iterator[None]:
-    """Turn an error in what a user's function gives into a ``ValueError`` that begins with a text."""
+    """Turn an error in the result of a user's function into a ``ValueError`` with this beginning."""
     numbers: list[str] = []
     _called.append(numbers)
     try:

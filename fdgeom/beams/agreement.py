@@ -31,7 +31,7 @@ class Agreement:
         # In the order in which `changed` is read.
         pose = beam.position, beam.orientation
         self._fields = (beam.strain, beam.momentum, *pose, beam.velocity)
-        #: What they were when they last agreed.
+        #: Their values when they last agreed.
         self.noted = Snapshot(self._fields)
 
     @cached_property

@@ -145,7 +145,7 @@ class Beam(BeamBracket):
         check_places(self)
         viscosity_of(self)
         self.chain = Chain(self)
-        #: Which of the two descriptions was set last.
+        #: Keeps the two descriptions consistent.
         self.agreement = Agreement(self, self.chain)
         if reference_shape is not None:
             set_shape(self, self.chain, reference_shape)

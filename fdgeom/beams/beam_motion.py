@@ -103,7 +103,7 @@ class BodyVelocity:
         spin, drift = halves(body, "velocity")
         turned_back = {v: join(spin, quaternion.rotate(orientation, drift))}
         self._to_space = PointwiseUpdate(turned_back)
-        #: What :meth:`read` and :meth:`write` do, for derivatives.
+        #: The changes by :meth:`read` and :meth:`write`, for derivatives.
         self.reading = Deed(self.read, [turned_back])
         self.writing = Deed(self.write, [{body: turned}])
 

@@ -29,7 +29,7 @@ class BeamBracket(BeamFields, PoissonSystem):
 
     def __init__(self, mesh, section, **options) -> None:
         BeamFields.__init__(self, mesh, section, **options)
-        #: What holds the ends in this form.
+        #: The supports of the ends in this form.
         self.bracket_ends = tuple(BracketEnd(self, end) for end in self.ends)
         PoissonSystem.__init__(
             self,

@@ -49,7 +49,7 @@ class FollowingShape:
                 "(the configuration then counts as given data), or take degree=1"
             )
         self._beam, self._chain, self._anchor = beam, chain, anchor
-        #: What is written.
+        #: The functions that it writes.
         self.targets = beam.position, beam.orientation
         self._strain, self._position, self._orientation = (
             Function(f.function_space()) for f in (beam.strain, *self.targets)
@@ -102,7 +102,7 @@ class FollowingShape:
         return place.lengths[:, :, None] * slopes
 
     def _there_and_moved(self, tangents):
-        """The poses that follow and what they follow from, the nodes, and the tangents of all that."""
+        """The poses that follow and the inputs of the shape, the nodes, and all their tangents."""
         nodes, place = self._there()
         q, strain = place.q, self._gathered(self._strain, tangents, "strain")
         rates = np.einsum("nij,nj->ni", self._slopes(place), strain)
@@ -157,7 +157,7 @@ class FollowingShape:
 
 
 class ReconstructedShape(FollowingShape):
-    """The configuration that is made of the strain of a beam, from a given pose of the first node."""
+    """The configuration computed from the strain of a beam, from a given pose of the first node."""
 
     def __init__(self, beam: BeamFields, chain: Chain, position, orientation) -> None:
         super().__init__(beam, chain, 0)

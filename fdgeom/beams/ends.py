@@ -99,7 +99,7 @@ class GivenPose:
         return f"<given {' and '.join(given)}>"
 
 
-#: What is held of (rotation in the body frame, translation in space).
+#: The held components of (rotation in the body frame, translation in space).
 HELD = {"free": (), "clamped": (0, 1, 2, 3, 4, 5), "pinned": (3, 4, 5)}
 
 

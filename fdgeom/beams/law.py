@@ -90,7 +90,7 @@ LINEAR = LinearLaw()
 
 
 class MadeOfLaws(SectionLaw):
-    """A law whose functions are made of those of others, all in one way."""
+    """A law whose functions combine those of other laws, all in the same way."""
 
     def energy(self, strain: Expr, stiffness: Expr) -> Expr:
         return self._made("energy", strain, stiffness)
@@ -110,7 +110,7 @@ class MadeOfLaws(SectionLaw):
 
 
 class TranslatedLaw(MadeOfLaws):
-    """A law with its own Functions and coordinates replaced by what stands for them elsewhere."""
+    """A law with its own Functions and coordinates replaced by those of another mesh."""
 
     def __init__(self, law: SectionLaw, meanings: dict[Expr, Expr]) -> None:
         self._law, self.meanings = law, meanings

@@ -22,7 +22,7 @@ class Aside:
         self.area, self.polar_moment = operators.area, operators.polar_moment
 
     def factorise(self, shift: float) -> None:
-        """Nothing: the factor is at hand."""
+        """Nothing, since the factor of C exists."""
 
     def against_warping(self, g: Field, u: Field) -> np.ndarray:
         """h ↦ ∫ (D(g) + S(u)) : (C + iε dC) : D(h)."""
@@ -33,7 +33,7 @@ class Aside:
         return self._applied(self._of.against_slope, g, u)
 
     def against_elasticity(self, first: tuple, second: tuple) -> np.ndarray:
-        """dC ↦ ∫ (D(g) + S(u)) : dC : (D(h) + S(v)), which knows no elasticity."""
+        """dC ↦ ∫ (D(g) + S(u)) : dC : (D(h) + S(v)), independent of the elasticity."""
         action, real = self._of.against_elasticity, _parts(second, np.real)
         rate = action(_parts(first, np.imag), real)
         first = _parts(first, np.real)

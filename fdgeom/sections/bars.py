@@ -36,7 +36,7 @@ def rectangle_shear_factor(depth, breadth, poisson_ratio):
     # coth is 1 but for terms that fall off as exp(-2πrn).
     r = breadth / depth / 2
     is_number = not isinstance(r, Expr)
-    # What is left out of the sum is below 1e-8 of 1/k with eight terms, for any r.
+    # The truncation error of the sum is below 1e-8 of 1/k with eight terms, for any r.
     terms = 400 if is_number else 8
     odd = range(1, 2 * terms, 2)
     coth = sum(2 / (_expm1(2 * math.pi * n * r) * n**5) for n in odd)

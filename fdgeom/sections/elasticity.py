@@ -57,7 +57,7 @@ class Regions:
         self.mesh, self.materials = mesh, materials
 
     def __iter__(self) -> Iterator[tuple[object, object, np.ndarray]]:
-        """Tag (None where there is one material), material, cells."""
+        """Tag (None for a single material), material, cells."""
         for tag, material in self.materials.items():
             yield tag, material, self.cells(tag)
 
@@ -101,7 +101,7 @@ class Regions:
 
     @property
     def is_constant(self) -> bool:
-        """Whether no material varies inside a cell, so far as can be told without evaluating."""
+        """Whether no material varies inside a cell, as far as its form shows without evaluation."""
         return all(
             isinstance(m, Material) and _knows(m) and all(map(_is_cellwise, parameters(m)))
             for m in self.materials.values()
@@ -122,7 +122,7 @@ def broken_element(mesh, degree: int) -> FiniteElement:
 
 
 def parameters(material) -> Iterator:
-    """All parameters of a material, those of what a ply is made of too."""
+    """All parameters of a material, with those of the material of a ply."""
     for value in vars(material).values():
         if isinstance(value, Material):
             yield from parameters(value)

@@ -177,7 +177,7 @@ class Orthotropic(Material):
 
 
 def entries(tensor) -> list[list]:
-    """Rows of a 3×3 in UFL; what is not UFL has rows already."""
+    """Rows of a 3×3 in UFL; other matrices have rows already."""
     if not isinstance(tensor, Expr):
         return tensor
     return [[tensor[i, j] for j in range(3)] for i in range(3)]

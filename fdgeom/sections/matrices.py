@@ -59,7 +59,7 @@ class SectionMatrices:
         return self.stiffness, self.inertia
 
     def check_unchanged(self) -> None:
-        """Raise ``ValueError`` if the materials are not what they were; to be called on all ranks."""
+        """Raise ``ValueError`` if the materials have changed; to be called on all ranks."""
         for once in self.made_of:
             once.refresh()
 
@@ -231,7 +231,7 @@ def check_table(inertia: np.ndarray, axis: int) -> None:
 
 
 def _check_order(inertia: np.ndarray) -> None:
-    """``ValueError`` for rows in another order, told by equalities that no rounding makes."""
+    """``ValueError`` for rows in another order, detected by equalities that hold to the last digit."""
     J, mass = inertia[:3, :3], inertia[3:, 3:]
     if _off_mass(J) < _EXACT and _off_mass(mass) > _ROUGH and _polar_axes(mass):
         raise ValueError(

@@ -40,7 +40,7 @@ DEFAULTS = {
     "pc_type": "cholesky",
     "pc_factor_mat_solver_type": "mumps",
 }
-#: What is added to the operator for the factor, in units of EA over the polar moment.
+#: Shift of the operator before its factorisation, in units of EA over the polar moment.
 SHIFT = 1e-8
 
 

@@ -11,7 +11,7 @@ from fdgeom.words import brief, shown
 
 from .along import MatrixAlong
 
-#: Where each program has the beam's axis among (x, y, z); all put forces before moments.
+#: The beam's axis of each program among (x, y, z); all have forces before moments.
 CONVENTIONS = {"gxbeam": 0, "vabs": 0, "anba": 2, "becas": 2, "beamdyn": 2}
 _FORMAT = "fdgeom section"
 
@@ -74,5 +74,5 @@ def read_json(path: str | os.PathLike) -> dict:
 
 
 def not_a_section(path: str | os.PathLike, error: Exception) -> ValueError:
-    """The error that says so, and why."""
+    """The error for a file without a section, with the reason."""
     return ValueError(f"path = '{path}' is not a section written by fdgeom: {brief(error)}")

@@ -15,7 +15,7 @@ from fdgeom.taping import PreparedBlock
 from .drawn_section import DrawnSection
 from .elasticity import in_ufl
 
-#: What a Function holds, part by part, of what this rank owns.
+#: Owned values of a Function, part by part.
 Values = tuple[np.ndarray, ...]
 
 
@@ -78,7 +78,7 @@ def add(found: Cofunction, more: Cofunction | None) -> Cofunction:
 
 
 class SectionBlock(PreparedBlock):
-    """Stiffness and inertia of a drawn section, by the Functions that its materials are made of."""
+    """Block of stiffness and inertia of a drawn section, by the Functions in its materials."""
 
     # Its replay makes a new section; the user's section is not changed.
     def __init__(
@@ -98,7 +98,7 @@ class SectionBlock(PreparedBlock):
         return "Section.from_mesh"
 
     def take(self) -> None:
-        """Put the section onto the tape: beams made of it will read Functions."""
+        """Put the section on the tape, for beams that read its Functions."""
         with stop_annotating():
             found = self._matrices("section stiffness", "section inertia")
         get_working_tape().add_block(self)
@@ -117,7 +117,7 @@ class SectionBlock(PreparedBlock):
 
     @contextmanager
     def _at(self, inputs: Sequence[Function]) -> Iterator[None]:
-        """Context in which the Functions hold these values, and the section is made of them."""
+        """Context in which the Functions have these values, with a section made from them."""
         *inputs, coordinates = inputs
         if self._differ([_values(coordinates)], [self._place]):
             raise _no_coordinates()
@@ -170,7 +170,7 @@ class SectionBlock(PreparedBlock):
             return [self._real(values) for values in self._section.slopes.push(*pushed)]
 
     def _pushed(self, changes: Iterable[tuple[Function, Function | None]]) -> list[np.ndarray]:
-        """Changes of C and ρ with those of Functions, None where there is none."""
+        """Changes of C and ρ with those of Functions; None without any."""
         pushed = [self._composition.push(f, move) for f, move in changes if move is not None]
         return [sum(parts) for parts in zip(*pushed, strict=True)]
 
@@ -195,7 +195,7 @@ class SectionBlock(PreparedBlock):
 
 
 def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
-    """Make a section, and put it onto the working tape if its materials are made of Functions."""
+    """Make a section, and record it on the working tape if its materials contain Functions."""
     with stop_annotating():
         section = make()
     if annotate_tape():
@@ -216,7 +216,7 @@ def _matrices(bars: Sequence) -> list[np.ndarray]:
 
 
 def _asks(functions: Sequence[Function], relevant_dependencies) -> bool:
-    """Whether the coordinates of the mesh, which come after the Functions, are asked for."""
+    """Whether the derivative by the mesh coordinates, the last dependency, is needed."""
     return any(k == len(functions) for k, _ in relevant_dependencies)
 
 

@@ -62,7 +62,7 @@ class ChainSolve:
         )
 
     def solve(self) -> str | None:
-        """Solve from the present configuration; if that fails nothing changes, and it says why."""
+        """Solve from the present configuration; a failure raises and changes nothing."""
         unit = self.unit
         unit.begin()
         unit.hold()

@@ -23,7 +23,7 @@ class Conditions:
         for rows, columns in _groups(matrix):
             block = matrix[rows][:, columns].toarray()
             length = np.linalg.norm(block, axis=1, keepdims=True)
-            # What acts on held displacements alone is no condition.
+            # Rows that act on held displacements alone are no conditions.
             block = block / np.where(length > 0, length, 1.0)
             left, values, right = np.linalg.svd(block)
             rank = int(np.sum(values > _NEW * values.max(initial=0.0)))

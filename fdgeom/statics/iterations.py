@@ -112,7 +112,7 @@ class Iterations:
 
     @property
     def has_path(self) -> bool:
-        """Whether :attr:`path` has been asked for."""
+        """Whether :attr:`path` has been made."""
         return "path" in self.__dict__
 
     def _falling_back(self) -> AbstractContextManager:

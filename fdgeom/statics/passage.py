@@ -147,7 +147,7 @@ class EquilibriumPassage(Inputs):
 
     @contextmanager
     def at(self, origin: Departure, inputs: Sequence[Function]) -> Iterator[None]:
-        """Context in which all stands there; afterwards it is again where it was."""
+        """Context with all inputs at a departure, restored afterwards."""
         here = self.origin()
         try:
             with self.holding(inputs, self._motion.configuration):
@@ -167,7 +167,7 @@ class EquilibriumPassage(Inputs):
 
     # --- taken again, and derivatives ------------------------------------------------------------
     def run(self, course: Course) -> None:
-        """Go to an equilibrium from where all stands."""
+        """Go to an equilibrium from the present inputs."""
         self._go(course)
         self._coefficients.refresh()
         self._standing.found = Kept(self._problem.functions)

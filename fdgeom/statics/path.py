@@ -168,7 +168,7 @@ class EquilibriumPath:
 
     # --- a part of a step ------------------------------------------------------------------------------
     def _here(self, forward: np.ndarray | None) -> _Place:
-        """The present point, its direction along ``forward`` (to higher loads if there is none)."""
+        """The present point and its direction along ``forward``, by default to higher loads."""
         weights = self._problem.weights
         normal, slope = (
             (np.zeros_like(weights), 1.0) if forward is None else (weights * forward, 0.0)

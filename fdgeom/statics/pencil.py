@@ -153,7 +153,7 @@ def _inverse_root(mass: sparse.csr_matrix, keep: np.ndarray) -> sparse.csr_matri
     dofs = np.arange(len(keep)).reshape(-1, 6)
     rows, columns = np.broadcast_arrays(dofs[:, :, None], dofs[:, None, :])
     blocks = np.asarray(mass[rows.ravel(), columns.ravel()]).reshape(rows.shape)
-    # What is held stands alone with 1, and is then left out.
+    # Held degrees of freedom get a 1 on the diagonal, and are then left out.
     blocks = np.where(free[:, :, None] & free[:, None, :], blocks, np.eye(6))
     return _blocks(np.linalg.inv(np.linalg.cholesky(blocks)).transpose(0, 2, 1))[keep][:, keep]
 

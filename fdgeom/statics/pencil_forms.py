@@ -150,7 +150,7 @@ class PencilForms:
     # --- values --------------------------------------------------------------------------------------
     @property
     def is_loaded(self) -> bool:
-        """Whether there are loads."""
+        """Whether the system has loads."""
         return any(of_loads for _, of_loads in self._works)
 
     def elastic_strain(self) -> np.ndarray:
@@ -162,7 +162,7 @@ class PencilForms:
         return self._lengths.assemble().dat.data_ro.copy()
 
     def set_strain(self, values: np.ndarray) -> None:
-        """Take these strains in the owned cells, and the stress that belongs to them."""
+        """Set the strains in the owned cells, and their stress."""
         self._strain.dat.data_wo[...] = values
         self._stress.dat.data_wo[...] = self._stress_of_strain.assemble().dat.data_ro
 

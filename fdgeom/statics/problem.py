@@ -129,7 +129,7 @@ class EquilibriumProblem:
         motion, rod, pose, unknown = self.motion, self.rod, self.pose, self.unknown
         joints = motion.joints
         self._stiffness = 1.0 if joints is None else self._size_of_stiffness()
-        #: What multipliers and conditions are multiplied by.
+        #: Factor of multipliers and conditions.
         self.scale = Constant(self._stiffness, name="size of the stiffness")
         test, nu = unknown.test, unknown.nu
         trial, dual = TrialFunction(self.unknown_space), None
@@ -162,7 +162,7 @@ class EquilibriumProblem:
         self._law_stress = rod.law.stress(self.strain, rod.stiffness)
 
     def balance(self, test: Expr) -> Form:
-        """Work of strains, loads, springs and joints: zero in equilibrium but for what is held."""
+        """Work of strains, loads, springs and joints: zero in equilibrium except at held nodes."""
         form = self.rod.internal_work(self.pose, test)
         loads = self.rod.external_work(self.pose, test)
         if not loads.empty():
@@ -334,7 +334,7 @@ class EquilibriumProblem:
 
     # --- forces ------------------------------------------------------------------------------------
     def residual(self) -> np.ndarray:
-        """F at the present configuration; in held degrees of freedom minus what they must move by."""
+        """F at the present configuration; minus the required increment in held degrees of freedom."""
         values = self._residual.assemble().dat.data_ro.reshape(-1).copy()
         values[self.rows] = 0.0
         if self.held is not None:

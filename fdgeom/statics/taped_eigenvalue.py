@@ -60,7 +60,7 @@ class EigenvalueSlopes(Inputs):
 
 
 class EigenvalueBlock(Block):
-    """A simple eigenvalue, by the configuration and by all Functions that the beam is made of."""
+    """Block of a simple eigenvalue, by the configuration and all Functions of the beam."""
 
     def __init__(self, slopes: EigenvalueSlopes, pair, again) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class EigenvalueBlock(Block):
         return "an eigenvalue of VibrationModes"
 
     def value(self) -> AdjFloat:
-        """The eigenvalue, to be put on the tape."""
+        """The eigenvalue, for the tape."""
         found = AdjFloat(self._pair[0])
         self.add_output(found.create_block_variable())
         return found

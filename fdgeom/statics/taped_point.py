@@ -17,12 +17,12 @@ class TapedPoint:
         self._begun = _values(poses)
 
     def reach(self) -> None:
-        """Remember the present configuration, and put back that which the path begins with."""
+        """Save the present configuration, and restore that at the start of the path."""
         self._reached, self._with = _values(self._poses), _values(self._carried)
         _put(self._poses, self._begun)
 
     def stand(self) -> None:
-        """Go from a configuration that the path begins with to the point."""
+        """Go from a configuration at the start of the path to the point."""
         now = _values(self._poses)
         moved = list(self._reached)
         for k in range(0, len(now), 2):

@@ -80,7 +80,7 @@ class DiscreteGradient(Sweep):
 
 
 def averaged_vector_field(system, points: int) -> Rule:
-    """The rule with the gradient averaged between old and new; ``points`` of what is no polynomial."""
+    """The rule with the gradient averaged between old and new, at ``points`` if no polynomial."""
     if system.auxiliary is not None:
         raise ValueError(
             "system: with auxiliary functions DiscreteGradient needs an energy of second degree in "

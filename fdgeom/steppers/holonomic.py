@@ -16,7 +16,7 @@ class HolonomicStepper(Stepper):
     """Base of the methods whose step is a few solves, one after another."""
 
     is_its_solves = True
-    #: What to call the solves.
+    #: Names of the solves.
     solves: ClassVar[tuple[str, ...]]
 
     def _unknown(self, name: str):

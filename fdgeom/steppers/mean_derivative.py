@@ -206,7 +206,7 @@ def _base(y: Expr) -> Expr:
 
 
 def _components(y: Expr, state: Expr) -> list[int]:
-    """The numbers of the components of a state that an argument without derivatives stands for."""
+    """The numbers of the state's components that an argument without derivatives represents."""
     numbers = np.arange(int(np.prod(state.ufl_shape))).reshape(state.ufl_shape)
     fixed = []
     if isinstance(y, Indexed):

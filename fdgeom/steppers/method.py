@@ -30,7 +30,7 @@ class Method(ABC):
     symmetric: ClassVar[bool] = False
     #: Whether the step is a symplectic (Poisson) map, and on what.
     symplectic: ClassVar[bool] = False
-    #: What is conserved to round-off.
+    #: Quantities conserved to round-off.
     conserves: ClassVar[tuple[str, ...]] = ()
     #: Whether a step is its solves and no more, as derivatives take it.
     is_its_solves: ClassVar[bool] = False

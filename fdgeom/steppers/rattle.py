@@ -24,7 +24,7 @@ class _Verlet(HolonomicStepper):
         return system.pairing(p - system.p, w) + 0.5 * dt * system.potential_derivative(w)
 
     def _position(self, push: Callable[..., Form], *, keeps: bool = False) -> Solve:
-        """p_½ and q¹ with the reaction ``push(λ, w, dt)``, whose λ is kept or not."""
+        """p_½ and q¹ with the reaction ``push(λ, w, dt)``, whose λ is stored or not."""
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, (p, multiplier), (w, test) = self._unknown("stage")
         moved = system.q + dt * system.velocity(p)

@@ -63,7 +63,7 @@ class SolveOptions:
 
     @property
     def told(self) -> bool:
-        """Whether the user has said anything to this solve."""
+        """Whether the user has set options of this solve."""
         return bool(self.over({})[2])
 
 
@@ -150,7 +150,7 @@ class Solve:
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         #: A context that each :meth:`take` is done in, made of its ``dt``: what looks on.
         self.around: Callable[[float], AbstractContextManager] | None = None
-        #: What checks the turns of a beam's cells, where the assignments write its orientation.
+        #: Check of the rotations of a beam's cells, if the assignments write its orientation.
         self.turns = None
         self._solver: HeldSNES | None = None
         if options.told:
@@ -187,7 +187,7 @@ class Solve:
 
     @property
     def made(self) -> HeldSNES | None:
-        """The SNES if there is one: compiled steps need none."""
+        """The SNES if it has been made; compiled steps need none."""
         return self._solver
 
     @property

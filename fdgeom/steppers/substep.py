@@ -113,7 +113,7 @@ class Substep(Solve):
 
     @property
     def carried(self) -> list[Function]:
-        """Parts of the unknown that begin with what the last solve has left there."""
+        """Parts of the unknown whose guess is the result of the last solve."""
         guessed = {id(part) for f in self.guess for part in f.subfunctions}
         return [f for f in self.unknown.subfunctions if id(f) not in guessed]
 

@@ -29,7 +29,7 @@ class Sweep(Stepper):
 
     moves = PoissonSystem
     needs = "a PoissonSystem (a bracket and an energy)"
-    #: Which momentum moves the configuration, where the system has one.
+    #: The momentum that moves the configuration, if the system has one.
     default_configuration: ClassVar[str] = "mean"
     is_its_solves = True
 
@@ -40,7 +40,7 @@ class Sweep(Stepper):
                 f"configuration must be one of {CONFIGURATIONS}, not {shown(configuration)}"
             )
         self.configuration = chosen
-        #: What the turns rely on, by what to say where it does not hold.
+        #: Identities that the turns rely on, by the messages of errors.
         self._demands: dict[str, Identity] = {}
         super().__init__(system, dt, **options)
 

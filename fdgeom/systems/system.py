@@ -40,7 +40,7 @@ class System(Energies, NotCopied, ABC):
     """
 
     constraint = None
-    #: What a step may not turn too far: `fdgeom.beams.rod.turns.Turns` of beams; None in general.
+    #: Check of rotations in a step: `fdgeom.beams.rod.turns.Turns` of beams; None in general.
     turns = None
     clocks: tuple[Constant, ...] = ()
     symbols: tuple[Function, ...] = ()
@@ -52,7 +52,7 @@ class System(Energies, NotCopied, ABC):
             )
         self.mesh, self.comm = mesh, mesh.comm
         self._coordinates = coordinates
-        # What is made once, when it is first asked for.
+        # Objects that are made at their first use.
         self._held: dict[str, object] = {}
 
     # --- what it is made of ----------------------------------------------------------------------

@@ -139,7 +139,7 @@ class Assembly(RodMotion):
         self._behind = BeamsBehind(
             network, self.beams, self._links, self.rod, self.configuration, self._body
         )
-        #: What the beams' fields were when they last agreed with those of the network.
+        #: Values of the beams' fields when they last agreed with those of the network.
         self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
         self._noted = Snapshots([self._written, *(beam.agreement.noted for beam in self.beams)])
         # So that a load which has no meaning here is refused now.

@@ -12,7 +12,7 @@ from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.solvers import PointwiseUpdate, VectorAssembly
 
-#: What a beam and its piece of the network both have.
+#: Fields that a beam and its piece of the network both have.
 FIELDS = ("position", "orientation", "velocity")
 
 

@@ -13,7 +13,7 @@ from fdgeom.solvers.many import Blocks
 
 
 class ToBeams:
-    """Values of fields of a network, put into fields of its beams all at once."""
+    """Copies fields of a network to the fields of its beams, all at once."""
 
     def __init__(self, network: Network, *copies) -> None:
         self._network, self._copies = network, copies
@@ -108,7 +108,7 @@ class Pieces:
 
 
 class _OfPieces:
-    """Derivatives of what is done with some fields."""
+    """Base class of the derivatives of copies between beams and network."""
 
     def __init__(self, pieces: Pieces) -> None:
         self._pieces = pieces

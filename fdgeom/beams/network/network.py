@@ -46,7 +46,7 @@ class Network:
         #: Numbers of the nodes of each cell: those of the beams first, then those of the joints.
         self.cells = np.vstack([np.column_stack([first, first + 1]), np.sort(self.ends, axis=1)])
         self.pieces = len(first)
-        #: Which beam each of the first cells is a piece of.
+        #: The number of the beam of each of the first cells.
         self.owner = np.repeat(np.arange(len(pieces)), [len(p) for p in pieces])
         plex = plex_from_cell_list(1, self.cells, coordinates[:, None], beams[0].mesh.comm)
         self.mesh = Mesh(plex, dim=1)

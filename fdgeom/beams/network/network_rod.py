@@ -119,7 +119,7 @@ class NetworkRod:
         return self._network.packed(gathering.values(), name, cells=cells)
 
     def _followed(self, gathering: Gathering, name: str, *, cells: bool) -> Expr:
-        """A tensor of values at nodes or in cells, gathered anew when a source changes."""
+        """A tensor of values at nodes or in cells, gathered again when a source changes."""
         network, values = self._network, gathering.values()
         flat = values.reshape(len(values), -1)
         field = (network.cellwise if cells else network.nodal)(flat, name)
@@ -175,7 +175,7 @@ class NetworkRod:
 
 
 def _numbers(value: Expr) -> np.ndarray | None:
-    """The tensor, where it is made of numbers alone; None where it is a field."""
+    """The values of a constant tensor; None for a field."""
     if derived_in(value) or extract_coefficients(value) or list(extract_domains(value)):
         return None
     found = np.empty(value.ufl_shape)

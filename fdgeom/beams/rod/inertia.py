@@ -78,7 +78,7 @@ class Inertia:
 
     @property
     def offset_moment(self) -> Expr:
-        """Mass per length times where the centre of mass is seen from the node, body frame."""
+        """Mass per length times the vector from the node to the centre of mass, body frame."""
         return ufl.as_vector([self.matrix[4, 2], self.matrix[5, 0], self.matrix[3, 1]])
 
     def momentum(self, orientation: Expr, velocity: Expr) -> tuple[Expr, Expr]:

@@ -37,7 +37,7 @@ class NodalInertia:
             self.inverse = self._mobility(motion, held)
 
     def _sum_up(self, motion: RodMotion) -> None:
-        """Everything that has inertia at a node, over the length that belongs to it."""
+        """Sum all inertias at a node, over the length that belongs to it."""
         mesh = motion.mesh
         scalar = motion.position.function_space().ufl_element().sub_elements[0]
         test = TestFunction(FunctionSpace(mesh, scalar))

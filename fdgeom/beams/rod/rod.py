@@ -49,7 +49,7 @@ class Rod:
         self.tangent, self.reference = tangent, reference
         self.loads = tuple(loads)
         arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
-        #: What the loads see of it.
+        #: Its data for the loads.
         self.part = PartOfRod(place or everywhere, arc, inertia)
         self.time = Time() if time is None else time
         self._measure = STRAINS[check_measure(strain)]
@@ -89,7 +89,7 @@ class Rod:
         return self.cells.sum(self.law.energy(self.elastic_strain(configuration), self.stiffness))
 
     def load_potential(self, configuration: Pose) -> Form:
-        """Potential of the loads that have one; no integral where there are none."""
+        """Potential of the loads that have one; an empty form without such loads."""
         found = (load.potential(self.part, configuration, self.time) for load in self.loads)
         densities = (density for density in found if density is not None)
         return simplify(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
@@ -116,7 +116,7 @@ class Rod:
         velocity: Expr | None = None,
         time: Expr | None = None,
     ) -> Form:
-        """Virtual work of the loads; at rest and at the rod's time if not said otherwise."""
+        """Virtual work of the loads, by default at rest and at the rod's time."""
         work = self._load_work(configuration, virtual, velocity, time)
         return self.cells.at_nodes(work)
 

@@ -102,7 +102,7 @@ class RodMotion(Motion):
     def external_work(
         self, configuration, test: Expr, v: Expr | None = None, t: Expr | None = None
     ) -> Form:
-        """Virtual work of the loads; at rest and at the present time if not said otherwise."""
+        """Virtual work of the loads, by default at rest and at the present time."""
         return self.rod.external_work(configuration, test, v, t)
 
     def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
@@ -262,7 +262,7 @@ class RodMotion(Motion):
         super().check_start()
 
     def check_configuration(self) -> None:
-        """Raise ``ValueError`` if the poses are none that methods can move."""
+        """Raise ``ValueError`` for poses that methods cannot move."""
         check_poses(self.position, self.orientation, self.in_rods())
         self.turns.check_state()
 

@@ -30,7 +30,7 @@ class RodNewton:
         self.other = unknown.without_increment()
 
     def __call__(self, solver: HeldSNES) -> None:
-        """Solve from what the unknown holds, or else from no increment."""
+        """Solve from the guess in the unknown, or else from a zero increment."""
         multipliers = np.array(self._unknown.multipliers)
         first, other = np.array(self._unknown.vectors), 0.0
         if self._settled is None:

@@ -66,7 +66,7 @@ STRAINS: dict[str, Callable[[Pose, Pose, Expr], Expr]] = {
 
 
 def check_measure(name: str) -> str:
-    """Return the name of a measure; ``ValueError`` if there is none of that name."""
+    """Return the name of a measure; ``ValueError`` for an unknown name."""
     if not isinstance(name, str) or name not in STRAINS:
         raise ValueError(
             f"strain_measure must be one of {', '.join(map(repr, STRAINS))}, not {shown(name)}"

@@ -9,7 +9,7 @@ from ufl.classes import Expr, Zero
 from fdgeom.lie import quaternion
 from fdgeom.words import blamed
 
-# What the time may be called where it is the one argument; "_" where it is not used.
+# Names of the time as the only argument; "_" where it is not used.
 _TIME = ("t", "time", "_")
 
 

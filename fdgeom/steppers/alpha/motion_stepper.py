@@ -47,7 +47,7 @@ class MotionStepper(Stepper):
         ]
 
     def _begin(self) -> None:
-        """Find the accelerations that belong to the configuration and velocity, at this time."""
+        """Solve for the accelerations of the configuration and velocity, at this time."""
         system = self.system
         system.set_time(self.t)
         if system.held is not None:
@@ -93,7 +93,7 @@ class MotionStepper(Stepper):
             self._read.take()
 
     def _solve_again(self) -> None:
-        """Find the accelerations that belong to other coefficients."""
+        """Solve for the accelerations after a change of coefficients."""
         system = self.system
         pairs = list(zip(fields(system.algorithmic), fields(system.acceleration), strict=True))
         for sign in (-1.0, 1.0):

@@ -75,7 +75,7 @@ class AlphaSolve(Solve):
         return list(zip(pieces(self._v_c), pieces(self._a_c), strict=True))
 
     def _prediction(self, symbols: "_Kinematics", dt: Constant, first: Function) -> list[dict]:
-        """The motion goes on with a as it is, and the solve corrects that."""
+        """First guess: the motion continues with the present a."""
         going_on = [dt * (v + 0.5 * dt * a) for v, a, _ in self._states()]
         multiplier = self._motion.multiplier
         scaled = None if multiplier is None else symbols.slopes(dt)[0] * multiplier

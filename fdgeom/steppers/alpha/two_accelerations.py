@@ -83,7 +83,9 @@ class TwoAccelerations(MotionStepper):
 
     @abstractmethod
     def _guess(self, h: Constant, *state: Expr) -> Pair:
-        """First guesses of the two fields, of a part of q, v, the accelerations and what is carried."""
+        """First guesses of the two fields, from a part of q, v, the accelerations and carried
+        fields.
+        """
 
     @abstractmethod
     def _new_state(self, h: Constant, *state_and_fields: Function) -> dict[Function, Expr]:

@@ -232,7 +232,7 @@ class VariationalIntegrator(Stepper):
         return join(dot(so3.dcay_inverse(rotation), spin), linear)
 
     def _after(self, increment, before):
-        """dcay(D)⁻ᵀ of the impulse: what has been before, seen from the new configuration."""
+        """dcay(D)⁻ᵀ of the impulse before the drift, in the frame of the new configuration."""
         spin, linear = halves(before, "momentum")
         rotation, _ = halves(increment, "increment")
         if self._separate:

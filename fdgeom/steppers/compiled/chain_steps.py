@@ -139,7 +139,7 @@ class ChainSteps(CompiledSteps):
             self._stepper.system.set_time(self._stepper.t + self._share * dt)
         if self._solve.essential and self._solve.following is None:
             self._solve.put_given()
-            # What has been given by hand since is reached by one step.
+            # Values given by hand since are reached in one step.
             steps = 1 if any(np.any(e.values()) for e in self._given) else steps
         unit.begin()
         unit.take_unknown()
@@ -277,7 +277,7 @@ def _alike(group: dict) -> list[dict]:
 
 
 def _at_once(groups: Sequence[dict]) -> dict[Function, Expr]:
-    """Assignments, one group after another, by what there is before all of them."""
+    """Groups of assignments as one, in terms of the values before all of them."""
     found: dict[Function, Expr] = {}
     for group in groups:
         found |= {f: replace(e, found) for f, e in group.items()}

@@ -65,7 +65,7 @@ class ChaplyginEquations:
     # --- Chaplygin's equations -----------------------------------------------------------------
     @cached_property
     def embedded_lagrangian(self) -> sp.Expr:
-        """L̃, the Lagrangian with the constraints put in."""
+        """L̃, the Lagrangian with embedded constraints."""
         return self._jets.dynamic(shortest(self._embedded, self._jets.v))
 
     @cached_property

@@ -23,7 +23,7 @@ class Jets:
         if len(times) > 1:
             raise ValueError(f"coordinates must be functions of one time, not of {times}")
         (self.t,) = times
-        #: What the coordinates are called.
+        #: Names of the coordinates.
         self.names = tuple(c.func.__name__ for c in self.coordinates)
         # Not zero: integrals over a ray then need no case for its direction.
         self.q, self.v, self.a, self.j = (

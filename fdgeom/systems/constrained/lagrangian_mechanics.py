@@ -53,8 +53,8 @@ class LagrangianMechanics(MechanicalSystem):
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
     def energies(self) -> dict[str, Form]:
-        """The energy ∂L/∂q̇[q̇] - L, which the motion keeps: of the terms of L with q̇ the kinetic
-        one, of those without it the potential one.
+        """The conserved energy ∂L/∂q̇[q̇] - L: kinetic from the terms of L with q̇, potential from
+        others.
         """
         moving, resting = sorted_by(self._lagrangian, self._v)
         return named_energies(simplify(self.momentum(self._v) - moving), simplify(-resting))

@@ -9,7 +9,7 @@ from fdgeom.forms import copy_into, simplify
 from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed
 from fdgeom.systems.constrained.constraint import Constraint
 
-#: What to call the solves in an error.
+#: Name of the solves in errors.
 NAME = "the projection"
 
 

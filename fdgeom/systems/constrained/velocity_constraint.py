@@ -47,7 +47,7 @@ class VelocityConstraint(RateConstraint):
         return substitute(form, {velocity: self._direction})
 
     def forms(self) -> tuple[Form, ...]:
-        """Nothing: its rate says all."""
+        """None, since its rate states it."""
         return ()
 
     def _check_consistent(self, gradient, velocity, speeds) -> None:

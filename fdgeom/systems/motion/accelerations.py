@@ -54,7 +54,7 @@ class Accelerations:
         self._chain: tuple[NodalUnknown, ChainLinear] | None = None
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
         self._twice = _Twice()
-        #: What the last solve has found.
+        #: Result of the last solve.
         self._found: NodalUnknown | None = None
         self.jerk = Function(motion.space, name="jerk")
         self._change = Function(motion.space, name="change")
@@ -113,7 +113,7 @@ class Accelerations:
             self._chain = unknown, chain
         unknown, chain = self._chain
         unknown.hold(held)
-        # What fails there fails in words through PETSc.
+        # A failure there is repeated through PETSc, which gives the reason.
         return unknown if chain.solve() else None
 
     @staticmethod

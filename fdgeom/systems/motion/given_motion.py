@@ -86,11 +86,11 @@ class GivenMotion(Held):
         return [(f, dofs) for *both, dofs in parts for f in both]
 
     def check_start(self) -> None:
-        """Nothing contradicts: the start is put there."""
+        """Nothing, since the start is set to the given values."""
 
 
 class _Value:
-    """A DirichletBC that gives one value, interpolated by kernels that are kept."""
+    """A DirichletBC with one value, interpolated by cached kernels."""
 
     def __init__(self, bc: DirichletBC, value) -> None:
         self._update = self.why_projected = None

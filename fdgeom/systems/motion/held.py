@@ -26,7 +26,7 @@ class Held(ABC):
 
     @abstractmethod
     def update(self) -> None:
-        """Evaluate what is given, at the motion's time and from its present configuration."""
+        """Evaluate the given values, at the motion's time and from its present configuration."""
 
     def assignments(self, t: Expr) -> dict[Function, Expr] | None:
         """The values set by :meth:`update` for a time, as expressions at all nodes, or None."""
@@ -46,4 +46,4 @@ class Held(ABC):
 
     @abstractmethod
     def check_start(self) -> None:
-        """Raise ``ValueError`` if the start contradicts what is given."""
+        """Raise ``ValueError`` if the start contradicts the given values."""

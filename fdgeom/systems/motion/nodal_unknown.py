@@ -52,7 +52,7 @@ class NodalUnknown:
             self.essential.append(GivenValues(part, self._number(condition.idle, 1)))
 
     def hold(self, values: Function | None) -> None:
-        """Set what the held degrees of freedom of the vector are: those of a function, or zero."""
+        """Set the held degrees of freedom of the vector to those of a function, or to zero."""
         parts = [None] * len(self._held) if values is None else fields(values)
         for given, dofs, part in zip(self._given, self._held, parts, strict=True):
             given.now = 0.0 if part is None else part.array.reshape(-1)[dofs]

@@ -124,7 +124,7 @@ class Auxiliary:
 
     # --- at the present state --------------------------------------------------------------------
     def prepare(self, at_present: Callable[[Form], Form]) -> None:
-        """Make the solver; ``at_present`` puts the present state into a form."""
+        """Make the solver; ``at_present`` evaluates a form at the present state."""
         space = MixedFunctionSpace(self.spaces)
         unknown = Function(space, name="auxiliary")
         conditions = self.conditions(split(unknown), TestFunctions(space))

@@ -72,7 +72,7 @@ def _swapped(system: PoissonForms, form: Callable[..., Form], sign: float, rng) 
     return equation
 
 
-# What a quadrature misses of a Casimir is less; a functional that is none misses about all.
+# Quadrature errors of a Casimir are smaller; a functional that is none has a defect of about 1.
 _NO_CASIMIR = 1e-3
 
 

@@ -34,7 +34,7 @@ def pointwise_gradient(system: PoissonForms) -> Callable | None:
 
 
 def check_gradient(system: PoissonForms, given: Callable) -> Identity:
-    """Raise ``ValueError`` if a callable does not stand the same test; otherwise return that."""
+    """Raise ``ValueError`` if a callable fails the test of a gradient; otherwise return the test."""
     symbols = tuple(Function(part.function_space()) for part in system.parts)
     with blamed("gradient: it gives no UFL expression of the state"):
         found = parts_of(_at(given, symbols), system.shapes, "gradient")

@@ -79,7 +79,7 @@ class HamiltonianSystem(PoissonSystem):
 
     @property
     def is_separable(self) -> bool:
-        """Whether h(q, p) = T(p) + V(q), seen from the form: δ²h/δqδp vanishes term by term."""
+        """Whether h(q, p) = T(p) + V(q): δ²h/δqδp of the form vanishes term by term."""
         if "separable" not in self._held:
             one, other = Function(self.q.function_space()), Function(self.q.function_space())
             slope = derivative(self.energy_form(), self.q, one)

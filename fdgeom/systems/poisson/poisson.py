@@ -118,7 +118,7 @@ class PoissonSystem(PoissonForms):
             parts=parts,
         )
         self._given_gradient = gradient
-        #: What its steps rely on, by what to say where it does not hold.
+        #: Identities that its steps rely on, by the messages of errors.
         self._demands: dict[str, Identity] = {}
         if gradient is not None:
             self._demands[_NO_GRADIENT] = check_gradient(self, gradient)

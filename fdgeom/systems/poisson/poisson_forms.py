@@ -24,7 +24,7 @@ from fdgeom.words import blamed, is_function, shown
 
 
 class PoissonForms(System):
-    """State, energy, bracket and pairing: what a Poisson system is, before it is moved."""
+    """State, energy, bracket and pairing of a Poisson system, as forms at any state."""
 
     #: Whether the forms are right beyond doubt: they are then made when they are first asked for, and
     #: ``energy`` is a function that gives it.
@@ -164,7 +164,7 @@ class PoissonForms(System):
         return depends_on(self._pairing, self.state)
 
     def bracket(self, a, b, at=None) -> Form:
-        """The form {f, h}(z) for δf/δz = a, δh/δz = b, at the present state if ``at`` says no other."""
+        """The form {f, h}(z) for δf/δz = a, δh/δz = b, by default at the present state."""
         return self._of(self._bracket, a, b, at)
 
     def energy_form(self, at=None) -> Form:
@@ -220,7 +220,7 @@ class PoissonForms(System):
         return {} if self.auxiliary is None else self.auxiliary.equations
 
     def energies(self) -> dict[str, Form]:
-        """The Hamiltonian, ``"energy"``; its parts where the system knows them."""
+        """The Hamiltonian, ``"energy"``, and its parts if the system knows them."""
         self.update_auxiliary()
         return {"energy": self.energy_form()}
 
