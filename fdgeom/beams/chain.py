@@ -5,8 +5,7 @@ from firedrake import Function
 from scipy.interpolate import BarycentricInterpolator
 
 from fdgeom.beams.fields import BeamFields
-from fdgeom.lie.arrays import quaternion, se3
-from fdgeom.lie.arrays.scan import pose_scan
+from fdgeom.lie.arrays import pose_scan, quaternion, se3
 from fdgeom.numbering import Numbering
 from fdgeom.real import real_array
 from fdgeom.words import shown

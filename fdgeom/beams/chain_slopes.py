@@ -11,7 +11,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, quaternion, se3
-from fdgeom.lie.arrays.operands import join
+from fdgeom.lie.numpy_operations import join
 from fdgeom.solvers import Deed
 
 #: Steps into the complex plane are so small that their squares are nothing.

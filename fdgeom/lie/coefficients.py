@@ -44,27 +44,22 @@ def slope(coefficients: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class RotationCoefficients:
-    """The coefficient functions in one arithmetic.
+    """The coefficient functions in one arithmetic; with s = θ², ŵ = hat(w) and |w| = θ,
 
-    With s = θ² and ŵ = hat(w), |w| = θ::
-
-        exp(w)          = I + sine ŵ + cosine ŵ²
-        dexp(w)         = I - cosine ŵ + cubic ŵ²
-        dexp_inverse(w) = I + ŵ/2 + cotangent ŵ²
-
-    The arithmetic is given by its ``sqrt``, ``sin``, ``cos``, ``below(s, bound)`` (the condition
-    s < bound) and ``where(condition, a, b)``. The branch that is not taken gets a harmless argument:
-    NumPy computes both, and a derivative or a compiler that writes the choice as a sum would multiply
-    an infinite one by zero.
+    exp(w)          = I + sine ŵ + cosine ŵ²,
+    dexp(w)         = I - cosine ŵ + cubic ŵ²,
+    dexp_inverse(w) = I + ŵ/2 + cotangent ŵ².
     """
 
     sqrt: Callable[[Any], Any]
     sin: Callable[[Any], Any]
     cos: Callable[[Any], Any]
-    below: Callable[[Any, float], Any]
-    where: Callable[[Any, Any, Any], Any]
+    below: Callable[[Any, float], Any]  # (s, bound): the condition s < bound
+    where: Callable[[Any, Any, Any], Any]  # (condition, a, b)
 
     def _switch(self, s: Any, near: Callable[[Any], Any], far: Callable[[Any], Any]) -> Any:
+        # The branch not taken gets a harmless argument: NumPy computes both, and a derivative or a
+        # compiler that writes the choice as a sum would multiply an infinite one by zero.
         small = self.below(s, SWITCH)
         return self.where(small, near(self.where(small, s, 0.0)), far(self.where(small, SWITCH, s)))
 

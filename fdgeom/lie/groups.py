@@ -1,4 +1,4 @@
-"""Groups as the time steppers see them: how a configuration moves, and how velocities combine.
+"""Groups for time steppers: moves of configurations, and the bracket of velocities.
 
 A configuration is a tuple of UFL expressions, vectors of the algebra are one UFL vector: rotation
 first, translation last. `SO3`, `R3xSO3` and `SE3` move by their exponential; ``SE3.by("cay")`` by the
@@ -11,10 +11,10 @@ from typing import ClassVar
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.lie.in_ufl import quaternion, se3, so3
-from fdgeom.lie.motions import Motions
-from fdgeom.lie.operands import blocks, halves, identity, join, tensor, zero
-from fdgeom.lie.rotations import Rotations
+from fdgeom.lie.quaternion import quaternion
+from fdgeom.lie.se3 import Motions, se3
+from fdgeom.lie.so3 import Rotations, so3
+from fdgeom.lie.ufl_operations import blocks, halves, identity, join, tensor, zero
 from fdgeom.words import shown
 
 Configuration = tuple[Expr, ...]
@@ -23,30 +23,12 @@ _RETRACTIONS = ("exp", "cay")
 
 
 class Group(ABC):
-    """A group that acts on itself from the right: g ↦ g r(d), with d in its algebra.
-
-    Parameters
-    ----------
-    retraction : {"exp", "cay"}
-        The map r from the algebra to the group: exponential or Cayley map.
-
-    Attributes
-    ----------
-    dimension : int
-        Of the algebra.
-    shapes : tuple of tuples
-        Shapes of the parts of a configuration. Rotations are unit quaternions, scalar first.
-
-    Raises
-    ------
-    ValueError
-        If the retraction is unknown.
-    """
+    """A group that acts on itself from the right, g ↦ g r(d): r is the exponential or Cayley map."""
 
     name: ClassVar[str]
-    dimension: ClassVar[int]
+    dimension: ClassVar[int]  # of the algebra
+    #: Shapes of the parts of a configuration. Rotations are unit quaternions, scalar first.
     shapes: ClassVar[tuple[tuple[int, ...], ...]]
-    #: The formulas of the algebra.
     _algebra: ClassVar[Rotations | Motions]
 
     def __init__(self, retraction: str = "exp") -> None:
@@ -63,11 +45,7 @@ class Group(ABC):
 
     @abstractmethod
     def retract(self, configuration: Configuration, increment: Expr) -> Configuration:
-        """g r(d) for a configuration g and an increment d of the algebra.
-
-        The quaternion comes out of unit length to round-off, however many steps are taken: it is
-        multiplied by (3 - |q|²)/2 ≈ 1/|q|, in which the increment does not occur.
-        """
+        """g r(d) for a configuration g and an increment d of the algebra."""
 
     @abstractmethod
     def rate(self, configuration: Configuration, v: Expr) -> Configuration:
@@ -104,6 +82,8 @@ class Group(ABC):
 
     def turned(self, orientation: Expr, increment: Expr) -> Expr:
         """A unit quaternion after a rotation in the body frame."""
+        # (3 - |q|²)/2 ≈ 1/|q| keeps the length at 1 to round-off, however many steps are taken; the
+        # increment does not occur in it.
         turn = quaternion.exp if self.retraction == "exp" else quaternion.cay
         length = ufl.dot(orientation, orientation)
         return 0.5 * (3 - length) * quaternion.product(orientation, turn(increment))

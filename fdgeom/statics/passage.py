@@ -16,8 +16,7 @@ from fdgeom.beams.network.copying import Gathered, Scattered
 from fdgeom.beams.rod.variation import displaced
 from fdgeom.forms import simplify
 from fdgeom.interrupt import shielded
-from fdgeom.lie import quaternion
-from fdgeom.lie.operands import join
+from fdgeom.lie import join, quaternion
 from fdgeom.solvers import EssentialValues
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.taped_point import TapedPoint

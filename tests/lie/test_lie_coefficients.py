@@ -6,7 +6,7 @@ import pytest
 
 from fdgeom.lie import arrays
 from fdgeom.lie.coefficients import ARCTANGENT, SWITCH, polynomial
-from fdgeom.lie.operands import coefficients as ufl_coefficients
+from fdgeom.lie.ufl_operations import coefficients as ufl_coefficients
 
 NAMES = [
     "sine",
@@ -82,7 +82,7 @@ def test_values_and_three_derivatives_in_ufl(evaluate, references):
 
 
 def test_values_in_numpy(references):
-    from fdgeom.lie.arrays.operands import coefficients
+    from fdgeom.lie.numpy_operations import coefficients
 
     for i, name in enumerate(NAMES):
         with np.errstate(divide="raise", invalid="raise", over="raise"):

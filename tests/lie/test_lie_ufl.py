@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import ufl
 
+from fdgeom import lie
 from fdgeom.lie import arrays, quaternion, se3, so3
 
 RNG = np.random.default_rng(3)
@@ -45,18 +46,16 @@ def everything(quaternion, se3, so3, join, halves):
             "se3.Ad": se3.Ad(se3.exp(x)),
             "se3.Ad_dual": se3.Ad_dual(se3.cay(y)),
         }
-        for lie, z in ((so3, w), (se3, x)):
+        for group, z in ((so3, w), (se3, x)):
             for name in ("hat", "exp", "cay", "dexp", "dexp_inverse", "dcay", "dcay_inverse"):
-                matrices[f"{len(matrices)} {name}"] = getattr(lie, name)(z)
+                matrices[f"{len(matrices)} {name}"] = getattr(group, name)(z)
         return products | matrices
 
     return build
 
 
 def test_twins_agree(evaluate):
-    from fdgeom.lie import operands
-
-    symbolic = everything(quaternion, se3, so3, operands.join, lambda x: operands.halves(x, "x"))
+    symbolic = everything(quaternion, se3, so3, lie.join, lie.halves)
     numeric = everything(
         arrays.quaternion,
         arrays.se3,

@@ -7,9 +7,8 @@ from ufl.classes import Form
 
 import fdgeom as fg
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.lie import quaternion
+from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SE3
-from fdgeom.lie.operands import halves, join
 
 
 class AssemblyOnSE3(fg.Assembly):

@@ -10,9 +10,8 @@ from fdgeom.beams.rod.nodal_inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import simplify
-from fdgeom.lie import quaternion, se3, so3
+from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
-from fdgeom.lie.operands import halves, join
 from fdgeom.solvers import EssentialValues, Numerics, PointwiseUpdate, Snapshot, defaults, key
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
 from fdgeom.steppers.solve import Solve

@@ -1,14 +1,27 @@
-"""Prefix products of a chain: g₀, g₀g₁, g₀g₁g₂, ... in O(log n) vectorised products."""
+"""The NumPy twin of `fdgeom.lie`: the same names for arrays, vectorised over leading axes.
+
+Vectors have shapes (..., 3) and (..., 6), quaternions (..., 4), rotations (..., 3, 3), motions
+(..., 4, 4) and poses are pairs (..., 3), (..., 4). Leading axes broadcast. `scan` and `pose_scan`
+give the prefix products g₀, g₀g₁, g₀g₁g₂, ... of a chain.
+"""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fdgeom.lie.arrays.in_numpy import quaternion, se3
-from fdgeom.lie.arrays.operands import pair
+from fdgeom.lie import numpy_operations
+from fdgeom.lie.quaternion import Quaternions
+from fdgeom.lie.se3 import Motions
+from fdgeom.lie.so3 import Rotations
+
+__all__ = ["pose_scan", "quaternion", "scan", "se3", "so3"]
 
 Chain = tuple[NDArray, ...]
+
+quaternion = Quaternions(numpy_operations)
+so3 = Rotations(numpy_operations, quaternion)
+se3 = Motions(numpy_operations, quaternion, so3)
 
 
 def scan(compose: Callable[[Chain, Chain], Chain], chain: Chain) -> Chain:
@@ -68,7 +81,7 @@ def pose_scan(poses: tuple[ArrayLike, ArrayLike]) -> tuple[NDArray, NDArray]:
     ValueError
         If positions and quaternions are not as many, or have no axis to go along.
     """
-    x, q = pair(poses, "poses")
+    x, q = numpy_operations.pair(poses, "poses")
     if x.ndim < 2 or x.shape[:-1] != q.shape[:-1]:
         raise ValueError(
             "poses must be positions (..., n, 3) and quaternions (..., n, 4) with the same "

@@ -1,4 +1,4 @@
-"""What the UFL functions accept, and the operations that the formulas are made of."""
+"""Operations of the formulas of the groups on UFL expressions, and checks of arguments."""
 
 import numpy as np
 import ufl
@@ -15,10 +15,7 @@ coefficients = RotationCoefficients(sqrt, ufl.sin, ufl.cos, below, where)
 
 
 def tensor(x: Expr, shape: tuple[int, ...], name: str) -> Expr:
-    """A UFL expression of the given shape, or an error that names the argument.
-
-    Lists, tuples and arrays become UFL tensors.
-    """
+    """A UFL expression of the given shape, made of a list too, or an error that names the argument."""
     if isinstance(x, list | tuple | np.ndarray):
         try:
             x = ufl.as_tensor(x.tolist() if isinstance(x, np.ndarray) else x)
@@ -93,12 +90,9 @@ def quaternion(scalar: Expr, vector: Expr) -> Expr:
 
 
 def logarithm(scalar: Expr, vector: Expr) -> Expr:
-    """The rotation vector of a unit quaternion.
-
-    Two square roots of the quaternion leave a quarter of the rotation; tan(θ/16), 0.2 for half a
-    turn and at most 0.41, then goes into the arctangent's series: there is no branch, and nothing
-    that is not smooth.
-    """
+    """The rotation vector of a unit quaternion, smooth and without a branch."""
+    # Two square roots leave a quarter of the rotation; tan(θ/16), 0.2 for half a turn and at most
+    # 0.41, goes into the arctangent's series.
     half = ufl.sqrt(0.5 * (1 + scalar))
     quarter = ufl.sqrt(0.5 * (1 + half))
     tangent = vector / (4 * half * quarter * (1 + quarter))

@@ -1,4 +1,4 @@
-"""What the NumPy functions accept, and the operations that the formulas are made of."""
+"""Operations of the formulas of the groups on NumPy arrays, and checks of arguments."""
 
 from collections.abc import Sequence
 
