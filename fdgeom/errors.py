@@ -38,6 +38,23 @@ class StepFailed(RuntimeError):
         self.residual = residual
 
 
+class NotFinite(StepFailed):
+    """A recorded quantity became NaN or infinite.
+
+    Unlike other failed steps, the state is left as it was found, for inspection.
+    """
+
+    def __init__(self, reason: str, *, t: float, step: int) -> None:
+        RuntimeError.__init__(
+            self,
+            f"after step {step}, at t = {t:.8g}: {reason}. The state is left as it is; try a "
+            "smaller dt, or resume from a checkpoint.",
+        )
+        self.reason = reason
+        self.t = t
+        self.step = step
+
+
 class LoadStepFailed(StepFailed):
     """An equilibrium was not found; the configuration is as it was before that load step.
 

@@ -1,6 +1,7 @@
 """Conversion of numbers that a user gives to floats and arrays of floats."""
 
 import math
+import operator
 from numbers import Real
 
 import numpy as np
@@ -37,6 +38,17 @@ def not_negative(name: str, value) -> float:
     if not (math.isfinite(found) and found >= 0):
         raise ValueError(f"{name} must be a finite number that is not negative, not {shown(value)}")
     return found
+
+
+def positive_integer(name: str, value: object) -> int:
+    """Return `value` as int; raise ValueError that names the argument unless it is an integer >= 1."""
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {shown(value)}")
+    return number
 
 
 def _real(name: str, value) -> float:

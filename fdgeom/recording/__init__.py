@@ -12,8 +12,7 @@ but when it resumes one.
 """
 
 from .checkpoint import Checkpoint, resume, save
-from .csvfile import CSVFile
-from .history import History
+from .history import CSVFile, History
 from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe, Reactions
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run

@@ -1,9 +1,8 @@
-"""Restart files: a stopped run goes on as if it had not been stopped."""
+"""Restart files (HDF5), which a run writes and a later one resumes from."""
 
 import json
 import operator
 import os
-import secrets
 import warnings
 from pathlib import Path
 
@@ -12,20 +11,19 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.clock import Clock, finite, positive
-from fdgeom.collective import on_root
+from fdgeom.errors import NotFinite
+from fdgeom.files import as_path, on_root, replacing, writable
 from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.real import positive_integer
 from fdgeom.solvers.derived import is_real
 from fdgeom.solvers.petsc_words import reason
 from fdgeom.taping import not_taped
-from fdgeom.words import brief
+from fdgeom.words import brief, shown
 
-from .arguments import as_path, check_stepper, positive_integer, writable_file
-from .finite import require_finite_functions
-from .identity import KINDS, bits, differences, identity
-from .room import check_room
+from .fingerprint import KINDS, bits, differences, fingerprint
 from .transfer import Transfer, cellwise, midpoints_of, points_of, rows_of, scalar_element
 
-FORMAT = 3
+FORMAT = 3  # in which the fingerprint is called "identity"
 GROUP = "/fdgeom"
 
 
@@ -52,13 +50,13 @@ class Checkpoint:
     _writer: str | None = None
 
     def __init__(self, path: str | os.PathLike, every: int | None = None) -> None:
-        self.path = as_path(path, "path")
-        self.every = None if every is None else positive_integer(every, "every")
+        self.path = as_path("path", path)
+        self.every = None if every is None else positive_integer("every", every)
 
     def open(self, stepper) -> None:
         """Check that the file can be written; ValueError naming `path` if not."""
         comm = stepper.system.mesh.comm
-        writable_file(self.path, "path", comm, replaced=True)
+        writable("path", self.path, comm, replaced=True)
         self._look(comm)
 
     def write(self, stepper) -> None:
@@ -103,20 +101,18 @@ def save(stepper, path: str | os.PathLike) -> None:
     check_stepper(stepper)
     mesh = stepper.system.mesh
     comm = mesh.comm
-    path = writable_file(path, "path", comm, replaced=True)
     functions = _functions(stepper)
-    require_finite_functions(functions, comm, t=stepper.t, step=stepper.steps)
+    _require_finite(functions, stepper)
     tables, (own, total) = _tables(functions, mesh), rows_of(mesh)
-    check_room(path, sum(table.nbytes for table in tables.values()), comm)
-    # Two runs that write to one path must not write to one file.
-    writer = comm.bcast(secrets.token_hex(8))
-    temporary = path.with_name(f"{path.name}.{writer}.part")
-    texts = {"identity": identity(stepper), "functions": _description(functions, mesh)}
+    size = sum(table.nbytes for table in tables.values())
+    path = writable("path", path, comm, replaced=True, size=size)
+    texts = {"identity": fingerprint(stepper), "functions": _description(functions, mesh)}
+    together = {"driver": "mpio", "comm": comm} if comm.size > 1 else {}
     try:
-        together = {"driver": "mpio", "comm": comm} if comm.size > 1 else {}
-        with h5py.File(temporary, "w", **together) as file:
+        with replacing(path, comm) as temporary, h5py.File(temporary, "w", **together) as file:
             group = file.create_group(GROUP)
-            group.attrs.update(_clock(stepper)._asdict() | {"format": FORMAT, "writer": writer})
+            known = _clock(stepper)._asdict() | {"format": FORMAT, "writer": temporary.name}
+            group.attrs.update(known)
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():
@@ -124,18 +120,35 @@ def save(stepper, path: str | os.PathLike) -> None:
                     group[f"values of {name}"] = f.dat.data_ro
             for name, table in tables.items():
                 group.create_dataset(name, (total, *table.shape[1:]), float)[own] = table
-        on_root(comm, lambda: _replace(temporary, path), ValueError, f"path = '{path}'")
     except (RuntimeError, OSError) as exc:
         raise ValueError(
             f"path = '{path}' cannot be written: is the disk full? (HDF5: {reason(exc)})"
         ) from exc
-    finally:
-        if comm.rank == 0:
-            temporary.unlink(missing_ok=True)
+
+
+def check_stepper(value: object) -> None:
+    """TypeError unless `value` can be run: has a system, a clock and `advance`."""
+    if isinstance(value, type) or not all(
+        hasattr(value, name) for name in ("system", "t", "dt", "steps", "advance")
+    ):
+        raise TypeError(
+            "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), not "
+            f"{shown(value)}"
+        )
+
+
+def _require_finite(functions: dict[str, Function], stepper) -> None:
+    """Raise NotFinite, on all ranks, naming the first Function with a NaN or infinite value."""
+    local = [not np.all(np.isfinite(f.dat.data_ro)) for f in functions.values()]
+    anywhere = np.any(stepper.system.mesh.comm.allgather(local), axis=0)
+    for name, wrong in zip(functions, anywhere, strict=True):
+        if wrong:
+            text = f"'{name}' has values that are not finite"
+            raise NotFinite(text, t=stepper.t, step=stepper.steps)
 
 
 def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
-    """What a file has a row of for each cell: the rows of this rank's cells."""
+    """The tables of a file that have a row for each cell: the rows of this rank's cells."""
     spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
     points = {_points_name(space): space for space in spaces.values()}
     return (
@@ -147,13 +160,6 @@ def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
 
 def _points_name(space) -> str:
     return f"points of {scalar_element(space)}"
-
-
-def _replace(temporary: Path, path: Path) -> None:
-    # On disk first: else a power cut could leave the new name with no content.
-    with temporary.open("rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 @not_taped
@@ -180,7 +186,7 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
         the difference). The stepper is unchanged in that case.
     """
     check_stepper(stepper)
-    path = as_path(path, "path")
+    path = as_path("path", path)
     system = stepper.system
     comm = system.mesh.comm
     wrong = f"path = '{path}' cannot be resumed from"
@@ -191,7 +197,7 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
         entry.pop("bits")
     if found["functions"] != expected:
         raise ValueError(f"{wrong}: {_difference(found['functions'], expected)}")
-    serious, others = differences(found["identity"], identity(stepper))
+    serious, others = differences(found["identity"], fingerprint(stepper))
     if serious and strict:
         raise ValueError(f"{wrong}: {serious[0]} (strict=False takes it nevertheless)")
     try:
@@ -229,7 +235,7 @@ def _clock(stepper) -> Clock:
 
 
 def _functions(stepper) -> dict[str, Function]:
-    """All Functions to keep, parts of mixed ones by themselves."""
+    """All Functions of a file, parts of mixed ones by themselves."""
     functions = dict(stepper.system.functions())
     functions |= getattr(stepper, "functions", dict)()
     parts: dict[str, Function] = {}
@@ -271,7 +277,7 @@ def _writer_of(path: Path) -> str:
 
 
 def _read_header(path: Path) -> dict:
-    """What the file says of itself, on rank 0; any error's text is passed on."""
+    """The description, the fingerprint and the clock in a file."""
     if not path.exists():
         raise FileNotFoundError("there is no such file")
     if not path.is_file():

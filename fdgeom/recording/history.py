@@ -1,18 +1,38 @@
-"""What was sampled during a run, as NumPy arrays."""
+"""Samples of the monitors of a run: `History` in memory, and `CSVFile`, written while the run goes on."""
 
 import csv
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from firedrake import COMM_WORLD
 
-from fdgeom.collective import on_root
+from fdgeom.files import as_path, on_root, writable, write_text
 
-from .arguments import as_path, writable_file
-from .csvfile import header, row
+
+def header(sample: dict) -> list[str]:
+    """Column names: t, step, then `name` for numbers and `name[0]`, `name[1]`, ... for vectors."""
+    columns = ["t", "step"]
+    for name, value in sample.items():
+        size = np.size(value)
+        columns += [name] if np.ndim(value) == 0 else [f"{name}[{i}]" for i in range(size)]
+    return columns
+
+
+def _numbers(t: float, step: int, sample: dict) -> array:
+    """The time, the step and all values of a sample in one row."""
+    row = [t, step]
+    for value in sample.values():
+        row.extend(np.ravel(value)) if np.ndim(value) else row.append(value)
+    return array("d", row)
+
+
+def _text(row: Sequence[float]) -> list[str]:
+    """A row as text that gives the same doubles when read again."""
+    return [repr(row[0]), str(int(row[1])), *map(repr, row[2:])]
 
 
 class History:
@@ -33,57 +53,56 @@ class History:
     """
 
     def __init__(self) -> None:
-        self._table = Table(2)
-        self._places: dict[str, tuple[slice, tuple[int, ...]]] = {}
+        # Row by row: the time, the step, and the values of each name in these columns.
+        self._numbers, self._width = array("d"), 2
+        self._columns: dict[str, np.ndarray] = {}
         self.stats: dict[str, int] = {}
         self.wall_time = float("nan")
 
     def append(self, t: float, step: int, sample: dict) -> None:
         """Add one sample: `sample` maps each name to a float or a vector."""
-        if not self._table:
-            self._begin(sample)
-        if sample.keys() != self._places.keys():
+        row = _numbers(t, step, sample)
+        if not self._numbers:
+            self._columns, self._width = {}, 2
+            for name, value in sample.items():
+                end = self._width + np.size(value)
+                self._columns[name] = np.arange(self._width, end).reshape(np.shape(value))
+                self._width = end
+        if sample.keys() != self._columns.keys():
             raise ValueError(f"sample has the names {list(sample)}, expected {list(self.names)}")
-        row = [t, step]
-        for value in sample.values():
-            row.extend(np.ravel(value)) if np.ndim(value) else row.append(value)
-        self._table.append(row)
+        if len(row) != self._width:
+            raise ValueError(f"sample has {len(row) - 2} numbers, expected {self._width - 2}")
+        self._numbers.extend(row)
 
-    def _begin(self, sample: dict) -> None:
-        width = 2
-        self._places = {}
-        for name, value in sample.items():
-            size = np.size(value)
-            self._places[name] = slice(width, width + size), np.shape(value)
-            width += size
-        self._table = Table(width)
+    def _rows(self) -> np.ndarray:
+        """A view of all numbers, which must not outlive the next sample."""
+        return np.asarray(self._numbers).reshape(-1, self._width)
 
     @property
     def t(self) -> np.ndarray:
         """Times of the samples, shape (n,)."""
-        return self._table.columns(0)
+        return self._rows()[:, 0].copy()
 
     @property
     def step(self) -> np.ndarray:
         """Number of steps done at each sample, shape (n,)."""
-        return self._table.columns(1).astype(int)
+        return self._rows()[:, 1].astype(int)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the sampled quantities."""
-        return tuple(self._places)
+        return tuple(self._columns)
 
     def __len__(self) -> int:
-        return len(self._table)
+        return len(self._numbers) // self._width
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._columns
 
     def __getitem__(self, name: str) -> np.ndarray:
-        if name not in self._places:
+        if name not in self._columns:
             raise KeyError(f"no monitor recorded '{name}'; recorded are {', '.join(self.names)}")
-        which, shape = self._places[name]
-        return self._table.columns(which).reshape(len(self), *shape)
+        return self._rows().take(self._columns[name], axis=1)
 
     def deviation(self, name: str) -> float:
         """Largest distance (of any component) of `name` from its first sample."""
@@ -114,20 +133,13 @@ class History:
         ValueError
             When `path` cannot be written.
         """
-        path = writable_file(path, "path", comm)
 
-        def write() -> None:
-            with path.open("w", newline="") as file:
-                writer = csv.writer(file)
-                writer.writerow(header(self._shaped(np.zeros(self._table.width))))
-                for line in self._table:
-                    writer.writerow(row(line[0], line[1], self._shaped(line)))
+        def write(file) -> None:
+            writer = csv.writer(file)
+            writer.writerow(header(self._columns))
+            writer.writerows(_text(row.tolist()) for row in self._rows())
 
-        on_root(comm, write, ValueError, f"path = '{path}'")
-
-    def _shaped(self, line: np.ndarray) -> dict:
-        """The sample in a line of the table."""
-        return {name: line[which].reshape(shape) for name, (which, shape) in self._places.items()}
+        write_text(path, comm, write)
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike) -> "History":
@@ -138,7 +150,7 @@ class History:
         ValueError
             When the file cannot be read or is no such table.
         """
-        path = as_path(path, "path")
+        path = as_path("path", path)
         try:
             with path.open(newline="") as file:
                 columns = next(csv.reader([file.readline()]), [])
@@ -156,8 +168,10 @@ class History:
         except (OSError, ValueError, csv.Error) as exc:
             raise ValueError(f"path = '{path}' is not a table of samples: {exc}") from exc
         history = cls()
-        for line in values:
-            history.append(line[0], int(line[1]), {name: line[i] for name, i in groups.items()})
+        if len(values):
+            history._columns = {name: np.array(which) for name, which in groups.items()}
+            history._width = len(columns)
+            history._numbers.frombytes(values.tobytes())
         return history
 
 
@@ -176,34 +190,99 @@ def _groups(columns: Sequence[str]) -> dict[str, int | list[int]]:
     return groups
 
 
-class Table:
-    """Rows of numbers, eight bytes each, in blocks: none is copied as the table grows."""
+class CSVFile:
+    """Samples in a CSV file, one row each, on disk as soon as they are taken.
 
-    _LARGEST = 2**16
+    Parameters
+    ----------
+    path : path-like
+        A missing folder is made.
+    append : bool
+        Continue an existing file (a resumed run): what is there stays as it is and is not even
+        read, but for rows at or after the first new step, which are cut off. With False (default) an
+        existing file is overwritten.
+    """
 
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self._full: list[np.ndarray] = []
-        self._last, self._used = np.empty((64, width)), 0
+    def __init__(self, path: str | os.PathLike, append: bool = False) -> None:
+        self.path = as_path("csv", path)
+        self.append = append
+        self._file = None
 
-    def append(self, row: Sequence[float]) -> None:
-        """Add a row."""
-        if self._used == len(self._last):
-            self._full.append(self._last)
-            size = min(2 * len(self._last), self._LARGEST)
-            self._last, self._used = np.empty((size, self.width)), 0
-        self._last[self._used] = row
-        self._used += 1
+    def open(self, comm, columns: list[str], step: int) -> None:
+        """Begin the table: `columns` is its header, `step` the step of the first sample to come.
 
-    def _blocks(self) -> list[np.ndarray]:
-        return [*self._full, self._last[: self._used]]
+        Raises
+        ------
+        ValueError
+            On all ranks, naming `csv`, when the file cannot be written, or cannot be continued
+            because it has other columns.
+        """
+        self.comm = comm
+        writable("csv", self.path, comm)
+        on_root(comm, lambda: self._open(columns, step), ValueError, f"csv = '{self.path}'")
 
-    def columns(self, which: int | slice) -> np.ndarray:
-        """A copy of one or several columns."""
-        return np.concatenate([block[:, which] for block in self._blocks()])
+    def _open(self, columns: list[str], step: int) -> None:
+        if self.append and self.path.exists() and self._end_before(columns, step):
+            self._file = self.path.open("a", newline="")
+            return
+        self._file = self.path.open("w", newline="")
+        csv.writer(self._file).writerow(columns)
+        self._file.flush()
 
-    def __len__(self) -> int:
-        return sum(map(len, self._full)) + self._used
+    def write(self, t: float, step: int, sample: dict) -> None:
+        """Add one row and flush it. Raises OSError on all ranks when the disk refuses."""
+        on_root(self.comm, lambda: self._write(t, step, sample), OSError, f"csv = '{self.path}'")
 
-    def __iter__(self) -> Iterator[np.ndarray]:
-        return (row for block in self._blocks() for row in block)
+    def _write(self, t: float, step: int, sample: dict) -> None:
+        csv.writer(self._file).writerow(_text(_numbers(t, step, sample)))
+        self._file.flush()
+
+    def _end_before(self, columns: list[str], step: int) -> bool:
+        """Cut off the rows from a step on; False if there is not even a header."""
+        with self.path.open("rb+") as file:
+            first = next(csv.reader([file.readline().decode()]), None)
+            if first is None:
+                return False
+            if first != columns:
+                raise ValueError(f"append: the file has the columns {first}, this run {columns}")
+            begin, size = file.tell(), file.seek(0, os.SEEK_END)
+            end = _first_row(file, begin, size, lambda row: _is_before(row, step, len(columns)))
+            if end < size:
+                file.truncate(end)
+        return True
+
+    def close(self) -> None:
+        """Close the file; the rows are already on disk."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def _is_before(row: bytes, step: int, width: int) -> bool:
+    """Whether a row is complete (a run may be killed while writing it) and of an earlier step."""
+    values = row.split(b",")
+    try:
+        return row.endswith(b"\n") and len(values) == width and int(values[1]) < step
+    except ValueError:
+        return False
+
+
+def _first_row(file, begin: int, end: int, keep: Callable[[bytes], bool]) -> int:
+    """Where the first row starts that is not to be kept, by bisection of the file."""
+    # Rows that start before `low` are kept, those that start at `high` or later are not.
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) // 2
+        file.seek(max(middle - 1, begin))
+        if middle > begin:
+            file.readline()
+        start = file.tell()
+        if start >= high:
+            high = middle
+            continue
+        row = file.readline()
+        if keep(row):
+            low = file.tell()
+        else:
+            high = start
+    return low

@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .arguments import positive_integer
+from fdgeom.files import as_path
+from fdgeom.real import positive_integer
+
 from .history import History
 from .snapshots import Snapshots
 from .space import space_axes, trim
@@ -164,7 +166,7 @@ def plot_shapes(
     """
     _check("snapshots", snapshots, Snapshots, "that a run has filled")
     units = check_units(units)
-    count = positive_integer(count, "count")
+    count = positive_integer("count", count)
     curves = _curves(snapshots)
     if curves is None:
         return None
@@ -216,10 +218,9 @@ def animate(
     """
     _check("snapshots", snapshots, Snapshots, "that a run has filled")
     units = check_units(units)
-    if not os.fspath(path).endswith(".gif"):
-        raise ValueError(f"path must end in .gif, got '{os.fspath(path)}'")
+    path = as_path("path", path, ".gif")
     for name, value in (("fps", fps), ("dpi", dpi)):
-        positive_integer(value, name)
+        positive_integer(name, value)
     curves = _curves(snapshots)
     if curves is None:
         return
@@ -251,7 +252,7 @@ def animate(
     figure.set_layout_engine("none")  # every frame has this one
 
     writer = PillowWriter(fps=fps)
-    with writer.saving(figure, os.fspath(path), dpi):
+    with writer.saving(figure, path, dpi):
         for i in range(len(curves)):
             draw(i)
             writer.grab_frame()

@@ -5,17 +5,17 @@ import os
 import sys
 import time
 
+import numpy as np
 from pyadjoint import annotate_tape, stop_annotating
 
+from fdgeom.errors import NotFinite
 from fdgeom.interrupt import INT, TERM, delayed
+from fdgeom.real import positive_integer
 from fdgeom.taping import refuse_recorded
 from fdgeom.words import shown
 
-from .arguments import check_stepper, positive_integer
-from .checkpoint import Checkpoint
-from .csvfile import CSVFile, header
-from .finite import require_finite_sample
-from .history import History
+from .checkpoint import Checkpoint, check_stepper
+from .history import CSVFile, History, header
 from .monitors import Monitors
 from .progress import Pace, Progress
 
@@ -91,9 +91,8 @@ def run(
     """
     check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)
-    every = positive_integer(every, "every")
-    none = isinstance(keep, int) and not isinstance(keep, bool) and keep == 0
-    keep = 0 if none else positive_integer(keep, "keep")
+    every = positive_integer("every", every)
+    keep = 0 if type(keep) is int and keep == 0 else positive_integer("keep", keep)
     if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
         raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
     outputs = _outputs(output)
@@ -189,7 +188,7 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
     if (until is None) == (steps is None):
         raise ValueError("give exactly one of until (a time) and steps (a number)")
     if steps is not None:
-        return positive_integer(steps, "steps")
+        return positive_integer("steps", steps)
     refuse_recorded("until", until)
     try:
         until = float(until)
@@ -217,7 +216,7 @@ def _outputs(output) -> list:
                 f"output must be an output object or a sequence of them, such as VTKOutput(path); "
                 f"got {shown(item)}"
             )
-        positive_integer(item.every, f"every of the output {type(item).__name__}")
+        positive_integer(f"every of the output {type(item).__name__}", item.every)
     return outputs
 
 
@@ -258,7 +257,10 @@ def _sample(monitors: Monitors, stepper, history: History | None, csv: CSVFile |
     if csv is not None:
         csv.write(stepper.t, stepper.steps, sample)
     # Recorded first, so that the history shows what happened.
-    require_finite_sample(sample, t=stepper.t, step=stepper.steps)
+    for name, value in sample.items():
+        if not np.all(np.isfinite(value)):
+            wrong = f"the monitor '{name}' is not finite ({value})"
+            raise NotFinite(wrong, t=stepper.t, step=stepper.steps)
 
 
 def _last_checkpoint(checkpoint: Checkpoint, stepper, exc: BaseException) -> None:

@@ -1,15 +1,20 @@
-"""Shapes of a system during a run, kept in memory or in a file, for pictures."""
+"""Shapes of a system during a run, in memory or in a file (.npz), for pictures."""
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 
+import finat.ufl
 import numpy as np
+import ufl
+from firedrake import Function, FunctionSpace, SpatialCoordinate
 
+from fdgeom.files import as_path, writing
+from fdgeom.real import positive_integer
 from fdgeom.sections.matrices import check_axis
 from fdgeom.words import brief
 
-from .arguments import as_path, positive_integer, writing
-from .shape_reader import ShapeReader
+from .interpolated import following
 
 
 class Snapshots:
@@ -48,7 +53,7 @@ class Snapshots:
     """
 
     def __init__(self, every: int = 1, fields: Sequence[str] = ()) -> None:
-        self.every = positive_integer(every, "every")
+        self.every = positive_integer("every", every)
         if isinstance(fields, str):
             raise ValueError(f"fields must be a sequence of names, such as [{fields!r}]")
         self.fields = tuple(fields)
@@ -59,17 +64,17 @@ class Snapshots:
         self.parts: list[tuple[int, int]] = []
         self.sizes: list[tuple[float, float]] = []
         self.axis, self.closed = 0, False
-        self._reader: ShapeReader | None = None
+        self._reader: _ShapeReader | None = None
 
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
         self._begin(stepper.system)
 
     def _begin(self, system) -> None:
-        self._reader = reader = ShapeReader(system, self.fields)
+        self._reader = reader = _ShapeReader(system, self.fields)
         self.closed, self.axis = reader.closed, reader.axis
         self.parts, self.sizes = reader.parts, reader.sizes
-        if reader.is_root:
+        if reader.s is not None:
             self.s = reader.s
 
     def write(self, stepper) -> None:
@@ -95,10 +100,11 @@ class Snapshots:
         self.times.append(float(t))
         if shape is None:
             return
-        self.positions.append(shape.position)
-        if shape.orientation is not None:
-            self.orientations.append(shape.orientation)
-        for name, value in shape.values.items():
+        position, orientation, values = shape
+        self.positions.append(position)
+        if orientation is not None:
+            self.orientations.append(orientation)
+        for name, value in values.items():
             self.values[name].append(value)
 
     def close(self) -> None:
@@ -116,9 +122,7 @@ class Snapshots:
         path : path-like
             Name of the file, which ends in .npz.
         """
-        path = as_path(path, "path")
-        if path.suffix != ".npz":
-            raise ValueError(f"path must end in .npz, got '{path}'")
+        path = as_path("path", path, ".npz")
         if not self.positions:
             return
         arrays = {
@@ -149,7 +153,7 @@ class Snapshots:
         ValueError
             If there is no such file, or something else is in it.
         """
-        path = as_path(path, "path")
+        path = as_path("path", path)
         try:
             with np.load(path) as file:
                 arrays = dict(file)
@@ -189,3 +193,96 @@ class Snapshots:
         found.orientations = list(arrays["orientations"].astype(float))
         found.values = {name: list(array.astype(float)) for name, array in values.items()}
         return found
+
+
+class _ShapeReader:
+    """Reads the nodes of a system in order along it, their directors, and fields between them."""
+
+    def __init__(self, system, fields) -> None:
+        position = system.output_coordinates()
+        if position is None:
+            raise TypeError(
+                f"Snapshots needs a system with output_coordinates(), and "
+                f"{type(system).__name__} has none"
+            )
+        self.system, self._comm = system, system.mesh.comm
+        self.closed = system.mesh.coordinates.function_space().finat_element.is_dg()
+        element = position.function_space().ufl_element().sub_elements[0]
+        self._order, self.s = self._sorted(element)
+        beams = system.drawn_beams()
+        counts = [
+            f.function_space().dim() // 3 for f in [beam.position for beam in beams] or [position]
+        ]
+        # First and last node of each beam: joints lie between them.
+        self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
+        self.axis = beams[0].section.axis if beams else 0
+        self.sizes = [_sides(beam.section) for beam in beams]
+        self._orientation = system.output_orientation()
+        self._fields = self._follow(fields, element) if fields else {}
+
+    def read(self) -> tuple[np.ndarray, np.ndarray | None, dict[str, np.ndarray]] | None:
+        """The present positions, orientations and values of fields; None on ranks other than 0."""
+        # Rods in configuration form bring their fields up to date when they are asked to.
+        self.system.refresh_output()
+        # Behind the nodes of the beams come those of the ground, in joints.
+        last, turned = self.parts[-1][1], self._orientation
+        position = self._gather(self.system.output_coordinates(), self._order, last)
+        turned = None if turned is None else self._gather(turned, self._order, last)
+        values = {}
+        for name, (function, update) in self._fields.items():
+            update()
+            values[name] = self._gather(function, self._segments)
+        return None if position is None else (position, turned, values)
+
+    def _gather(self, function: Function, order, last: int | None = None) -> np.ndarray | None:
+        gathered = self._comm.gather(function.dat.data_ro.copy())
+        return None if gathered is None else np.concatenate(gathered)[order][:last]
+
+    def _sorted(self, element, drawn=None) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The order of an element's nodes along the mesh, in the cells that are drawn, and where they are."""
+        space = FunctionSpace(self.system.mesh, element)
+        there = (
+            Function(space).interpolate(SpatialCoordinate(self.system.mesh)[0]).dat.data_ro.copy()
+        )
+        if drawn is not None:
+            there[space.cell_node_map().values[~drawn]] = np.inf
+        gathered = self._comm.gather(there)
+        if gathered is None:
+            return None, None
+        s = np.concatenate(gathered)
+        order = np.argsort(s, kind="stable")[: np.isfinite(s).sum()]
+        return order, s[order]
+
+    def _follow(self, names, element) -> dict:
+        """Functions of the named fields, a value between two nodes each, with what updates them."""
+        system = self.system
+        known = system.output_fields()
+        energy = system.strain_energy_density()
+        if energy is not None:
+            known = known | {"strain_energy": energy}
+        segments = finat.ufl.FiniteElement(
+            "DG", system.mesh.ufl_cell(), element.degree() - 1, variant="equispaced"
+        )
+        self._segments, _ = self._sorted(segments, system.output_cells())
+        found = {}
+        for name in names:
+            if name not in known:
+                raise ValueError(f"fields: unknown '{name}'; known are {', '.join(known)}")
+            value = known[name]
+            length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
+            found[name] = following(length, segments, system.mesh)
+        return found
+
+
+def _sides(section) -> tuple[float, float]:
+    """Sides of the rectangle that bends like a section, at the beam's middle if it changes."""
+    if not section.is_constant:
+        at = getattr(section.stiffness, "stations", None)
+        if at is None:
+            return (0.0, 0.0)
+        section = section.at(float(np.mean(at)))
+    stiffness, axis = section.stiffness, section.axis
+    across = [k for k in range(3) if k != axis]
+    stretch = stiffness[3 + axis, 3 + axis]
+    # A rectangle of width b bends by E A b²/12: about the second axis by its extent along the first.
+    return tuple(float(np.sqrt(12.0 * stiffness[k, k] / stretch)) for k in reversed(across))

@@ -11,9 +11,9 @@ import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
-from fdgeom.collective import on_root
+from fdgeom.files import as_path, on_root, writable
+from fdgeom.real import positive_integer
 
-from .arguments import as_path, positive_integer, writable_file
 from .interpolated import common_element, following
 
 
@@ -69,12 +69,10 @@ class VTKOutput:
             import vtkmodules.vtkCommonDataModel  # noqa: F401
         except ImportError as exc:
             raise ImportError('VTKOutput needs vtk: pip install "fdgeom[vtk]"') from exc
-        self.path = as_path(path, "path")
-        if self.path.suffix != ".pvd":
-            raise ValueError(f"path must end in .pvd, got '{path}'")
+        self.path = as_path("path", path, ".pvd")
         if isinstance(fields, str):
             raise ValueError(f"fields must be a sequence of names, got the string '{fields}'")
-        self.every = positive_integer(every, "every")
+        self.every = positive_integer("every", every)
         self.fields = None if fields is None else tuple(fields)
         self.append = append
         self.solid = solid
@@ -89,9 +87,9 @@ class VTKOutput:
         """
         system = stepper.system
         comm = system.mesh.comm
-        writable_file(self.path, "path", comm)
+        writable("path", self.path, comm)
         folder = self.path.with_name(_plain(self.path.stem))
-        writable_file(folder / "part", "path", comm)
+        writable("path", folder / "part", comm)
         self._system = system
         self._updates: list[Callable[[], None]] = []
         if self.solid:

@@ -10,7 +10,7 @@ import ufl
 from firedrake import COMM_WORLD
 from ufl.core.expr import Expr
 
-from fdgeom.collective import on_root
+from fdgeom.files import write_text
 from fdgeom.real import real_array
 from fdgeom.solvers.derived import MadeOnce
 from fdgeom.words import shown
@@ -25,7 +25,7 @@ from .properties import (
     tension_centre,
     to_body,
 )
-from .table import to_convention, write_json
+from .table import as_json, to_convention
 
 # Equal to the digits of a printed table at least; and unlike, whatever was rounded.
 _EXACT, _ROUGH = 1e-6, 1e-2
@@ -173,7 +173,8 @@ class SectionMatrices:
 
         In parallel every rank may call it; rank 0 of the world writes.
         """
-        on_root(COMM_WORLD, lambda: write_json(self, path), ValueError, f"path = '{path}'")
+        text = as_json(self)
+        write_text(path, COMM_WORLD, lambda file: file.write(text))
 
 
 def check_positive_definite(name: str, matrices: np.ndarray) -> None:

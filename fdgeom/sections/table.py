@@ -42,8 +42,8 @@ def to_convention(matrix: np.ndarray, convention: str, axis: int) -> np.ndarray:
     return found.reshape(6, 6)
 
 
-def write_json(section, path: str | os.PathLike) -> None:
-    """Write the matrices of a section, or of all stations of one that changes along a beam."""
+def as_json(section) -> str:
+    """The matrices of a section, or of all stations of one that changes along a beam, as JSON."""
     data = {"format": _FORMAT, "version": 1, "axis": section.axis, "order": "rotation first"}
     if section.is_constant:
         data |= {"stiffness": section.stiffness.tolist(), "inertia": section.inertia.tolist()}
@@ -59,11 +59,11 @@ def write_json(section, path: str | os.PathLike) -> None:
         ]
     else:
         raise ValueError("a section given by UFL expressions cannot be written as numbers")
-    Path(path).write_text(json.dumps(data, indent=1))
+    return json.dumps(data, indent=1)
 
 
 def read_json(path: str | os.PathLike) -> dict:
-    """The dict that :func:`write_json` has written; ``ValueError`` if the file is no section."""
+    """The dict that :func:`as_json` has made; ``ValueError`` if the file is no section."""
     try:
         data = json.loads(Path(path).read_text())
         if data["format"] != _FORMAT or data["version"] != 1:

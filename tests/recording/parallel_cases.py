@@ -21,7 +21,7 @@ from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
 import fdgeom as fg
 from fdgeom.errors import StepFailed
 from fdgeom.recording import Energy, Momentum, Probe, Snapshots, VTKOutput, resume, run, save
-from fdgeom.recording.identity import identity
+from fdgeom.recording.fingerprint import fingerprint
 
 DEGREES = (1, 3)
 
@@ -85,9 +85,9 @@ def write(folder):
         save(stepper, folder / f"rod{degree}.h5")
         stepper.advance(2)
         dump(stepper, folder / f"whole{degree}.npz")
-    made = json.dumps(identity(SimpleNamespace(system=beam())))
+    made = json.dumps(fingerprint(SimpleNamespace(system=beam())))
     if COMM_WORLD.rank == 0:
-        (folder / "identity.json").write_text(made)
+        (folder / "fingerprint.json").write_text(made)
 
 
 def resume_all(folder):

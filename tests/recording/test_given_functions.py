@@ -19,7 +19,7 @@ from firedrake import (
 )
 
 import fdgeom as fg
-from fdgeom.recording.identity import differences, identity
+from fdgeom.recording.fingerprint import differences, fingerprint
 
 SECTION = fg.Section(np.diag([3.0, 5, 8, 100, 100, 100]), np.eye(6))
 
@@ -249,8 +249,8 @@ OTHERS = {
 }
 
 
-def identity_of(system):
-    return identity(SimpleNamespace(system=system))
+def fingerprint_of(system):
+    return fingerprint(SimpleNamespace(system=system))
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -258,13 +258,13 @@ def test_another_function(name):
     """It is named; the same program made once more, with other objects, is the same."""
     one, other = OTHERS[name]
     system, what = one()
-    made = identity_of(system)
+    made = fingerprint_of(system)
     # What is only made for output and numbers must not count.
     if system.energies():
         system.energy()
-    assert identity_of(system) == made
-    assert differences(made, identity_of(one()[0])) == ([], [])
-    serious, _ = differences(made, identity_of(other()[0]))
+    assert fingerprint_of(system) == made
+    assert differences(made, fingerprint_of(one()[0])) == ([], [])
+    serious, _ = differences(made, fingerprint_of(other()[0]))
     assert serious, "the difference was not seen"
     assert any(f"{what} of the " in sentence for sentence in serious), serious
 
@@ -276,18 +276,18 @@ def test_time_and_state_are_no_part_of_it():
         loads=fg.Load(force=up(sin), at="right"),
         reference_strain=moved(lambda t: 0.1 * t),
     )
-    before = identity_of(made)
+    before = fingerprint_of(made)
     made.set_time(0.7)
     made.prepare()
     for f in made.functions().values():
         f.dat.data[:] += 0.3
-    assert identity_of(made) == before
+    assert fingerprint_of(made) == before
     assembly = fg.Assembly([beam(loads=fg.Load(force=up(sin), at="right"))], loads=Drag(0.1))
-    before = identity_of(assembly)
+    before = fingerprint_of(assembly)
     assembly.set_time(0.7)
     for f in (*assembly.functions().values(), *assembly.followers().values()):
         f.dat.data[:] += 0.3
-    assert identity_of(assembly) == before
+    assert fingerprint_of(assembly) == before
 
 
 def test_sections_along_a_beam():
@@ -300,11 +300,11 @@ def test_sections_along_a_beam():
         section = fg.Section.rectangle(
             width, 0.1, density=1.0, youngs_modulus=1e4, poisson_ratio=0.3
         )
-        return identity_of(fg.Beam(mesh, section))
+        return fingerprint_of(fg.Beam(mesh, section))
 
     def stations(factor):
         thick = fg.Section(factor * SECTION.stiffness, SECTION.inertia)
-        return identity_of(fg.Beam(mesh, fg.Section.along([(0.0, SECTION), (1.0, thick)])))
+        return fingerprint_of(fg.Beam(mesh, fg.Section.along([(0.0, SECTION), (1.0, thick)])))
 
     for made in (tapered, stations):
         assert made(0.05) == made(0.05)

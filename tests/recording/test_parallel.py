@@ -39,7 +39,7 @@ def test_a_file_can_be_resumed_on_another_number_of_ranks(folder, degree, writte
 
 
 def test_what_made_a_file_is_the_same_on_any_number_of_ranks(folder):
-    one, two = ((folder / ranks / "identity.json").read_text() for ranks in "12")
+    one, two = ((folder / ranks / "fingerprint.json").read_text() for ranks in "12")
     assert one == two
     assert one.count("a formula") >= 5
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgeom.recording.arguments import as_path, writing
+from fdgeom.files import as_path, writing
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.recording.units import check_units
 from fdgeom.words import shown
@@ -76,9 +76,7 @@ def save_scene(
     for name, value in (("title", title), ("parameter", parameter)):
         if not isinstance(value, str):
             raise TypeError(f"{name} must be a string, not {shown(value)}")
-    path = as_path(path, "path")
-    if path.suffix != ".html":
-        raise ValueError(f"path must end in .html, got '{path}'")
+    path = as_path("path", path, ".html")
     if outline not in (None, *_OUTLINES):
         raise ValueError(f"outline must be one of {_OUTLINES}, not {shown(outline)}")
     sides = None if thickness is None else _sides(thickness)

@@ -1,4 +1,4 @@
-"""What made a checkpoint: the method, the system, the equations and the numbers in them."""
+"""Fingerprint of a stepper: its method, system and equations, and the numbers in them, as JSON."""
 
 import re
 import reprlib
@@ -18,18 +18,16 @@ from fdgeom.clock import Time
 from fdgeom.solvers.derived import derived_of, is_private
 from fdgeom.solvers.rules import Interpolated
 
-#: The parts of one.
+#: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
 _signatures: WeakKeyDictionary = WeakKeyDictionary()
 _short = reprlib.Repr()
 _short.maxlist, _short.maxstring = 4, 60
 
 
-def identity(stepper) -> dict:
-    """What makes a stepper and its system, as JSON: two of one identity move one state alike.
-
-    "method" and "system" are the class and what ``parameters()`` says, "equations" the signatures of
-    the system's ``equations()``, "numbers" the constants and fields in these.
+def fingerprint(stepper) -> dict:
+    """The class and the ``parameters()`` of the method and of the system, signatures of the equations, and
+    the numbers in them: steppers with one fingerprint advance a state alike.
     """
     system = stepper.system
     forms, moving = system.equations(), _moving(system)
@@ -42,10 +40,8 @@ def identity(stepper) -> dict:
 
 
 def differences(found: dict, here: dict) -> tuple[list[str], list[str]]:
-    """What is not the same, in words: what another motion follows from, and what may change in time.
-
-    The method's, the system's and the equations' differences are of the first kind, numbers that the
-    user put into forms of his own (a load that is varied, say) of the second.
+    """Differences of method, system and equations, which lead to another motion, and those of numbers in
+    forms of a user's own, which may change in time (a load that is varied, say), in sentences.
     """
     serious: list[str] = []
     for kind in KINDS[:3]:
@@ -70,14 +66,14 @@ def _shown(values: dict, others: dict, name: str) -> str:
 
 
 def _different(value, other):
-    """What of a value is not the same in another one."""
+    """The part of a value that differs from another one."""
     if isinstance(value, dict) and isinstance(other, dict):
         return {k: _different(v, other.get(k)) for k, v in value.items() if v != other.get(k)}
     return value
 
 
 def _moving(system) -> set[int]:
-    """The ids of the state and of the time, as the system, its parts and its forms have them."""
+    """Ids of the state and of the time in the system, its parts and its forms."""
     followers = getattr(system, "followers", dict)().values()
     return system.moving() | {id(p) for f in followers for p in (f, *f.subfunctions)}
 
@@ -87,9 +83,8 @@ def _parameters(thing, moving: Set[int]) -> dict:
 
 
 def encoded(value, moving: Set[int] = frozenset()):
-    """A value as JSON: numbers as they are, fields by their bits, formulas by signature and numbers.
-
-    Of the Functions and Constants whose ids are in ``moving`` the values are left out.
+    """A value as JSON: numbers as they are, fields by their bits, formulas by their signature and numbers,
+    without the values of Functions and Constants whose ids are in ``moving``.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -132,14 +127,14 @@ def bits(values: np.ndarray, f: Function) -> int:
 
 
 def _signed(system, forms: dict) -> dict[str, str]:
-    """Signatures of forms, found once: forms do not change."""
+    """Signatures of the forms of a system, which do not change."""
     if system not in _signatures:
         _signatures[system] = {name: _signature(form) for name, form in forms.items()}
     return _signatures[system]
 
 
 def _signature(value: Form | Expr) -> str:
-    """The signature of a form or an expression: the same in another run."""
+    """The signature of a form or an expression, the same in each run."""
     if isinstance(value, Form):
         return value.signature()
     numbers = {domain: k for k, domain in enumerate(extract_domains(value))}
@@ -149,14 +144,14 @@ def _signature(value: Form | Expr) -> str:
 
 
 def _numbers_in(value: Form | Expr, moving: Set[int]) -> list[Constant | Function]:
-    """Constants and fields in a form or an expression, but for those that move and fdgeom's own."""
+    """Constants and fields in a form or an expression, without those that move and internal ones."""
     found = (*extract_firedrake_constants(value), *extract_coefficients(value))
     kept = (c for c in found if id(c) not in moving and not is_private(c))
     return [c for c in kept if not isinstance(c, Time)]
 
 
 def _numbers(forms: dict, moving: Set[int]) -> dict:
-    """Constants and fields in forms, but for the state and the time."""
+    """Constants and fields in forms, without the state and the time."""
     found: dict[str, object] = {}
     seen: set[int] = set()
     for form_name, form in forms.items():

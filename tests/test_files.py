@@ -2,7 +2,7 @@
 
 import pytest
 
-from fdgeom.collective import on_root
+from fdgeom.files import on_root
 
 
 class Ranks:
