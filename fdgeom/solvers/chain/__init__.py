@@ -1,27 +1,27 @@
 """Newton's method on chains: equations that couple the two nodes of each cell of an interval mesh.
 
-The road of a solve, a file each:
+The modules, in the order in which a solve uses them:
 
-- `graph`: expressions as a graph of scalar operations, each of them there once;
-- `scalars`: UFL expressions put into that graph;
-- `parts`: functions by what stands at the nodes and in the cells; `cells`: a residual form as the
-  equations of one cell, in the values at its two nodes and inside it; `kinds`: of links too;
-- `jacobian`: their derivatives, by eliminating the vertices of the graph (Griewank & Walther,
+- `graph`: expressions as a graph of scalar operations without repetitions;
+- `scalars`: conversion of UFL expressions into that graph;
+- `parts`: functions split into values at nodes and in cells; `cells`: a residual form as the
+  equations of one cell, in the values at its two nodes and inside it; `kinds`: those of links too;
+- `jacobian`: their derivatives, by elimination of vertices of the graph (Griewank & Walther,
   Evaluating Derivatives, 2nd ed. 2008, chapters 9 and 10);
-- `emission`: graphs as C++ for eight cells at once; `source`, `steps`: the whole text;
-  `kept_text`: that of cells on disk, for the next process;
-- `topology`, `layout`: chains cut into pieces, one in each lane of a vector, and the links that join
-  chains; `between`: the order of what is solved for between the pieces; `elimination`, `fronts`: the
-  same where there are links;
-- `chain.hpp` with `blocks.hpp`: block elimination inside the pieces while a cell's matrix is in the
-  cache; `fronts.hpp`, `between.hpp`: that of the rest by fronts, or a banded LU with row exchanges;
-  `newton.hpp`: the iteration, steps; `border.hpp`: an equation and a number more;
-- `structs`, `net`, `library`, `unit`: the data and the compiled code;
-- `back`, `pulled`, `back.hpp`: cotangents taken back through a step; `trail`: through many of them,
-  with `rows` of what these have left;
-- `linear`: one linear solve; `chain_newton`, `chain_lu`: the same as types of PETSc's SNES and PC.
+- `emission`: graphs as C++ for a vector of cells; `source`, `steps`: the whole text;
+  `kept_text`: a cache of the text of cells on disk;
+- `topology`, `layout`: chains cut into pieces, one in each SIMD lane, and the links that join chains;
+  `between`: the order of the unknowns between the pieces; `elimination`, `fronts`: the same with links;
+- `chain.hpp` with `blocks.hpp`: block elimination inside the pieces while the matrix of a cell is in
+  the cache; `fronts.hpp`, `between.hpp`: elimination of the other unknowns by fronts, or by a banded
+  LU with row exchanges; `newton.hpp`: Newton's iteration and steps; `border.hpp`: one more equation
+  and unknown;
+- `structs`, `net`, `library`, `unit`: data and compiled code;
+- `back`, `pulled`, `back.hpp`: cotangents before a step from those after it; `trail`: the same for
+  many steps, with `rows` of their values;
+- `linear`: one linear solve; `chain_newton`, `chain_lu`: the types of PETSc's SNES and PC.
 
-They know forms and unknowns, nothing of beams or steppers.
+They know forms and unknowns, but no beams or steppers.
 """
 
 from fdgeom.solvers.chain.back import ChainBack

@@ -1,4 +1,4 @@
-"""Cotangents taken back through a step of a chain: its transposed equations, and what they read."""
+"""Cotangents before a step of a chain from those after it, with the transposed equations."""
 
 import ctypes
 from collections.abc import Mapping, Sequence, Set
@@ -27,45 +27,17 @@ from fdgeom.solvers.spread import in_assignments, in_cells
 
 
 class ChainBack:
-    """The way back through one step: assignments to nodes after the solve of F(u; c) = 0.
+    """The adjoint of one step: assignments at nodes after the solve of F(u; c) = 0.
 
-    With the cotangents of what a step writes, ē, and those of all that it reads, c̄,
+    With the cotangents of the functions that a step writes, ē, and of those that it reads, c̄,
 
         ū = (∂e/∂u)ᵀ ē,    c̄ += (∂e/∂c)ᵀ ē,    (∂F/∂u)ᵀ λ = ū,    c̄ -= (∂F/∂c)ᵀ λ.
-
-    The matrix is that of the chain with its blocks transposed, made and eliminated as that one is.
-
-    Parameters
-    ----------
-    residual : Form
-        F.
-    unknown : Function
-        u.
-    essential : sequence
-        Given degrees of freedom of u, by numbers that depend on nothing.
-    assignments : dict
-        Functions of nodes and what a step gives them, by u and by what there is before the step.
-    wanted : set of int
-        Keys of the other functions by which derivatives are taken.
-    prepared : dict
-        Functions of nodes that a step sets before the solve, for itself alone, by what there is.
-    given, chosen : dict
-        What is set before and after these where the motion of some nodes is given: derivatives know
-        nothing of it.
-
-    Attributes
-    ----------
-    bars : dict
-        Functions c and their cotangents.
-    reads : list of Function
-        What the way back reads.
-
-    Raises
-    ------
-    CannotCompile
-        If the step is not of this kind; says why.
     """
 
+    # The matrix is that of the chain with transposed blocks, eliminated in the same way. Prescribed
+    # degrees of freedom must be constant numbers. wanted: keys of the other functions that derivatives
+    # are taken by. prepared: assignments at nodes before the solve, for the step alone. given, chosen:
+    # assignments before and after these for prescribed motion, without derivatives.
     def __init__(
         self,
         residual: Form,
@@ -90,6 +62,7 @@ class ChainBack:
         active = {key(f) for f in (*assignments, *prepared)} | set(wanted)
         (whole,) = {part.function for part in kinds[0].parts}
         pulled = self._pulled = Pulled(whole, tables, length, active)
+        #: Functions c and their cotangents.
         self.bars = pulled.bars
         prepared = in_assignments(prepared)
         maps = {
@@ -116,6 +89,7 @@ class ChainBack:
         put_lengths(length)
         made = {pulled.multiplier, pulled.bar, pulled.share, pulled.last, length}
         made |= {*pulled.changes.values(), *self.bars.values(), *prepared, *maps["given"]}
+        #: The functions that the adjoint reads.
         self.reads = [f for f in tables.functions if f not in made]
         self._share()
         own = list(self.bars.values())
@@ -124,7 +98,7 @@ class ChainBack:
 
     # --- data --------------------------------------------------------------------------------------
     def _meet(self) -> None:
-        """The nodes at which pieces or links end, and what is summed there."""
+        """Number the nodes at which pieces or links end, and reserve memory for the sums there."""
         layout, nodes, field = self.layout, self._tables.coordinates, self._tables.field
         groups = range(len(layout.groups))
         ends = layout.everywhere(nodes)[np.array([layout.ends(nodes, g) for g in groups])]
@@ -145,7 +119,7 @@ class ChainBack:
         )
 
     def _share(self) -> None:
-        """Which cell gives a node its cotangent of the unknown, among all that there are."""
+        """Choose the one copy of each node that receives the cotangent of the unknown."""
         layout, pulled = self.layout, self._pulled
         of_chains = {c.component for c in self._data.components(0)}
         for g, group in enumerate(layout.groups):
@@ -158,25 +132,25 @@ class ChainBack:
             layout.array(pulled.last, g)[:, 0] = rows == group.count - 1
 
     def begin(self) -> None:
-        """Make the present values of all that is read known here, and the cotangents."""
+        """Pass the present values of the functions that are read, and cotangents, to the compiled code."""
         for field in self.layout.fields:
             field.update_ghosts()
         self._library.fdgeom_chain_in(self._incoming.made, self._incoming.number)
 
     def end(self) -> None:
-        """Give the cotangents to Firedrake."""
+        """Pass the cotangents to Firedrake."""
         self._library.fdgeom_chain_out(self._outgoing.made, self._outgoing.number)
         for bar in self.bars.values():
             self.layout.fields[self._tables.field(bar)].written()
 
     def places(self, function: Function) -> list[int]:
-        """Where the addresses of a function's values are kept here, group by group."""
+        """The memory locations that hold the addresses of a function's values, group by group."""
         number = self._tables.field(function)
         size = ctypes.sizeof(ctypes.c_void_p)
         return [ctypes.addressof(places) + number * size for places in self._data.places]
 
     def steps(self, reads: Reads, number: int) -> bool:
-        """Take the cotangents back through some steps; False if the matrix of one is singular."""
+        """Compute the cotangents before some steps; False if the matrix of a step is singular."""
         return bool(
             self._library.fdgeom_chain_back(
                 self._pointer, ctypes.byref(self._meeting), ctypes.byref(reads), number

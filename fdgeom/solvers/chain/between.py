@@ -1,4 +1,4 @@
-"""What is solved for between the pieces of chains: its order, and what the lanes know of it."""
+"""Order and numbering of the unknowns between the pieces of chains."""
 
 from collections.abc import Collection, Sequence
 
@@ -17,36 +17,11 @@ Given = dict[int, np.ndarray]
 
 
 class Between:
-    """The unknowns at the ends of pieces and in links.
+    """The unknowns at the ends of pieces and in links, numbered on all ranks."""
 
-    Parameters
-    ----------
-    layout : PieceLayout
-        The pieces.
-    unknowns : pair of sequences of Component
-        Those of a cell of the chains, and of a link.
-    given : dict
-        For parts of the unknown (by their :func:`~fdgeom.solvers.data.key`) the scalar degrees of
-        freedom that are given.
-    nodes : Function
-        Some function of the nodes.
-    alone : set of int
-        Groups whose ends are no other's, and are solved for by themselves.
-
-    Attributes
-    ----------
-    size, band : int
-        How many there are on all ranks, and how far they couple.
-    left, right : list of numpy.ndarray of int, (unknowns, lanes)
-        For each group the numbers of those at the two ends; -1 where there is none.
-    node : numpy.ndarray of int
-        For each of them the place of its node in the order.
-    held : numpy.ndarray
-        Whether it is given.
-    carried : numpy.ndarray of bool
-        Whether it belongs to links alone: a multiplier.
-    """
-
+    # unknowns: those of a cell of the chains, and those of a link. given: prescribed scalar degrees of
+    # freedom, by the key of the part of the unknown. nodes: any function of the nodes. alone: groups
+    # whose ends belong to no other piece; they are solved by themselves.
     def __init__(
         self,
         layout: PieceLayout,
@@ -80,7 +55,10 @@ class Between:
         order = np.lexsort((keys // (layout.largest + 1), table[1, first]))
         number = np.empty(len(keys), dtype=np.int32)
         number[order] = np.arange(len(keys))
+        #: Number of unknowns on all ranks.
         self.size = len(keys)
+        #: For each unknown: the place of its node in the order, whether it is prescribed, and whether
+        #: it belongs to links alone (a multiplier).
         self.node = table[1, first][order]
         self.held = np.ascontiguousarray(table[2, first][order].astype(np.uint8))
         self.carried = table[3, first][order].astype(bool)
@@ -94,12 +72,13 @@ class Between:
         for g, side, i, wanted in where:
             there = wanted >= 0
             sides[side][g][i, there] = number[np.searchsorted(keys, wanted[there])]
+        #: For each group the numbers of the unknowns at the two ends, (unknowns, lanes); -1 for none.
         self.left, self.right = sides
         reach = max(map(self._reach, self.left, self.right))
         self.band = int(largest_of_all(self._comm, reach))
 
     def _rank(self, nodes: Function) -> np.ndarray:
-        """The place of each node, as numbered on all ranks, in a narrow order."""
+        """The place of each node, by its number on all ranks, in a narrow order."""
         layout, everywhere = self._layout, self._layout.everywhere(nodes)
         pairs = [
             everywhere[np.array(layout.ends(nodes, g))[:, group.there]] for g, group in self._shared
@@ -115,7 +94,7 @@ class Between:
         return np.isin(numbers * c.block + c.component, self._given.get(key(c.function), []))
 
     def _there(self, c: Component, numbers: np.ndarray, of_chains: Unknowns) -> np.ndarray:
-        """Whether there is an unknown: multipliers that belong to no condition are none."""
+        """A mask of existing unknowns: a multiplier without a condition is none."""
         there = numbers >= 0
         return there if c in of_chains else there & ~self._held(c, numbers)
 
@@ -127,7 +106,7 @@ class Between:
         return int((largest - least).max())
 
     def _row_ends(self) -> np.ndarray:
-        """The last entry of each row of the matrix."""
+        """The last nonzero column of each row of the matrix."""
         found = np.arange(self.size, dtype=np.int32)
         for left, right in zip(self.left, self.right, strict=True):
             both = np.vstack([left, right])
@@ -136,7 +115,7 @@ class Between:
         return np.ascontiguousarray(largest_of_all(self._comm, found))
 
     def struct(self, lanes: int) -> tuple[Reduced, list[np.ndarray]]:
-        """Memory for the solve."""
+        """The struct of the reduced system, and the memory that it points to."""
         window, below = -(-2 * self.band // lanes), -(-self.band // lanes)
         length = -(-(self.band + 2 * lanes + 2) // lanes) * lanes + (window + 1) * lanes
         n = self.size

@@ -1,4 +1,4 @@
-"""What is computed from the values of one node: by one cell, for the next one too."""
+"""Values of one node that a cell computes and passes on to the next cell."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ _OTHER = {"A": "B", "B": "A"}
 
 
 def of_one_node(graph: Graph, side: str) -> set[int]:
-    """The nodes of a graph that depend on values at the first ("A") or the second end alone."""
+    """The graph's nodes that depend on values at the first ("A") or the second end ("B") alone."""
     found: set[int] = set()
     plain = _of_constants(graph)
     for node, op in enumerate(graph.ops):
@@ -32,7 +32,7 @@ def _of_constants(graph: Graph) -> set[int]:
 
 
 def same_everywhere(graph: Graph, outputs: Sequence[int]) -> list[int]:
-    """What outputs need that is computed from constants alone."""
+    """The operations that depend on constants alone and that other operations or the outputs use."""
     plain, needed = _of_constants(graph), graph.needed(outputs)
     used = {a for node in needed if node not in plain for a in graph.operands(node)}
     used |= set(outputs)
@@ -40,11 +40,8 @@ def same_everywhere(graph: Graph, outputs: Sequence[int]) -> list[int]:
 
 
 def carried(graph: Graph, outputs: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of nodes: what the first end of a cell needs, and the same of its second end.
-
-    The second of a pair has been computed where a cell ends, when the next one begins: so the first
-    need not be computed again.
-    """
+    """Pairs of graph nodes: a value that a cell needs of its first end, and the same value of its second."""
+    # A cell has computed the second value of a pair, which is the first value of the next cell.
     needed = graph.needed(outputs)
     there, first = set(needed), of_one_node(graph, "A")
     mirror: dict[int, int] = {}

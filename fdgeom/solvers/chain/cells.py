@@ -1,4 +1,4 @@
-"""A residual on an interval mesh as the equations of one cell."""
+"""The equations of one cell, from a residual on an interval mesh."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,83 +23,61 @@ from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.derived import derived_of, is_private
 
-#: More points would make more code than a cache holds.
+#: More points would make more code than the cache holds.
 _POINTS = 6
-#: Equations of more operations are not compiled in a time that anyone waits for.
+#: Equations of more operations take too long to compile.
 _OPERATIONS = 8000
 _SIDES = ("A", "B")
 
 
 @dataclass(frozen=True)
 class Component:
-    """A number of the unknown.
-
-    Attributes
-    ----------
-    part : Part
-        The part it is of.
-    component : int
-        Which of its numbers.
-    number : int
-        Which of all numbers of the unknown.
-    """
+    """A scalar component of the unknown."""
 
     part: Part
+    #: Its number in the part, and among all components of the unknown.
     component: int
     number: int
 
     @property
     def function(self) -> Function:
-        """The part's function."""
+        """The function of the part."""
         return self.part.function
 
     @property
     def block(self) -> int:
-        """Numbers of the part at one place."""
+        """Number of components of the part at one place."""
         return self.part.size
 
 
 @dataclass
 class CellEquations:
-    """What a cell adds to the equations of its first and its second block.
+    """Contributions of a cell to the equations of its two blocks: a node and the cell to its right."""
 
-    A block is what is unknown at a node and in the cell to the right of it.
-
-    Attributes
-    ----------
-    graph : Graph
-        In which they stand.
-    parts : list of Part
-        Of the unknown: first those with values at nodes, then those with values in cells.
-    components : list of Component
-        What is unknown in a block: what the equations do not know is none.
-    unknowns : list of int
-        The graph's inputs for the first block, then for the second one.
-    residual : list of int
-        The equations of the first block, then of the second one.
-    slopes : list of int
-        That whose derivatives by the unknowns are the tangent: the equations themselves, or others.
-    """
-
+    #: The graph that the numbers below refer to.
     graph: Graph
+    #: Parts of the unknown: first those with values at nodes, then those with values in cells.
     parts: list[Part]
+    #: The unknowns of a block; components that the equations do not contain are left out.
     components: list[Component]
+    #: Graph inputs of the first block, then of the second one; the residual in the same order.
     unknowns: list[int]
     residual: list[int]
+    #: Outputs whose derivatives by the unknowns form the tangent: the residual, or others.
     slopes: list[int]
 
     @property
     def size(self) -> int:
-        """Unknowns of a block."""
+        """Number of unknowns in a block."""
         return len(self.components)
 
 
-#: Numbers that components of functions of cells are.
+#: Components of functions of cells that have one value in all cells, with the value.
 Fixed = Mapping[tuple[Function, int], float]
 
 
 class Point:
-    """Terminals at a point of a cell as inputs of a graph."""
+    """UFL terminals at a point of a cell, as inputs of a graph."""
 
     def __init__(
         self, graph: Graph, mesh, place: float, test, facet: int | None, fixed: Fixed
@@ -144,7 +122,7 @@ class Point:
         return _array(values, shape)
 
     def _sum(self, parts: Sequence[Part], component: int, role, derivatives: int) -> int:
-        """A function of degree 2 or more by its nodes."""
+        """A function of degree 2 or more, as a combination of its nodal values."""
         g, kind, terms = self._graph, role or "value", []
         basis = values_at(parts, self._place, derivatives)
         for part, numbers in zip(parts, basis, strict=True):
@@ -184,25 +162,10 @@ def cell_equations(
     also: Sequence[Component] = (),
     tangent: Form | None = None,
 ) -> CellEquations:
-    """The equations of a cell of a residual F(u; w).
-
-    Parameters
-    ----------
-    residual, unknown
-        F and u.
-    fixed : dict, optional
-        Components of functions of cells that are the same number in all cells of a mesh whose cells
-        are of several kinds.
-    also : sequence of Component
-        What is unknown in a block even if these equations do not know it.
-    tangent : Form, optional
-        Linear in u: what Newton's method takes for the derivative of F, if not that itself.
-
-    Raises
-    ------
-    CannotCompile
-        If a term is not of the kind that a chain has; says which.
-    """
+    """The equations of a cell of F(u; w); ``CannotCompile`` names a term that a chain does not support."""
+    # fixed: components of functions of cells with one value in all cells, for a mesh with several
+    # types of cells. also: components that count as unknowns even if the equations lack them.
+    # tangent: linear in u, replaces the derivative of F in Newton's method.
     mesh = unknown.subfunctions[0].function_space().mesh()
     parts = [part for piece in pieces(unknown) for part in parts_of(piece)]
     stand_in = Function(unknown.function_space(), name="test function")
@@ -216,7 +179,7 @@ def cell_equations(
 
 
 def work_in_cell(graph: Graph, form: Form, mesh, test: Function, fixed: Fixed) -> int:
-    """What a form with one argument is in a cell: a node of a graph; ``test`` stands for the argument."""
+    """A form with one argument in a cell, as a node of the graph; ``test`` replaces the argument."""
     total = graph.zero
     for integral in simplify(form).integrals():
         total = _add(graph, total, integral, mesh, test, fixed)
@@ -224,10 +187,7 @@ def work_in_cell(graph: Graph, form: Form, mesh, test: Function, fixed: Fixed) -
 
 
 def alike_in(cells: np.ndarray, forms: Sequence[Form]) -> dict[tuple[Function, int], float]:
-    """Components of a form's functions of cells that are zero, or one, in all of some cells of all ranks.
-
-    Of those alone that no one changes.
-    """
+    """Components of internal, unchanging DG0 functions that are 0, or 1, in all of ``cells`` of all ranks."""
     found = {}
     for f in {f: None for form in forms for f in extract_coefficients(form)}:
         space = f.function_space()
@@ -284,12 +244,12 @@ def rule_of(integral) -> tuple[list[float], list[float]]:
     points, weights = np.asarray(rule.point_set.points)[:, 0], np.asarray(rule.weights)
     if len(points) > _POINTS:
         raise CannotCompile(f"a quadrature of {len(points)} points a cell, more than {_POINTS}")
-    # Exactly at the nodes, and exactly in the middle.
+    # Rounded, so that points at nodes and in the middle are exact.
     return [float(np.round(2 * x, 14) / 2) for x in points], [float(w) for w in weights]
 
 
 def _end_weights(mesh, subdomain) -> Function:
-    """1 at the ends of the mesh that belong to a subdomain, 0 elsewhere."""
+    """A function that is 1 at the ends of the mesh that belong to a subdomain, 0 elsewhere."""
     space = scalar_space(mesh.coordinates.function_space())
     measure = ds(domain=mesh) if subdomain == "everywhere" else ds(subdomain, domain=mesh)
     made = Function(space, name="ends")
@@ -316,7 +276,7 @@ def _sorted(
                 p = which[k]
                 place = side if p.nodal else "C"
                 for component in range(p.size):
-                    # The cell to the right of the second node is another.
+                    # The cell value of the second block belongs to the next cell.
                     there = p.nodal or side == "A"
                     key = (role, p.function, place, component)
                     made.append(graph.input(key) if there else None)
@@ -333,7 +293,7 @@ def _sorted(
     components = [Component(part, c, n) for n, (part, c) in enumerate(pairs)]
     n, known = len(components), set(graph.needed([*residual, *slopes]))
 
-    # Links know some of the numbers of a node, chains beside them others.
+    # Links contain some components of a node, chains contain others.
     def is_used(k: int) -> bool:
         rows = k, k + n
         there = any(outputs[x] != graph.zero for outputs in (residual, slopes) for x in rows)

@@ -1,4 +1,4 @@
-"""In which order the nodes between pieces are eliminated, and what is coupled with them then."""
+"""Order of elimination of the nodes between pieces, with the nodes that each elimination couples."""
 
 import heapq
 from dataclasses import dataclass
@@ -8,26 +8,17 @@ import numpy as np
 
 @dataclass
 class Front:
-    """Nodes that are eliminated together.
-
-    Attributes
-    ----------
-    own : list of int
-        The nodes.
-    others : set of int
-        Those that they are coupled with when they are.
-    """
+    """Nodes that are eliminated together (``own``), and the nodes coupled with them then (``others``)."""
 
     own: list[int]
     others: set[int]
 
 
 def eliminated(pairs: np.ndarray, sizes: np.ndarray, ready: np.ndarray) -> list[Front]:
-    """The fronts of an elimination with least fill, each before the ones that its others belong to.
-
-    Whatever adds no entries goes first, so trees from their leaves (Tinney & Walker, Direct solutions of
-    sparse network equations by optimally ordered triangular factorization, Proc. IEEE 55, 1967).
-    """
+    """The fronts of an elimination with least fill, each before the ones that its others belong to."""
+    # Nodes whose elimination adds no entries come first, so trees are eliminated from their leaves
+    # (Tinney & Walker, Direct solutions of sparse network equations by optimally ordered triangular
+    # factorization, Proc. IEEE 55, 1967).
     weights = sizes.tolist()
     coupled: list[set[int]] = [set() for _ in weights]
     for a, b in pairs.tolist():
@@ -59,7 +50,7 @@ def eliminated(pairs: np.ndarray, sizes: np.ndarray, ready: np.ndarray) -> list[
 
 
 def _joined(found: list[Front]) -> list[Front]:
-    """Those together whose matrices are the same but for what is eliminated."""
+    """The fronts, with a front merged into its parent if both have the same nodes."""
     at = {front.own[0]: k for k, front in enumerate(found)}
     gone: set[int] = set()
     for k, front in enumerate(found):

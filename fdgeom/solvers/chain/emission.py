@@ -1,4 +1,4 @@
-"""Graphs of scalar operations as C++."""
+"""C++ text of graphs of scalar operations."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,27 +16,11 @@ def statements(
     known: Mapping[int, str] | None = None,
     text: Callable[[tuple, Mapping[int, str], Callable], tuple[str, str]] | None = None,
 ) -> list[str]:
-    """The lines of a function body that evaluates nodes and stores them.
-
-    Parameters
-    ----------
-    graph : Graph
-        In which they stand.
-    outputs : sequence of (str, int)
-        Where to store, and which node.
-    load : callable
-        ``load(key)`` gives the C++ expression of an input.
-    known : dict, optional
-        Nodes that have been computed, and where they are.
-    text : callable, optional
-        ``text(op, names, load)`` gives an operation and its type in C++; by default as chains have it.
-
-    Notes
-    -----
-    Every value is computed where it is first needed, going down one operand after another, so that
-    few values live at a time. They are vectors of the compiler's own: a class would take it twice as
-    long.
-    """
+    """The lines of a function body that evaluates nodes of a graph and stores them."""
+    # outputs: (where to store, node). load(key): C++ of an input. known: C++ of nodes computed before.
+    # text(op, names, load): an operation and its type in C++, by default for SIMD lanes of chains.
+    # A value is computed where it is first needed, so that few values live at a time. Their type is
+    # the compiler's own vector: with a class compilation takes twice as long.
     lines: list[str] = []
     names: dict[int, str] = dict(known or {})
     for target, node in outputs:
@@ -89,7 +73,7 @@ def _text(op: tuple, names: dict[int, str], load) -> tuple[str, str]:
 
 
 def template_text(op: tuple, names: Mapping[int, str], load) -> tuple[str, str]:
-    """An operation on numbers of type T, and its type: for templates, and for single numbers."""
+    """An operation on numbers of a template type T, and its type in C++."""
     kind = op[0]
     if kind == "in":
         return load(op[1]), "T"

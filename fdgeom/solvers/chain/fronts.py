@@ -1,4 +1,4 @@
-"""The memory of an elimination between the pieces in a fixed order; see fronts.hpp."""
+"""Memory for the elimination between the pieces in a fixed order; see fronts.hpp."""
 
 import ctypes
 
@@ -11,20 +11,7 @@ from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
 
 
 class Fronts:
-    """Dense matrices of the nodes that are eliminated together.
-
-    Parameters
-    ----------
-    between : Between
-        The unknowns between the pieces.
-    layout : PieceLayout
-        The pieces.
-
-    Attributes
-    ----------
-    struct : structs.Fronts
-        What the code is told.
-    """
+    """Dense matrices of the nodes that are eliminated together, in ``struct`` for the compiled code."""
 
     def __init__(self, between: Between, layout: PieceLayout) -> None:
         self._between, self._layout = between, layout
@@ -37,7 +24,7 @@ class Fronts:
         self._front = of_node[node]
         parents = [min(of_node[[*f.others]], default=-1) for f in found]
         ids = self._numbers(node, [f.others for f in found], parents)
-        # Where an unknown stands in a front.
+        # The place of each unknown in each front.
         keys = np.concatenate([k * between.size + numbers for k, numbers in enumerate(ids)])
         places = np.concatenate([np.arange(len(numbers)) for numbers in ids])
         order = np.argsort(keys)
@@ -65,13 +52,12 @@ class Fronts:
         return np.vstack([node[[a, b]].T for a, b in met])
 
     def _numbers(self, node: np.ndarray, others: list[set], parents: list[int]) -> list[np.ndarray]:
-        """The unknowns of each front: what is given, multipliers, the rest of its own; then others, in
-        the order in which the parent has them."""
+        """The unknowns of each front: prescribed, multipliers, the rest of its own, then its parent's."""
         own = np.lexsort((~self._between.carried, self._between.held == 0, self._front))
         found = np.split(own, np.cumsum(np.bincount(self._front))[:-1])
         for k in range(len(found) - 1, -1, -1):
             if others[k]:
-                behind = found[parents[k]]
+                behind = found[parents[k]]  # these keep the parent's order
                 found[k] = np.append(found[k], behind[np.isin(node[behind], [*others[k]])])
         return found
 
@@ -79,7 +65,7 @@ class Fronts:
         return self._places[np.searchsorted(self._keys, front * self._between.size + numbers)]
 
     def _address(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        """Where entries of the matrix stand: in the front that eliminates one of the two first."""
+        """Positions of matrix entries: in the front that eliminates one of the two unknowns first."""
         front = np.minimum(self._front[rows], self._front[columns])
         row, column = self._place(front, rows), self._place(front, columns)
         return self._start[front] + row * self._row[front] + column

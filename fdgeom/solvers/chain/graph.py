@@ -1,10 +1,10 @@
-"""Expressions as a graph of scalar operations, in which equal ones are there once."""
+"""Expressions as a graph of scalar operations without repetitions."""
 
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
-#: Functions of one argument, as C++ calls them.
+#: Functions of one argument, by their names in C++.
 FUNCTIONS = {
     "sqrt": math.sqrt, "sin": math.sin, "cos": math.cos, "tan": math.tan, "exp": math.exp,
     "log": math.log, "asin": math.asin, "acos": math.acos, "atan": math.atan,
@@ -18,23 +18,16 @@ COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||", "!")
 
 
 class Graph:
-    """Scalar operations, numbered in an order in which every operand comes before its use.
-
-    Sums of multiples of two inputs are brought into one form, and x (1/x) is cancelled: so the end
-    values f ∓ (h/2) f' of a field that is linear in a cell become the nodal values themselves.
-
-    Attributes
-    ----------
-    ops : list of tuple
-        (operation, operands...): ("const", number), ("in", key), ("+", a, b), ("-", a, b),
-        ("*", a, b), ("inv", a), ("neg", a), ("pow", a, b), ("atan2", a, b), (function, a),
-        ("select", c, a, b) and comparisons.
-    """
+    """Scalar operations, numbered so that every operand comes before its use."""
 
     def __init__(self) -> None:
+        #: (operation, operands...): ("const", number), ("in", key), ("+", a, b), ("-", a, b),
+        #: ("*", a, b), ("inv", a), ("neg", a), ("pow", a, b), ("atan2", a, b), (function, a),
+        #: ("select", c, a, b) and comparisons.
         self.ops: list[tuple] = []
         self._known: dict[tuple, int] = {}
-        # Sums of multiples of inputs.
+        # Linear combinations of at most two inputs have a normal form, and x (1/x) cancels: so the end
+        # values f ∓ (h/2) f' of a field that is linear in a cell become the nodal values.
         self._linear: dict[int, dict[int, float]] = {}
         self.zero, self.one = self.const(0.0), self.const(1.0)
 
@@ -51,13 +44,13 @@ class Graph:
         return self._make("const", float(value) + 0.0)
 
     def input(self, key) -> int:
-        """A value from outside."""
+        """An input."""
         made = self._make("in", key)
         self._linear.setdefault(made, {made: 1.0})
         return made
 
     def value(self, node: int) -> float | None:
-        """The number that a node is, if it is one."""
+        """The value of a node that is a number; None for other nodes."""
         op = self.ops[node]
         return op[1] if op[0] == "const" else None
 
@@ -78,7 +71,7 @@ class Graph:
         return made
 
     def combination(self, pairs: Iterable[tuple[float, int]]) -> int:
-        """Σ c·x of inputs, as one of its normal forms where there are at most two."""
+        """Σ c·x of inputs, in normal form if there are at most two."""
         terms: dict[int, float] = {}
         for c, x in pairs:
             terms[x] = terms.get(x, 0.0) + c
@@ -182,7 +175,7 @@ class Graph:
         return self._make("*", self.const(x), b)
 
     def _cancelled(self, a: int, b: int) -> int | None:
-        """a b, if one holds the inverse of a factor of the other."""
+        """a b, if one of them contains the inverse of a factor of the other; else None."""
         left, right = self._factors(a), self._factors(b)
         for x in left:
             for y in right:
@@ -256,30 +249,30 @@ class Graph:
         return self._make(sign, a, b)
 
     def negated(self, condition: int) -> int:
-        """Not."""
+        """The negation of a condition."""
         x = self.value(condition)
         return self._make("!", condition) if x is None else self.const(float(not x))
 
     def select(self, condition: int, a: int, b: int) -> int:
-        """a where the condition holds, else b."""
+        """a if the condition holds, else b."""
         x = self.value(condition)
         if x is not None:
             return a if x else b
         return a if a == b else self._make("select", condition, a, b)
 
     def written(self, name: Callable[[Sequence], object]) -> str:
-        """All that later operations depend on, in words; ``name`` says what an input is called."""
+        """A text of the whole graph for comparison; ``name`` gives the names of inputs."""
         ops = [(op[0], name(op[1])) if op[0] == "in" else op for op in self.ops]
         return f"{ops!r} {self._linear!r}"
 
     # --- what stands in it -------------------------------------------------------------------------
     def operands(self, node: int) -> Sequence[int]:
-        """What a node is made of."""
+        """The operands of a node."""
         op = self.ops[node]
         return () if op[0] in ("const", "in") else op[1:]
 
     def needed(self, outputs: Iterable[int]) -> list[int]:
-        """The nodes that outputs are made of, in order."""
+        """The nodes that the outputs depend on, in order."""
         seen: set[int] = set()
         stack = list(outputs)
         while stack:
@@ -290,7 +283,7 @@ class Graph:
         return sorted(seen)
 
     def depending(self, inputs: Iterable[int]) -> set[int]:
-        """The nodes that depend on some of them."""
+        """The nodes that depend on some of the inputs."""
         found = set(inputs)
         for node in range(len(self.ops)):
             if any(a in found for a in self.operands(node)):
@@ -298,7 +291,7 @@ class Graph:
         return found
 
     def partials(self, node: int) -> list[tuple[int, int]]:
-        """(operand, derivative by it) of an operation."""
+        """The partial derivatives of an operation, as (operand, derivative)."""
         op = self.ops[node]
         kind = op[0]
         if kind in ("const", "in", *COMPARISONS):

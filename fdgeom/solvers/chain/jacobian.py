@@ -1,4 +1,4 @@
-"""Derivatives of the outputs of a graph by its inputs."""
+"""Jacobians of graphs: derivatives of outputs by inputs."""
 
 import heapq
 from collections.abc import Callable, Sequence
@@ -13,46 +13,33 @@ def _edges_made(v: int, into, out, plain: set[int]) -> int:
 
 
 def _products_made(v: int, into, out, plain: set[int]) -> int:
-    """Without those of two derivatives that are ±1."""
+    """The number of products that the elimination of a vertex makes, without those of factors ±1."""
     before, after = into[v], out.get(v, ())
     plain_before = sum(slope in plain for slope in before.values())
     plain_after = sum(into[target][v] in plain for target in after)
     return len(before) * len(after) - plain_before * plain_after
 
 
-# Which vertex goes next: where the fewest are made, then what comes last in the graph.
+# Costs of the elimination of a vertex; the cheapest is next, among equals the last in the graph.
 _ORDERS: Sequence[Callable[..., int]] = (_edges_made, _products_made)
 
 
 def jacobian(
     graph: Graph, outputs: Sequence[int], inputs: Sequence[int], first: Sequence[set[int]] = ()
 ) -> Entries:
-    """The nonzero entries ∂output/∂input, by their numbers.
-
-    Parameters
-    ----------
-    graph : Graph
-        To which they are added.
-    outputs, inputs : sequence of int
-        Its nodes; an input that is a number stands for none.
-    first : sequence of set of int
-        Nodes that belong together: what is used by none but its own kind is eliminated before all
-        others, so that derivatives of one node's values stay such.
-
-    Notes
-    -----
-    Every operation is a vertex, with its partial derivatives on the edges from its operands. A vertex
-    is eliminated by joining each edge into it with each edge out of it; what is cheapest goes first
-    (Markowitz). So narrow places, through which everything passes (the relative pose of two nodes, a
-    strain), are found, and derivatives are multiplied there. No order is the best for all; of a few
-    that one is taken which leaves the fewest operations.
-    """
+    """The nonzero entries ∂output/∂input by (output, input), added to the graph."""
+    # Every operation is a vertex, with partial derivatives on the edges from its operands. Eliminating
+    # a vertex joins each edge into it with each edge out of it, the cheapest vertex first (Markowitz):
+    # so derivatives are multiplied at bottlenecks that all paths pass (the relative pose of two
+    # nodes, a strain). No order is best for all graphs; the one with the fewest operations is taken.
+    # first: sets of vertices of one node of the mesh, eliminated before the others if only their own
+    # set uses them. An input that is a number has no derivatives.
     tried = [_by(graph, outputs, inputs, first, order) for order in _ORDERS]
     return min(tried, key=lambda entries: operations(graph, [*outputs, *entries.values()]))
 
 
 def operations(graph: Graph, outputs: Sequence[int]) -> int:
-    """How many operations outputs take."""
+    """The number of operations that the outputs take."""
     return sum(graph.ops[node][0] not in ("const", "in") for node in graph.needed(outputs))
 
 
@@ -74,9 +61,9 @@ def _by(graph: Graph, outputs, inputs, first, order) -> Entries:
 
 
 def _edges(graph: Graph, outputs, inputs):
-    """For each vertex what goes into it and out of it, with the derivatives."""
+    """The edges into each vertex, with derivatives, and the edges out of it."""
     leaves = set(inputs)
-    # Not what depends by a condition alone: it has no slope.
+    # A vertex that depends on inputs only through a condition has zero derivatives.
     active = set(leaves)
     into: dict = {}
     out: dict = {}

@@ -1,7 +1,7 @@
-"""Text of cells that has been made once, kept on disk beside the compiled kernels.
+"""A cache on disk of the C++ text of cells, beside the compiled kernels.
 
-Derivatives by elimination take most of the time that a chain takes where its kernels are compiled
-already. What they are made of is a graph of scalars, and that is what the text is found by.
+Elimination of derivatives takes most of the set-up time of a chain whose kernels are compiled already.
+The key of a text is the graph of scalars that it is made from.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from fdgeom.solvers.compiled.tables import Tables
 
 
 class Names:
-    """Functions and constants by the order in which they are met, instead of by what they are."""
+    """Names functions and constants by the order in which they are first met."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
@@ -29,7 +29,7 @@ class Names:
         self._met: list = []
 
     def __call__(self, thing: Function | Constant | None) -> int | None:
-        """The name of a thing."""
+        """The name of a function or constant."""
         if thing is None:
             return None
         known = self._constants if isinstance(thing, Constant) else self._functions
@@ -39,11 +39,11 @@ class Names:
         return known[thing]
 
     def of_input(self, key: Sequence) -> tuple:
-        """An input of a graph, by names."""
+        """The key of a graph input, with names in place of functions and constants."""
         return (key[0], *(self(x) if _is_thing(x) else x for x in key[1:]))
 
     def state(self) -> list:
-        """What the text depends on beside the names: numbers that there are, and sizes."""
+        """Sizes and numbers in the tables that the text depends on beside the names."""
         tables = self._tables
         functions = {f: k for k, f in enumerate(tables.functions)}
         constants = {id(c): k for k, c in enumerate(tables.constants)}
@@ -56,14 +56,14 @@ class Names:
         return found
 
     def taken(self, functions: int, constants: int) -> list[int] | None:
-        """The names of what has got a number since there were so many; None if one has no name."""
+        """The names of the table entries added after the first ones; None if one has no name."""
         tables = self._tables
         known = [self._functions.get(f) for f in tables.functions[functions:]]
         known += [self._constants.get(c) for c in tables.constants[constants:]]
         return None if None in known else known
 
     def take(self, names: Sequence[int]) -> None:
-        """Give numbers in that order."""
+        """Add functions and constants to the tables in this order of names."""
         for name in names:
             thing = self._met[name]
             if isinstance(thing, Constant):
@@ -72,7 +72,7 @@ class Names:
                 self._tables.field(thing)
 
     def fits(self, names) -> bool:
-        """Whether these are names."""
+        """Whether a value read from disk is a list of valid names."""
         return isinstance(names, list) and all(
             type(name) is int and 0 <= name < len(self._met) for name in names
         )
@@ -85,12 +85,10 @@ def _is_thing(x) -> bool:
 def kept_text(
     graph: Graph, tables: Tables, describe: Callable[[Names], object], make: Callable[[], str]
 ) -> str:
-    """What ``make`` gives, or gave to another process for the same graph.
-
-    Functions and constants get the same numbers either way.
-    """
+    """The text that ``make`` returns, from disk if there is one for the same graph."""
+    # Functions and constants get the same numbers in the tables either way.
     names = Names(tables)
-    # In this order: who is met when decides the names.
+    # The order of these calls decides the names.
     told = [graph.written(names.of_input), describe(names)]
     told.append(names.state())
     digest = hashlib.sha256(f"{_sources()}\n{told!r}".encode()).hexdigest()
@@ -109,13 +107,13 @@ def kept_text(
 
 
 def folder() -> Path:
-    """Where the texts are."""
+    """The folder of the texts."""
     return Path(configuration["cache_dir"]) / "fdgeom-chains"
 
 
 @cache
 def _sources() -> str:
-    """What tells one version of the code that makes texts from another."""
+    """A hash of the modules that generate the texts."""
     here, found = Path(__file__).parent, hashlib.sha256()
     for file in sorted(here.glob("*.py")):
         found.update(file.read_bytes())
@@ -132,7 +130,7 @@ def _read(file: Path, names: Names) -> tuple[str, list[int]] | None:
 
 
 def _write(file: Path, what: dict) -> None:
-    """All at once, for others may read it now; a disk that cannot be written to is none."""
+    """Write a file atomically, since others may read it now; ignore a disk that is not writable."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=file.parent, suffix=".new")

@@ -1,4 +1,4 @@
-"""The kinds of cells of a mesh, and their equations."""
+"""Equations of the types of cells of a mesh: cells of chains, and links."""
 
 import numpy as np
 from firedrake import Form, Function
@@ -13,7 +13,7 @@ from fdgeom.solvers.compiled.tables import Tables
 def kinds_of(
     residual: Form, unknown: Function, tables: Tables, tangent: Form | None = None
 ) -> list[CellEquations]:
-    """The equations of a cell of the chains, and of a link where there are links, on any rank."""
+    """The equations of a cell of the chains, and of a link if any rank has links."""
     topology = topology_of(tables)
     if not largest_of_all(tables.mesh.comm, len(topology.links)):
         return [cell_equations(residual, unknown, tangent=tangent)]
@@ -21,7 +21,7 @@ def kinds_of(
     found: list[CellEquations] = []
     for cells in (np.concatenate(topology.chains), topology.links):
         fixed = alike_in(cells, forms)
-        # Links know the pose of a node as the chains do, for the updates.
+        # Updates need all components of a node in links too.
         also = found[0].components if found else ()
         found.append(cell_equations(residual, unknown, fixed, also, tangent))
     if any(not part.nodal for part in found[0].parts):

@@ -1,4 +1,4 @@
-"""Where the values of chains lie: pieces side by side, one in each lane."""
+"""Storage of the values of chains: pieces side by side, one in each SIMD lane."""
 
 from dataclasses import dataclass
 
@@ -19,33 +19,24 @@ from fdgeom.solvers.links import links_of
 
 @dataclass
 class Group:
-    """Pieces side by side.
+    """Pieces that lie side by side in the lanes."""
 
-    Attributes
-    ----------
-    cells : numpy.ndarray of int, shape (m, lanes)
-        The mesh's cells; the last one of a piece again beyond its end.
-    count : numpy.ndarray of int
-        Cells of each lane.
-    there : numpy.ndarray of bool
-        Whether there is a piece in a lane; else it repeats the first one.
-    is_link : bool
-        Whether the cells are links.
-    """
-
+    #: Cells of the mesh, (longest piece, lanes); beyond its end a piece repeats its last cell.
     cells: np.ndarray
+    #: Number of cells in each lane.
     count: np.ndarray
+    #: Whether a lane has a piece of its own; else it repeats the first one.
     there: np.ndarray
     is_link: bool
 
     @property
     def m(self) -> int:
-        """Cells of the longest piece."""
+        """Number of cells of the longest piece."""
         return len(self.cells)
 
     @property
     def beyond(self) -> np.ndarray:
-        """(m, lanes): where a piece has ended."""
+        """A mask (m, lanes) of places beyond the end of a piece."""
         return np.arange(self.m)[:, None] >= self.count[None, :]
 
 
@@ -62,7 +53,7 @@ def _group(pieces: list[np.ndarray], lanes: int, is_link: bool) -> Group:
 
 @dataclass
 class Copies:
-    """What moves values of functions, and how many moves these are."""
+    """Copies of values between functions and the layout, as structs for compiled code."""
 
     made: object
     number: int
@@ -70,34 +61,19 @@ class Copies:
 
 
 class PieceLayout:
-    """Values as [node or cell of the piece][component][lane], group by group.
-
-    Parameters
-    ----------
-    tables : Tables
-        The functions.
-    lanes : int
-        Pieces side by side.
-
-    Attributes
-    ----------
-    groups : list of Group
-        Those of chains, then those of links.
-    fields : list of Field
-        Of the functions: their values in Firedrake's order.
-    arrays : list of list of numpy.ndarray
-        Group by group: the values of the functions here.
-    """
+    """Values of functions as [node or cell of the piece][component][lane], group by group."""
 
     def __init__(self, tables: Tables, lanes: int) -> None:
         self._tables, self.lanes = tables, lanes
         self.topology = topology = topology_of(tables)
         links = topology.links
+        #: Groups of chains, then groups of links.
         self.groups = [_group(pieces, lanes, False) for pieces in topology.groups(lanes)]
         self.groups += [
             _group([links[[k]] for k in range(start, min(start + lanes, len(links)))], lanes, True)
             for start in range(0, len(links), lanes)
         ]
+        #: Values of the functions in Firedrake's order, and, by group, in this layout.
         self.fields = [Field(f) for f in tables.functions]
         self.arrays = [
             [aligned((self._rows(group, f.function), f.block, lanes)) for f in self.fields]
@@ -140,7 +116,7 @@ class PieceLayout:
 
     @staticmethod
     def _first_time(group: Group, numbers: np.ndarray, seen: set) -> np.ndarray:
-        """Where a node or cell stands for the first time, and is no repetition."""
+        """A mask of the first occurrence of each node or cell, without repetitions."""
         flat = numbers.ravel()
         there = np.broadcast_to(group.there, numbers.shape)
         if len(numbers) == group.m:
@@ -153,7 +129,7 @@ class PieceLayout:
         return own.reshape(numbers.shape)
 
     def copies(self, functions, out: bool = False) -> Copies:
-        """What brings functions here, or back: what stands twice or more from the links, if it can."""
+        """Copies of functions into this layout, or (``out``) back; repeated values come from the links."""
         made = (Copy * max(len(functions) * len(self.groups), 1))()
         kept, number = [], 0
         for g, group in enumerate(self.groups):
@@ -173,32 +149,32 @@ class PieceLayout:
         return Copies(made, number, kept)
 
     def array(self, function: Function, group: int = 0) -> np.ndarray:
-        """The values of a function here."""
+        """The values of a function in this layout."""
         return self.arrays[group][self._tables.field(function)]
 
     def places(self, function: Function, group: int = 0) -> np.ndarray:
-        """Firedrake's numbers of the nodes or cells, (rows, lanes)."""
+        """Firedrake's numbers of the nodes or cells of a function, (rows, lanes)."""
         return self._places[group][self._tables.space(function)]
 
     def everywhere(self, function: Function) -> np.ndarray:
-        """The numbers of its nodes or cells on all ranks."""
+        """The numbers of a function's nodes or cells on all ranks."""
         return self._everywhere[self._tables.space(function)]
 
     def own(self, function: Function, group: int = 0, *, of_links: bool = False) -> np.ndarray:
-        """Where each node or cell of this rank stands once (``of_links``: once among the links)."""
+        """A mask with each owned node or cell once (``of_links``: once among the links)."""
         found = self._own_of_links if of_links else self._own
         return found[group][self._tables.space(function)]
 
     def ends(self, function: Function, group: int) -> tuple[np.ndarray, np.ndarray]:
-        """Firedrake's numbers of the two ends of each lane (of a function of cells: that in the
-        cell to their right, or -1)."""
+        """Firedrake's numbers of the two ends of each lane."""
+        # The value of an end in a DG0 function is that of the cell to its right, or -1.
         numbers = self.places(function, group)
         if len(numbers) == self.groups[group].m:
             return numbers[0], np.full(self.lanes, -1)
         return numbers[0], numbers[-1]
 
     def alone(self, nodes: Function) -> set[int]:
-        """The groups whose pieces end at nodes of their own; ``nodes``: some function of the nodes."""
+        """The groups whose pieces share no end nodes with others; ``nodes`` is any function of the nodes."""
         ends = [np.array(self.ends(nodes, g))[:, x.there] for g, x in enumerate(self.groups)]
         numbers, times = np.unique(np.hstack(ends), return_counts=True)
         own = numbers[times == 1]
@@ -216,7 +192,7 @@ def topology_of(tables: Tables) -> Topology:
 
 
 def _oriented(function: Function) -> np.ndarray:
-    """The nodes of each cell where a function is seen, the one of the smaller coordinate first."""
+    """The nodes of each cell that a function has values at, the one of the smaller coordinate first."""
     space, seen = function.function_space(), nodes_of(function)
     nodes = space.cell_node_map().values
     if nodes.shape[1] == 1:
@@ -227,7 +203,7 @@ def _oriented(function: Function) -> np.ndarray:
 
 
 def aligned(shape: tuple[int, ...]) -> np.ndarray:
-    """Zeros that begin at a line of the cache."""
+    """Zeros that begin at a cache line."""
     size = int(np.prod(shape, dtype=int))
     memory = np.zeros(size + 8)
     first = -(memory.ctypes.data // 8) % 8
@@ -235,5 +211,5 @@ def aligned(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def address(array: np.ndarray | None) -> int | None:
-    """Where an array lies."""
+    """The address of an array; None for None."""
     return None if array is None else array.ctypes.data

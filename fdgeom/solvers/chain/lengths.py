@@ -1,11 +1,11 @@
-"""What the coordinates of a chain say of its cells."""
+"""Lengths of the cells of a chain."""
 
 import numpy as np
 from firedrake import Function
 
 
 def put_lengths(lengths: Function) -> None:
-    """Give a function of the cells their lengths."""
+    """Set a DG0 function to the lengths of the cells."""
     space = lengths.function_space()
     coordinates = space.mesh().coordinates
     nodes = coordinates.cell_node_map().values

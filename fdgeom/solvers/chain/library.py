@@ -1,4 +1,4 @@
-"""The compiled code of a chain, as functions."""
+"""Compiled code of a chain, as ctypes functions."""
 
 import ctypes
 
@@ -7,24 +7,23 @@ from pyop2 import compilation
 
 from fdgeom.solvers.compiled.refused import NoCompiler
 
-# A NaN must stay one in spite of the other liberties that fast arithmetic takes.
-# Copies of some vectors are no blocks of memory.
+# Fast arithmetic must preserve NaN; copies of a few vectors must not become calls of memcpy.
 _FLAGS = (
     "-std=c++17",
     "-fno-finite-math-only",
     "-fno-math-errno",
     "-fno-tree-loop-distribute-patterns",
-    # What is to be part of its caller says so; to look for more takes a fifth of the time.
+    # Functions to be inlined are marked; the search for others takes a fifth of the compile time.
     "-fno-inline-functions",
 )
 
 
-# For what runs once or twice the compiler takes half as long.
+# For code that runs once or twice: halves the compile time.
 _SELDOM = "-O1"
 
 
 def load(code: str, comm, *, seldom: bool = False):
-    """Compile the text of a chain, or find it compiled on disk; ``seldom``: it does not run often."""
+    """Compile the text of a chain, or load it from disk; ``seldom``: optimise less, as it runs rarely."""
     try:
         library = compilation.load(
             code, "cpp", cppargs=(*_FLAGS, _SELDOM) if seldom else _FLAGS, comm=comm
@@ -64,7 +63,7 @@ def load(code: str, comm, *, seldom: bool = False):
 
 
 def coupled_in(library) -> np.ndarray:
-    """Which entries of the four blocks of a link there are."""
+    """The nonzero entries of the four blocks of a link."""
     which = ctypes.POINTER(ctypes.c_int)()
     number = library.fdgeom_chain_coupled(ctypes.byref(which))
     return np.array(which[:number], dtype=int)

@@ -1,4 +1,4 @@
-"""Linear equations on a chain, solved in compiled code without any test but that of their matrix."""
+"""Linear equations on a chain, solved in compiled code."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,13 @@ from fdgeom.solvers.compiled.problem import pieces
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Field
 
-# Of the first residual, after two updates; and of what is put in, if the matrix gives it back.
+# Largest ratio of the residual after two updates to the first one; largest relative error of the
+# solution in the test of regularity.
 _REDUCED, _REGULAR = 1e-6, 1e-3
 
 
 class ChainLinear:
-    """Linear equations F(u) = 0, solved by an update and one more that refines it."""
+    """Linear equations F(u) = 0, solved by an update and a second one that refines it."""
 
     def __init__(self, residual: Form, unknown: Function, essential: Sequence = ()) -> None:
         self._unit = ChainUnit(residual, unknown, essential=essential, seldom=True)
@@ -24,7 +25,7 @@ class ChainLinear:
         self._fields, self._essential = [Field(f) for f in pieces(unknown)], list(essential)
 
     def solve(self) -> bool:
-        """Solve from zero; False, and the unknown holds anything, if the matrix is no good for it."""
+        """Solve from zero; False, with an undefined unknown, if the matrix is singular or ill-conditioned."""
         self._put([np.zeros_like(f.array) for f in self._fields])
         first = self._unit.residual_norm if self._unit.linearise() else np.nan
         last = first
@@ -33,16 +34,16 @@ class ChainLinear:
         if not np.isfinite(last):
             return False
         self._unit.give_unknown()
-        # At rest there is nothing to solve, or round-off alone.
+        # A zero right-hand side, or one of round-off, says nothing: then the matrix is tested.
         return (first > 0.0 and last <= _REDUCED * first) or self._is_regular()
 
     def _refined(self) -> float:
-        """An update; the norm of the residual after it."""
+        """Do an update; returns the norm of the residual after it."""
         self._unit.update()
         return self._unit.residual_norm if self._unit.linearise() else np.nan
 
     def _put(self, values: Sequence[np.ndarray]) -> None:
-        """Set the unknown, what is given excepted."""
+        """Set the unknown, with prescribed degrees of freedom at their values."""
         for field, new in zip(self._fields, values, strict=True):
             field.array[...] = new
             field.written()
@@ -52,7 +53,7 @@ class ChainLinear:
         self._unit.take_unknown()
 
     def _is_regular(self) -> bool:
-        """Whether an update leads back to the solution from where all unknowns are more by 1."""
+        """Whether an update recovers the solution after all unknowns were increased by 1."""
         found = [np.array(f.array) for f in self._fields]
         self._put([values + 1.0 for values in found])
         if not np.isfinite(self._refined() if self._unit.linearise() else np.nan):

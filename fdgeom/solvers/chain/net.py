@@ -1,4 +1,4 @@
-"""The data of chains side by side and of the links between them."""
+"""Data of chains side by side and of the links between them."""
 
 import ctypes
 from collections.abc import Sequence
@@ -18,46 +18,16 @@ from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
 from fdgeom.solvers.essential import GivenValues
 
-#: Numbers that go with a sum of what is between the pieces.
+#: Further numbers in a sum of the reduced system over the ranks.
 _MORE = 2
 
 
 class NetData:
-    """The memory that compiled code works on, beside the values of functions.
+    """The memory that compiled code works on, beside the values of functions."""
 
-    Parameters
-    ----------
-    layout : PieceLayout
-        Where the values of functions lie.
-    components : sequence of two sequences of Component
-        What is unknown in a cell of the chains, and in a link.
-    essential : sequence
-        Given degrees of freedom: `EssentialValues` or the like.
-    unknown : Function
-        The unknown.
-    tables : Tables
-        The functions and constants.
-    library : ctypes.CDLL
-        The compiled code.
-    factors : bool
-        Whether the factors are kept for other right-hand sides.
-    border : bool
-        Whether there is memory for a border.
-    shared : int
-        So many values of other kinds are summed over the ranks at once, at the most.
-
-    Attributes
-    ----------
-    net : Net
-        What the code is told.
-    rhs : list of numpy.ndarray
-        For each group a right-hand side, and a solution.
-    normal : list of numpy.ndarray
-        For each group what an update is multiplied by in the equation of a border.
-    places : list of ctypes.Array
-        For each group the addresses of the values of functions.
-    """
-
+    # components: unknowns in a cell of the chains, and in a link. factors: keep factors for other
+    # right-hand sides. border: reserve memory for a border. shared: the largest number of other values
+    # that are summed over the ranks at once.
     def __init__(
         self,
         layout: PieceLayout,
@@ -77,7 +47,7 @@ class NetData:
             whose = key(self._split[e.part])
             known = given.get(whose, np.array([], dtype=int))
             given[whose] = np.concatenate([known, np.asarray(e.dofs, dtype=int)])
-        # Along a path the inertia of one matrix is asked for; ranks know only their own pieces.
+        # Path continuation asks for the inertia of one whole matrix; ranks know only their own pieces.
         whole = border or tables.mesh.comm.size > 1
         self._alone = set() if whole else layout.alone(self._nodes)
         between = self._between = Between(
@@ -86,7 +56,7 @@ class NetData:
         reduced, self._kept = between.struct(layout.lanes)
         self._matrix, self._border = self._kept[0], border
         self._library, self._fronts = library, None
-        # Where ranks share what is between their pieces each of them solves for it by the band.
+        # On several ranks each of them solves the reduced system by the band.
         if tables.mesh.comm.size == 1 and layout.groups[-1].is_link:
             self._fronts = Fronts(between, layout)
             reduced.fronts = ctypes.addressof(self._fronts.struct)
@@ -96,6 +66,8 @@ class NetData:
         self._kept += also
         constants = [c.dat._data.ctypes.data for c in tables.constants]
         self._constants = (ctypes.c_void_p * max(len(constants), 1))(*constants)
+        #: For each group: a right-hand side or solution, the factors of an update in the equation of a
+        #: border, and the addresses of the values of functions.
         self.rhs: list[np.ndarray] = []
         self.normal: list[np.ndarray] = []
         self.places: list[ctypes.Array] = []
@@ -111,7 +83,7 @@ class NetData:
         self.net = Net(rods, len(made[0]), links, len(made[1]), reduced, shared)
 
     def _chain(self, g: int, between: Between, given: dict, factors: bool) -> Chain:
-        """The data of a group."""
+        """The struct of a group."""
         layout, lanes, group = self._layout, self._layout.lanes, self._layout.groups[g]
         components = self.components(g)
         n, rows = len(components), group.m + 1
@@ -124,7 +96,7 @@ class NetData:
             held = np.isin(places * c.block + c.component, given.get(key(c.function), []))
             free[: len(places), i] = ~held
             if g in self._alone:
-                free[len(places) :, i] = 0.0  # of cells there is none at the right end
+                free[len(places) :, i] = 0.0  # the right end has no value of a cell
         special = np.ascontiguousarray((free < 1.0).any(axis=(1, 2)).astype(np.uint8))
         nodes = aligned((rows, lanes))
         nodes[...] = layout.own(self._nodes, g)
@@ -141,7 +113,7 @@ class NetData:
         pointers = (ctypes.c_void_p * len(arrays))(*(a.ctypes.data for a in arrays))
         self._values.append(values)
         self.rhs.append(rhs)
-        # The code is told addresses only.
+        # The struct has addresses only; self._kept keeps the arrays alive.
         memory = {
             "free": free,
             "special": special,
@@ -178,21 +150,21 @@ class NetData:
         )
 
     def components(self, g: int) -> Sequence[Component]:
-        """What is unknown in a block of a group."""
+        """The unknowns in a block of a group."""
         return self._components[self._layout.groups[g].is_link]
 
     def hold(self) -> bool:
-        """Take up the given values of the unknown; whether they stay what they are in a step."""
+        """Read the prescribed values of the unknown; returns whether they stay constant in a step."""
         constant = True
         for e, held in zip(self._essential, self._held, strict=True):
             values = e.values()
             held.put(values)
-            # A mean of old and new values moves with them.
+            # A mean of old and new values changes with them.
             constant = constant and (isinstance(e, GivenValues) or not np.any(values))
         return bool(-largest_of_all(self._comm, -int(constant)))
 
     def matrix_between(self) -> np.ndarray:
-        """What couples the unknowns between the pieces that are not given, before it is eliminated."""
+        """The matrix of the free unknowns between the pieces, before elimination."""
         n, band, lanes = self._between.size, self._between.band, self._layout.lanes
         length = self.net.between.length
         first = np.maximum(np.arange(n) - band, 0) // lanes * lanes
@@ -203,18 +175,18 @@ class NetData:
         return whole[:, :n][np.ix_(free, free)]
 
     def negative_pivots(self) -> int:
-        """How many pivots inside the pieces are negative; factors must be kept."""
+        """The number of negative pivots inside the pieces; needs kept factors."""
         found = 0
         groups = [group for group in self._layout.groups if not group.is_link]
         for group, kept in zip(groups, self._factors, strict=True):
             n = len(self._components[0])
-            # Of what is kept the factors of a node come first, with their pivots' inverses.
+            # The factors of a node come first, with the inverse pivots on their diagonal.
             pivots = kept[1 : group.m, : n * n : n + 1]
             found += int((pivots[:, :, group.there] < 0).sum())
         return found
 
     def _places_of(self, e) -> "_HeldValues":
-        """Where the values of given degrees of freedom stand here."""
+        """The places of prescribed values in the arrays of the groups."""
         dofs, layout = np.asarray(e.dofs, dtype=int), self._layout
         order = np.argsort(dofs)
         found = []
@@ -232,7 +204,7 @@ class NetData:
 
 
 class _HeldValues:
-    """Values of given degrees of freedom, put where they belong if they have changed."""
+    """Writes values of prescribed degrees of freedom to their places if they have changed."""
 
     def __init__(self, places: list[tuple]) -> None:
         self._places, self._last = places, np.array(0.0)

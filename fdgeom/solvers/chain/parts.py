@@ -1,4 +1,4 @@
-"""What stands at the nodes of a chain and in its cells."""
+"""Functions of a chain split into values at nodes and values in cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import nodes_of
 from fdgeom.solvers.derived import is_real
 
-# Tabulated values are right to some units in the last place.
+# Tabulated values are exact up to a few units in the last place.
 _ROUND_OFF = 1e-14
 
 #: Kinds of parts.
@@ -20,10 +20,7 @@ AT_NODES, IN_CELLS = (True, None, None), (False, None, None)
 
 
 class Seen:
-    """A function of degree 2 or more, seen at its nodes at the ends of cells, or at one node inside.
-
-    Elsewhere it is the function itself.
-    """
+    """A view of a function of degree 2 or more: its values at the ends of cells, or at one node inside."""
 
     def __init__(self, function: Function, nodes: tuple[int, ...]) -> None:
         self.function, self.seen = function, nodes
@@ -40,31 +37,24 @@ class Seen:
 
 @dataclass(frozen=True)
 class Part:
-    """A function of one value a node, or one a cell, and its components.
+    """A function with one value at each node or in each cell, and its number of components."""
 
-    Attributes
-    ----------
-    function : Function
-        It, or a part of a mixed one, or what is seen of one.
-    nodal : bool
-        Whether its values are at the nodes.
-    size : int
-        Numbers at one place.
-    """
-
+    #: A Function, a part of a mixed one, or a `Seen` view of one.
     function: Function
+    #: Whether its values are at the nodes.
     nodal: bool
+    #: Number of components at one place.
     size: int
 
     @property
     def kind(self) -> tuple:
-        """Where its values are: the same for functions that are assigned together."""
+        """The kind of places of its values; functions of one kind can be assigned together."""
         inside = None if self.nodal else nodes_of(self.function)
         return self.nodal, None if inside is None else _element(self.function)[0], inside
 
 
 def parts_of(function: Function) -> list[Part]:
-    """What a function is on a chain: of degree p ≥ 2, its values at the nodes and p - 1 in each cell."""
+    """The parts of a function; for degree p ≥ 2, its values at the nodes and p - 1 values in each cell."""
     space = function.function_space()
     seen = nodes_of(function)
     if seen is not None:
@@ -86,13 +76,13 @@ def parts_of(function: Function) -> list[Part]:
 
 
 def is_linear(function: Function) -> bool:
-    """Whether a function is linear in each cell, and continuous."""
+    """Whether a function is continuous and linear in each cell."""
     dofs = function.function_space().finat_element.entity_dofs()
     return [len(v) for v in (*dofs[0].values(), *dofs[1].values())] == [1, 1, 0]
 
 
 def part_of(function: Function) -> Part:
-    """What a function is on a chain; CannotCompile if it is of degree 2 or more."""
+    """The only part of a function; ``CannotCompile`` for degree 2 or more."""
     part, *more = parts_of(function)
     if more:
         raise CannotCompile(f"{function.name()} is of degree {len(more) + 1}")
@@ -100,10 +90,7 @@ def part_of(function: Function) -> Part:
 
 
 def values_at(parts: Sequence[Part], place: float, derivatives: int) -> list[list[float]]:
-    """For each part of a function of degree 2 or more, its nodes' basis functions at a place in a cell.
-
-    Derivatives are those in a cell of length 1.
-    """
+    """Basis functions of the nodes of each part, at a place in a cell; derivatives for a cell of length 1."""
     order, element = _basis(_element(parts[0].function)[1])
     table = element.tabulate(derivatives, [(place,)])[derivatives,][order, 0]
     for exact in (0.0, 1.0, -1.0):
@@ -119,8 +106,7 @@ def _element(function: Function) -> tuple:
 
 @cache
 def _basis(element):
-    """The order of the basis functions by their nodes' places, and what tabulates them; None if they
-    belong to no nodes."""
+    """The order of the basis functions along the cell and their FIAT element; None if they have no nodes."""
     element = element.fiat_equivalent
     places = []
     for node in element.dual_basis():

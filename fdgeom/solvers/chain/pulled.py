@@ -1,4 +1,4 @@
-"""The text of the way back through a step of a chain."""
+"""C++ text of the adjoint of a step of a chain."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
@@ -23,45 +23,23 @@ from fdgeom.solvers.data import key
 
 
 class Pulled:
-    """Cotangents as expressions, and as C++.
+    """Cotangents as expressions and as C++ text."""
 
-    Parameters
-    ----------
-    unknown : Function
-        What the step solves for, of values at nodes.
-    tables : Tables
-        The functions.
-    length : Function
-        Of the cells.
-    active : set of int
-        Keys of the functions that have cotangents.
-
-    Attributes
-    ----------
-    bars : dict
-        Functions and their cotangents.
-    multiplier : Function
-        λ, like the unknown.
-    bar : Function
-        ū.
-    share : Function
-        Where ū enters the equations: 1 in one of the places where a number of the unknown is kept.
-    last : Function
-        1 in the last cell of a piece.
-    changes : dict
-        For cotangents at nodes what cells give to them.
-    """
-
+    # unknown has values at nodes; length holds those of the cells; active: keys of the functions that
+    # have cotangents.
     def __init__(
         self, unknown: Function, tables: Tables, length: Function, active: Set[int]
     ) -> None:
         self._unknown, self._tables, self._length = unknown, tables, length
         self._loads, self._active = Loads(tables, length), active
+        #: Functions and their cotangents; nodal cotangents and their contributions from cells.
         self.bars: dict[Function, Function] = {}
         self.changes: dict[Function, Function] = {}
+        #: ū, λ, and a mask of one copy of each unknown, where ū enters the equations.
         self.bar, self.multiplier, self.share = (
             _like(unknown, what) for what in ("cotangent of", "multiplier of", "share of")
         )
+        #: 1 in the last cell of a piece.
         self.last = Function(FunctionSpace(tables.mesh, "DG", 0), name="last cells")
         for f in (self.multiplier, self.share, self.last):
             tables.field(f)
@@ -74,7 +52,7 @@ class Pulled:
 
     # --- at the nodes ------------------------------------------------------------------------------
     def assigned(self, name: str, assignments: Mapping, *, solved: bool = False) -> str:
-        """The function that takes cotangents back through assignments; ``solved``: of the unknown too."""
+        """The C++ function of the adjoint of assignments; ``solved``: also by the unknown of the step."""
         graph, inputs = Graph(), {}
 
         def terminal(e, derivatives: int) -> np.ndarray:
@@ -125,14 +103,12 @@ class Pulled:
         return replace(component, part=replace(component.part, function=self.multiplier))
 
     def components(self, equations: CellEquations) -> list[Component]:
-        """What is solved for in a block: the numbers of λ."""
+        """The unknowns of a block: the components of λ."""
         return [self._component(c) for c in equations.components]
 
     def cell(self, equations: CellEquations, name: str) -> str:
-        """The class of a cell of (∂F/∂u)ᵀ λ = ū: where its share of ū is all that it has on the right.
-
-        Of the two cells of a piece that meet at a node the second one gives it ū.
-        """
+        """The class of a cell of (∂F/∂u)ᵀ λ = ū, with its share of ū as the right-hand side."""
+        # Of the two cells of a piece that meet at a node, the second one contributes ū.
         graph, residual = equations.graph, []
         for side in "AB":
             sign = graph.const(-1.0)
@@ -145,7 +121,7 @@ class Pulled:
         return kept_cell_class(moved, self._tables, self._length, name, transposed=True)
 
     def through(self, equations: CellEquations, name: str) -> str:
-        """The function that gives (∂F/∂c)ᵀ λ: to cotangents in cells at once, to nodes as a change."""
+        """The C++ function of (∂F/∂c)ᵀ λ: subtracted from cotangents in cells, collected for nodes."""
         graph, n, work = equations.graph, equations.size, equations.graph.zero
         for row, value in enumerate(equations.residual):
             side, component = "AB"[row // n], equations.components[row % n].component
@@ -180,7 +156,7 @@ class Pulled:
         return _loop(name, "k < X.m", lines)
 
     def clear(self, name: str) -> str:
-        """The function that makes all changes zero."""
+        """The C++ function that sets the contributions to nodes to zero."""
         lines = [
             f"for (long j = 0; j < (X.m + 1) * {change.function_space().block_size}; ++j) "
             f"X.F[{self._loads.number(change)}][j] = 0.0;"

@@ -1,4 +1,4 @@
-"""What the ranks of a chain share: numbers of nodes, what is between their pieces, and sums."""
+"""Data that the ranks of a chain share: numbers of nodes, tables and sums."""
 
 import ctypes
 
@@ -12,7 +12,7 @@ from fdgeom.solvers.compiled.collocation import scalar_space
 
 
 def numbers_everywhere(function: Function) -> np.ndarray:
-    """For each local node, or cell, of a function, ghosts included, its number on all ranks."""
+    """For each local node or cell of a function, ghosts included, its number on all ranks."""
     space = function.function_space()
     if space.comm.size == 1:
         return np.arange(space.node_set.total_size)
@@ -20,7 +20,7 @@ def numbers_everywhere(function: Function) -> np.ndarray:
 
 
 def of_all(comm: MPI.Comm, table: np.ndarray) -> np.ndarray:
-    """The columns of all ranks, side by side."""
+    """The columns of the tables of all ranks, side by side."""
     return table if comm.size == 1 else np.hstack(comm.allgather(table))
 
 
@@ -32,7 +32,7 @@ def largest_of_all(comm: MPI.Comm, number):
 
 
 def sums(comm: MPI.Comm, values: int) -> tuple[Ranks | None, list]:
-    """What sums so many values at the most over the ranks (None on one), and what must stay alive."""
+    """The struct that sums up to ``values`` numbers over ranks (None on one), and objects to keep alive."""
     if comm.size == 1:
         return None, []
     library = ctypes.CDLL(PETSc.__file__)  # which is linked to MPI's library

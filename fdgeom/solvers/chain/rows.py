@@ -1,4 +1,4 @@
-"""Copies of arrays that steps change, a row for each of many."""
+"""Copies of the arrays that steps change, one row per step."""
 
 import ctypes
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from fdgeom.solvers.chain.structs import Kept
 
 
 class Rows:
-    """Rows of copies of some arrays, one after another."""
+    """Rows that each hold copies of some arrays, one after another."""
 
     def __init__(self, arrays: Sequence[np.ndarray], number: int) -> None:
         self._arrays = [values.reshape(-1) for values in arrays]
         sizes = np.array([values.size for values in arrays], dtype=np.int64)
         self._starts = np.append(0, np.cumsum(sizes))
-        #: Numbers in a row.
+        #: Length of a row.
         self.length = int(self._starts[-1])
         self._rows = aligned((number, self.length))
         places = (ctypes.c_void_p * len(arrays))(*(values.ctypes.data for values in arrays))
@@ -32,12 +32,12 @@ class Rows:
             part[...] = values
 
     def restore(self, row: int) -> None:
-        """Give them what a row holds."""
+        """Copy a row back into the arrays."""
         for part, values in zip(self._parts(row), self._arrays, strict=True):
             values[...] = part
 
     def kept(self, row: int) -> Kept:
-        """For compiled steps: the first of them fills what follows a row."""
+        """The struct for compiled steps: the first step fills the row after ``row``."""
         sizes, places = self._told
         return Kept(
             arrays=ctypes.cast(places, ctypes.c_void_p),
@@ -48,7 +48,7 @@ class Rows:
         )
 
     def addresses(self, rows: Sequence[int]) -> list[int]:
-        """Where the copy of each array is, in the row given for it."""
+        """The address of the copy of each array, in the row given for that array."""
         return [self._address(row, k) for k, row in enumerate(rows)]
 
     def _address(self, row: int, array: int) -> int:

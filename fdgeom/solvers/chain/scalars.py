@@ -1,4 +1,4 @@
-"""UFL expressions at one point of a cell, as scalar operations."""
+"""Conversion of UFL expressions at one point of a cell into scalar operations."""
 
 from collections.abc import Callable
 
@@ -21,19 +21,10 @@ _SAME = (c.Variable, c.Conj, c.Real)
 
 
 class Scalars:
-    """Puts expressions into a graph; their values are arrays of its nodes.
+    """Converts expressions into nodes of a graph: arrays with their shape, then an axis per free index."""
 
-    An array has the expression's shape, then an axis for each of its free indices.
-
-    Parameters
-    ----------
-    graph : Graph
-        Where to.
-    terminal : callable
-        ``terminal(expression, derivatives)`` gives the array of a terminal, or of its gradient of so
-        many axes; raises CannotCompile.
-    """
-
+    # terminal(expression, derivatives) returns the array of a terminal, or of its gradient with so many
+    # axes; it raises CannotCompile.
     def __init__(self, graph: Graph, terminal: Callable[[ufl.core.expr.Expr, int], np.ndarray]):
         self._graph, self._terminal = graph, terminal
         self._found: dict = {}
@@ -41,11 +32,11 @@ class Scalars:
         self._mul = np.frompyfunc(graph.mul, 2, 1)
 
     def scalar(self, expression) -> int:
-        """The node of a scalar."""
+        """The node of a scalar expression."""
         return self(expression)[()]
 
     def __call__(self, expression) -> np.ndarray:
-        # Deep expressions are beyond Python's recursion.
+        # Deep expressions exceed Python's recursion limit.
         stack = [expression]
         while stack:
             e = stack[-1]
@@ -139,7 +130,7 @@ class Scalars:
 
     @staticmethod
     def _aligned(e, values):
-        """Operands, each with all axes of the whole and one for every free index of it."""
+        """The operands, each with all axes of the result and one axis for each of its free indices."""
         free, rank = e.ufl_free_indices, len(e.ufl_shape)
         for operand, value in zip(e.ufl_operands, values, strict=True):
             mine = getattr(operand, "ufl_free_indices", ())

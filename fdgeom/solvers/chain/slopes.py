@@ -1,4 +1,4 @@
-"""All derivatives of one number, as nodes of its graph."""
+"""Gradients of one node of a graph."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from fdgeom.solvers.chain.graph import Graph
 
 
 def slopes_of(graph: Graph, total: int, inputs: Sequence[int]) -> dict[int, int]:
-    """The derivatives of a node by inputs, found by going backwards through the graph."""
+    """The derivatives of a node by inputs, by reverse differentiation."""
     there = graph.depending(inputs)
     found: dict[int, int] = {total: graph.one}
     for node in reversed(graph.needed([total])):

@@ -1,4 +1,4 @@
-"""The C++ text of a compiled chain."""
+"""C++ text of compiled chains."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ _SIMD = _HERE.parent / "compiled" / "simd.hpp"
 
 
 class Loads:
-    """Where a kernel finds the values of functions and constants."""
+    """C++ expressions for the values of functions and constants in a kernel."""
 
     def __init__(self, tables: Tables, length: Function) -> None:
         self._tables, self._length = tables, length
@@ -52,7 +52,7 @@ def kept_cell_class(
     *,
     transposed: bool = False,
 ) -> str:
-    """What :func:`cell_class` gives, from the disk if it is there."""
+    """The text of :func:`cell_class`, from disk if it is there."""
 
     def describe(names: Names) -> list:
         components = [
@@ -80,12 +80,10 @@ def cell_class(
     *,
     transposed: bool = False,
 ) -> str:
-    """The class of a cell: residual and tangent (or its transpose), and how the unknown is moved.
-
-    ``following``: the values of given numbers, where those are the first of the unknown.
-    ``change``: of the unknown's space; gets what each update changes. ``border``: a number by which
-    the residual is differentiated as well.
-    """
+    """The C++ class of a cell: residual, tangent (or its transpose) and updates of the unknown."""
+    # following: values of the prescribed components, if these are the first of the unknown. change:
+    # a function of the unknown's space that receives each update. border: a number by which the
+    # residual is differentiated too.
     n = equations.size
     graph = equations.graph
     ends = [of_one_node(graph, side) for side in "AB"]
@@ -145,7 +143,7 @@ struct {name} {{
 
 
 def _slope(equations: CellEquations, loads: Loads, number: Constant) -> str:
-    """The derivative of the residual by a number."""
+    """The C++ function of the derivative of the residual by a number."""
     graph, n = equations.graph, equations.size
     entries = jacobian(graph, equations.residual, [graph.input(("constant", number, 0))])
     outputs = [
@@ -160,7 +158,7 @@ def _slope(equations: CellEquations, loads: Loads, number: Constant) -> str:
 
 
 def _moves(components: Sequence[Component], loads: Loads, change: Function | None) -> str:
-    """How the unknown is moved, kept, put back, held and read."""
+    """The C++ functions that update, save, restore, prescribe and read the unknown."""
     n, lines = len(components), {name: [] for name in ("add", "save", "restore", "hold", "values")}
     for at, c in enumerate(components):
         value = f"X.F[{loads.number(c.function)}][k * {c.block} + {c.component}]"
@@ -208,7 +206,7 @@ def _moves(components: Sequence[Component], loads: Loads, change: Function | Non
 
 
 def _follow(components: Sequence[Component], loads: Loads, function: Function | None) -> str:
-    """The lines that take over given values."""
+    """The lines that read prescribed values from a function."""
     if function is None:
         return ""
     n, size = len(components), function.function_space().block_size
@@ -222,7 +220,7 @@ def _follow(components: Sequence[Component], loads: Loads, function: Function | 
     return every + "\n      ".join(lines) + "\n    }"
 
 
-#: In the place of links where there are none.
+#: The class of a link for chains without links.
 NO_LINK = """
 struct Link {
   static constexpr bool there = false;
@@ -245,11 +243,9 @@ def program(
     bordered: bool = False,
     also: Sequence[str] = (),
 ) -> str:
-    """The whole unit.
-
-    ``relative``: given numbers are what given unknowns move by. ``bordered``: there is a number to be
-    found as well, by a step. ``also`` are headers after the others.
-    """
+    """The text of the whole unit."""
+    # relative: prescribed numbers are increments of the prescribed unknowns. bordered: a number is
+    # solved for too, by a step. also: headers after the others.
     headers = (*_HEADERS, *(["border"] if bordered else []), *also)
     parts = [
         _SIMD.read_text(),

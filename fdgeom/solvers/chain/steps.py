@@ -1,4 +1,4 @@
-"""The C++ text of whole steps: pointwise assignments, and the order of what a step does."""
+"""C++ text of whole steps: nodal assignments and the order of operations in a step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,9 @@ from fdgeom.solvers.compiled.structs import header
 
 @dataclass(frozen=True)
 class Map:
-    """Pointwise assignments: functions of nodes from others of nodes, or values in the middle of cells.
+    """Nodal assignments from other functions of the nodes, or assignments of values at cell midpoints."""
 
-    Functions of degree 2 or more are assigned as what they are at one kind of nodes.
-    """
-
+    #: Functions of degree 2 or more occur here as views of one kind of their nodes.
     assignments: Mapping[Function, Expr]
 
     def text(self, name: str, loads: Loads) -> str:
@@ -66,10 +64,7 @@ static void {name}(const Chain &X) {{
 
 
 def at_nodes(graph: Graph, e, derivatives: int, kind: tuple = AT_NODES) -> np.ndarray:
-    """A terminal of assignments to functions of nodes, as inputs of a graph.
-
-    ``kind``: that of the parts that are assigned to.
-    """
+    """A terminal in assignments to parts of one ``kind``, as inputs of a graph."""
     if derivatives:
         raise CannotCompile("derivatives in space in an update")
     if isinstance(e, Constant):
@@ -88,19 +83,18 @@ def at_nodes(graph: Graph, e, derivatives: int, kind: tuple = AT_NODES) -> np.nd
 
 @dataclass(frozen=True)
 class TurnCheck:
-    """The cosines of half the turns of cells from the ``old`` to the ``new`` quaternions of the nodes.
+    """The cosines of half the rotations of cells from the ``old`` to the ``new`` quaternions of the nodes."""
 
-    See turns.hpp. ``cosines`` (DG0, 2) gets those of the change and of the new turns; what is less than
-    that of 45 degrees is too far, of the new turns if ``soft``.
-    """
-
+    # See turns.hpp: cosines below that of 45 degrees are too far.
     old: Function
     new: Expr
+    #: DG0 with two components: the cosines of the change, and of the new rotations.
     cosines: Function
+    #: Whether the new rotations are checked too.
     soft: bool
 
     def text(self, loads: Loads) -> str:
-        """The C++ function that finds whether some cell turns too far."""
+        """The C++ function that checks whether some cell rotates too far."""
         graph, mesh = Graph(), self.cosines.function_space().mesh()
         outputs = []
         for name, e in (("o", self.old), ("n", self.new)):
@@ -131,34 +125,22 @@ static bool turns_too_far(const Chain &X) {{
 
 @dataclass(frozen=True)
 class Step:
-    """A step: maps before the solve, by their numbers, the solve, maps after it.
+    """A step: maps before the solve (by their numbers), the solve, and maps after it."""
 
-    Attributes
-    ----------
-    given : sequence of int
-        Maps that evaluate the given degrees of freedom; they come first.
-    before, after : sequence of int
-        Maps.
-    attempt : {"", "smaller", "contracting"}
-        How two guesses are tried, as `Solve` says.
-    other : sequence of int
-        Maps that make the other guess.
-    moved : sequence of int
-        Maps after each update of the unknown, for what follows it.
-    relative : bool
-        Whether the given degrees of freedom are what those of the unknown move by, evaluated anew
-        after each update; else they are what the unknown is.
-    turns : TurnCheck, optional
-        Of the cells of a beam, before the maps after the solve.
-    """
-
+    #: Maps that evaluate the prescribed degrees of freedom; they come first.
     given: Sequence[int]
     before: Sequence[int]
     after: Sequence[int]
+    #: How two guesses are tried, as in `Solve`: "", "smaller" or "contracting".
     attempt: str = ""
+    #: Maps that make the second guess.
     other: Sequence[int] = ()
+    #: Maps after each update of the unknown, for functions that depend on it.
     moved: Sequence[int] = ()
+    #: Whether prescribed values are increments, evaluated again after each update; else they are the
+    #: values of the unknown.
     relative: bool = False
+    #: A check of rotations after the solve, before the last maps.
     turns: TurnCheck | None = None
 
     def text(self, loads: Loads) -> str:
@@ -209,7 +191,7 @@ _CHECK = """
     sum_over(X.ranks, &far, 1);
     if (far > 0.0) { restore(X); return too_far; }"""
 
-# Which guesses are tried, until one leads to a solution.
+# The guesses of a solve, tried in order until one leads to a solution.
 _ATTEMPTS = {
     "": "return newton<Cell, Link, Step>(X, t, iterations);",
     "smaller": """

@@ -1,4 +1,4 @@
-"""What compiled chains share with Python; chain.hpp says what they are."""
+"""Structs that compiled chains share with Python; see chain.hpp."""
 
 from ctypes import Structure, c_double, c_int, c_long, c_void_p
 
@@ -23,7 +23,7 @@ class Reduced(Structure):
 
 
 class Front(Structure):
-    """What is eliminated together; see fronts.hpp."""
+    """Unknowns that are eliminated together; see fronts.hpp."""
 
     _fields_ = [
         ("own", c_long),
@@ -85,7 +85,7 @@ class Chain(Structure):
 
 
 class Ranks(Structure):
-    """What sums over the ranks."""
+    """MPI functions and memory for sums over the ranks."""
 
     _fields_ = [
         ("allreduce", c_void_p),
@@ -113,7 +113,7 @@ class Net(Structure):
 
 
 class Test(Structure):
-    """When Newton's iteration ends; see ``Test`` in newton.hpp."""
+    """The convergence test of Newton's iteration; see ``Test`` in newton.hpp."""
 
     _fields_ = [
         ("kind", c_int),
@@ -132,13 +132,13 @@ class Test(Structure):
 
 
 class Border(Structure):
-    """An equation and an unknown more than those of a chain; see border.hpp."""
+    """One more equation and unknown of a chain; see border.hpp."""
 
     _fields_ = [("number", c_void_p), ("slope", c_double), ("left", c_double)]
 
 
 class Copy(Structure):
-    """A function's values here and in Firedrake."""
+    """A copy of a function's values between a layout and Firedrake."""
 
     _fields_ = [
         ("here", c_void_p),
@@ -150,7 +150,7 @@ class Copy(Structure):
 
 
 class Kept(Structure):
-    """Where steps leave what they have made; see newton.hpp."""
+    """The rows in which steps save the values that they have changed; see newton.hpp."""
 
     _fields_ = [
         ("arrays", c_void_p),
@@ -174,7 +174,7 @@ class Meeting(Structure):
 
 
 class Reads(Structure):
-    """What the way back reads of steps; see back.hpp."""
+    """The values of forward steps that the reverse sweep reads; see back.hpp."""
 
     _fields_ = [
         ("places", c_void_p),

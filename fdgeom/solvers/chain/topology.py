@@ -1,4 +1,4 @@
-"""How the cells of an interval mesh hang together: chains, the pieces they are cut into, and links."""
+"""Topology of interval meshes: chains, their pieces, and links."""
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -6,35 +6,15 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from fdgeom.solvers.compiled.refused import CannotCompile
 
-# What a node between pieces costs, beside a cell in every lane.
+# The cost of a node between pieces, relative to that of a vector of cells.
 _SEPARATOR = 0.13
 
 
 class Topology:
-    """The chains of a mesh.
+    """The chains of a mesh; ``CannotCompile`` if three cells of chains meet, or if a chain is closed."""
 
-    Parameters
-    ----------
-    ends : numpy.ndarray of int, shape (cells, 2)
-        The two nodes of each cell, the one of the smaller coordinate first.
-    places : numpy.ndarray
-        Coordinates of the nodes.
-    links : numpy.ndarray of bool
-        Which cells are links.
-
-    Attributes
-    ----------
-    links : numpy.ndarray of int
-        The cells that link.
-    chains : list of numpy.ndarray of int
-        The cells of each chain, one after another; no link ends inside.
-
-    Raises
-    ------
-    CannotCompile
-        If more than two cells that are no links meet at a node, or chains are closed.
-    """
-
+    # ends: the two nodes of each cell, that of the smaller coordinate first. places: coordinates of the
+    # nodes. links: a mask of the cells that are links.
     def __init__(self, ends: np.ndarray, places: np.ndarray, links: np.ndarray) -> None:
         self.ends, self.links = ends, np.flatnonzero(links)
         cells = np.flatnonzero(~links)
@@ -46,10 +26,11 @@ class Topology:
         if np.isin(first, last).sum() != joined.sum():
             raise CannotCompile("the cells of the mesh are no open chains")
         cut = ~joined | np.isin(first[1:], ends[self.links])
+        #: The cells of each chain in order; links end only at ends of chains.
         self.chains = np.split(cells, np.flatnonzero(cut) + 1)
 
     def groups(self, lanes: int) -> list[list[np.ndarray]]:
-        """Pieces of the chains, in groups of so many, the longest first."""
+        """Pieces of the chains, the longest first, in groups of ``lanes``."""
         lengths = np.array([len(chain) for chain in self.chains])
         longest = lengths.max()
         sizes = np.unique(-(-longest // np.arange(1, min(longest, lanes * 4) + 1)))
@@ -62,7 +43,7 @@ class Topology:
         pieces = [
             piece
             for chain in self.chains
-            # Of one length but for a cell: what is shorter costs as much, and is to be told apart.
+            # Lengths differ by one cell at most: shorter pieces cost as much, and need a mask.
             for piece in np.array_split(chain, -(-len(chain) // best))
         ]
         pieces.sort(key=len, reverse=True)
@@ -70,7 +51,7 @@ class Topology:
 
 
 def narrow_order(pairs: np.ndarray) -> np.ndarray:
-    """Nodes in an order in which those of a pair are near one another (Cuthill & McKee, 1969)."""
+    """Nodes in an order that keeps the nodes of a pair close (Cuthill & McKee, 1969)."""
     if not len(pairs):
         return np.array([], dtype=int)
     matrix = csr_matrix((np.ones(len(pairs)), pairs.T), shape=2 * (pairs.max() + 1,))

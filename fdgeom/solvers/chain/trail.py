@@ -1,4 +1,4 @@
-"""Steps of a chain that are kept, and cotangents taken back through them."""
+"""Record of steps of a chain, and their reverse sweep."""
 
 import ctypes
 
@@ -14,36 +14,17 @@ from fdgeom.solvers.strides import Strides
 
 
 class ChainSweep:
-    """The way back through the steps of a chain, compiled.
+    """The compiled reverse sweep through steps of a chain."""
 
-    Parameters
-    ----------
-    unit : ChainUnit
-        What takes the steps.
-    back : ChainBack
-        What takes cotangents back through one of them.
-    dt : Number
-        How far a step moves, in the equations.
-    fraction : float
-        Of a step, that the solve moves.
-
-    Attributes
-    ----------
-    given, found : list of (Function, Function)
-        As of `solvers.reverse.Sweep`.
-    values : list of numpy.ndarray
-        Arrays that steps change.
-    read : list of numpy.ndarray
-        Those of them that the way back reads.
-    after : list of int
-        For each of these 1 if it is what a step has made of it, 0 if what it began from.
-    """
-
+    # dt is the Constant of the equations, set to `fraction` times the step; `given` and `found` are as
+    # in `reverse.Sweep`.
     def __init__(self, unit: ChainUnit, back: ChainBack, dt: Number, fraction: float) -> None:
         self.unit, self.back, self._dt, self._fraction = unit, back, dt, fraction
         self.given = self.found = list(back.bars.items())
         solved = {key(part.function) for part in unit.parts}
         read = {key(f): f for f in back.reads}
+        #: Arrays that steps change, those of them that the reverse sweep reads, and for each of these
+        #: whether it reads the value after the step (1) or before it (0).
         self.values: list[np.ndarray] = []
         self.read: list[np.ndarray] = []
         self.after: list[int] = []
@@ -58,16 +39,16 @@ class ChainSweep:
         self._places = (ctypes.c_void_p * len(places))(*places)
 
     def trail(self, steps: int, memory: int) -> "ChainTrail":
-        """For some steps: what they keep takes up to ``memory`` bytes, or as little as can be."""
+        """The record of some steps, which uses ``memory`` bytes for states, or more if that is too little."""
         return ChainTrail(self, steps, memory)
 
     def begin(self, dt: float) -> None:
-        """Before steps of ``dt`` are taken back."""
+        """Prepare the reverse sweep through steps of ``dt``."""
         self._dt.set(self._fraction * dt)
         self.back.begin()
 
     def through(self, rows: Rows, steps: int, times: np.ndarray | None, clock) -> bool:
-        """Take the cotangents back through the steps between rows; False if one is singular."""
+        """Compute the cotangents before the steps between rows; False if the matrix of a step is singular."""
         found = rows.addresses(self.after)
         addresses = (ctypes.c_void_p * len(found))(*found)
         reads = Reads(
@@ -82,40 +63,26 @@ class ChainSweep:
 
 
 class ChainTrail:
-    """Some steps of a chain whose way back is wanted.
-
-    Parameters
-    ----------
-    sweep : ChainSweep
-        The way back.
-    steps : int
-        How many.
-    memory : int
-        So many bytes may be kept: see `Strides`.
-
-    Attributes
-    ----------
-    others : dict
-        What follows steps that were not taken in compiled code, by their numbers.
-    """
+    """The record of steps of a chain for a reverse sweep."""
 
     def __init__(self, sweep: ChainSweep, steps: int, memory: int) -> None:
         self._sweep, self._taken = sweep, 0
         size = 8 * sum(values.size for values in sweep.read)
         strides = self._strides = Strides.fitting(steps, size, memory, sweep.unit.comm)
-        #: What the steps of the last stride read and leave, and the states before each other one.
+        #: Values that the sweep reads of the steps of the last stride; states before the other strides.
         self._slots = Rows(sweep.read, strides.stride + 1)
         self._states = Rows(sweep.values, strides.last)
         self._times = np.zeros(steps)
+        #: States after steps that did not run in compiled code, by their numbers.
         self.others: dict[int, Rows] = {}
 
     # --- there -------------------------------------------------------------------------------------
     def begin(self, test: Test, dt: float, clock: Constant | None) -> None:
-        """What steps are told; before any of them."""
+        """Set test, Δt and clock of the steps, before the first of them."""
         self._told = test, dt, clock
 
     def advance(self, steps: int, times: np.ndarray | None) -> tuple[int, int, int]:
-        """Take some of the steps, in place of :meth:`ChainUnit.advance`."""
+        """Run and record steps, in place of :meth:`ChainUnit.advance`."""
         test, _, clock = self._told
         reason = done = iterations = 0
         while done < steps:
@@ -135,7 +102,7 @@ class ChainTrail:
         return reason, done, iterations
 
     def before(self) -> None:
-        """Note where a step begins."""
+        """Save the state before a step, if it is the first of a stride."""
         number, inside = self._strides.place(self._taken)
         if inside:
             return
@@ -145,7 +112,7 @@ class ChainTrail:
             self._states.put(number)
 
     def after_another(self, time: float) -> None:
-        """Note what follows a step that was taken otherwise, with this time in its equations."""
+        """Save the state after a step outside compiled code, whose equations hold ``time``."""
         others = self.others[self._taken] = Rows(self._sweep.values, 1)
         others.put(0)
         number, inside = self._strides.place(self._taken)
@@ -156,7 +123,7 @@ class ChainTrail:
 
     # --- and back ----------------------------------------------------------------------------------
     def pull(self) -> float:
-        """The cotangents before the steps from those after them; returns the sum of nothing."""
+        """Compute the cotangents before the steps; returns 0, as there is no running functional."""
         _, dt, clock = self._told
         self._sweep.begin(dt)
         for number, first, steps in self._strides.backwards():
@@ -172,7 +139,7 @@ class ChainTrail:
         return 0.0
 
     def _again(self, first: int, steps: int) -> None:
-        """Take the steps after a state again."""
+        """Repeat the steps of a stride from its first state."""
         test, _, clock = self._told
         self._slots.put(0)
         k = 0

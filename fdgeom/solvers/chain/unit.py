@@ -1,4 +1,4 @@
-"""A residual on a chain compiled, with its data."""
+"""Compiled equations of a chain, with their data."""
 
 import ctypes
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from fdgeom.solvers.data import Field, key
 from fdgeom.solvers.derived import derived_of
 from fdgeom.solvers.spread import in_assignments, in_cells
 
-#: More unknowns of a block make matrices that no cache holds.
+#: The matrices of larger blocks exceed the caches.
 _LARGEST = 32
 
 SINGULAR, TOO_FAR = -2, -5
@@ -40,18 +40,13 @@ REASONS = {
 
 
 class ChainUnit:
-    """The compiled equations of a chain.
+    """The compiled equations F(u; w) = 0 of a chain; ``CannotCompile`` if they are not those of a chain."""
 
-    F(u; w) is the residual, with one argument, u the unknown; ``tangent`` T(u; w), linear in u, stands
-    in the place of the derivative of F. ``essential`` are given degrees of freedom, and ``following``
-    has the values of those that are the first components of the unknown, where a step sets them.
-    ``factors`` are kept for other right-hand sides (:meth:`apply`). ``maps`` are pointwise assignments
-    of a ``step`` for :meth:`advance`, which write ``private`` for the step alone; ``change`` gets by how
-    much each update of Newton's changes the unknown. ``seldom``: compiling counts more than running.
-    ``border`` is a number λ that can be found together with u, by :meth:`bordered`; it keeps the
-    factors. ``CannotCompile`` says why the equations are not those of a chain.
-    """
-
+    # tangent: T(u; w), linear in u, replaces the derivative of F. factors: keep them for other
+    # right-hand sides (`apply`). maps: nodal assignments of a `step` for `advance`; they write `private`
+    # functions for the step alone. following: values of the prescribed components, the first ones of
+    # the unknown, set by a step. change: receives each update of the unknown. seldom: a short compile
+    # time matters more than speed. border: a number λ that `bordered` solves for together with u.
     def __init__(
         self,
         residual: Form,
@@ -116,7 +111,7 @@ class ChainUnit:
             unknown,
             self.tables,
             library,
-            # Steps take their last updates by them.
+            # The last updates of steps reuse factors.
             factors or border is not None or step is not None,
             border is not None,
         )
@@ -140,7 +135,7 @@ class ChainUnit:
         self._quiet_copies = self.layout.copies(self._quiet)
         self._length_copies = self.layout.copies([self.length])
         written = [f for f in dict.fromkeys((*written, *own)) if key(f) not in alone]
-        #: What steps change.
+        #: The functions that steps change.
         self.moving = written
         self._outgoing = self.layout.copies(written, out=True)
         self._written_fields = [self.layout.fields[self.tables.field(f)] for f in written]
@@ -152,7 +147,7 @@ class ChainUnit:
 
     # --- data --------------------------------------------------------------------------------------
     def begin(self) -> None:
-        """Make the functions' present values known here, those of the unknown excepted."""
+        """Pass the present values of the functions, except the unknown, to the compiled code."""
         for derived in self._derived:
             derived.refresh()
         versions = [f.dat.dat_version for f in self._quiet]
@@ -163,7 +158,7 @@ class ChainUnit:
         self._take(self._incoming)
 
     def end(self) -> None:
-        """Give what steps have written to Firedrake."""
+        """Pass the values that steps have written to Firedrake."""
         self._give(self._outgoing, self._written_fields)
 
     def _take(self, copies: Copies) -> None:
@@ -177,39 +172,39 @@ class ChainUnit:
             field.written()
 
     def give(self, function: Function) -> None:
-        """The values of a private function to Firedrake."""
+        """Pass the values of a private function to Firedrake."""
         field = self.layout.fields[self.tables.field(function)]
         self._give(self.layout.copies([function], out=True), [field])
 
     def hold(self) -> bool:
-        """Take up the given values of the unknown; whether they stay what they are in a step."""
+        """Read the prescribed values of the unknown; returns whether they stay constant in a step."""
         return self._data.hold()
 
     def _measure(self) -> None:
-        """The lengths of the cells."""
+        """Update the lengths of the cells."""
         put_lengths(self.length)
         self._take(self._length_copies)
 
     def take_unknown(self) -> None:
-        """The unknown's values from Firedrake."""
+        """Read the values of the unknown from Firedrake."""
         self._take(self._unknown_in)
 
     def give_unknown(self) -> None:
-        """The unknown's values to Firedrake."""
+        """Pass the values of the unknown to Firedrake."""
         self._give(self._unknown_out, self._unknown_fields)
 
     # --- Newton's iteration, piece by piece ----------------------------------------------------------
     def linearise(self) -> bool:
-        """Residual, tangent and its factors; False if it is singular or not finite."""
+        """Assemble the residual and factorise the tangent; False if it is singular or not finite."""
         return bool(self._library.fdgeom_chain_linearise(self._pointer))
 
     def evaluate(self) -> float:
-        """Norm of the residual."""
+        """The norm of the residual."""
         self._library.fdgeom_chain_evaluate(self._pointer)
         return self._net.residual
 
     def update(self) -> tuple[float, float]:
-        """Newton's update after :meth:`linearise`; the norms of the update and of the unknown."""
+        """Newton's update after :meth:`linearise`; returns the norms of the update and of the unknown."""
         self._library.fdgeom_chain_update(self._pointer)
         return self._net.update, self._net.size
 
@@ -218,7 +213,7 @@ class ChainUnit:
         self._library.fdgeom_chain_apply(self._pointer)
 
     def components(self, group: int) -> Sequence[Component]:
-        """What is unknown in a block of a group."""
+        """The unknowns in a block of a group."""
         return self._data.components(group)
 
     def number(self, function: Function) -> int:
@@ -232,11 +227,11 @@ class ChainUnit:
 
     @property
     def residual_norm(self) -> float:
-        """Of the last evaluation."""
+        """The norm of the residual at the last evaluation."""
         return self._net.residual
 
     def newton(self, test: Test) -> tuple[int, int]:
-        """Newton's iteration: the code of the reason, and the number of iterations."""
+        """Newton's iteration; returns the code of the reason and the number of iterations."""
         self._iterations.value = 0
         reason = self._library.fdgeom_chain_newton(
             self._pointer, ctypes.byref(test), ctypes.byref(self._iterations)
@@ -251,12 +246,9 @@ class ChainUnit:
         clock: Constant | None = None,
         kept: Kept | None = None,
     ) -> tuple[int, int, int]:
-        """Steps between :meth:`begin` and :meth:`end`.
-
-        ``test`` says when Newton's iteration ends, ``times`` what ``clock``, which holds the time in the
-        equations, shows in each step. In ``kept`` each leaves what it has made: the first one in the
-        second row. Returns why the last solve ended, the steps done and the iterations.
-        """
+        """Run steps after :meth:`begin`; returns the reason of the last solve, steps done and iterations."""
+        # times: values of `clock`, the time in the equations, by step. kept: rows in which steps save
+        # their results, the first step in the second row.
         done, self._iterations.value = ctypes.c_long(0), 0
         where = None if clock is None else clock.dat._data.ctypes.data
         reason = self._library.fdgeom_chain_advance(
@@ -269,11 +261,11 @@ class ChainUnit:
 
     # --- with a border -------------------------------------------------------------------------------
     def stand(self) -> bool:
-        """Begin a step and condense the tangent; False if pivots inside the pieces are none."""
+        """Begin a step and condense the tangent; False if a pivot inside the pieces is zero."""
         return bool(self._library.fdgeom_chain_stand(self._pointer))
 
     def inertia(self) -> tuple[int, np.ndarray]:
-        """After :meth:`stand`: how many pivots inside the pieces are negative, and the matrix left."""
+        """After :meth:`stand`: the number of negative pivots inside the pieces, and the remaining matrix."""
         return self._data.negative_pivots(), self._data.matrix_between()
 
     def solve_slope(self) -> bool:
@@ -283,15 +275,8 @@ class ChainUnit:
     def bordered(
         self, test: Test, number: Constant, ahead: float, slope: float, size: float
     ) -> tuple[int, int]:
-        """Newton's iteration for F(u, λ) = 0 and normal·(u - u₀) + slope (λ - λ₀) = size.
-
-        It begins at u₀ + rhs and λ₀ + ahead.
-
-        Returns
-        -------
-        tuple of int
-            Why it ended, iterations.
-        """
+        """Newton's iteration for F(u, λ) = 0 and normal·(u - u₀) + slope (λ - λ₀) = size."""
+        # It begins at u₀ + rhs and λ₀ + ahead; returns the code of the reason and the iterations.
         self._iterations.value = 0
         border = Border(number.dat._data.ctypes.data, slope, -size)
         reason = self._library.fdgeom_chain_bordered(
@@ -302,10 +287,8 @@ class ChainUnit:
 
 
 def check_chain(unknown: Function, *, shared: bool = False) -> None:
-    """Raise CannotCompile if an unknown is not one of a chain, on all ranks if on any.
-
-    ``shared``: whether several ranks may share the chain, for whole steps.
-    """
+    """Raise ``CannotCompile`` on all ranks if an unknown is not one of a chain on any rank."""
+    # shared: several ranks may share the chain, which whole steps support.
     mesh = pieces(unknown)[0].function_space().mesh()
     if mesh.comm.size > 1 and not shared:
         raise CannotCompile("chains on several ranks are solved by PETSc, but in steps")

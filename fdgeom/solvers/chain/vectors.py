@@ -1,4 +1,4 @@
-"""Vectors of an unknown, in the order of its degrees of freedom, and its values on a chain."""
+"""Transfer of values between vectors of an unknown and its storage on a chain."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from fdgeom.solvers.data import key
 
 
 class Vectors:
-    """Moves values between vectors and a compiled chain."""
+    """Copies values between vectors, in the order of degrees of freedom, and a compiled chain."""
 
     def __init__(self, unit: ChainUnit) -> None:
         self._unit = unit
@@ -37,21 +37,21 @@ class Vectors:
                 self._sides.append((g, i, at, there))
 
     def put(self, x: np.ndarray) -> None:
-        """Values of the unknown from a vector."""
+        """Read the values of the unknown from a vector."""
         for array, at, _ in self._values:
             array[...] = x[at]
 
     def get(self, x: np.ndarray) -> None:
-        """Values of the unknown to a vector."""
+        """Write the values of the unknown to a vector."""
         for array, at, there in self._values:
             x[at[there]] = array[there]
 
     def put_right_hand_side(self, b: np.ndarray) -> None:
-        """A right-hand side from a vector."""
+        """Read a right-hand side from a vector."""
         self._put(self._unit.rhs, b)
 
     def put_normal(self, b: np.ndarray) -> None:
-        """What a border multiplies an update by, from a vector."""
+        """Read the factors of an update in the equation of a border from a vector."""
         self._put(self._unit.normal, b)
 
     def _put(self, groups: Sequence[np.ndarray], b: np.ndarray) -> None:
@@ -61,6 +61,6 @@ class Vectors:
             array[: len(at), i] = np.where(there, b[at], 0.0)
 
     def get_solution(self, x: np.ndarray) -> None:
-        """A solution to a vector, which keeps what no equation knows."""
+        """Write a solution to a vector, except entries that occur in no equation."""
         for g, i, at, there in self._sides:
             x[at[there]] = self._unit.rhs[g][: len(at), i][there]
