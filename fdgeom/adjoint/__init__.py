@@ -1,7 +1,7 @@
-"""Gradients: steps as functions of what they read, on pyadjoint's tape and without one.
+"""Gradients of runs, on pyadjoint's tape and without a tape.
 
-A step is a list of solves between assignments (`fdgeom.steppers`): the derivative of each is one linear
-solve with the matrix of the solve, transposed for gradients, and no method states anything for it.
+A step is a list of solves between assignments (`fdgeom.steppers`). The derivative of each solve is one
+linear solve with its matrix, transposed for gradients, so methods need no derivatives of their own.
 """
 
 from fdgeom.adjoint.block import put_on_tape, record_deeds, take_on_tape

@@ -1,4 +1,4 @@
-"""Steps, and what else finds a state, on pyadjoint's tape."""
+"""Blocks of pyadjoint's tape for steps and other changes of a state."""
 
 import warnings
 import weakref
@@ -23,7 +23,7 @@ from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.solvers import key
 from fdgeom.taping import PreparedBlock
 
-#: What pyadjoint knows the fields by that blocks have made anew.
+#: The block variables of dependent fields that blocks have recomputed.
 _FOLLOWING: weakref.WeakSet = weakref.WeakSet()
 NO_PLACES = (
     "gradients by the coordinates of a mesh are not there: fdgeom's steps and equilibria read them, and "
@@ -32,22 +32,18 @@ NO_PLACES = (
 
 
 class AdvanceBlock(PreparedBlock):
-    """Some steps of a stepper.
+    """A block that replays steps of a stepper bit by bit, and differentiates them solve by solve."""
 
-    Depends on the state and on every Function that the steps read, and gives the state: replayed by
-    the same steps, to the last bit; its derivatives are those of the steps, solve by solve.
-
-    ``steps`` are how many; of other passages what their ``run`` takes.
-    """
-
+    # The block depends on the state and on all Functions that the steps read. `steps` is the number of
+    # steps, or, for other passages, the argument of their `run`.
     def __init__(self, passage: Passage, steps: int) -> None:
         super().__init__()
         self._passage, self._steps = passage, steps
-        #: Which tape it is on, as long as it is.
+        #: The id of its tape.
         self.tape = id(get_working_tape())
         _warn_of_reading(passage)
         self._touched = _touched(passage)
-        #: For each snapshot the keys of the state that something on the tape has set since then.
+        #: For each snapshot: keys of the state that an operation on the tape has set since then.
         self._set = [
             keys(_views_set(passage, lambda f, s=snapshot: _known(s, f).variable))
             for snapshot in passage.snapshots()
@@ -58,20 +54,18 @@ class AdvanceBlock(PreparedBlock):
             _meet_others(passage, f, self._touched)
         for f in passage.inputs:
             _meet(passage, f)
-            known = f._block_variable() or _given(f)  # a Function knows it weakly
+            known = f._block_variable() or _given(f)  # a Function has a weak reference to it
             self.add_dependency(known.output, no_duplicates=True)
         self._inputs = tuple(passage.inputs)
         self._add_left(passage)
         self._read = len(self._dependencies)
-        # What these depend on is read too, and derivatives by it are refused.
+        # Coordinates are dependencies so that derivatives by them are refused.
         self._dependencies += _places(passage)
         self._timestep = get_working_tape().latest_timestep
 
     def _add_left(self, passage: Passage) -> None:
-        """Depend on what was there before it was set on the tape: replays compare with that.
-
-        ``_left`` says of which snapshot it is, and of what.
-        """
+        """Depend on the values before they were set on the tape, with which replays compare."""
+        # Pairs of the number of the snapshot and the Function.
         self._left: list[tuple[int, Function]] = []
         for n, snapshot in enumerate(passage.snapshots()):
             for f in passage.inputs:
@@ -88,10 +82,8 @@ class AdvanceBlock(PreparedBlock):
                 self._left.append((n, f))
 
     def _set_of_data(self, *, all_of_them: bool = False) -> list[set[int]]:
-        """For each snapshot the keys of the data that something on the tape has set since then.
-
-        But for what is taken for a function of time, unless ``all_of_them`` are asked for.
-        """
+        """For each snapshot the keys of data that an operation on the tape has set since then."""
+        # Data that count as functions of time are left out, unless all_of_them.
         data = self._passage.data(self._passage.inputs)
         known = [[(f, _known(s, f)) for f in data] for s in self._passage.snapshots()]
         return [
@@ -100,7 +92,7 @@ class AdvanceBlock(PreparedBlock):
         ]
 
     def take(self) -> None:
-        """Take the steps, and add what they give to the tape."""
+        """Run the steps, and add the block with its outputs to the tape."""
         passage = self._passage
         with stop_annotating():
             both = zip(self._set, self._set_of_data(), strict=True)
@@ -124,7 +116,7 @@ class AdvanceBlock(PreparedBlock):
             self._note(snapshot, sampled)
 
     def _note(self, snapshot, sampled: Set[int]) -> None:
-        """Note what pyadjoint knows those by that a snapshot holds now."""
+        """Save with a snapshot the block variables of the Functions whose values it holds now."""
         names, changed = set(snapshot.keys()), snapshot.changed_keys()
         for f in (*self._passage.inputs, *self._passage.views):
             own, variable = keys([f]) & names, f._block_variable()
@@ -148,7 +140,7 @@ class AdvanceBlock(PreparedBlock):
         return maybe_disk_checkpoint(prepared[idx])
 
     def _at(self, inputs):
-        """What the steps began from: a schedule drops the inputs of steps that it takes again."""
+        """Context at the start of the steps, also where a schedule has dropped the checkpoints of inputs."""
         kept = self._passage.shelf.of(self)
         found = []
         read = self.get_dependencies()[: self._read]
@@ -162,7 +154,7 @@ class AdvanceBlock(PreparedBlock):
         return self._begun(found)
 
     def _begun(self, values):
-        """Context of the passage where these are the values of all that the block depends on."""
+        """Context of the passage in which the dependencies of the block have these values."""
         count = len(self._inputs)
         if not self._left:
             return self._passage.at(self._origin, values[:count])
@@ -189,13 +181,13 @@ class AdvanceBlock(PreparedBlock):
         }
 
     def _origin_for(self, functions: Sequence[Function]):
-        """Where the steps begin; a jump matters only where derivatives are taken by what was set."""
+        """The start of the steps, with those jumps only that matter for derivatives by these functions."""
         if not isinstance(self._origin, Origin):
             return self._origin
         return replace(self._origin, unseen=self._origin.unseen & keys(functions))
 
     def _of_inputs(self, dependencies: list) -> list:
-        """Those that derivatives are taken by: what was there before it was set decides, no more."""
+        """The dependencies that have derivatives; earlier values and coordinates have none."""
         if any(d.is_control_dependent for k, d in dependencies if k >= self._read):
             raise NotImplementedError(NO_PLACES)
         return [(k, d) for k, d in dependencies if k < len(self._inputs)]
@@ -237,21 +229,21 @@ class AdvanceBlock(PreparedBlock):
 
 
 def take_on_tape(stepper, steps: int) -> None:
-    """Take steps, and put them on the working tape."""
+    """Run steps of a stepper and put them on the working tape."""
     with stop_annotating():
         passage = passage_of(stepper)
     put_on_tape(passage, steps)
 
 
 def record_deeds(name: str, do, deeds, system) -> None:
-    """Do something that changes a system, and put it on the working tape."""
+    """Run operations that change a system and put them on the working tape."""
     with stop_annotating():
         passage = DeedPassage(name, do, deeds, system)
     put_on_tape(passage, None)
 
 
 def put_on_tape(passage, steps) -> None:
-    """Do what a passage does, and put it on the working tape."""
+    """Run a passage and put it on the working tape."""
     with stop_annotating():
         for view in passage.views:
             if _join(view):
@@ -260,7 +252,7 @@ def put_on_tape(passage, steps) -> None:
 
 
 def passage_of(stepper) -> Passage:
-    """The steps of a stepper as a function; made once."""
+    """The passage of a stepper's steps, made once."""
     if stepper.passage is None:
         stepper.passage = Passage(stepper)
     return stepper.passage
@@ -268,13 +260,11 @@ def passage_of(stepper) -> Passage:
 
 @dataclass
 class _Known:
-    """What pyadjoint knew a Function by when a snapshot held it, and its values if no block has them.
-
-    ``sampled``: whether it is taken for a function of time.
-    """
+    """The block variable of a Function at the time of a snapshot, and its values if no block has them."""
 
     variable: BlockVariable | None = None
     values: Kept | None = None
+    #: Whether the Function counts as a function of time.
     sampled: bool = False
     block: Callable = lambda: None
 
@@ -287,12 +277,12 @@ def _known(snapshot, function: Function) -> _Known:
 
 
 def _touched(passage: Passage) -> list[Function]:
-    """The parts of the state that something on the tape, or a control, has set since the last steps."""
+    """The parts of the state that a control or an operation on the tape has set since the last steps."""
     return _views_set(passage, lambda f: _last(passage, f)[0])
 
 
 def _views_set(passage: Passage, last: Callable) -> list[Function]:
-    """The views that pyadjoint knows by another variable than ``last(function)``, or their whole so."""
+    """The views whose block variable, or that of their mixed Function, is not ``last(function)``."""
     found = [view for view in passage.views if _is_set(view, last(view))]
     wholes = {id(whole_of(view)) for view in found}
     more = [f for f in passage.state if _is_set(f, last(f)) and id(f) not in wholes]
@@ -300,11 +290,11 @@ def _views_set(passage: Passage, last: Callable) -> list[Function]:
 
 
 def _is_set(function: Function, last: BlockVariable | None) -> bool:
-    """Whether pyadjoint knows a Function by another variable than the last one."""
+    """Whether a Function has been set since it had the block variable ``last``."""
     variable = function._block_variable()
     if variable is None or variable is last:
         return False
-    # A part that was only read has been made of the whole.
+    # A part that was only read has a new variable too, made from the whole.
     return not _is_read(function)
 
 
@@ -314,7 +304,7 @@ def _is_read(function: Function) -> bool:
 
 
 def _places(passage: Passage) -> list[BlockVariable]:
-    """What pyadjoint knows the coordinates of the meshes by, and meshes whose coordinates were set."""
+    """The block variables of mesh coordinates, and of meshes whose coordinates were set."""
     meshes = [part.function_space().mesh() for f in passage.inputs for part in parts(f)]
     found = []
     for mesh in {id(mesh): mesh for mesh in meshes}.values():
@@ -326,11 +316,8 @@ def _places(passage: Passage) -> list[BlockVariable]:
 
 
 def _join(view: Function) -> bool:
-    """Let the whole of a mixed Function follow a part of it that has been made a control.
-
-    Both have been there before anything was recorded, so pyadjoint does not know that they are one.
-    Whether it is so.
-    """
+    """Make a mixed Function depend on a part of it that is a control; returns whether it does."""
+    # Both existed before the recording, so pyadjoint does not know that one is part of the other.
     whole, own = whole_of(view), view._block_variable()
     if whole is view or own is None or own.creation_timestep != -1:
         return False
@@ -342,10 +329,8 @@ def _join(view: Function) -> bool:
 
 
 def _warn_of_reading(passage: Passage) -> None:
-    """Warn where a part of a mixed Function is a control, and was read between time steps.
-
-    With this schedule Firedrake by itself gives a wrong gradient after a replay.
-    """
+    """Warn if a part of a mixed Function is a control and was read between time steps."""
+    # With SingleMemoryStorageSchedule Firedrake itself gives a wrong gradient after a replay.
     manager = get_working_tape()._checkpoint_manager
     if manager is None or not isinstance(manager._schedule, SingleMemoryStorageSchedule):
         return
@@ -362,7 +347,7 @@ def _warn_of_reading(passage: Passage) -> None:
 
 
 def _given(function: Function) -> BlockVariable:
-    """What pyadjoint knows a Function by that it has not met: what it holds is given."""
+    """A new block variable of a Function unknown to pyadjoint; its present values are given data."""
     if disk_checkpointing():
         return function.create_block_variable()
     variable = StateVariable(function)
@@ -371,10 +356,8 @@ def _given(function: Function) -> BlockVariable:
 
 
 def _meet_others(passage: Passage, whole: Function, touched: Sequence[Function]) -> None:
-    """Begin anew with the parts of a mixed Function that were changed where nothing was recorded.
-
-    Where other parts were set on the tape pyadjoint has joined them with what it knew the whole by.
-    """
+    """Replace the variable of a mixed Function some of whose other parts changed outside the recording."""
+    # Parts set on the tape have been merged by pyadjoint with the former variable of the whole.
     own = [view for view in touched if whole_of(view) is whole and view is not whole]
     if not own or len(own) == len(parts(whole)):
         return
@@ -399,7 +382,7 @@ def _meet_others(passage: Passage, whole: Function, touched: Sequence[Function])
 
 
 def _beneath(passage: Passage, variable: BlockVariable) -> BlockVariable:
-    """What pyadjoint knew a mixed Function by after the last steps, before parts of it were set."""
+    """The variable of a mixed Function after the last steps, before parts of it were set."""
     for step in reversed(get_working_tape().timesteps):
         for block in reversed(step):
             if isinstance(block, AdvanceBlock) and block._passage is passage:
@@ -410,13 +393,13 @@ def _beneath(passage: Passage, variable: BlockVariable) -> BlockVariable:
 
 
 def _last(passage: Passage, function: Function) -> tuple:
-    """What pyadjoint knew a function of the state by after the last steps, and its values then."""
+    """The variable of a function of the state after the last steps, and its values then."""
     variable, values = passage.seen.get(id(function), (lambda: None, None))
     return variable(), values
 
 
 def _refuse_assigned(field: Function) -> None:
-    """Raise ``NotImplementedError`` if a field that follows others was set on the tape."""
+    """Raise ``NotImplementedError`` if a dependent field was set on the tape."""
     variable = field._block_variable()
     if variable is None or variable.creation_timestep == -1:
         return
@@ -428,7 +411,7 @@ def _refuse_assigned(field: Function) -> None:
 
 
 def _meet(passage: Passage, function: Function) -> None:
-    """Begin anew with a Function that was changed where nothing was recorded, and say so."""
+    """Replace the variable of a Function that changed outside the recording, with a warning."""
     variable = function._block_variable()
     if variable is None:
         return

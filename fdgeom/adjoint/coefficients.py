@@ -1,4 +1,4 @@
-"""What steps read beside the state: whose derivatives can be taken, and what follows from what."""
+"""Coefficients of steps: data that derivatives are taken by, and dependent fields."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,13 +13,10 @@ from fdgeom.solvers.spread import spread_of
 
 
 class Coefficients:
-    """The Functions and Constants that some solves read, and that no step changes.
+    """The Functions (``functions``) and ``constants`` that solves read and that a user may change."""
 
-    Of ``moving`` are the keys of what the solves change, of ``clocks`` the Constants that hold the
-    time, and ``more`` are other forms and expressions that are read. ``functions`` and
-    ``constants`` are those that a user may change.
-    """
-
+    # moving: keys of the functions that the solves change. clocks: Constants that hold the time. more:
+    # further forms and expressions that are read.
     def __init__(
         self, solves, moving: set[int], clocks: Iterable[Constant], more: Sequence = ()
     ) -> None:
@@ -58,13 +55,13 @@ class Coefficients:
 
     @property
     def fields(self) -> list[Function]:
-        """What fdgeom makes of them, those first that others are made of."""
+        """The dependent fields, each after the fields that it depends on."""
         known = [*self.functions, *self._fields]
         found = [*self._fields, *(field for f in known for field in spread_of(f))]
         return list({key(field): field for field in found}.values())
 
     def renew(self) -> None:
-        """Make all fields anew from the present Functions, Constants and time."""
+        """Recompute all fields from the present Functions, Constants and time."""
         for field in self.fields:
             derived_of(field).renew()
 
@@ -74,15 +71,12 @@ class Coefficients:
             derived_of(field).refresh()
 
     def accept(self) -> None:
-        """Take what all fields hold for what belongs to the present."""
+        """Declare that all fields hold the values that belong to the present data."""
         for field in self.fields:
             derived_of(field).accept()
 
     def reached_by(self, wanted: Iterable[Function]) -> set[int]:
-        """The keys of these functions and of all fields that follow them.
-
-        ``NotImplementedError`` if a field follows one in a way that is not differentiated.
-        """
+        """The keys of functions and of the fields that depend on them; each field needs a rule."""
         reached = keys(wanted)
         for field in self.fields:
             derived = derived_of(field)
@@ -96,7 +90,7 @@ class Coefficients:
         return reached
 
     def pull(self, bars: Vectors, reached: set[int]) -> None:
-        """Add the cotangents of fields to those of what they are made of."""
+        """Add the contributions of the cotangents of fields to those of their sources."""
         for field in reversed(self.fields):
             bar = bars.of(field)
             if bar is None or key(field) not in reached:
@@ -112,7 +106,7 @@ class Coefficients:
     def pull_rates(
         self, bars: Vectors, rates: Vectors, tangents: Vectors, reached: set[int]
     ) -> None:
-        """:meth:`pull`, and the same of its derivative along the tangents, those of fields included."""
+        """:meth:`pull`, and its derivative along the tangents, which include those of fields."""
         for field in reversed(self.fields):
             bar, rate = bars.of(field), rates.of(field)
             if (bar is None and rate is None) or key(field) not in reached:
@@ -121,7 +115,7 @@ class Coefficients:
             bar, rate = (zero if v is None else np.array(v) for v in (bar, rate))
             derived, change = derived_of(field), tangents.of(field)
             if derived.rule.inverse:
-                # Of -XᵀāXᵀ with the inverse X.
+                # The derivative of -XᵀāXᵀ, with the inverse X.
                 x, dx = field.dat.data_ro, zero if change is None else change
                 x, dx = (np.swapaxes(v, -1, -2) for v in (x, dx))
                 rate = -(x @ rate @ x) - dx @ bar @ x - x @ bar @ dx
@@ -138,7 +132,7 @@ class Coefficients:
                                 rates.add_all(source, bent.across(field, source, bar))
 
     def push(self, tangents: Vectors, reached: set[int]) -> None:
-        """Put the tangents of fields."""
+        """Set the tangents of fields from those of their sources."""
         for field in self.fields:
             derived = derived_of(field)
             if key(field) not in reached:

@@ -1,4 +1,4 @@
-"""What else changes a system, beside steps: on the tape."""
+"""Operations that change a system outside steps, for pyadjoint's tape."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,11 +21,9 @@ from fdgeom.adjoint.values import Vectors, keys
 
 
 class DeedPassage(Inputs):
-    """Some deeds, one after another, as a function of what they read.
+    """Operations, one after another, as a function of their inputs."""
 
-    ``do()`` does all of them; ``deeds`` are as of `System.openings`.
-    """
-
+    # do() runs all operations; `deeds` describe them, as those of `System.openings` do.
     def __init__(self, name: str, do: Callable[[], None], deeds: Sequence, system) -> None:
         views = list(system.functions().values())
         forms = [form for deed in deeds for form in forms_of(deed)]
@@ -34,19 +32,19 @@ class DeedPassage(Inputs):
         self._active = keys(views) | keys(f for deed in deeds for f in written_by(deed))
 
     def title(self, course: None) -> str:
-        """What is done, in words."""
+        """The name of the operations in messages."""
         return self.name
 
     def snapshots(self) -> tuple:
         return self._system.remembered()
 
     def origin(self, touched: Sequence) -> list:
-        """Where it begins."""
+        """The start: the present values of the Constants."""
         return self.constants()
 
     @contextmanager
     def at(self, origin: list, inputs: Sequence[Function]) -> Iterator[None]:
-        """Context in which all stands there; afterwards it is again where it was."""
+        """Context at the start with these inputs; restores all values and snapshots afterwards."""
         snapshots = self.snapshots()
         remembered = [snapshot.values() for snapshot in snapshots]
         with self.holding(inputs, [f for deed in self._deeds for f in written_by(deed)]):
@@ -59,7 +57,7 @@ class DeedPassage(Inputs):
                     snapshot.remember(values)
 
     def run(self, course: None) -> None:
-        """Do all."""
+        """Run all operations."""
         self._do()
         self._coefficients.refresh()
 
@@ -67,13 +65,13 @@ class DeedPassage(Inputs):
         return [derived(deed, self._active | reached) for deed in self._deeds]
 
     def pull(self, origin: list, course: None, bars: Vectors, wanted: Sequence[Function]) -> None:
-        """The cotangents of all inputs from those of what it gives, inside :meth:`at`."""
+        """The cotangents of all inputs from those of the outputs, inside :meth:`at`."""
         reached = self.reached_by(wanted)
         pull_of(applied(self._derived(reached)), bars)
         self._coefficients.pull(bars, reached)
 
     def pull_rates(self, origin, course, bars, rates, tangents, wanted) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents of all inputs."""
+        """:meth:`pull`, and its derivative along tangents of all inputs."""
         reached = self.reached_by(wanted)
         self._coefficients.push(tangents, reached)
         given = tangents.copy()
@@ -83,7 +81,7 @@ class DeedPassage(Inputs):
     def push(
         self, origin: list, course: None, tangents: Vectors, wanted: Sequence[Function]
     ) -> None:
-        """The tangents of what it gives, from those of all inputs, inside :meth:`at`."""
+        """The tangents of the outputs from those of all inputs, inside :meth:`at`."""
         reached = self.reached_by(wanted)
         self._coefficients.push(tangents, reached)
         push_along(self._derived(reached), tangents)

@@ -1,4 +1,4 @@
-"""Derivatives of what is done before and after steps."""
+"""Derivatives of operations before and after steps."""
 
 from collections.abc import Sequence, Set
 
@@ -13,7 +13,7 @@ from fdgeom.solvers import Deed
 
 
 def written_by(deed) -> list[Function]:
-    """What a group of assignments, a `Deed`, or what has its own derivatives, changes."""
+    """The functions that an operation changes: a group of assignments, a `Deed`, or one with derivatives."""
     if isinstance(deed, dict):
         return list(deed)
     if not isinstance(deed, Deed):
@@ -27,26 +27,23 @@ def written_by(deed) -> list[Function]:
 
 
 def forms_of(deed) -> list:
-    """Its forms and expressions, as `Coefficients` reads them."""
+    """The forms and expressions of an operation, as arguments of `Coefficients`."""
     groups = [deed] if isinstance(deed, dict) else getattr(deed, "assignments", ())
     found = [ufl.as_ufl(e) for group in groups for e in group.values()]
     return found if getattr(deed, "residual", None) is None else [deed.residual, *found]
 
 
 def derived(deed, active: Set[int]):
-    """It with its derivatives: ``targets``, ``apply()``, ``pull(bars)``, ``push(tangents)``."""
+    """An operation with its derivatives: ``targets``, ``apply()``, ``pull(bars)``, ``push(tangents)``."""
     if isinstance(deed, dict):
         return Assigned(deed, active)
     return Done(deed, active) if isinstance(deed, Deed) else deed
 
 
 class Done:
-    """A `Deed` and its derivatives; these are asked for where it is yet to be done.
+    """A `Deed` with its derivatives, which must be called at the state before it."""
 
-    ``active`` are the keys of the functions that derivatives are taken by, and of all that deeds
-    change.
-    """
-
+    # active: keys of the functions that derivatives are taken by, and of all that operations change.
     def __init__(self, deed: Deed, active: Set[int]) -> None:
         self._deed, self.targets = deed, tuple(written_by(deed))
         self._assigned = [Assigned(group, active) for group in deed.assignments]
@@ -56,11 +53,11 @@ class Done:
             self._solved = Solved(deed.residual, deed.unknown, deed.essential, active - own)
 
     def apply(self) -> None:
-        """Do it."""
+        """Run the operation."""
         self._deed.do()
 
     def _find(self) -> None:
-        """Have what it solves for, and all else as before it."""
+        """Set the unknown to its solution, with all other functions as before the operation."""
         if self._solved is not None:
             here = Kept(self.targets)
             self.apply()
@@ -69,7 +66,7 @@ class Done:
             solution.restore()
 
     def pull(self, bars: Vectors) -> None:
-        """The cotangents before it, from those after it."""
+        """The cotangents before the operation from those after it."""
         self._find()
         for assigned in reversed(self._assigned):
             assigned.pull(bars)
@@ -78,7 +75,7 @@ class Done:
         self._fix(bars)
 
     def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
-        """:meth:`pull`, and the same of its derivative along the tangents before it."""
+        """:meth:`pull`, and its derivative along the tangents before the operation."""
         here = tangents.copy()
         self._find()
         if self._solved is not None:
@@ -91,7 +88,7 @@ class Done:
         self._fix(rates)
 
     def push(self, tangents: Vectors) -> None:
-        """The tangents after it, from those before it."""
+        """The tangents after the operation from those before it."""
         self._find()
         if self._solved is not None:
             self._solved.push(tangents)
@@ -109,7 +106,7 @@ class Done:
 
 
 def applied(deeds: Sequence) -> list[tuple]:
-    """Do deeds, and say what each has overwritten."""
+    """Run operations; returns each with the values that it has overwritten."""
     found = []
     for deed in deeds:
         found.append((deed, Kept(deed.targets)))
@@ -118,21 +115,21 @@ def applied(deeds: Sequence) -> list[tuple]:
 
 
 def pull_of(done: Sequence[tuple], bars: Vectors) -> None:
-    """The cotangents before deeds that were :func:`applied`."""
+    """The cotangents before operations that were :func:`applied`."""
     for deed, kept in reversed(done):
         kept.restore()
         deed.pull(bars)
 
 
 def push_along(deeds: Sequence, tangents: Vectors) -> None:
-    """Do deeds, and put the tangents after them."""
+    """Run operations and set the tangents after them."""
     for deed in deeds:
         deed.push(tangents)
         deed.apply()
 
 
 def passed(deeds: Sequence, tangents: Vectors) -> list[tuple]:
-    """The same, and say what each has overwritten, and which tangents."""
+    """Like :func:`push_along`; returns each operation with the values and tangents before it."""
     found = []
     for deed in deeds:
         found.append((deed, Kept(deed.targets), tangents.copy()))
@@ -141,7 +138,7 @@ def passed(deeds: Sequence, tangents: Vectors) -> list[tuple]:
 
 
 def pull_rates_of(done: Sequence[tuple], bars: Vectors, rates: Vectors) -> None:
-    """The cotangents before deeds that were :func:`passed`, and their rates."""
+    """The cotangents before operations that were :func:`passed`, and their rates."""
     for deed, kept, tangents in reversed(done):
         kept.restore()
         deed.pull_rates(bars, rates, tangents)

@@ -13,7 +13,7 @@ from fdgeom.forms import check_functional, slope_by
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.words import shown
 
-# Of so many functionals the derivatives are kept.
+# Derivatives of so many functionals are cached.
 _MANY = 4
 
 
@@ -25,44 +25,44 @@ def gradient(
     *,
     running: Form | None = None,
 ) -> tuple[float, list[Cofunction]]:
-    """What some steps make of an objective, and its derivatives by all that they begin from.
+    """Value of an objective after some steps, and its gradient by initial values and data.
 
         J = objective(z_N) + Δt Σ_n running(z_n),     n = 1, ..., N,
 
-    with z_n the state after n steps. One sweep back over the steps gives the derivatives by any
-    number of Functions, at the price of a few runs; they are exact, those of the steps as they are
-    taken. pyadjoint's tape is neither needed nor written to.
+    where z_n is the state after n steps. One reverse sweep over the steps gives the derivatives by any
+    number of Functions, at the price of a few runs. They are the exact derivatives of the discrete
+    steps. pyadjoint's tape is not needed and not changed.
 
     Parameters
     ----------
     stepper : Stepper
-        What takes the steps. It stands afterwards where it stood, and so does all that it moves.
+        The stepper that runs the steps. It and its system are restored afterwards.
     steps : int
-        How many.
+        Number of steps.
     objective : UFL functional
-        Of the state after the last step.
+        A functional of the state after the last step.
     wrt : sequence of Function
-        By what: Functions of the state, meaning what they hold now (a part of a mixed one too), and
-        Functions that the system is made of: loads, material data, those of Real spaces.
+        Functions that derivatives are taken by: Functions of the state (or parts of mixed ones), with
+        their present values, and data of the system: loads, material data, Functions of Real spaces.
     running : UFL functional, optional
-        Of the state after each step.
+        A functional of the state after each step.
 
     Returns
     -------
     float
         J.
     list of Cofunction
-        Its derivative by each Function of ``wrt``: what pyadjoint calls the gradient without a Riesz
-        map; ``.riesz_representation()`` makes a Function of it.
+        The derivative of J by each Function of ``wrt``: pyadjoint's gradient without a Riesz map;
+        ``.riesz_representation()`` converts it to a Function.
 
     Raises
     ------
     NotImplementedError
-        Where derivatives are not there; says what is in the way.
+        If a derivative is not implemented; the message says why.
     TypeError, ValueError
         If an argument is not as described.
     StepFailed
-        If a step cannot be taken.
+        If a step fails.
     """
     _check(stepper, steps, wrt)
     objective = check_functional("objective", objective, 0)
@@ -98,19 +98,19 @@ def gradient(
 
 
 def _slopes(passage: Passage, form: Form, active: set[int], factor: float = 1.0) -> "_Slopes":
-    """Those of a form that was asked for before are there still."""
+    """The derivatives of a form, cached."""
     name = id(form), frozenset(active), factor
     kept: dict[tuple, tuple[Form, _Slopes]] = passage.kept
     if name not in kept:
         while len(kept) >= _MANY:
             del kept[next(iter(kept))]
-        # With the form, so that no other one gets its number.
+        # The cache keeps the form alive, so that no other form gets its id.
         kept[name] = form, _Slopes(form if factor == 1.0 else factor * form, active)
     return kept[name][1]
 
 
 class _Slopes:
-    """A functional and its derivatives by all that steps change or follow."""
+    """A functional and its derivatives by all functions that steps change or that depend on data."""
 
     def __init__(self, form: Form, active: set[int]) -> None:
         self.form, self._value = form, FunctionalAssembly(form)
@@ -121,15 +121,15 @@ class _Slopes:
 
     @property
     def by(self) -> set[int]:
-        """Keys of what it has derivatives by."""
+        """The keys of the functions that it has derivatives by."""
         return keys(f for f, _ in self._slopes)
 
     def value(self) -> float:
-        """The functional now."""
+        """The present value of the functional."""
         return self._value.assemble()
 
     def add_to(self, bars: Vectors) -> None:
-        """Add its derivatives now."""
+        """Add its present derivatives to cotangents."""
         for f, slope in self._slopes:
             for part, values in zip(parts(f), slope.assemble(), strict=True):
                 bars.add(part, values)

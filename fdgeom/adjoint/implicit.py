@@ -1,4 +1,4 @@
-"""Derivatives of what a solve finds."""
+"""Derivatives of the solutions of solves."""
 
 from collections.abc import Set
 from functools import cached_property
@@ -15,12 +15,9 @@ from fdgeom.solvers import MatrixAssembly, key
 
 
 class Solved:
-    """The solution u of F(u, c) = 0, with u_e = (1-share) old_e + share target_e where that is given.
+    """The solution u of F(u, c) = 0, with prescribed u_e = (1-share) old_e + share target_e."""
 
-    ``essential`` says what is given of u, and ``active`` are the keys of the functions c that
-    derivatives are taken by.
-    """
-
+    # active: keys of the functions c that derivatives are taken by.
     def __init__(self, residual: Form, unknown: Function, essential, active: Set[int]) -> None:
         self._residual, self.unknown = residual, unknown
         self._essential = [_Given(e, unknown) for e in essential]
@@ -41,7 +38,7 @@ class Solved:
         self._pull_on(bars)
 
     def _pull_on(self, bars: Vectors) -> None:
-        """:meth:`pull` with the present factors, from what is in the place of the solution."""
+        """:meth:`pull` with the present factors, from the right-hand side in the place of the solution."""
         self._matrix.solve_transposed(self._solution, self._multiplier)
         for given in self._essential:
             given.pull(self._multiplier, bars)
@@ -50,7 +47,7 @@ class Solved:
             bars.add(c, -slope)
 
     def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents, those of u among them:
+        """:meth:`pull`, and its derivative along tangents, those of u among them:
 
         (∂F/∂u)ᵀ λ̇ = ū̇ - ∂/∂u (λ·Ḟ),   c̄̇ -= (∂F/∂c)ᵀ λ̇ + ∂/∂c (λ·Ḟ),   Ḟ = ∂F/∂u u̇ + ∂F/∂c ċ.
         """
@@ -78,7 +75,7 @@ class Solved:
 
     @cached_property
     def _bend(self):
-        """Places of tangents, and the derivatives of λ·Ḟ by u and by what is read."""
+        """Functions for the tangents, and the derivatives of λ·Ḟ by u and by the functions c."""
         along = [(c, Function(c.function_space())) for c in (self.unknown, *self._read)]
         work = replace(self._residual, {self._test: self._multiplier})
         change = simplify(sum((derivative(work, c, place) for c, place in along), Form([])))
@@ -91,7 +88,7 @@ class Solved:
         return along, by(self.unknown), [(c, form) for c, form in found if form is not None]
 
     def push(self, tangents: Vectors) -> None:
-        """Put the tangent of u: ∂F/∂u δu = -∂F/∂c δc."""
+        """Set the tangent of u: ∂F/∂u δu = -∂F/∂c δc."""
         form, places = self._change
         for c, place in places:
             fill(place, tangents.of(c))
@@ -128,7 +125,7 @@ class Solved:
 
 
 class _Matrix:
-    """∂F/∂u with rows of the identity where u is given, and its factors."""
+    """∂F/∂u with rows of the identity for prescribed degrees of freedom, and its factors."""
 
     def __init__(self, form: Form, unknown: Function, essential) -> None:
         self._assembly = MatrixAssembly(form, "aij")
@@ -142,12 +139,12 @@ class _Matrix:
         self._ksp.setType("preonly")
         factors = self._ksp.getPC()
         factors.setType("lu")
-        # It pivots: saddle points have zeros on their diagonals.
+        # MUMPS pivots: saddle points have zeros on their diagonals.
         factors.setFactorSolverType("mumps")
         self._ksp.setOperators(matrix)
 
     def factorise(self) -> None:
-        """Assemble it as all is now, for the solves to come."""
+        """Assemble the matrix at the present values, for the next solves."""
         matrix = self._assembly.assemble()
         if self._any:
             matrix.zeroRows(self._rows, diag=1.0)
@@ -173,15 +170,15 @@ class _Matrix:
 
 
 class _Given:
-    """Degrees of freedom of an unknown that are given: by other functions, or by numbers."""
+    """Prescribed degrees of freedom of an unknown, with values from other functions or numbers."""
 
     def __init__(self, essential, unknown: Function) -> None:
         self._part, self._target = essential.part, essential.target
-        # Numbers (`GivenValues`) depend on nothing.
+        # Numbers (`GivenValues`) have no `old` and no derivatives.
         self._old = getattr(essential, "old", None)
         self._share = getattr(essential, "share", 1.0)
         sizes = [part.dat.data_ro.size for part in parts(unknown)]
-        #: Which entries of the part this rank owns.
+        #: The entries of the part that this rank owns.
         self._dofs = essential.dofs[essential.dofs < sizes[self._part]]
         #: Their rows in the matrix, from the first one of this rank.
         self.rows = sum(sizes[: self._part]) + self._dofs

@@ -1,4 +1,4 @@
-"""What a function on the tape reads and gives: a state and coefficients, put in place and back."""
+"""Inputs and outputs of blocks on the tape: state, coefficients and dependent fields."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,26 +15,25 @@ from fdgeom.solvers.derived import MadeOnce
 
 
 class Inputs:
-    """Base of what blocks on a tape replay and differentiate.
+    """Base class of the functions that blocks on a tape replay and differentiate."""
 
-    ``views`` are what is changed, as its owner has it: perhaps parts of mixed Functions. ``state``
-    are these, mixed Functions as a whole, ``inputs`` beside them the other Functions that are
-    read, and ``fields`` follow these.
-    """
-
-    #: Whether data that change before each step are functions of time.
+    #: Whether data that change before each step count as functions of time.
     samples = False
 
     def __init__(self, views: Sequence[Function], coefficients: Coefficients) -> None:
+        #: The functions that are changed, as their owner has them: some are parts of mixed Functions.
         self.views, self._coefficients = list(views), coefficients
+        #: The same with mixed Functions in place of their parts.
         self.state = wholes(self.views)
+        #: The state and the other Functions that are read.
         self.inputs = wholes([*self.state, *coefficients.functions])
+        #: Dependent fields of the inputs.
         self.fields = [f for f in coefficients.fields if not keys([f]) & keys(self.inputs)]
-        #: What pyadjoint knew the state by after it was last on the tape, and its values.
+        #: The block variables of the state after the last block on the tape, and its values then.
         self.seen: dict[int, tuple] = {}
-        #: The ids of views that are controls by themselves.
+        #: The ids of views that are controls themselves.
         self.joined: set[int] = set()
-        #: What it last began from when a tape took it again.
+        #: The inputs of the last replays.
         self.shelf = Shelf()
 
     def constants(self) -> list[np.ndarray]:
@@ -42,16 +41,13 @@ class Inputs:
         return [np.array(c.dat.data_ro) for c in self._coefficients.constants]
 
     def set_constants(self, values: Sequence[np.ndarray]) -> None:
-        """Put them in place."""
+        """Set the Constants to these values."""
         for constant, value in zip(self._coefficients.constants, values, strict=True):
             constant.dat.data[...] = value
 
     @contextmanager
     def holding(self, inputs: Sequence[Function], more: Sequence[Function] = ()) -> Iterator[None]:
-        """Context in which the inputs, and what follows them, have these values; and back.
-
-        ``more`` gets its own values back too.
-        """
+        """Context in which the inputs have these values; restores them, dependent fields and ``more``."""
         with MadeOnce.replayed():
             yield from self._holding(inputs, more)
 
@@ -73,36 +69,36 @@ class Inputs:
                 self._coefficients.accept()
 
     def renew(self, inputs: Sequence[Function]) -> None:
-        """Make what follows the inputs anew, unless these are what is there."""
+        """Recompute dependent fields, unless the inputs are the live Functions."""
         if any(value is not f for f, value in zip(self.inputs, inputs, strict=True)):
             self._coefficients.renew()
 
     def snapshots(self) -> tuple:
-        """By what it is seen afterwards what somebody has set since then; by nothing in general."""
+        """The snapshots that detect values set since then; none in general."""
         return ()
 
     def reached_by(self, wanted: Sequence[Function]) -> set[int]:
-        """The keys of these data and of all fields that follow them."""
+        """The keys of data and of all fields that depend on them."""
         return self._coefficients.reached_by(wanted)
 
     def touched_by(self, functions: Sequence[Function]) -> list[Function]:
-        """Which of :attr:`views` are, or are parts of, these."""
+        """The :attr:`views` that are these functions or parts of them."""
         touched = keys(functions)
         return [view for view in self.views if keys([view]) & touched]
 
     def data(self, functions: Sequence[Function]) -> list[Function]:
-        """Those that are no state."""
+        """The functions that are not part of the state."""
         own = keys(self.state)
         return [f for f in functions if not keys([f]) & own]
 
     @property
     def outputs(self) -> list[Function]:
-        """The state, and the fields, made anew."""
+        """The state and the dependent fields."""
         return [*self.state, *self.fields]
 
 
 def wholes(functions: Sequence[Function]) -> list[Function]:
-    """Each once; in place of a view of a part of a mixed Function the whole."""
+    """The functions, each once, with mixed Functions in place of their parts."""
     found: dict[int, Function] = {}
     for f in functions:
         whole = whole_of(f)
@@ -111,7 +107,7 @@ def wholes(functions: Sequence[Function]) -> list[Function]:
 
 
 def whole_of(function: Function) -> Function:
-    """The mixed Function that this is a view of a part of; else itself."""
+    """The mixed Function that a function is a part of; else the function itself."""
     if function._ad_floating_active and function._ad_outputs:
         return function._ad_outputs[0]
     return function

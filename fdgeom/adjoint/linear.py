@@ -1,4 +1,4 @@
-"""Linear forms, assembled again and again."""
+"""Repeated assembly of linear forms."""
 
 import numpy as np
 from firedrake import Form
@@ -11,7 +11,7 @@ from fdgeom.solvers.derived import derived_in, is_real
 
 
 class Linear:
-    """A form with one argument, of a Real space too."""
+    """A form with one argument, which may be of a Real space."""
 
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()
@@ -20,7 +20,7 @@ class Linear:
             self._form = get_assembler(form) if self._real else VectorAssembly(form)
 
     def assemble(self) -> list[np.ndarray]:
-        """What this rank owns with the present coefficients, part by part."""
+        """This rank's values with the present coefficients, part by part."""
         if self._real:
             for derived in self._derived:
                 derived.refresh()

@@ -1,4 +1,4 @@
-"""Where steps begin that are to be taken again."""
+"""The initial state of steps, for replays."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from fdgeom.clock import Clock
 
 @dataclass
 class Origin:
-    """Where some steps begin, beside the values of Functions that derivatives are taken by.
-
-    ``carried`` is what the method begins its iterations with. ``remembered`` are the values by which
-    system and method see what was set by hand, of each of their snapshots, and ``touched`` the keys of
-    what is set of them, to whatever; ``mark`` is the method's. ``openings`` are what both change before
-    the first step, by ``touched``. What is ``unseen`` was set to the values that were there.
-    """
+    """The start of some steps, beside the values of the inputs."""
 
     clock: Clock
     constants: list[np.ndarray]
+    #: Initial guesses of the method's iterations.
     carried: Kept
+    #: Values of the snapshots by which system and method detect values set by hand.
     remembered: list[list]
+    #: For each snapshot the keys of functions that count as set, whatever their values.
     touched: list[Set[int]]
+    #: `Stepper.mark`.
     mark: tuple[float, int]
+    #: Operations of system and method before the first step, by `touched`.
     openings: list
+    #: Keys of functions that were set to the values that they had already.
     unseen: Set[int]

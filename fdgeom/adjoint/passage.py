@@ -1,4 +1,4 @@
-"""Some steps of a stepper, from given values of all that they read: their derivatives."""
+"""Derivatives of steps of a stepper, from given values of all inputs."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -23,18 +23,18 @@ from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.adjoint.way_back import WayBack
 from fdgeom.solvers.compiled import falling_back
 
-# Of the size of a field, and of the largest one: see `_largest_change`.
+# Tolerances relative to the size of a field, and to the largest field: see `_largest_change`.
 _SAME, _STILL = 1e-6, 1e-12
 
 
 class Passage(TakenAgain):
-    """Steps of one stepper as a function of what they read, and its derivatives."""
+    """Steps of one stepper as a function of their inputs, with derivatives."""
 
     def __init__(self, stepper) -> None:
         super().__init__(stepper)
-        #: What was made of functionals of the steps' result.
+        #: A cache of functionals and their derivatives.
         self.kept: dict[tuple, tuple] = {}
-        #: Why derivatives are taken solve by solve, and not in compiled code; None if they are not.
+        #: Why derivatives are taken solve by solve; None if compiled code computes them.
         self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], StepDerivative] = {}
         self._done: dict[tuple, tuple] = {}
@@ -47,11 +47,9 @@ class Passage(TakenAgain):
         wanted: Sequence[Function],
         after_each: Callable[[Vectors], None] | None = None,
     ) -> None:
-        """The cotangents of all inputs from those of what the steps give, inside :meth:`at`.
-
-        ``bars`` are replaced; ``wanted`` are the coefficients that derivatives are taken by, and
-        ``after_each(bars)`` adds to the cotangents after each step, with the state there.
-        """
+        """The cotangents of all inputs from those of the outputs, ``bars``, inside :meth:`at`."""
+        # wanted: coefficients that derivatives are taken by. after_each(bars) adds cotangents after
+        # each step, at the state there.
         reached = self._coefficients.reached_by(wanted)
         self.refuse_jump(origin, reached)
         way = self.way_back(steps, bars.keys(), wanted) if after_each is None else None
@@ -84,9 +82,7 @@ class Passage(TakenAgain):
         tangents: Vectors,
         wanted: Sequence[Function],
     ) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents of all inputs: of cotangents and
-        their rates.
-        """
+        """:meth:`pull`, and its derivative along tangents of all inputs: cotangents and their rates."""
         reached = self.reached_by(wanted)
         self.refuse_jump(origin, reached)
         step, opened, closed, before = self._around(origin, reached)
@@ -113,7 +109,7 @@ class Passage(TakenAgain):
     def push(
         self, origin: Origin, steps: int, tangents: Vectors, wanted: Sequence[Function]
     ) -> None:
-        """The tangents after the steps, from those of all inputs, inside :meth:`at`."""
+        """The tangents after the steps from those of all inputs, inside :meth:`at`."""
         reached = self._coefficients.reached_by(wanted)
         self.refuse_jump(origin, reached)
         step, opened, closed, before = self._around(origin, reached)
@@ -126,10 +122,9 @@ class Passage(TakenAgain):
         push_along(closed, tangents)
 
     def refuse_jump(self, origin: Origin, reached: set[int]) -> None:
-        """Raise ``NotImplementedError`` if the result jumps where values are set that were there already.
-
-        Inside :meth:`at`. What is set to those is not seen; what is set to any others is.
-        """
+        """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
+        # Inside `at`. A value that equals the former one goes unnoticed, any other does not, and the
+        # method may begin differently then.
         if not origin.unseen:
             return
         stepper, snapshots = self._stepper, self.snapshots()
@@ -156,14 +151,14 @@ class Passage(TakenAgain):
             )
 
     def _around(self, origin: Origin, reached: set[int]) -> tuple:
-        """The derivatives of a step and of what is done before and after all; what these change, now."""
+        """The derivatives of a step and of operations before and after all steps, and the changed values."""
         step = self._step(reached)
         opened, closed = (self._derived(d, reached) for d in (origin.openings, self._closings))
         changed = [*step.places, *(f for opening in opened for f in opening.targets)]
         return step, opened, closed, Kept(each_part(changed))
 
     def _forwards(self, step: StepDerivative, steps: int) -> Iterator[list[Record]]:
-        """Take steps, and say of each what was done."""
+        """Run steps, and yield the records of the solves of each."""
         for _ in range(steps):
             yield step.record()
             self._stepper._clock = self._stepper.clock.after(1)
@@ -176,14 +171,14 @@ class Passage(TakenAgain):
         return self._steps[name]
 
     def _derived(self, deeds: Sequence, reached: set[int]) -> list:
-        """What is done before or after steps, with derivatives by what it reads."""
+        """Operations before or after steps, with their derivatives."""
         active = reached | keys(self.state) | keys(f for deed in deeds for f in written_by(deed))
         return [self._derived_one(deed, active) for deed in deeds]
 
     def _derived_one(self, deed, active: set[int]):
         name = id(deed), frozenset(active)
         if name not in self._done:
-            # With the deed itself, so that no other one gets its number.
+            # The cache keeps the operation alive, so that no other one gets its id.
             self._done[name] = deed, derived(deed, active)
         return self._done[name][1]
 
@@ -202,11 +197,9 @@ class Passage(TakenAgain):
         wanted: Sequence[Function],
         running: Form | None = None,
     ) -> WayBack | None:
-        """The compiled way back through steps from here; None if there is none.
-
-        ``seeded`` are the keys of what will have cotangents after them, ``running`` is a functional
-        that is taken after each. :attr:`why_not_compiled` says why there is none.
-        """
+        """The compiled reverse sweep through steps from here; if None, :attr:`why_not_compiled` says why."""
+        # seeded: keys of functions with cotangents after the steps. running: a functional that is
+        # evaluated after each step.
         stepper = self._stepper
         if stepper._fused is not None and not stepper._fused.is_ready:
             with stepper._falling_back():
@@ -219,7 +212,7 @@ class Passage(TakenAgain):
             return None
         reached = self._coefficients.reached_by(wanted)
         if self._closings:
-            # They hand the cotangents of what they make to what they make it of.
+            # Final operations pass cotangents of their results on to functions of the state.
             seeded = keys(self._moving)
         found = None
         with falling_back(
@@ -240,7 +233,7 @@ class Passage(TakenAgain):
     def follow(
         self, way: WayBack, origin: Origin, bars: Vectors, wanted: Sequence[Function]
     ) -> None:
-        """As :meth:`pull`, after steps that were taken with this way back."""
+        """Like :meth:`pull`, after steps that were recorded by ``way``."""
         reached = self._coefficients.reached_by(wanted)
         pull_of(applied(self._derived(self._closings, reached)), bars)
         way.pull(bars)
@@ -248,10 +241,8 @@ class Passage(TakenAgain):
 
 
 def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
-    """How far Functions are from what they were, and how far round-off may have moved them.
-
-    That is of the size of what solves leave; of accelerations at rest what moves nothing in a step.
-    """
+    """The largest change of Functions, and the change that round-off may cause."""
+    # Round-off is that of the solves, or, for accelerations at rest, what moves nothing in a step.
     found = [
         (
             np.abs(now - was).max(initial=0.0),

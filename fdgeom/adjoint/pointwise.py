@@ -1,4 +1,4 @@
-"""Derivatives of assignments at nodes."""
+"""Derivatives of nodal assignments."""
 
 from collections.abc import Mapping, Set
 from functools import cached_property
@@ -15,12 +15,9 @@ from fdgeom.solvers.compiled import has_nodal_values
 
 
 class Assigned:
-    """Assignments t_i ← e_i(f_1, f_2, ...) at each node, all at once, and their derivatives.
+    """Simultaneous assignments t_i ← e_i(f_1, f_2, ...) at each node, and their derivatives."""
 
-    ``active`` are the keys of the functions that derivatives are taken by. ``NotImplementedError``
-    if the degrees of freedom of a function are no values at nodes.
-    """
-
+    # active: keys of the functions that derivatives are taken by.
     def __init__(self, group: Mapping[Function, Expr], active: Set[int]) -> None:
         self._group = {t: expand_derivatives(ufl.as_ufl(e)) for t, e in group.items()}
         self.targets = tuple(group)
@@ -35,11 +32,11 @@ class Assigned:
                 )
 
     def apply(self) -> None:
-        """Do them."""
+        """Do the assignments."""
         self.update.apply()
 
     def pull(self, bars: Vectors) -> None:
-        """Replace the cotangents of the targets by those of what is read: f̄ += Σ_i (∂e_i/∂f)ᵀ t̄_i."""
+        """Replace the cotangents of the targets by f̄ += Σ_i (∂e_i/∂f)ᵀ t̄_i."""
         seeds = [(t, bars.take(t)) for t in self.targets]
         if all(values is None for _, values in seeds) or not self._read:
             return
@@ -52,7 +49,7 @@ class Assigned:
             bars.add(f, result.dat.data_ro)
 
     def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents: of cotangents and their rates.
+        """:meth:`pull`, and its derivative along tangents: cotangents and their rates,
 
         ḟ̄ += Σ_i (∂e_i/∂f)ᵀ ṫ̄_i + ∂/∂f (Σ_i t̄_i·∂e_i/∂g ġ).
         """
@@ -93,7 +90,7 @@ class Assigned:
         return update, seeds, along, results
 
     def push(self, tangents: Vectors) -> None:
-        """Put the tangents of the targets, Σ_f (∂e_i/∂f) δf."""
+        """Set the tangents of the targets, Σ_f (∂e_i/∂f) δf."""
         given = [(f, tangents.of(f)) for f in self._read]
         for t in self.targets:
             tangents.take(t)

@@ -1,4 +1,4 @@
-"""What pyadjoint knows a Function by that steps have changed."""
+"""Block variables of Functions that steps change."""
 
 from firedrake import Function
 from pyadjoint.block_variable import BlockVariable
@@ -8,26 +8,20 @@ from fdgeom.adjoint.values import Kept
 
 
 class StateVariable(BlockVariable):
-    """Keeps values as arrays, and makes the Function of them that pyadjoint keeps when that is asked for.
+    """A block variable that saves values as arrays, and converts them to a Function only on demand."""
 
-    So of what steps change, and of what they read that pyadjoint has not met.
-
-    To make one takes longer than hundreds of steps of a small system, and a run in many blocks that
-    is only recorded asks for none.
-
-    The Function is known by this from now on.
-    """
-
+    # Making a Function takes longer than hundreds of steps of a small system, and a run in many blocks
+    # that is only recorded needs none. The new variable becomes that of the Function.
     def __init__(self, output: Function) -> None:
         self._kept: Kept | None = None
         self._made = None
         super().__init__(output)
-        # As of all Functions.
+        # As for all Functions.
         self.floating_type = True
         output.block_variable = self
 
     def keep(self, values: Kept) -> None:
-        """These are what it holds, unless something is kept already."""
+        """Save the values of the variable, unless it has a Function already."""
         if self._made is None:
             self._kept = values
 

@@ -1,4 +1,4 @@
-"""Derivatives of steps: what was taken, one solve after another, and back again."""
+"""Derivatives of steps, solve by solve."""
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
@@ -11,15 +11,11 @@ from fdgeom.solvers import key
 
 
 class StepDerivative:
-    """The derivatives of one step of a stepper, by its `Solve` s.
+    """The derivatives of one step of a stepper, by its `Solve` objects."""
 
-    A step is taken once more through PETSc SNES, each solve is recorded, and its derivative taken
-    there. What moves otherwise than by the solves is seen, and refused.
-
-    ``moving`` are all that its steps change and read again, ``active`` the keys of the other
-    functions that derivatives are taken by.
-    """
-
+    # The step runs again through PETSc SNES; each solve is recorded and differentiated there. Functions
+    # that change without a solve are detected, and refused. moving: all functions that steps change and
+    # read again; active: keys of the other functions that derivatives are taken by.
     def __init__(self, stepper, moving: Sequence[Function], active: Set[int]) -> None:
         self._stepper, self._moving = stepper, tuple(moving)
         solves = {id(solve): solve for solve, _ in stepper.sequence}
@@ -29,7 +25,7 @@ class StepDerivative:
             e.target for solve in solves.values() for e in solve.essential if e.target is not None
         ]
         given += stepper.system.given_in_time()
-        #: All that the solves change, and what is given as a function of time.
+        #: All functions that the solves change or that are prescribed functions of time.
         self.places = each_part([*self._moving, *unknowns, *written, *given])
         self._data = keys(given)
         everything = set(active) | keys([*self._moving, *unknowns, *written])
@@ -39,7 +35,7 @@ class StepDerivative:
         }
 
     def record(self) -> list[Record]:
-        """Take the step from the present state, and leave the state after it."""
+        """Run the step from the present state; returns the records of its solves."""
         records: list[Record] = []
         before = Kept(self.places)
         with self._watched(records):
@@ -56,7 +52,7 @@ class StepDerivative:
 
     @staticmethod
     def pull(records: Sequence[Record], bars: Vectors) -> None:
-        """The cotangents before the step, from those after it."""
+        """The cotangents before the step from those after it."""
         for record in reversed(records):
             record.taken.pull(record, bars)
 
@@ -64,7 +60,7 @@ class StepDerivative:
     def pull_rates(
         records: Sequence[Record], bars: Vectors, rates: Vectors, tangents: Vectors
     ) -> None:
-        """:meth:`pull`, and the same of its derivative along the tangents before the step."""
+        """:meth:`pull`, and its derivative along the tangents before the step."""
         along = []
         for record in records:
             along.append(tangents.copy())
@@ -74,7 +70,7 @@ class StepDerivative:
 
     @staticmethod
     def push(records: Sequence[Record], tangents: Vectors) -> None:
-        """The tangents after the step, from those before it."""
+        """The tangents after the step from those before it."""
         for record in records:
             record.taken.push(record, tangents)
 
@@ -91,5 +87,5 @@ class StepDerivative:
 
 
 def each_part(functions: Sequence[Function]) -> list[Function]:
-    """Their parts, each once, whatever views of it there are."""
+    """The parts of functions, each once."""
     return list({key(part): part for f in functions for part in parts(f)}.values())

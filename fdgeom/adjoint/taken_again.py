@@ -1,4 +1,4 @@
-"""Some steps of a stepper, from given values of all that they read: taken again."""
+"""Replays of steps of a stepper from given values of their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
@@ -17,16 +17,12 @@ from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
 from fdgeom.solvers import Strides
 
-#: So many bytes of states are kept; of more, some are taken again.
+#: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29
 
 
 class TakenAgain(Inputs):
-    """Steps of one stepper as a function of what they read: taken again from given values of it.
-
-    ``state``, ``inputs`` and ``fields`` are as of `Inputs`. ``NotImplementedError`` if derivatives
-    of these steps are not there.
-    """
+    """Steps of one stepper as a function of their inputs; ``NotImplementedError`` if underivable."""
 
     def __init__(self, stepper) -> None:
         why = stepper.underivable() or stepper.system.underivable()
@@ -45,7 +41,7 @@ class TakenAgain(Inputs):
         written = [f for solve in solves for f in solve.written]
         more = keys(written) | keys(e.target for s in solves for e in s.essential if e.target)
         more |= keys(system.given_in_time())
-        #: What is done after the last step.
+        #: Operations after the last step.
         self._closings = [*stepper.closings(), *system.closings()]
         made = [form for deed in self._closings for form in forms_of(deed)]
         own = keys(moving) | unknowns | more
@@ -53,20 +49,18 @@ class TakenAgain(Inputs):
             [f for f in moving if not keys([f]) <= unknowns],
             Coefficients(solves, own, system.clocks, made),
         )
-        #: All that the steps change and read again.
+        #: All functions that the steps change and read again.
         self._moving = [*self.state, *self._carried]
 
     # --- where they begin ------------------------------------------------------------------------
     def snapshots(self) -> tuple:
-        """By what system and stepper see what was set by hand."""
+        """The snapshots by which system and stepper detect values set by hand."""
         return (*self._stepper.system.remembered(), *self._stepper.remembered())
 
     def origin(self, touched: Sequence[Set[int]] = ()) -> Origin:
-        """The present one; ``touched`` are for each snapshot the keys of what is set, to whatever.
-
-        What is done there is decided by values alone, whether somebody records or not: what holds
-        others than the snapshot is set. What is touched beside that counts for derivatives.
-        """
+        """The present start of steps; ``touched`` are for each snapshot the keys that count as set."""
+        # Values alone decide which operations run first, with or without a tape: functions whose values
+        # differ from the snapshot are set. Other touched ones count for derivatives.
         stepper, system = self._stepper, self._stepper.system
         snapshots, own = self.snapshots(), len(system.remembered())
         on_tape = keys([*self.views, *self.inputs])
@@ -82,7 +76,7 @@ class TakenAgain(Inputs):
             self.constants(),
             Kept(self._carried),
             [snapshot.values() for snapshot in snapshots],
-            # What is on no tape has the values that it had.
+            # Functions that are on no tape keep their saved values.
             [f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
             stepper.mark,
             [*opened, *stepper.openings(entrance)],
@@ -103,10 +97,8 @@ class TakenAgain(Inputs):
         inputs: Sequence[Function],
         left: Mapping[tuple[int, int], np.ndarray] = MappingProxyType({}),
     ) -> Iterator[None]:
-        """Context in which the stepper stands there; afterwards it is again where it was.
-
-        ``left`` are other values that snapshots had, by their number and the key of the part.
-        """
+        """Context in which the stepper is at the start with these inputs; restores it afterwards."""
+        # left: other values of snapshots, by their number and the key of the part.
         stepper, snapshots = self._stepper, self.snapshots()
         clock, remembered = stepper.clock, [s.values() for s in snapshots]
         mark = stepper.mark
@@ -116,7 +108,7 @@ class TakenAgain(Inputs):
                 self.set_constants(origin.constants)
                 self._set_clock(origin.clock)
                 self.renew(inputs)
-                # All agrees, but for what is set.
+                # All values count as left by steps, except those that are set.
                 self._agree()
                 for n, snapshot in enumerate(snapshots):
                     names, was = snapshot.keys(), origin.remembered[n]
@@ -132,7 +124,7 @@ class TakenAgain(Inputs):
                 stepper.mark = mark
 
     def _agree(self) -> None:
-        """Take all that is there for what steps have left."""
+        """Declare that all present values are those that steps have left."""
         self._stepper.system.agree()
         for snapshot in self._stepper.remembered():
             snapshot.take()
@@ -144,13 +136,13 @@ class TakenAgain(Inputs):
 
     # --- taken again -----------------------------------------------------------------------------
     def run(self, steps: int, way: WayBack | None = None) -> None:
-        """Take steps from where the stepper stands; ``way`` can follow them back."""
+        """Run steps from the present state, recorded by ``way`` if given."""
         with nullcontext() if way is None else way.taken:
             self._stepper._advance(steps)
         self._coefficients.refresh()
 
     def run_each(self, steps: int, each: Callable[[], float]) -> float:
-        """The same, and add up what ``each()`` gives after each step."""
+        """Run steps; returns the sum of ``each()`` after each step."""
         total = 0.0
         for _ in range(steps):
             self._stepper._advance(1)
@@ -158,7 +150,7 @@ class TakenAgain(Inputs):
         return total
 
     def _open(self) -> None:
-        """Do what is done before the first step."""
+        """Run the operations before the first step."""
         stepper = self._stepper
         stepper.system.prepare()
         stepper._enter()
@@ -169,10 +161,8 @@ class TakenAgain(Inputs):
         self._agree()
 
     def _backwards(self, steps: int) -> Iterator[Clock]:
-        """Stand before each step, the last one first.
-
-        Those between the states that are kept are made again, by the same steps to the last bit.
-        """
+        """Restore the state before each step, the last step first, and yield its clock."""
+        # States between checkpoints come from repeated steps, bit by bit.
         moving = self._moving
         comm = self._stepper.system.mesh.comm
         strides = Strides.fitting(steps, Kept(moving).nbytes, self._memory, comm)
@@ -200,9 +190,9 @@ class TakenAgain(Inputs):
 
     @property
     def name(self) -> str:
-        """What takes the steps."""
+        """The name of the stepper's class."""
         return type(self._stepper).__name__
 
     def title(self, steps: int) -> str:
-        """What is done, in words."""
+        """The name of the block in messages."""
         return f"{steps} steps of {self.name}"

@@ -1,4 +1,4 @@
-"""One solve of a step with what comes before and after it: recorded, and its derivatives."""
+"""Records of the solves of a step, and their derivatives."""
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
@@ -15,27 +15,23 @@ from fdgeom.solvers import Number, key
 
 @dataclass(frozen=True)
 class Record:
-    """One solve that was taken.
-
-    ``clocks`` are what the clocks of the system showed; ``before`` and ``after`` hold all that
-    moves.
-    """
+    """The record of one solve, with the assignments before and after it."""
 
     taken: "Taken"
     dt: float
+    #: The times of the system's clocks.
     clocks: list[float]
+    #: All functions that steps change.
     before: Kept
     after: Kept
     solution: Kept
 
 
 class Taken:
-    """A `Solve` of a stepper and its derivatives, from what is recorded when it is taken.
+    """A `Solve` of a stepper and its derivatives, from its records."""
 
-    ``active`` are the keys of the functions that derivatives are taken by, ``moving`` all that
-    steps change, and ``clocks`` hold the time in the forms.
-    """
-
+    # active: keys of the functions that derivatives are taken by. moving: all functions that steps
+    # change. clocks: Constants that hold the time in the forms.
     def __init__(
         self,
         solve,
@@ -52,14 +48,14 @@ class Taken:
 
     @contextmanager
     def recorded(self, records: list[Record], dt: float) -> Iterator[None]:
-        """While it is taken: one more record."""
+        """Context of the solve that appends a record."""
         before, clocks = Kept(self._moving), [float(c) for c in self._clocks]
         yield
         after, solution = Kept(self._moving), Kept([self._solve.unknown])
         records.append(Record(self, dt, clocks, before, after, solution))
 
     def pull(self, record: Record, bars: Vectors) -> None:
-        """The cotangents before it, from those after it."""
+        """The cotangents before the solve from those after it."""
         self._set(record)
         before = applied(self._before)
         self._find(record)
@@ -70,7 +66,7 @@ class Taken:
         pull_of(before, bars)
 
     def pull_rates(self, record: Record, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
-        """:meth:`pull`, and the same of its derivative along the tangents before it."""
+        """:meth:`pull`, and its derivative along the tangents before the solve."""
         self._set(record)
         before = passed(self._before, tangents)
         self._find(record)
@@ -83,7 +79,7 @@ class Taken:
         pull_rates_of(before, bars, rates)
 
     def push(self, record: Record, tangents: Vectors) -> None:
-        """The tangents after it, from those before it."""
+        """The tangents after the solve from those before it."""
         self._set(record)
         push_along(self._before, tangents)
         self._find(record)
@@ -98,12 +94,12 @@ class Taken:
             number.set(value)
 
     def _find(self, record: Record) -> None:
-        """Have what it has found."""
+        """Set the values prescribed in time, and the unknown to the recorded solution."""
         self._solve.put_given()
         record.solution.restore()
 
     def _leave(self, record: Record) -> None:
-        """Do what follows all assignments; ``NotImplementedError`` if it does more than it says."""
+        """Set the values prescribed in time; ``NotImplementedError`` if other functions changed."""
         self._solve.keep_given()
         own = keys([self._solve.unknown]) | keys(f for a in self._before for f in a.targets)
         unseen = [f for f in record.after.differing() if key(f) not in own]
@@ -111,10 +107,7 @@ class Taken:
 
 
 def refuse_unseen(functions: Sequence[Function], where: str, comm) -> None:
-    """Raise ``NotImplementedError`` on all ranks if there are any on one.
-
-    Something has changed them that no solve says.
-    """
+    """Raise ``NotImplementedError`` on all ranks if, on any rank, functions changed without a solve."""
     if comm.allreduce(len(functions)):
         names = ", ".join(sorted({f.name() for f in functions})) or "what other ranks hold"
         raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""Tangents and cotangents of Functions, part by part, as arrays of what a rank owns."""
+"""Tangents and cotangents of Functions as arrays of the values that a rank owns."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -9,13 +9,13 @@ from fdgeom.solvers import key
 
 
 def parts(function: Function | Cofunction) -> tuple[Function | Cofunction, ...]:
-    """The parts of a Function of a mixed space; of another one itself."""
+    """The parts of a mixed Function; another Function itself."""
     mixed = len(function.function_space()) > 1
     return tuple(function.subfunctions) if mixed else (function,)
 
 
 def cotangent_of(function: Function) -> Cofunction:
-    """A new Cofunction for the derivative by a Function, whose dual space is made once."""
+    """A new Cofunction for the derivative by a Function; its dual space is made once."""
     known = function.__dict__
     if "_fdgeom_dual" not in known:
         known["_fdgeom_dual"] = function.function_space().dual()
@@ -23,37 +23,37 @@ def cotangent_of(function: Function) -> Cofunction:
 
 
 def keys(functions: Iterable[Function]) -> set[int]:
-    """The keys of all their parts."""
+    """The keys of all parts of functions."""
     return {key(part) for f in functions for part in parts(f)}
 
 
 def fill(part: Function | Cofunction, values: np.ndarray | None) -> None:
-    """Set what this rank owns of a part; None is zero."""
+    """Set the owned values of a part; None is zero."""
     part.dat.data_wo[...] = 0.0 if values is None else values
 
 
 class Vectors:
-    """One array for each part of some Functions, of what this rank owns; others are zero."""
+    """One array of owned values for each part of some Functions; missing parts are zero."""
 
     def __init__(self) -> None:
         self._arrays: dict[int, np.ndarray] = {}
 
     def of(self, part: Function) -> np.ndarray | None:
-        """The array of a part; None where it is zero."""
+        """The array of a part; None if it is zero."""
         return self._arrays.get(key(part))
 
     def take(self, part: Function) -> np.ndarray | None:
-        """The same, and it is zero from now on."""
+        """The array of a part, which becomes zero; None if it was zero."""
         return self._arrays.pop(key(part), None)
 
     def put(self, part: Function, values: np.ndarray | None) -> None:
-        """Replace it."""
+        """Replace the array of a part."""
         self._arrays.pop(key(part), None)
         if values is not None:
             self._arrays[key(part)] = np.array(values)
 
     def add(self, part: Function, values: np.ndarray) -> None:
-        """Add to it."""
+        """Add to the array of a part."""
         found = self._arrays.get(key(part))
         if found is None:
             self._arrays[key(part)] = np.array(values)
@@ -61,17 +61,17 @@ class Vectors:
             found += values
 
     def keys(self) -> set[int]:
-        """The keys of all parts that have one."""
+        """The keys of all parts with an array."""
         return set(self._arrays)
 
     def add_all(self, function: Function, value: Function | Cofunction | None) -> None:
-        """Add a (mixed) value of a function."""
+        """Add the value of a (mixed) function."""
         if value is not None:
             for part, more in zip(parts(function), parts(value), strict=True):
                 self.add(part, more.dat.data_ro)
 
     def read_all(self, function: Function, result: Function | Cofunction):
-        """Fill a (mixed) result with that of a function, and return it."""
+        """Fill a (mixed) result with the arrays of a function, and return it."""
         for part, target in zip(parts(function), parts(result), strict=True):
             fill(target, self.of(part))
         return result
@@ -80,25 +80,25 @@ class Vectors:
         return key(part) in self._arrays
 
     def copy(self) -> "Vectors":
-        """The same, in arrays of their own."""
+        """A copy with arrays of its own."""
         made = Vectors()
         made._arrays = {k: np.array(values) for k, values in self._arrays.items()}
         return made
 
 
 class Kept:
-    """Copies of the values of some Functions, ghosts included, that can be put back."""
+    """Copies of the values of some Functions, ghosts included, that can be restored."""
 
     def __init__(self, functions: Sequence[Function]) -> None:
         self._parts = [part for f in functions for part in parts(f)]
         self._values = [np.array(values) for values in _all(self._parts)]
 
     def restore(self) -> None:
-        """Put the values back."""
+        """Copy the values back."""
         self._put(self._parts)
 
     def copied_to(self, function: Function) -> Function:
-        """Give the values of one Function to another of its space, and return it."""
+        """Copy the values of one Function to another one of its space, and return that."""
         self._put(parts(function))
         return function
 
@@ -107,22 +107,22 @@ class Kept:
             part.dat.data_wo_with_halos[...] = values
 
     def differing(self, other: "Kept | None" = None) -> list[Function]:
-        """The parts that hold other values now, or in another copy, to the last bit, on this rank."""
+        """The parts whose values on this rank differ now, or in another copy, bit by bit."""
         others = _all(self._parts) if other is None else other._values
         return [
             part
             for part, values, now in zip(self._parts, self._values, others, strict=True)
-            # Two arrays without a NaN are compared faster.
+            # The first comparison is faster, but NaN differs from NaN there.
             if not np.array_equal(values, now) and not np.array_equal(values, now, equal_nan=True)
         ]
 
     def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The values now, and those that are kept."""
+        """Pairs of the present and the saved values."""
         return zip(_all(self._parts), self._values, strict=True)
 
     @property
     def nbytes(self) -> int:
-        """How much memory they take."""
+        """The number of bytes of the values."""
         return sum(values.nbytes for values in self._values)
 
 

@@ -1,4 +1,4 @@
-"""Steps that leave a trail, and their cotangents taken back along it, in compiled code."""
+"""Compiled reverse sweep through steps of a stepper."""
 
 from collections.abc import Sequence, Set
 
@@ -9,14 +9,11 @@ from fdgeom.solvers import key
 
 
 class WayBack:
-    """The way back through steps that are coming, from where the stepper stands now.
+    """A compiled reverse sweep through the next steps; ``CannotCompile`` if there is none."""
 
-    Of ``seeded`` functions, by their keys, there are cotangents after the steps; those of the
-    coefficients ``reached`` are wanted. ``moving`` is all that steps change and read again, and
-    ``memory`` says how many bytes may be kept. ``running`` is a functional that is taken after
-    each step, ``total`` its sum after :meth:`pull`. ``CannotCompile`` if it is not there.
-    """
-
+    # seeded: keys of functions with cotangents after the steps. reached: keys of coefficients whose
+    # cotangents are needed. moving: all functions that steps change and read again. memory: bytes for
+    # states. running: a functional evaluated after each step, whose sum is `total` after `pull`.
     def __init__(
         self,
         compiled,
@@ -30,13 +27,13 @@ class WayBack:
         self._sweep, self._reached = compiled.sweep(seeded, reached, running), set(reached)
         self._trail = self._sweep.trail(steps, memory)
         self.total = 0.0
-        #: Where the steps begin.
+        #: The state before the steps.
         self.before = Kept(moving)
-        #: Context that the steps are to be taken in.
+        #: The context in which the steps must run.
         self.taken = compiled.leaving(self._trail)
 
     def pull(self, bars: Vectors) -> None:
-        """The cotangents before the steps, from those after them."""
+        """The cotangents before the steps from those after them."""
         for f, bar in self._sweep.given:
             fill(bar, None if key(f) in self._reached else bars.take(f))
         self.total = self._trail.pull()
