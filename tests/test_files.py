@@ -1,8 +1,10 @@
-"""What rank 0 does alone ends on all ranks in the same way."""
+"""Files: what rank 0 does alone ends on all ranks in the same way; what is replaced stays whole."""
 
 import pytest
+from firedrake import COMM_SELF, IntervalMesh, SpatialCoordinate
 
-from fdgeom.files import on_root
+import fdgeom as fg
+from fdgeom.files import on_root, replacing, writable
 
 
 class Ranks:
@@ -53,3 +55,43 @@ def test_stopped_on_rank_0(error):
     first, second = everywhere(raising(error))
     assert first is error
     assert isinstance(second, KeyboardInterrupt)
+
+
+def test_replaced_when_complete(tmp_path):
+    """Until then, and after an error, the old file is there, and nothing else."""
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def stopped():
+        with replacing(path, COMM_SELF) as new:
+            new.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert path.read_text() == "old"
+    with replacing(path, COMM_SELF) as new:
+        new.write_text("whole")
+        assert path.read_text() == "old"
+    assert path.read_text() == "whole"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_a_link_leads_to_the_file_that_is_replaced(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "new folder" / "a.h5")
+    found = writable("path", tmp_path / "link", COMM_SELF, replaced=True)
+    assert found == tmp_path / "new folder" / "a.h5"
+    assert writable("path", tmp_path / "link", COMM_SELF) == tmp_path / "link"
+
+
+def test_a_section_that_cannot_be_written_leaves_the_file(tmp_path):
+    path = tmp_path / "new folder" / "a.json"
+    properties = {"density": 1.0, "youngs_modulus": 1e4, "poisson_ratio": 0.3}
+    fg.Section.rectangle(0.1, 0.1, **properties).save(path)
+    before = path.read_text()
+    (s,) = SpatialCoordinate(IntervalMesh(2, 1.0))
+    with pytest.raises(ValueError, match="cannot be written as numbers"):
+        fg.Section.rectangle(0.1 + s, 0.1, **properties).save(path)
+    assert path.read_text() == before
+    with pytest.raises(TypeError, match="path must be the name of a file, not 3"):
+        fg.Section.rectangle(0.1, 0.1, **properties).save(3)

@@ -1,14 +1,13 @@
-"""Recording: the time loop, what is measured in it, and what is written.
+"""Runs of steppers, with monitors, output, restart files and plots.
 
 - `run`: advance a stepper while sampling and writing; returns a `History`
-- monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`
+- monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`, `Reactions`
 - output: `VTKOutput` (ParaView), `Snapshots` (shapes in memory), `CSVFile` (table of samples)
 - restart: `Checkpoint` (during a run), `save`, `resume`
-- pictures: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`, `plot_section`, `plot_solid`;
-  `save_scene` for a browser, `space_axes` for one's own
+- plots: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`, `plot_section`, `plot_solid`;
+  `save_scene` for a browser, `space_axes` for your own
 
-Of a system it asks what :class:`fdgeom.systems.system.System` says and no more. It changes no state
-but when it resumes one.
+It uses only the methods of :class:`fdgeom.systems.system.System`, and `resume` alone changes a state.
 """
 
 from .checkpoint import Checkpoint, resume, save

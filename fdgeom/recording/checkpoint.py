@@ -46,7 +46,7 @@ class Checkpoint:
     the run ends with a ValueError.
     """
 
-    #: Who wrote the file when this run last saw it, "" if it was not there; None before.
+    #: The writer of the file when this run last read it, "" if there was no file; None before.
     _writer: str | None = None
 
     def __init__(self, path: str | os.PathLike, every: int | None = None) -> None:
@@ -76,14 +76,14 @@ class Checkpoint:
         self._writer = on_root(comm, lambda: _writer_of(self.path), ValueError, "checkpoint")
 
     def close(self) -> None:
-        """Nothing is left open between writes."""
+        """Do nothing: the file is closed after each write."""
 
 
 def save(stepper, path: str | os.PathLike) -> None:
     """Write the state of `stepper` to a restart file (HDF5).
 
     The file holds the system's functions (and the stepper's, where it has a method `functions()` of
-    its own) cell by cell, the clock, and what made it: method, system, and the numbers in them.
+    its own) cell by cell, the clock, and the method, the system and the numbers in them.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _require_finite(functions: dict[str, Function], stepper) -> None:
 
 
 def _tables(functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
-    """The tables of a file that have a row for each cell: the rows of this rank's cells."""
+    """Tables with a row for each cell, of which this rank has the rows of its cells."""
     spaces = {name: f.function_space() for name, f in functions.items() if not is_real(f)}
     points = {_points_name(space): space for space in spaces.values()}
     return (
@@ -228,7 +228,7 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
 
 
 def _clock(stepper) -> Clock:
-    """The clock of a stepper; made up for one that has none."""
+    """The clock of a stepper, or a new one if it has none."""
     dt, steps = float(stepper.dt), int(stepper.steps)
     made = Clock(begin=float(stepper.t), dt=dt, last_dt=dt, first=steps, steps=steps)
     return getattr(stepper, "clock", made)
@@ -268,7 +268,7 @@ def _difference(found: dict, expected: dict) -> str:
 
 
 def _writer_of(path: Path) -> str:
-    """Who wrote a restart file, "" if there is none."""
+    """The name that the writer of a restart file has left in it, "" if there is no file."""
     try:
         with h5py.File(path, "r") as file:
             return str(file[GROUP].attrs["writer"])
@@ -309,7 +309,7 @@ def _read_header(path: Path) -> dict:
 
 
 def _read(path: Path, functions: dict[str, Function], mesh) -> dict[str, np.ndarray]:
-    """The values of this rank; ValueError if those in the file are of another mesh, or no numbers."""
+    """The values of this rank; ValueError if those in the file are of another mesh or shape."""
     with h5py.File(path, "r") as file:
         group, found = file[GROUP], {}
         transfer = Transfer(group["midpoints"], mesh)

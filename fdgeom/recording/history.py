@@ -1,4 +1,4 @@
-"""Samples of the monitors of a run: `History` in memory, and `CSVFile`, written while the run goes on."""
+"""Samples of monitors: `History` in memory, and `CSVFile`, to which a run writes each at once."""
 
 import csv
 import os
@@ -176,7 +176,7 @@ class History:
 
 
 def _groups(columns: Sequence[str]) -> dict[str, int | list[int]]:
-    """The columns of each name; ``ValueError`` unless they are those that `header` makes."""
+    """The columns of each name; ``ValueError`` unless `header` would make them."""
     if columns[:2] != ["t", "step"]:
         raise ValueError(f"it must begin with the columns t, step, not {columns[:2]}")
     groups: dict[str, int | list[int]] = {}
@@ -259,7 +259,7 @@ class CSVFile:
 
 
 def _is_before(row: bytes, step: int, width: int) -> bool:
-    """Whether a row is complete (a run may be killed while writing it) and of an earlier step."""
+    """Whether a row is complete (a kill may cut it off) and of an earlier step."""
     values = row.split(b",")
     try:
         return row.endswith(b"\n") and len(values) == width and int(values[1]) < step
@@ -268,7 +268,7 @@ def _is_before(row: bytes, step: int, width: int) -> bool:
 
 
 def _first_row(file, begin: int, end: int, keep: Callable[[bytes], bool]) -> int:
-    """Where the first row starts that is not to be kept, by bisection of the file."""
+    """The place of the first row that `keep` refuses, found by bisection of the file."""
     # Rows that start before `low` are kept, those that start at `high` or later are not.
     low, high = begin, end
     while low < high:

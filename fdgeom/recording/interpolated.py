@@ -1,4 +1,4 @@
-"""Functions that follow UFL expressions."""
+"""Lagrange Functions that interpolate UFL expressions again and again."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from fdgeom.solvers.derived import refresh
 
 
 def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:
-    """A Function of a Lagrange element, and what interpolates the expression to it."""
+    """A Function of a Lagrange element, and a function that interpolates the expression to it."""
     target = Function(shaped_space(expression.ufl_shape, mesh, scalar_element))
     assembler = get_assembler(interpolate(expression, target.function_space()))
 
@@ -25,7 +25,7 @@ def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], 
 
 
 def common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:
-    """Scalar Lagrange element for the coordinates and all that the expressions consist of."""
+    """A scalar Lagrange element of the highest degree among the coordinates and the expressions."""
     coefficients = [
         c
         for e in expressions

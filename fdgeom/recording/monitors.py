@@ -1,10 +1,11 @@
-"""What is measured during a run: energies, momenta, Casimirs, any UFL functional, a point's value.
+"""Monitors of a run: energies, momenta, Casimirs, UFL functionals, values at a point, reactions.
 
 A monitor has two methods: `bind(system)`, called once at the start of a run, and `sample()`, which
 returns a dict from names to floats or vectors.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import ufl
@@ -25,7 +26,7 @@ from .interpolated import common_element, following
 
 
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
-    """Return a function that gives the present value of a 0-form, its assembler being kept."""
+    """Return a function that gives the present value of a 0-form by one cached assembler."""
     if isinstance(form, ufl.Form) and not form.arguments():
         form = check_functional(f"monitor {name!r}", form, 0)
         return FunctionalAssembly(form).assemble
@@ -44,9 +45,14 @@ def _assembled(form: ufl.BaseForm | float, name: str) -> float:
     if isinstance(form, int | float):
         return float(form)
     with stop_annotating():
-        hold(form, name)  # says what is wrong
+        hold(form, name)  # for its errors
         refresh(form)
     return assemble(form)
+
+
+def _each(forms, action: Callable):
+    """The result of an action for a form, or a list of the results for several."""
+    return [action(form) for form in forms] if isinstance(forms, Sequence) else action(forms)
 
 
 def _provided(system, method: str, monitor: str) -> dict:
@@ -59,7 +65,7 @@ def _provided(system, method: str, monitor: str) -> dict:
 
 
 class FormMonitor:
-    """Base of monitors made of 0-forms: `_forms(system)` returns them by name."""
+    """Base class of monitors of 0-forms, which `_forms(system)` returns by name."""
 
     def _forms(self, system) -> dict:
         raise NotImplementedError
@@ -81,12 +87,8 @@ class FormMonitor:
 
     def bind(self, system) -> None:
         """Build the assemblers for `system`; TypeError naming what the system lacks."""
-        self._held = {}
-        for name, forms in self._checked_forms(system).items():
-            if isinstance(forms, Sequence):
-                self._held[name] = [hold(form, name) for form in forms]
-            else:
-                self._held[name] = hold(forms, name)
+        found = self._checked_forms(system)
+        self._held = {name: _each(forms, partial(hold, name=name)) for name, forms in found.items()}
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return the present values by name."""
@@ -96,16 +98,9 @@ class FormMonitor:
         }
 
     def __call__(self, system) -> dict[str, float | list[float]]:
-        """The present values by name, as Firedrake assembles them.
-
-        While pyadjoint records they are on its tape: functionals to be differentiated.
-        """
-        found = {}
-        for name, forms in self._checked_forms(system).items():
-            several = isinstance(forms, Sequence)
-            values = [_assembled(form, name) for form in (forms if several else [forms])]
-            found[name] = values if several else values[0]
-        return found
+        """The present values by name; while pyadjoint records, they are functionals on its tape."""
+        found = self._checked_forms(system)
+        return {name: _each(forms, partial(_assembled, name=name)) for name, forms in found.items()}
 
 
 class Energy(FormMonitor):
@@ -160,8 +155,8 @@ class Casimir(FormMonitor):
 
 
 class ConstraintDefect:
-    """How far a system is off its constraints: "constraint" is the largest |g(q)|, "velocity
-    constraint" the largest |Dg(q) q̇|, of a system with `constraint_defect()` and `velocity_defect()`.
+    """Errors in the constraints of a system: "constraint" is the largest |g(q)|, "velocity constraint"
+    the largest |Dg(q) q̇|, of a system with `constraint_defect()` and `velocity_defect()`.
     """
 
     def bind(self, system) -> None:
@@ -196,8 +191,7 @@ class Functional(FormMonitor):
             raise TypeError(f"name must be a string, got {shown(name)}")
         self.name = name
         self.forms = forms
-        for form in forms if isinstance(forms, Sequence) else (forms,):
-            hold(form, name)
+        _each(forms, partial(hold, name=name))
 
     def _forms(self, system) -> dict:
         return {self.name: self.forms}
@@ -262,7 +256,7 @@ class Probe:
 
 
 class Reactions:
-    """What holds a beam or an assembly: moments about the nodes, and forces, (3,) each in space.
+    """Support reactions of a beam or an assembly: moments about the nodes, and forces, (3,) each in space.
 
     Of a beam "left_moment", "left_force", "right_moment", "right_force", of the ends that are held;
     of an assembly these as "beam0_left_moment", ..., and "joint0_moment", "joint0_force", ... on the
@@ -271,7 +265,7 @@ class Reactions:
     """
 
     def bind(self, system) -> None:
-        """TypeError if the system is nothing that is held."""
+        """TypeError if the system has no reactions."""
         if not hasattr(system, "reactions"):
             raise TypeError(
                 f"Reactions() needs a beam or an assembly, and {type(system).__name__} is none"

@@ -1,4 +1,4 @@
-"""How far the run is: the bar on the terminal, and the size of the pieces that it moves by."""
+"""Progress bar of a run, and number of steps between its updates."""
 
 import sys
 import time
@@ -24,28 +24,27 @@ class Progress:
             self._drawn = now
 
     def close(self) -> None:
-        """Leave the bar as it is and go to the next line."""
+        """End the line of the bar."""
         if self._bar is not None:
             self._bar.finish()
             self._bar = None
 
 
 class Pace:
-    """Size of the pieces in which a stepper advances: about a second of work, on all ranks alike.
-
-    Large pieces let a compiled stepper fuse its steps; a bound on their time keeps the progress
-    bar moving and Ctrl-C heard. Used as a context manager it times the piece. Without a bound
-    pieces are as large as is wished.
+    """Number of steps that a stepper takes at once, on all ranks alike: about a second of work, measured by
+    the context manager, or, if it is not bounded, all that are wanted.
     """
+
+    # Compiled steppers fuse steps; the bound keeps the bar moving and Ctrl-C heard.
 
     def __init__(self, comm, seconds: float = 1.0, *, bounded: bool = True) -> None:
         self.comm = comm
         self.seconds = seconds
         self.limit = 100 if bounded else None
 
-    def piece(self, wished: int) -> int:
-        """Number of steps to take at once, at most `wished`."""
-        self._steps = wished if self.limit is None else min(wished, self.limit)
+    def piece(self, most: int) -> int:
+        """Number of steps to take at once, at most `most`."""
+        self._steps = most if self.limit is None else min(most, self.limit)
         return self._steps
 
     def __enter__(self) -> "Pace":

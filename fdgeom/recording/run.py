@@ -1,4 +1,4 @@
-"""The time loop: steps, samples, output, restart files, and an orderly end."""
+"""The time loop: steps, samples, output, restart files, and what happens when a run ends early."""
 
 import math
 import os
@@ -164,9 +164,8 @@ def run(
 
 
 class Rhythm:
-    """Steps at which something is due: the first, the last, and every so many between.
-
-    `every` None: the first and the last only.
+    """Steps at which a sample or an output is due: the first, the last, and each `every`-th between, if
+    `every` is given.
     """
 
     def __init__(self, first: int, last: int, every: int | None) -> None:
@@ -237,7 +236,7 @@ def _open(stepper, outputs: list, csv, columns: list[str], checkpoint) -> list:
 
 
 def _close(items: list, exc: BaseException | None) -> None:
-    """Close all, whatever happens; what goes wrong comes second to `exc`."""
+    """Close all; raise the first error, or add all as notes to `exc`, which comes first."""
     problems = []
     for item in items:
         try:

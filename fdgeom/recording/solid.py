@@ -25,15 +25,12 @@ from fdgeom.sections.tessellation import Tessellation
 
 
 class Solid:
-    """The body of a beam whose section is a mesh, as arrays over stations, cells and nodes.
-
-    The stations are the nodes of the beam. The place of a point of the section is
-    x + R (X + warping), and its stress that of the resultants there: Saint-Venant's field, which
-    does not hold near ends and loads.
+    """The body of a beam whose section is a mesh, as arrays over stations (nodes of the beam), cells and
+    nodes: a point is at x + R (X + warping), with the stress of Saint-Venant's field.
     """
 
     def __init__(self, beam) -> None:
-        # Steppers in configuration form move ``beam.motion``, which keeps the beam's strain.
+        # Steppers in configuration form have ``beam.motion`` as their system.
         beam = getattr(beam, "beam", beam)
         if not isinstance(beam, Beam):
             raise TypeError(f"a solid is drawn of a fdgeom.Beam, not of {type(beam).__name__}")

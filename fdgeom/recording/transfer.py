@@ -15,14 +15,13 @@ def midpoints_of(mesh) -> np.ndarray:
 
 
 def points_of(space) -> np.ndarray:
-    """Points of the nodes of `space`, shape (owned cells, nodes, gdim), as its cell_node_map has them.
-
-    Broken elements have one value on each side of a periodic mesh's seam, as its coordinate has. Of
-    nodes that are no points (of edge elements, say) the corners of the cells are told.
-    """
+    """Points of the nodes of `space` in the order of its cell_node_map, shape (owned cells, nodes, gdim)."""
     element = scalar_element(space)
-    if element.mapping() != "identity":
+    if (
+        element.mapping() != "identity"
+    ):  # nodes of edge elements are no points: corners of the cells
         return cellwise(space.mesh().coordinates)
+    # Broken elements have one value on each side of a periodic mesh's seam, as its coordinate has.
     return _points(space.mesh(), finat.ufl.BrokenElement(element))
 
 
@@ -33,7 +32,7 @@ def cellwise(function: Function) -> np.ndarray:
 
 
 def rows_of(mesh) -> tuple[slice, int]:
-    """Which rows of a table of all cells are those of this rank's, and how many rows it has."""
+    """The rows of this rank's cells in a table of all cells, and the number of all rows."""
     counts = mesh.comm.allgather(mesh.cell_set.size)
     first = sum(counts[: mesh.comm.rank])
     return slice(first, first + counts[mesh.comm.rank]), sum(counts)
@@ -56,13 +55,12 @@ def _points(mesh, element) -> np.ndarray:
 
 
 class Transfer:
-    """Map from the cells of a file and their degrees of freedom to those of a mesh.
-
-    They may be numbered and distributed differently. Cells are found by their midpoints and the
-    degrees of freedom in a cell by their points, so values are copied, not interpolated. ValueError
-    if a cell of the mesh is not in the file, or is not told apart from others by its midpoint
-    (which matters only when the numbering differs).
+    """Map from the cells of a file and their degrees of freedom to those of a mesh, which may be numbered
+    and distributed differently; ValueError if a cell of the mesh is not in the file.
     """
+
+    # Cells are found by their midpoints and the degrees of freedom in a cell by their points, so
+    # values are copied, not interpolated. Midpoints must differ only where the numbering does.
 
     def __init__(self, midpoints, mesh) -> None:
         self.comm, here = mesh.comm, midpoints_of(mesh)
@@ -85,10 +83,8 @@ class Transfer:
         return any(self.comm.allgather(bool(local)))
 
     def values(self, name: str, values, points, space) -> np.ndarray:
-        """Values for the owned nodes of `space`, from those at the nodes of each cell of the file.
-
-        `values` and `points`, with a row for each cell, are those of :func:`cellwise` and
-        :func:`points_of` there. ValueError if the nodes cannot be told apart by their points.
+        """Values for the owned nodes of `space` from those of the file, which :func:`cellwise` and
+        :func:`points_of` made there; ValueError if the file has other nodes.
         """
         owned, here = Function(space).dat.data_ro.copy(), points_of(space)
         nodes = space.cell_node_map().values
@@ -108,7 +104,7 @@ class Transfer:
         return owned
 
     def _order(self, there: np.ndarray, here: np.ndarray, space) -> np.ndarray:
-        """Which of the nodes of its cell in the file each node is."""
+        """The number of each node among the nodes of its cell in the file."""
         # distance[c, i, j]: from node i of a cell to node j of the same cell in the file
         distance = np.linalg.norm(here[:, :, None, :] - there[:, None, :, :], axis=-1)
         order = distance.argmin(axis=2)

@@ -144,7 +144,7 @@ class VTKOutput:
         self._file.write(*(self._functions or [self._mesh]), time=float(stepper.t))
 
     def close(self) -> None:
-        """The series is complete after each frame; nothing is left to write."""
+        """Do nothing: the series is complete after each frame."""
 
     def _chosen(self, known: dict) -> dict:
         if self.fields is None:
@@ -157,25 +157,25 @@ class VTKOutput:
         return {part: f for name, g in chosen.items() for part, f in _parts(name, g).items()}
 
     def _interpolated(self, expression, scalar_element) -> Function:
-        """Function on the system's mesh that follows `expression` with each frame."""
+        """A Function on the system's mesh, interpolated from `expression` at each frame."""
         target, update = following(expression, scalar_element, self._system.mesh)
         self._updates.append(update)
         return target
 
     def _carried(self, name: str, expression, element) -> Function:
-        """The same values on the mesh that is drawn: both meshes have one topology and one data."""
+        """A Function on the drawn mesh that shares its data with one on the system's mesh."""
         values = self._interpolated(expression, element)
         space = FunctionSpace(self._mesh, values.function_space().ufl_element())
         return Function(space, val=values.dat, name=_plain(name))
 
 
 def _plain(name: str) -> str:
-    """A name in ASCII without what XML takes for something else."""
+    """A name in ASCII, without the special characters of XML."""
     return re.sub(r'[^ -~]|["&<>]', lambda letter: f"u{ord(letter[0]):04x}", name)
 
 
 def _parts(name: str, f) -> dict:
-    """What VTK can hold: numbers, vectors of up to three components, 3×3 matrices."""
+    """A field as fields of VTK: numbers, vectors of up to three components, matrices up to 3×3."""
     shape = f.ufl_shape
     if len(shape) > 2 or (len(shape) == 2 and max(shape) > 3):
         raise ValueError(f"fields: '{name}' has the shape {shape}; VTK takes at most (3, 3)")
@@ -190,10 +190,8 @@ def _parts(name: str, f) -> dict:
 
 
 def _curved_topology(space) -> tuple:
-    """Cells of degree > 1 on a line: VTK wants both ends first, then the inner nodes.
-
-    Firedrake's equispaced element has that order; its VTKFile would list them from end to end.
-    """
+    """Cells of degree > 1 on a line with both ends first, then the inner nodes, as VTK reads them."""
+    # Firedrake's equispaced element has that order; its VTKFile would list them from end to end.
     from firedrake.output.vtk_output import get_topology  # needs the vtk package
 
     connectivity, offsets, types = get_topology(Function(space))
@@ -202,7 +200,7 @@ def _curved_topology(space) -> tuple:
 
 
 def _part_of_topology(space, drawn: np.ndarray) -> tuple:
-    """Some of the cells of a line only, as joints are none of a beam's."""
+    """The drawn cells of a line: those of beams, not of joints."""
     from firedrake.output.vtk_output import get_topology  # needs the vtk package
 
     connectivity, offsets, types = get_topology(Function(space))
@@ -215,7 +213,7 @@ def _part_of_topology(space, drawn: np.ndarray) -> tuple:
 
 
 def _forget(path: Path, t: float) -> None:
-    """Take the frames at or after `t` out of the .pvd file."""
+    """Remove the frames at or after `t` from the .pvd file."""
     if not path.exists():
         return
     try:

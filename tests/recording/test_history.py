@@ -33,6 +33,21 @@ def test_arrays(history):
         history["mass"]
 
 
+def test_samples_have_one_shape(history):
+    """Of matrices too; a sample of another shape or name leaves the history as it is."""
+    before = history["momentum"]
+    for other in ({"energy": 1.0, "momentum": np.zeros(2)}, {"energy": 1.0, "mass": np.zeros(3)}):
+        with pytest.raises(ValueError, match="sample has .*, expected"):
+            history.append(1.0, 15, other)
+    with pytest.raises(TypeError):
+        history.append(1.0, 15, {"energy": "a", "momentum": np.zeros(3)})
+    assert np.array_equal(history["momentum"], before)
+    made = History()
+    for k in range(3):
+        made.append(k, k, {"spin": k * np.eye(3)})
+    assert np.array_equal(made["spin"], np.arange(3.0)[:, None, None] * np.eye(3))
+
+
 def test_repr_tells_the_names_and_the_span(history):
     text = repr(history)
     assert "5 samples" in text
