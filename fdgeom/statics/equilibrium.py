@@ -59,7 +59,7 @@ class StaticEquilibrium(NotCopied):
     Attributes
     ----------
     load : float
-        The load factor λ of the present configuration, by which all loads are multiplied.
+        The load factor λ of the present configuration, a factor of all loads.
 
     Raises
     ------
@@ -426,7 +426,7 @@ class StaticEquilibrium(NotCopied):
         joint : Joint
             One of the assembly.
         side : {"second", "first"}
-            On which place.
+            The place that the force acts on.
         """
         self._motion.read_poses()
         return self._motion.exerted(joint, side, self._resultants.forces)[3:]

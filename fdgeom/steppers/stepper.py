@@ -352,7 +352,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     @property
     def why_not_compiled(self) -> str | None:
-        """Why the steps go through PETSc SNES, in a sentence; None if they run in compiled code."""
+        """The reason why the steps go through PETSc SNES, in a sentence; None if they are compiled."""
         return None if self.is_compiled else self._why_not
 
     @property

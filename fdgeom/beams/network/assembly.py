@@ -43,8 +43,8 @@ _TOGETHER = 1e-9
 class Assembly(RodMotion):
     """Beams with joints: trees, branches and closed loops, in configuration form.
 
-    The beams keep their own sections, shapes at rest, loads, damping and held ends. All of them and
-    the joints become one network on one mesh, whose equations are
+    The beams keep their own sections, shapes at rest, loads, damping and held ends. Beams and
+    joints form one network on one mesh, with the equations
 
         M v̇ - ad*_v(Mv) + Bᵀσ - f + B_Φᵀλ = 0,   Φ(g) = 0.
 
@@ -53,7 +53,7 @@ class Assembly(RodMotion):
     Parameters
     ----------
     beams : sequence of Beam
-        The beams, of degree 1, where they are in space at the start.
+        The beams, of degree 1, at their initial places in space.
     joints : sequence of Joint, optional
         `Spherical`, `Revolute`, `Prismatic` and `Rigid` joints between them or with
         ``fdgeom.ground``.
@@ -67,11 +67,11 @@ class Assembly(RodMotion):
     beams : tuple of Beam
         The beams.
     network : Network
-        The mesh of all.
+        The mesh of beams and joints.
     position, orientation, v : Function
         Poses and velocities of all nodes.
     multiplier : Function
-        Of the joints.
+        Multipliers of the joints.
 
     Raises
     ------
@@ -361,7 +361,7 @@ class Assembly(RodMotion):
         joint : Joint
             One of this assembly.
         side : {"second", "first"}
-            On which place.
+            The place that the force acts on.
 
         Notes
         -----

@@ -20,10 +20,10 @@ class PointBody:
     mass : float
         Its mass.
     inertia : (3, 3) or (3,) array_like, optional
-        About its centre of mass, in the axes of the node's section: the matrix or its diagonal.
-        Zero if not given: a point mass.
+        Inertia about its centre of mass, in the axes of the node's section: the matrix or its
+        diagonal. The default is zero, a point mass.
     offset : array_like of 3
-        From the node to the centre of mass, in the axes of the section.
+        Vector from the node to the centre of mass, in the axes of the section.
 
     Raises
     ------

@@ -26,7 +26,8 @@ class HermiteSimpson(TwoAccelerations):
     dt : float
         Time step h.
     solver_parameters, options_prefix, compiled
-        As for every stepper; the default is an LU of both unknowns, kept while it does not change.
+        As for every stepper; the default is an LU of both unknowns, reused while the matrix does
+        not change.
 
     Raises
     ------

@@ -31,9 +31,9 @@ class VariationalIntegrator(Stepper):
         μ¹ = dcay(D)⁻ᵀ M D/Δt + Δt/2 f(g¹);
 
     for the rotation dcay(∓w)⁻ᵀ μ = μ ± w×μ/2 + w(w·μ)/4; the translation of a section whose frame
-    is at its centre of mass moves by Δx = Δt p/m, as in the Störmer–Verlet method, which this is on
-    the group R³×SO(3) (else on SE(3)). After Marsden & West, Acta Numerica 10 (2001), and Demoures
-    et al., Numer. Math. 130 (2015).
+    is at its centre of mass moves by Δx = Δt p/m, as in the Störmer–Verlet method. The method is
+    the Störmer–Verlet method on the group R³×SO(3), or on SE(3) for other sections. After Marsden &
+    West, Acta Numerica 10 (2001), and Demoures et al., Numer. Math. 130 (2015).
 
     Second order, symmetric, symplectic; linear and angular momentum of a free beam are conserved to
     round-off, and the energy stays in a band of width O(Δt²). The step is limited by the time that

@@ -23,9 +23,9 @@ class ChaplyginSystem(ChaplyginEquations):
 
     Where the generalized forces Φ, perhaps after adding terms that vanish along the motion
     (:meth:`adding`), satisfy Helmholtz's conditions, the motion is that of a Lagrangian L' without
-    constraints, and of a Hamiltonian H' that every stepper for canonical systems takes:
-    equations (1)-(7) of Liu, Liu, Chang, Wang & Guo, "The application of symplectic geometric
-    algorithm in a special Chaplygin system" (Acta Phys. Sin., in Chinese), after Mei (1991).
+    constraints, and of a Hamiltonian H' for every stepper of canonical systems: equations (1)-(7)
+    of Liu, Liu, Chang, Wang & Guo, "The application of symplectic geometric algorithm in a special
+    Chaplygin system" (Acta Phys. Sin., in Chinese), after Mei (1991).
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class ChaplyginSystem(ChaplyginEquations):
         base : dict, optional
             As for :meth:`lagrangian`.
         measure : Measure, optional
-            Of the integral and the pairing, ``dx`` if not given.
+            Measure of the integral and the pairing, by default ``dx``.
         **parameters : float or UFL expression
             A value for each parameter, by its name; with a Function each copy has its own.
 

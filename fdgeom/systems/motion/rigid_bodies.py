@@ -56,7 +56,7 @@ class RigidBodies(Motion):
         J about the centre of mass (about the fixed point on SO(3)), in the body frame: the whole
         matrix, or its diagonal. A DG0 function of shape (3, 3) if the bodies differ.
     mass : float or UFL expression, optional
-        m, needed where there are positions; a DG0 function if the bodies differ.
+        m, needed with positions; a DG0 function if the bodies differ.
     group : Group, optional
         ``fg.lie.groups.SO3``, ``R3xSO3`` or ``SE3``, or one of these ``.by("cay")``. The default is
         R³×SO(3) with a position, SO(3) without.

@@ -181,7 +181,7 @@ class PoissonSystem(PoissonForms):
         return unknown, None
 
     def frozen_gradient(self, k: int) -> Expr | None:
-        """Part ``k`` of δh/δz at the present state, where the system holds it as a field."""
+        """Part ``k`` of δh/δz at the present state, if the system has it as a field."""
         return None
 
     def essential_values(self, active: Sequence[int]) -> tuple:
