@@ -58,7 +58,7 @@ def _check(cls: type, args: tuple, options: dict) -> None:
 
 @cache
 def takes(cls: type) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Names of the arguments that a class takes by position, by name only, and that it needs."""
+    """Names of the arguments of a class: by position, by name only, and required ones."""
     positional: list[str] = []
     keywords: list[str] = []
     required: list[str] = []

@@ -261,7 +261,7 @@ def keys_of(cls: type) -> tuple[str, ...]:
 
 
 def cite(cls: type) -> None:
-    """Tell PETSc what to print for a class that is used, if it is asked to by ``-citations``."""
+    """Register the entries of a class with PETSc, for ``-citations``."""
     for key in keys_of(cls):
         petsctools.cite(key)
 

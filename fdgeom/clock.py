@@ -48,7 +48,7 @@ class Clock(NamedTuple):
         return Clock(self.begin, self.dt, last_dt, self.first, self.steps + steps)
 
     def set_to(self, t: float) -> "Clock":
-        """The clock at another time, after as many steps."""
+        """The clock at another time, after the same number of steps."""
         return self._replace(begin=t, first=self.steps)
 
     def with_dt(self, dt: float) -> "Clock":

@@ -69,7 +69,7 @@ class Identity:
 
     @property
     def fails(self) -> bool:
-        """Whether the defect is more than that."""
+        """Whether the defect is more than round-off."""
         return bool(self.defect > TOLERANCE)
 
     def fails_now(self) -> bool:
@@ -165,7 +165,7 @@ def difference(a, b) -> float:
 
 
 class _EachCase(MultiFunction):
-    """Takes both sides of a case, each in a proportion of its own: an identity is one of both."""
+    """Both sides of each conditional with weights of no pattern: an identity holds for both."""
 
     expr = MultiFunction.reuse_if_untouched
 

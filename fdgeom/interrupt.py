@@ -80,7 +80,7 @@ class delayed:
 
 
 class shielded:
-    """Context in which nothing is cut by a signal that `delayed` takes."""
+    """Context that a signal of `delayed` does not interrupt."""
 
     def __enter__(self) -> None:
         self._taker = _outermost

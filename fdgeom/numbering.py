@@ -56,20 +56,20 @@ class Numbering:
         return found
 
     def scatter(self, values: np.ndarray, function: Function) -> None:
-        """Put values of all nodes into a function."""
+        """Set a function to values of all nodes."""
         data = function.dat.data_wo_with_halos
         # Vectors of one component are stored as numbers.
         data[...] = values[self.nodes].reshape(-1, *data.shape[1:])
 
     def scatter_cells(self, values: np.ndarray, function: Function) -> None:
-        """Put values in the order of the cells into a DG0 function; of nodes that are ends of cells."""
+        """Set a DG0 function to values in the order of the cells; for nodes that are ends of cells."""
         dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
         data = function.dat.data_wo_with_halos
         # Vectors of one component are stored as numbers.
         data[dofs] = values[self.pairs[:, 0]].reshape(-1, *data.shape[1:])
 
     def gather_cells(self, function: Function) -> np.ndarray:
-        """Values of a DG0 function in the order of the cells; of nodes that are ends of cells."""
+        """Values of a DG0 function in the order of the cells; for nodes that are ends of cells."""
         dofs = function.function_space().cell_node_map().values[:, 0]
         own, first = function.dat.data_ro[dofs], self.pairs[: len(dofs), 0]
         found = np.empty((len(self.coordinates) - 1, *own.shape[1:]))

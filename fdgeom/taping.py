@@ -79,7 +79,7 @@ def not_taped(method: Callable | None = None, *, instead: str = "") -> Callable:
 
 
 def off_the_tape(method: Callable) -> Callable:
-    """A method that changes nothing of the user's, whatever it assembles and solves: unrecorded."""
+    """Decorator of a method that leaves the user's Functions unchanged, and is not recorded."""
 
     @wraps(method)
     def unrecorded(*args, **kwargs):
@@ -97,7 +97,7 @@ def _name(method: Callable, args: tuple) -> str:
 
 
 class PreparedBlock(Block):
-    """A block whose derivatives are made all at once, by what its methods ``prepare_...`` return."""
+    """A block that computes all derivatives at once, by its methods ``prepare_...``."""
 
     def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
         return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]

@@ -15,18 +15,18 @@ _called: list[list[str]] = []
 
 
 class NoNumber(TypeError):
-    """A symbol was made a number in a function of a user's."""
+    """Error of a symbol that a user's function converts to a number."""
 
 
 def refuse_number(text: str) -> None:
-    """Raise :class:`NoNumber` while a function of a user's is called: its result would be frozen."""
+    """Raise :class:`NoNumber` inside a user's function, whose result would be frozen."""
     if _called:
         _called[-1].append(text)
         raise NoNumber(text)
 
 
 def shown(value: object) -> str:
-    """A value in a sentence: as it would be typed if that is short, else of what kind it is."""
+    """A value in a sentence: its short ``repr``, else its kind."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if isinstance(value, Function):
@@ -43,7 +43,7 @@ def shown(value: object) -> str:
 
 
 def is_function(value: object) -> bool:
-    """Whether a value is a function of a user's; classes and UFL's expressions can be called too."""
+    """Whether a value is a user's function, unlike classes and UFL expressions, which are callable."""
     return callable(value) and not isinstance(value, Expr | Form | Measure | type)
 
 
@@ -64,7 +64,7 @@ def blamed(text: str) -> Iterator[None]:
 
 
 def brief(error: Exception) -> str:
-    """The first line of an error in a user's function, without where Python found that function."""
+    """The first line of an error in a user's function, without the place of that function."""
     line = (str(error).splitlines() or [""])[0].rstrip(".")
     if isinstance(error, KeyError) and " " not in line:
         return f"{line} is missing"

@@ -174,7 +174,7 @@ class Agreement:
 
     @property
     def _anchor(self) -> int:
-        """The node that stays where it is when the strain is set: the first, or a held last one."""
+        """The node that is fixed when the strain is set: the first, or a held last one."""
         left, right = (end.kind == "free" for end in self._beam.ends)
         return -1 if left and not right else 0
 
@@ -191,7 +191,7 @@ class Agreement:
 
     @cached_property
     def _others(self) -> tuple[tuple[Function, Function], list]:
-        """The momentum of the velocity and the velocity of the momentum, and what writes them."""
+        """The momentum of the velocity and the velocity of the momentum, and the updates of both."""
         beam = self._beam
         momentum, velocity = (Function(beam.velocity.function_space()) for _ in range(2))
         (of_velocity,), (of_momentum,) = (
@@ -218,7 +218,7 @@ class Agreement:
 
 
 class _Product:
-    """A matrix of numbers times the values of a field at each node: it needs no kernel."""
+    """A constant matrix times the values of a field at each node, without a kernel."""
 
     def __init__(self, target: Function, matrix: np.ndarray, source: Function) -> None:
         self._target, self._source = Field(target), Field(source)
@@ -226,7 +226,7 @@ class _Product:
 
     @not_taped
     def apply(self) -> None:
-        """Write it; ``NotImplementedError`` while pyadjoint records."""
+        """Compute the product; ``NotImplementedError`` while pyadjoint records."""
         self._source.update_ghosts()
         np.matmul(self._source.array, self._matrix, out=self._target.array)
         self._target.written(ghosts_too=True)

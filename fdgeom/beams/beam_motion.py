@@ -91,7 +91,7 @@ class BeamMotion(RodMotion):
 
 
 class BodyVelocity:
-    """``body``, a velocity all in the body frame, beside ``v``, whose translation is in space."""
+    """A velocity ``body`` in the body frame beside ``v``, whose translation is in space."""
 
     def __init__(self, v: Function, orientation: Function, body: Function) -> None:
         scratch = Function(body.function_space())
@@ -108,7 +108,7 @@ class BodyVelocity:
         self.writing = Deed(self.write, [{body: turned}])
 
     def read(self) -> None:
-        """Make the first from the second, unless they agree to the last bit."""
+        """Compute ``v`` from ``body``, unless they agree to the last bit."""
         self._turn()
         self._body.update_ghosts()
         same = np.array_equal(self._scratch.array, self._body.array)
@@ -116,7 +116,7 @@ class BodyVelocity:
             self._to_space.apply()
 
     def write(self) -> None:
-        """Make the second from the first."""
+        """Compute ``body`` from ``v``."""
         self._turn()
         self._body.array[...] = self._scratch.array
         self._body.written(ghosts_too=True)

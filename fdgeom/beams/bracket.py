@@ -143,7 +143,7 @@ class BeamBracket(BeamFields, PoissonSystem):
 
     # --- as a system -------------------------------------------------------------------------------
     def equations(self) -> dict[str, Form]:
-        """None beside those of every beam."""
+        """None beside those of the class."""
         return {}
 
     def all_forms(self) -> tuple[Form | Expr, ...]:

@@ -50,7 +50,7 @@ class BracketEnd:
             self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
 
     def given_motion(self) -> tuple[ufl.core.expr.Expr, ...]:
-        """The expressions of its pose or velocity, where they are given in time."""
+        """The expressions of its pose or velocity, if they are given in time."""
         t = self._beam.time
         if isinstance(self.kind, GivenPose):
             return tuple(part for part in self.kind.pose(t) if part is not None)

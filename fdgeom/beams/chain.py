@@ -70,7 +70,7 @@ class Chain:
         return se3.pose_compose((start[0][None], start[1][None]), shape)
 
     def numbering(self, name: str) -> Numbering:
-        """The nodes of the field of that name: of the strain, or of the others."""
+        """The nodes of the strain, or of the other fields, by the name of a field."""
         points, nodes = self._lines()
         return points if name == "strain" else nodes
 

@@ -60,7 +60,7 @@ class FollowingShape:
         self._chain.follow(self._anchor)
 
     def push(self, tangents) -> None:
-        """Put the tangents of the configuration; before :meth:`apply`."""
+        """Set the tangents of the configuration; before :meth:`apply`."""
         _, nodes, moved = self._there_and_moved(tangents)
         for values, place, target in (
             (moved.x, self._position, self.targets[0]),
@@ -89,7 +89,7 @@ class FollowingShape:
 
     # --- pieces ----------------------------------------------------------------------------------
     def _there(self):
-        """The nodes, and where they are."""
+        """The nodes with their poses."""
         beam, chain = self._beam, self._chain
         nodes, exponents, lengths = chain.exponents()
         fixed = (nodes.gather(f)[self._anchor] for f in (beam.position, beam.orientation))
@@ -164,11 +164,11 @@ class ReconstructedShape(FollowingShape):
         self._pose = position, orientation
 
     def apply(self) -> None:
-        """Put it there."""
+        """Set the configuration."""
         self._chain.reconstruct(*self._pose)
 
     def push(self, tangents) -> None:
-        """Put the tangents of the configuration, whose first node stays."""
+        """Set the tangents of the configuration, with a fixed first node."""
         for target in self.targets:
             tangents.take(target)
         self.apply()
@@ -182,7 +182,7 @@ class ReconstructedShape(FollowingShape):
             bars.take(target)
 
     def pull_rates(self, bars, rates, tangents) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents: of cotangents and their rates."""
+        """:meth:`pull`, and its derivative along tangents with the rates of the cotangents."""
         self.apply()
         inside = tangents.copy()
         for target in self.targets:
@@ -194,7 +194,7 @@ class ReconstructedShape(FollowingShape):
 
 
 def _turned(q: np.ndarray, spin: np.ndarray) -> np.ndarray:
-    """(0, ω) q, twice the rate of a quaternion that turns."""
+    """(0, ω) q, twice the rate of a quaternion with angular velocity ω."""
     return arrays.quaternion.product(join(np.zeros(1), spin), q)
 
 

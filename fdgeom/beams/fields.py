@@ -44,7 +44,7 @@ DEGREES = (1, 2, 3, 4)
 
 @dataclass(frozen=True)
 class End:
-    """An end of a beam: "left" or "right", and what holds it, as it was given."""
+    """An end of a beam, "left" or "right", and its support as the user gave it."""
 
     name: str
     kind: str | Sliding | GivenPose | Callable
@@ -133,7 +133,7 @@ class BeamFields:
         self._inside = gauss(mesh, degree)
 
     def _put_straight(self) -> None:
-        """Put the beam along its axis, where the mesh has it."""
+        """Place the beam along its axis, as in the mesh."""
         if annotate_tape():
             # The tape is to know where the values come from.
             arc = ufl.SpatialCoordinate(self.mesh)[0]
@@ -147,7 +147,7 @@ class BeamFields:
 
     # --- integrals ---------------------------------------------------------------------------------
     def at_nodes(self, integrand: Expr) -> Form:
-        """∫ over the nodes: Gauss–Lobatto, plus what ``end_weight`` adds at the ends."""
+        """∫ over the nodes: Gauss–Lobatto, plus the weight that ``end_weight`` adds at the ends."""
         form = integrand * self._nodal
         extra = self.end_weight - 0.5
         if extra:
@@ -155,7 +155,7 @@ class BeamFields:
         return form
 
     def inside(self, integrand: Expr) -> Form:
-        """∫ over the cells: Gauss, with the points that the strain has."""
+        """∫ over the cells by the Gauss points of the strain."""
         return integrand * self._inside
 
     # --- expressions -------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ class FollowingFields:
 
     # Forms of the strain: an assembly has many beams, and may never be settled.
     def _in_cells(self, value: Expr) -> Form:
-        """Over the length of the cell: then it is the value there."""
+        """The form whose assembled vector is the value in the cells: tested with 1 / their length."""
         test, cells = TestFunction(self._beam.strain.function_space()), self._rod.cells
         return cells.sum(dot(value, test) / cells.length)
 
@@ -60,7 +60,7 @@ class FollowingFields:
             )
 
     def settle(self) -> None:
-        """Make strain and momentum those of the configuration and the velocity."""
+        """Set strain and momentum to those of the configuration and the velocity."""
         self._agreement.to_momentum.apply()
         self._set_strain()
         self._agreement.note()

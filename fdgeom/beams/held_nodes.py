@@ -39,7 +39,7 @@ class Hold:
 
     @property
     def pose(self) -> GivenPose | None:
-        """The pose that is prescribed in time, if one is."""
+        """The pose that is prescribed in time, or None."""
         return self.kind if isinstance(self.kind, GivenPose) else None
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ class HeldNodes(Held):
         return made
 
     def put(self) -> None:
-        """Move the held nodes to where they should be, with the velocity that they should have."""
+        """Set pose and velocity of the held nodes to the given ones."""
         self.update()
         if self.varies:
             self._motion.displace(self.increment)

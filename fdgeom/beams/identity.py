@@ -35,7 +35,7 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
 
 
 def loads_on(part: PartOfRod, loads: Sequence[BodyLoad]) -> list[dict]:
-    """Loads by their attributes, and by the work and the potential that they give."""
+    """Loads by their attributes, and by the expressions of their work and potential."""
     g, v, t, virtual, _ = symbols()
     return [
         with_kind(load)

@@ -123,7 +123,7 @@ def _check_damping(values: np.ndarray) -> None:
 
 
 def _end_factor(beam: BeamFields) -> Function:
-    """1 inside, and what makes an end node weigh ``end_weight`` cells."""
+    """A field that is 1 inside, and gives an end node the weight of ``end_weight`` cells."""
     factor = private(Function(FunctionSpace(beam.mesh, "CG", 1), name="end_weight")).assign(1.0)
     for name in ("left", "right"):
         nodes = end_node(beam.velocity.function_space(), name)

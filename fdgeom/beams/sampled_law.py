@@ -65,7 +65,7 @@ def law_data(law: SectionLaw) -> list[Function | SpatialCoordinate]:
 
 
 def _made(law: SectionLaw, name: str) -> Expr:
-    """The energy, stress or tangent of symbols; ``ValueError`` if it is none."""
+    """The energy, stress or tangent of symbols; ``ValueError`` if it is not valid."""
     strain, stiffness = Constant(np.zeros(6)), Constant(np.zeros((6, 6)))
     with blamed(f"law: {name}(strain, stiffness) gives no UFL expression"):
         value = ufl.as_ufl(getattr(law, name)(ufl.variable(strain), stiffness))
@@ -77,7 +77,7 @@ def _made(law: SectionLaw, name: str) -> Expr:
 
 
 def _check(law: SectionLaw, stiffness: Expr, mesh, element) -> None:
-    """Raise ``ValueError`` unless the energy is least at rest, and stress and tangent are its own."""
+    """Raise ``ValueError`` unless the energy is least at rest and has this stress and tangent."""
     comm = mesh.comm
     strain = Function(shaped_space((6,), mesh, element))
 

@@ -109,7 +109,7 @@ def _jumps(value: Expr) -> bool:
 
 @lru_cache(maxsize=64)
 def _constant_matrix(values: bytes, inverse: bool) -> Expr:
-    """A matrix of numbers, one for all beams that have it: nobody changes it."""
+    """A constant matrix, shared by all beams that have it."""
     numbers = np.frombuffer(values).reshape(6, 6)
     numbers = np.linalg.inv(numbers) if inverse else numbers
     constant = private(Constant(numbers))

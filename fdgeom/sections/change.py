@@ -46,7 +46,7 @@ def change_of(regions: Regions, parameter, tag, element) -> Change:
 
 
 def _moved(material, name: str, index: int | None):
-    """The material with the parameter off the real axis; None if it has no such."""
+    """The material with the parameter off the real axis; None if it has no such parameter."""
     values = vars(material)
     if name in values and not isinstance(values[name], Material):
         value = values[name]

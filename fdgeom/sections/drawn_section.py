@@ -169,7 +169,7 @@ class DrawnSection(SectionMatrices):
 
     @cached_property
     def slopes(self) -> MatrixSlopes:
-        """Derivatives of stiffness and inertia by C and ρ, the origin following where it is a centre."""
+        """Derivatives of stiffness and inertia by C and ρ, with an origin that follows its centre."""
 
         def about(S: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, ...]:
             return self._about(self._origin_of(S, M), S, M, self.axis)

@@ -146,7 +146,7 @@ def values_at(space, nodes: np.ndarray) -> Callable:
 
 
 def _knows(material) -> bool:
-    """Whether the material's formulas are entry-wise; a ply of a user's material has no such."""
+    """Whether the material's formulas are entry-wise, unlike those of a ply of a user's material."""
     inner = getattr(material, "material", None)
     return inner is None or (isinstance(inner, Material) and _knows(inner))
 

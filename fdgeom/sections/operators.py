@@ -101,7 +101,7 @@ class Operators:
 
     @contextmanager
     def holding(self, elasticity: np.ndarray) -> Iterator[None]:
-        """Context in which the forms have another elasticity, values on this rank; the factor stays."""
+        """Context with another elasticity in the forms, values on this rank; the factor stays."""
         values = self.elasticity.dat.data_ro.copy()
         self.elasticity.dat.data_wo[...] = elasticity
         try:
@@ -111,7 +111,7 @@ class Operators:
 
     # --- arrays and functions ------------------------------------------------------------------------
     def put(self, g: np.ndarray | None, u: np.ndarray | None) -> tuple[Function, Function]:
-        """The two fields as functions; None is zero."""
+        """Set the two fields as functions; None is zero."""
         self._fill((self._g, self._u), (g, u))
         return self._g, self._u
 

@@ -31,7 +31,7 @@ class MatrixSlopes:
         self._there = np.array([solutions.compliance, inertia])
 
     def push(self, elasticity: np.ndarray, density: np.ndarray) -> Pair:
-        """Changes of stiffness and inertia with those of C and ρ, values on this rank."""
+        """Changes of stiffness and inertia along those of C and ρ, values on this rank."""
         moves = self._solutions.derivative(elasticity), self._op.moments(density)
         return self._change(self._there, np.array(moves))
 

@@ -39,7 +39,7 @@ class Composition:
         self.functions = list(functions)
 
     def push(self, f: Function, change: Function) -> list[np.ndarray]:
-        """Changes of C and ρ with a Function."""
+        """Changes of C and ρ along a change of a Function."""
         found = [np.zeros(field.dat.data_ro.shape) for field in self._fields]
         for k, rule, read, own in self._rules:
             if f in read:
@@ -70,7 +70,7 @@ class Composition:
 
 
 def add(found: Cofunction, more: Cofunction | None) -> Cofunction:
-    """Add a cotangent to another one, None for nothing; it is returned."""
+    """Add a cotangent, or None, to another one, and return it."""
     if more is not None:
         for part, values in zip(found.subfunctions, more.subfunctions, strict=True):
             part.dat.data_wo[...] = part.dat.data_ro + values.dat.data_ro

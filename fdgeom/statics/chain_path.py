@@ -41,7 +41,7 @@ class ChainPath:
     def solve(
         self, du: np.ndarray, dload: float, *, normal: np.ndarray, slope: float, step: float
     ) -> np.ndarray:
-        """As `GroupNewton.solve`: from there by a first guess, with the condition."""
+        """As `GroupNewton.solve`, from the present configuration and a first guess."""
         problem, unit = self._problem, self._unit
         before, load = problem.values(), problem.load
         self._begin()

@@ -37,7 +37,7 @@ def free_motion(motion: RodMotion) -> str:
 
 
 def is_clamped(motion: RodMotion) -> bool:
-    """Whether each beam has a node that is held in all directions: then nothing is free."""
+    """Whether each beam has a fully held node, so that no rigid motion is free."""
     whole = _held(motion).reshape(-1, 6).all(axis=1)
     held = np.unique(gathered(motion.comm, motion.member_of_nodes())[whole])
     return len(held[held >= 0]) == len(motion.members)
@@ -58,7 +58,7 @@ def is_singular(motion: RodMotion, stiffness: Callable[[], sparse.csr_matrix]) -
 
 
 def _least(matrix: sparse.spmatrix) -> float:
-    """The least size of an eigenvalue; of large matrices a norm of the inverse, which is above it."""
+    """The least size of an eigenvalue; for large matrices a norm of the inverse bounds it."""
     if matrix.shape[0] <= _DENSE:
         return float(np.abs(np.linalg.eigvals(matrix.toarray())).min())
     try:

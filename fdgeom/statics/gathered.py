@@ -12,7 +12,7 @@ def gathered(comm, values: np.ndarray) -> np.ndarray:
 
 
 def scattered(everything: np.ndarray, function: Function) -> Function:
-    """Put values that are gathered, one after the other, into a function."""
+    """Set a function to the gathered values of all processes."""
     own = function.dat.data_ro
     first = function.function_space().comm.scan(own.size) - own.size
     function.dat.data_wo[...] = everything[first : first + own.size].reshape(own.shape)

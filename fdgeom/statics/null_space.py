@@ -97,7 +97,7 @@ def _stacked(blocks: Sequence[int], conditions: Sequence[Condition], size: int) 
 
 
 def _columns(order, count: int, size: int) -> sparse.csr_matrix:
-    """The blocks, each by what those that were eliminated after it are."""
+    """The blocks, each in terms of those that were eliminated after it."""
     width = sum(free.shape[1] for *_, free in order)
     found: list[sparse.csr_matrix] = [sparse.csr_matrix((size, width))] * count
     end = width

@@ -101,7 +101,7 @@ class EquilibriumPassage(Inputs):
         return form
 
     def _set_given(self) -> None:
-        """Held nodes stay where the start has them, but for those whose pose is given."""
+        """Set up the increments of held nodes: zero, except for given poses."""
         motion, unknown = self._motion, self._unknown
         space = unknown.function.function_space()
         self._given, zero = Function(space, name="given"), Function(space, name="zero")
@@ -130,12 +130,12 @@ class EquilibriumPassage(Inputs):
         return f"the equilibrium of StaticEquilibrium at load {course.load:g}"
 
     def point(self) -> TapedPoint:
-        """The present one as the beginning of a path."""
+        """The present configuration as the beginning of a path."""
         return TapedPoint(self.views, self._carried)
 
     # --- where it begins -------------------------------------------------------------------------
     def origin(self, touched: Sequence = ()) -> Departure:
-        """The present one."""
+        """The present inputs as a departure."""
         self._standing = Departure(
             self._problem.load,
             float(self._motion.time),
@@ -185,7 +185,7 @@ class EquilibriumPassage(Inputs):
         self._coefficients.pull(bars, reached)
 
     def pull_rates(self, origin, course, bars, rates, tangents, wanted) -> None:
-        """:meth:`pull`, and the same of its derivative along tangents of all inputs."""
+        """:meth:`pull`, and its derivative along tangents of all inputs."""
         reached = self._coefficients.reached_by(wanted)
         self._stand(origin, course)
         self._coefficients.push(tangents, reached)
@@ -220,7 +220,7 @@ class EquilibriumPassage(Inputs):
             copied.push(tangents)
 
     def _stand(self, origin: Departure, course: Course) -> None:
-        """Be in the equilibrium that was found."""
+        """Restore the equilibrium that was found."""
         if origin.found is None:
             self.run(course)
         origin.found.restore()

@@ -181,13 +181,13 @@ class EquilibriumPath:
         return _Place(self._problem.load, du / length, dload / length, stiffness)
 
     def _arc(self, here: _Place, size: float) -> _Condition:
-        """In the plane normal to the path (Riks)."""
+        """The condition of a plane normal to the path (Riks)."""
         normal = self._problem.weights * here.du
         return _Condition(normal, 0.0, size, size * here.du, size * here.slope)
 
     @staticmethod
     def _to_load(here: _Place, arc: _Condition, begin: float, load_step: float) -> _Condition:
-        """To the bound of the load in that direction."""
+        """The condition of a bound of the load in that direction."""
         change = begin + np.copysign(load_step, arc.dload) - here.load
         return _Condition(0 * arc.normal, 1.0, change, change / here.slope * here.du, change)
 
@@ -207,7 +207,7 @@ class EquilibriumPath:
         self._problem.motion.check_turned(turned)
 
     def _part(self, here: _Place, condition: _Condition):
-        """The place at its end, the first singular point on the way, and how much of it was gone."""
+        """The point at its end, the first singular point on the way, and the completed fraction."""
         self._go(condition)
         there = self._here(here.du)
         if self._dot(here.du, there.du) < _TURN:
@@ -273,7 +273,7 @@ class EquilibriumPath:
 
 
 def _beyond(fraction: float) -> float:
-    """A little more, in ten binary digits: what follows does not depend on the last ones."""
+    """A little more, in ten binary digits, so that results do not depend on the last ones."""
     end = (1 + _OFF) * fraction
     unit = 2.0 ** (np.floor(np.log2(end)) - 9)
     return min(1.0, float(np.ceil(end / unit) * unit))

@@ -205,7 +205,7 @@ class PencilForms:
         return gathered(self._motion.comm, used)
 
     def in_joints(self, force: np.ndarray) -> sparse.csr_matrix | None:
-        """The stiffness of springs and of joints with these multipliers; None if that is nothing."""
+        """The stiffness of springs and of joints with these multipliers; None without any."""
         scattered(force, self._multiplier)
         return None if self._in_joints is None else to_scipy(self._in_joints.assemble())
 
@@ -229,7 +229,7 @@ class Standing:
         return [c.dat.data_ro.tobytes() for c in self._constants]
 
     def holds(self) -> bool:
-        """Whether all is as it was, to the last bit and on all ranks."""
+        """Whether all values are unchanged, to the last bit and on all ranks."""
         return self._snapshot.holds() and self._values() == self._numbers
 
 

@@ -47,7 +47,7 @@ def motion_of(beam) -> RodMotion:
 
 
 def finite_number(name: str, value) -> float:
-    """A number; ``ValueError``, which calls it ``name``, for anything else."""
+    """A finite number; ``ValueError`` with its ``name`` for anything else."""
     refuse_recorded(name, value)
     if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
         raise ValueError(f"{name} must be a finite number, not {shown(value)}")
@@ -55,7 +55,7 @@ def finite_number(name: str, value) -> float:
 
 
 def number_of(constant: Constant) -> float:
-    """The value of a scalar Constant: ``float`` would ask UFL for it, in a quarter of a millisecond."""
+    """The value of a scalar Constant, without the quarter of a millisecond that ``float`` needs."""
     return float(constant.dat.data_ro[0])
 
 

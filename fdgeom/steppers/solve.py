@@ -58,7 +58,7 @@ class SolveOptions:
     names: tuple[str, ...] = ()
 
     def over(self, base: Mapping) -> tuple[dict, str, dict]:
-        """These over those of ``base``, the prefix of the solve, and which of them the user wrote."""
+        """These options over ``base``, the prefix of the solve, and the names of the user's."""
         return merge(base, self.user, self.prefix, self.name, self.names)
 
     @property

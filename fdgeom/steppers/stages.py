@@ -56,12 +56,12 @@ class Stages:
 
     @property
     def not_local(self) -> str | None:
-        """Why solves for it are not local, if that is known."""
+        """The reason why solves for it are not local, if known."""
         return None if self.gradient_tests is None else SOLVES_GRADIENT
 
     @property
     def guess(self) -> dict[Function, Function]:
-        """No change."""
+        """A guess without changes."""
         return {piece: Function(piece.function_space()) for piece in self.unknown.subfunctions}
 
 

@@ -156,7 +156,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         self._given_dt, self._dt = value, positive("dt", value)
 
     def _follow_dt(self) -> None:
-        """Read Δt again, where it was given as something that may change."""
+        """Read Δt again, if it was given as an expression such as a Constant."""
         if isinstance(self._given_dt, Expr):
             self._dt = positive("dt", self._given_dt)
 

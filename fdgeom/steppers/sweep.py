@@ -16,7 +16,7 @@ CONFIGURATIONS = ("old", "new", "mean")
 
 @dataclass(frozen=True)
 class Turn:
-    """One substep of a sweep: what moves, how, how far, and with which energy if not the system's."""
+    """One substep of a sweep: parts, rule, fraction, and an energy if not the system's."""
 
     active: tuple[int, ...]
     rule: Rule

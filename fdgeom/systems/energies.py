@@ -12,7 +12,7 @@ PARTS = ("kinetic_energy", "potential_energy", "load_potential")
 def named_energies(
     kinetic: Form | None = None, potential: Form | None = None, load: Form | None = None
 ) -> dict[str, Form]:
-    """Energy functionals by name: those parts that are there, and ``"energy"``, their sum."""
+    """Energy functionals by name: the given parts, and ``"energy"``, their sum."""
     parts = {
         name: form
         for name, form in zip(PARTS, (kinetic, potential, load), strict=True)

@@ -148,7 +148,7 @@ class Assembly(RodMotion):
 
     # --- what it is made of --------------------------------------------------------------------------
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
-        """Positions and quaternions of all nodes; a node of the ground is where its partner is."""
+        """Positions and quaternions of all nodes; a node of the ground has those of its partner."""
         network = self.network
         total = max([network.starts[-1], *(network.ends.ravel() + 1)])
         position, orientation = np.zeros((total, 3)), np.tile([1.0, 0, 0, 0], (total, 1))

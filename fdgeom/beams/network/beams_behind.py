@@ -17,7 +17,7 @@ FIELDS = ("position", "orientation", "velocity")
 
 
 class BeamsBehind:
-    """Poses, velocities, momenta and strains of beams, made those of their network."""
+    """Poses, velocities, momenta and strains of beams, copied from their network."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class BeamsBehind:
         self._others = [link for link, is_so in zip(links, alike, strict=True) if not is_so]
 
     def put_poses(self) -> None:
-        """Make the poses of the beams those of the network."""
+        """Copy the poses of the network to the beams."""
         self._poses.apply()
 
     def settle(self) -> None:
-        """Make all fields of the beams those of the network."""
+        """Copy all fields of the network to the beams."""
         self._momenta.apply()
         self._strains.assemble()
         self._all.apply()
@@ -59,7 +59,7 @@ class BeamsBehind:
 
     @cached_property
     def _strains(self) -> VectorAssembly:
-        """Over the length of the cell: then it is the value there."""
+        """Assembly of the strains in the cells, tested with 1 / their length."""
         cells = self._rod.cells
         test = TestFunction(VectorFunctionSpace(cells.mesh, "DG", 0, dim=6))
         strain = self._rod.strain((self._wholes["position"], self._wholes["orientation"]))

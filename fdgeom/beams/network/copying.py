@@ -30,7 +30,7 @@ class ToBeams:
         return Blocks(found, network.mesh.comm)
 
     def apply(self) -> None:
-        """Put the present values there."""
+        """Copy the present values."""
         if self._network.mesh.comm.size > 1:
             self._spread()
             return
@@ -39,7 +39,7 @@ class ToBeams:
             changed()
 
     def _spread(self) -> None:
-        """From any rank to any other."""
+        """Copy values from any rank to any other."""
         network = self._network
         for whole, fields, beams in self._copies:
             cells = network.is_cellwise(whole)
@@ -49,7 +49,7 @@ class ToBeams:
 
 
 class Pieces:
-    """The fields of some beams that are pieces of one field of their network."""
+    """Fields of some beams as pieces of one field of their network."""
 
     def __init__(self, network: Network, whole: Function, fields: Sequence[Function]) -> None:
         self._network, self.whole, self.fields = network, whole, tuple(fields)
@@ -64,7 +64,7 @@ class Pieces:
         return [Function(f.function_space()) for f in self.fields]
 
     def gather(self) -> None:
-        """Make the field of the network from those of the beams; other nodes keep their values."""
+        """Copy the fields of the beams to that of the network; other nodes keep their values."""
         numbering = self._network.numbering
         values = numbering.gather(self.whole)
         for own, piece, f in self._places(self.fields):
@@ -72,7 +72,7 @@ class Pieces:
         numbering.scatter(values, self.whole)
 
     def scatter(self) -> None:
-        """Make those of the beams from that of the network."""
+        """Copy the field of the network to those of the beams."""
         values = self._network.numbering.gather(self.whole)
         for own, piece, f in self._places(self.fields):
             own.scatter(values[piece], f)
@@ -114,13 +114,13 @@ class _OfPieces:
         self._pieces = pieces
 
     def pull_rates(self, bars, rates, tangents) -> None:
-        """``pull`` of cotangents and of their rates: nothing bends here."""
+        """``pull`` of cotangents and of their rates, since the copies are linear."""
         self.pull(rates)
         self.pull(bars)
 
 
 class Gathered(_OfPieces):
-    """The field of the network becomes that of the beams; its derivatives."""
+    """The copy of the beams' fields to that of the network, with derivatives."""
 
     def __init__(self, pieces: Pieces) -> None:
         super().__init__(pieces)
@@ -134,12 +134,12 @@ class Gathered(_OfPieces):
                 bars.add(f, values)
 
     def push(self, tangents) -> None:
-        """Put the tangent of the network's field."""
+        """Set the tangent of the network's field."""
         tangents.put(self._pieces.whole, self._pieces.gathered(tangents))
 
 
 class Scattered(_OfPieces):
-    """The fields of the beams become those of the network; derivatives."""
+    """The copy of the network's field to those of the beams, with derivatives."""
 
     def __init__(self, pieces: Pieces) -> None:
         super().__init__(pieces)
@@ -154,7 +154,7 @@ class Scattered(_OfPieces):
             bars.add(self._pieces.whole, found)
 
     def push(self, tangents) -> None:
-        """Put the tangents of the beams' fields."""
+        """Set the tangents of the beams' fields."""
         tangent = tangents.of(self._pieces.whole)
         found = [None] * len(self._pieces.fields)
         if tangent is not None:

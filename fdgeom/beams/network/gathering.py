@@ -45,7 +45,7 @@ class Gathering:
         return np.concatenate([*found, *([found[0][:1]] * self._rest)]).reshape(-1, *self._shape)
 
     def put(self, values: np.ndarray, field: Function) -> None:
-        """Put all of them into a field of the network."""
+        """Set a field of the network to all tensors."""
         network = self._network
         put = network.put_cells if self._cells else network.numbering.scatter
         put(values.reshape(len(values), -1), field)
@@ -82,7 +82,7 @@ class Gathering:
         return result
 
     def bent(self, source: Function, change: Function) -> None:
-        """It is linear."""
+        """Zero, since it is linear."""
         return None
 
     def _number(self, source: Function) -> int:

@@ -212,7 +212,7 @@ class JointSet(Condition):
             )
 
     def check_position(self) -> None:
-        """Raise ``ValueError`` if the joints do not hold."""
+        """Raise ``ValueError`` if the joints are violated."""
         self._check("the conditions of the joints", self.defect(), 1.0)
 
     def _check(self, what: str, defect: float, speed: float) -> None:

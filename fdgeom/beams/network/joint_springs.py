@@ -76,14 +76,14 @@ class JointSprings:
         return energy
 
     def _sprung(self, name: str) -> Iterator[tuple[type[Joint], Expr]]:
-        """Kinds of which some joint has a spring or damper, and where they are."""
+        """Kinds of joints with a spring or damper, each with its mask."""
         for kind, mask in self._set.kinds:
             joints = self._set.joints
             if any(getattr(joint, name) for joint in joints if isinstance(joint, kind)):
                 yield kind, mask
 
     def _dissipation(self, configuration: Pose, v: Expr, w: Expr) -> Expr:
-        """Relative velocity along v times that along w, in what moves in the joints."""
+        """Relative velocity along v times that along w, in the free coordinates of the joints."""
         work = ufl.as_ufl(0.0)
         for kind, mask in self._sprung("damping"):
             if kind is Spherical:

@@ -60,7 +60,7 @@ class Network:
         self._numbers: dict[int, Function] = {}
 
     def _words(self, x: float) -> str:
-        """The node at a coordinate: its place on a beam, and the joints that are there."""
+        """Description of the node at a coordinate: its place on a beam, and its joints."""
         number = int(np.abs(self.numbering.coordinates - x).argmin())
         k = int(np.searchsorted(self.starts, number, "right")) - 1
         words = "the ground"
@@ -95,7 +95,7 @@ class Network:
         return int(self.starts[k] + place.index(self.beams[k].coordinates))
 
     def _layout(self, grounds: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates of all nodes, and by how much those of each beam are shifted."""
+        """Coordinates of all nodes, and the shift of each beam."""
         found, offsets, at = [], [], 0.0
         for numbering in self.beams:
             arcs = numbering.coordinates
@@ -144,7 +144,7 @@ class Network:
         return self.mesh.comm.allreduce(found)
 
     def put_cells(self, values: np.ndarray, function: Function) -> None:
-        """Put values of all cells into a DG0 function."""
+        """Set a DG0 function to values of all cells."""
         dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
         data = function.dat.data_wo_with_halos
         # Vectors of one component are stored as numbers.
@@ -152,7 +152,7 @@ class Network:
 
     @staticmethod
     def is_cellwise(function: Function | Cofunction) -> bool:
-        """Whether a field is one of cells, DG0; else it is one of nodes, CG1."""
+        """Whether a field is DG0; otherwise it is CG1."""
         return function.function_space().ufl_element().embedded_superdegree == 0
 
     def places(self, beam: BeamFields, function: Function) -> np.ndarray:
@@ -205,7 +205,7 @@ class Network:
         return ufl.as_tensor(entries.reshape(shape).tolist())
 
     def number(self, source: Function) -> Function:
-        """A number, a Function of a Real space of a beam, as one of the network's, which follows it."""
+        """A copy of a beam's number, a Function of a Real space, on the network, which follows it."""
         name = id(source)
         if name not in self._numbers:
             shape = source.ufl_shape

@@ -99,7 +99,7 @@ class NetworkRod:
         return self._gathered(values, name, "CG")
 
     def _gathered(self, values: Sequence[Expr], name: str, family: str) -> Expr:
-        """A tensor of each beam as one of the network, which follows them where they may change."""
+        """A tensor of each beam as one of the network, which follows those that may change."""
         cells = family == "DG"
 
         def sample(value: Expr, beam: Beam) -> np.ndarray | Function:

@@ -41,7 +41,7 @@ class Inertia:
         return 0.5 * ufl.dot(body, self.matrix * body)
 
     def work(self, orientation: Expr, velocity: Expr, acceleration: Expr, virtual: Expr) -> Expr:
-        """Virtual work of M V̇ - ad*_V(M V), which the forces have to balance."""
+        """Virtual work of M V̇ - ad*_V(M V)."""
         spin, _ = halves(velocity, "velocity")
         rotation, translation = halves(virtual, "virtual")
         spin_rate, linear_rate = halves(acceleration, "acceleration")

@@ -142,7 +142,7 @@ class Gravity(BodyLoad):
 
 
 def check_at(at) -> None:
-    """Raise ``ValueError`` unless it is an end or an arc length."""
+    """Raise ``ValueError`` unless a place is an end or an arc length."""
     if isinstance(at, str) and at in ("left", "right"):
         return
     if (

@@ -105,8 +105,7 @@ class MeanStep:
         return cells.sum(work)
 
     def external(self, rod: Rod, test: Expr) -> Expr:
-        """Δt times the work of the loads: of potentials that do not change in time, the exact
-        change; per length at a node."""
+        """Δt times the work of the loads per length at a node, exact for constant potentials."""
         eta, shift = halves(test, "test")
         middle = _GROUP.turned(self._orientation, _half_turn(self._rotation))
         virtual = join(quaternion.rotate_inverse(middle, eta), shift)

@@ -66,7 +66,7 @@ class NodalInertia:
         made.rule = Summed(sums, weights[: len(matrix.dat.data_ro)])
 
     def version(self) -> int:
-        """Another number whenever the inertia is another."""
+        """A number that changes with the inertia."""
         for derived in self._derived:
             derived.refresh()
         return sum(dat.dat_version for dat in self._dats)
@@ -101,7 +101,7 @@ class NodalInertia:
         return mobility
 
     def at_nodes(self, density: Expr) -> Form:
-        """∫ density ds, lumped at the nodes; of fields of the nodes alone."""
+        """∫ density ds, lumped at the nodes, for fields of the nodes only."""
         if self._length is None:
             return self._cells.at_nodes(density)
         return self._length * density * vertex(self._cells.mesh)

@@ -35,7 +35,7 @@ class RodOutput:
         self._motion = motion
 
     def refresh(self) -> None:
-        """Make strain, stress and energy those of the present state."""
+        """Update strain, stress and energy from the present state."""
         for field, assembly in self._updates:
             field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 

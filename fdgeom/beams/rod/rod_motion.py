@@ -75,7 +75,7 @@ class RodMotion(Motion):
 
     @property
     def joints(self) -> Condition | None:
-        """The joints of a network: the conditions of the motion; None of a rod by itself."""
+        """The joints of a network, the conditions of the motion; None for a single rod."""
         return self.constraint
 
     # --- as a motion ---------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class RodMotion(Motion):
         return self._present_forces
 
     def held_by(self, values: np.ndarray, hold: Hold) -> tuple[np.ndarray, np.ndarray]:
-        """Moment and force (3 each, in space) of a held node, of the values at the owned nodes."""
+        """Moment and force (3 each, in space) of a held node, from the values at the owned nodes."""
         total = np.zeros(6)
         for node in hold.nodes[hold.nodes < len(values)]:
             total[hold.components] += values[node, hold.components]
@@ -206,10 +206,10 @@ class RodMotion(Motion):
 
     # --- poses alone, for statics ------------------------------------------------------------------
     def read_poses(self) -> None:
-        """Take the configuration from the beams, where it is not theirs."""
+        """Copy the configuration from the beams, if it has Functions of its own."""
 
     def write_poses(self) -> None:
-        """Give the configuration to the beams, and leave their velocities, strains and momenta."""
+        """Copy the configuration to the beams, without velocities, strains and momenta."""
 
     def pieces(self, names: Sequence[str]) -> list:
         """A :class:`fdgeom.beams.network.copying.Pieces` for each field of these names that is
@@ -223,7 +223,7 @@ class RodMotion(Motion):
 
     # --- what the recording reads ----------------------------------------------------------------
     def equations(self) -> dict[str, Form]:
-        """None beside those of every rod."""
+        """None beside those of the class."""
         return {}
 
     @cached_property
@@ -240,7 +240,7 @@ class RodMotion(Motion):
         self._output.refresh()
 
     def strain_energy_density(self) -> Expr:
-        """Elastic energy per length, as :meth:`refresh_output` has it."""
+        """Elastic energy per length, as of the last :meth:`refresh_output`."""
         return self._output.energy
 
     def output_coordinates(self) -> Function:
@@ -271,7 +271,7 @@ class RodMotion(Motion):
         return self.turns.relative(), self.branch()
 
     def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
-        """Raise SolveFailed if a cell or joint has turned too far since :meth:`turned` gave ``before``."""
+        """Raise SolveFailed if a cell or joint has turned too far from ``before`` (:meth:`turned`)."""
         turned, branch = before
         self.turns.check(turned)
         if branch is not None:

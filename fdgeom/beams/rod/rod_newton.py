@@ -77,14 +77,14 @@ class RodNewton:
 
 
 def _takes_whole_steps(solver: HeldSNES) -> bool:
-    """Whether the user has left Newton's whole steps as they are."""
+    """Whether the user's options leave Newton's full steps."""
     snes = solver.snes
     return snes.getType() == "newtonls" and snes.getLineSearch().getType() == "basic"
 
 
 @contextmanager
 def _line_search(solver: HeldSNES, damped: bool) -> Iterator[None]:
-    """Damped steps inside the block, if they are wanted."""
+    """Context with damped steps, if requested."""
     if not damped:
         yield
         return

@@ -29,7 +29,7 @@ class Forces:
         self._motion, self._balance, self._joint_work = motion, balance, joint_work
 
     def supports(self) -> np.ndarray:
-        """(moment, force) at the nodes that this rank owns, (nodes, 6); meant where they are held."""
+        """(moment, force) at the nodes that this rank owns, (nodes, 6), valid where they are held."""
         return np.array(self._supports.assemble().dat.data_ro)
 
     def joints(self) -> np.ndarray:

@@ -54,7 +54,7 @@ class Turns:
             raise SolveFailed(_state(*found), remedy="refine the mesh there")
 
     def _worst(self, cosines: np.ndarray) -> tuple[str, float] | None:
-        """The cell that is turned most, in words, and the angle; None if all are within bounds."""
+        """Description of the cell that is turned most, and the angle; None within bounds."""
         cosines = np.where(self._in_rods, cosines, 1.0)
         cell = int(np.argmin(cosines)) if len(cosines) else -1
         least = float(cosines[cell]) if len(cosines) else 1.0  # argmin finds a NaN first

@@ -14,7 +14,7 @@ _TIME = ("t", "time", "_")
 
 
 def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
-    """The vector; ``ValueError``, which calls the function ``name``, if it gives something else."""
+    """The vector of a user's function; ``ValueError`` with its ``name`` for another value."""
     with blamed(f"{name}: the function must give a UFL vector of {size}"):
         value = function(*arguments)
         value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
@@ -27,7 +27,7 @@ def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: in
 
 
 def unit_quaternion(name: str, q: Expr) -> Expr:
-    """q / |q|; ``ValueError``, which calls it ``name``, if it is zero for certain."""
+    """q / |q|; ``ValueError`` with its ``name`` if it is zero in its form."""
     if isinstance(q, Zero):
         raise ValueError(f"{name} is zero; it must be a quaternion, scalar first: (1, 0, 0, 0)")
     return quaternion.normalize(q)

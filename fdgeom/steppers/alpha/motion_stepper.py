@@ -38,7 +38,7 @@ class MotionStepper(Stepper):
         self._read.take()
 
     def _given(self) -> list:
-        """The coefficients that somebody else may change."""
+        """The coefficients that a user may change."""
         in_time = {key(f) for f in self.system.given_in_time()}
         return [
             c

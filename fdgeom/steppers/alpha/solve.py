@@ -183,7 +183,7 @@ class _Kinematics:
 
 
 def _not_local(motion: Motion, residual: Form) -> str | None:
-    """Why a step is more than a local solve and pointwise assignments; None if it is that."""
+    """The reason why a step is no local solve with pointwise assignments, or None."""
     if not motion.is_in_cells:
         return "the motion: the unknowns are not one to a cell (DG0)"
     if motion.time in extract_firedrake_constants(residual):

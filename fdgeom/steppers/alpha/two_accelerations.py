@@ -83,9 +83,7 @@ class TwoAccelerations(MotionStepper):
 
     @abstractmethod
     def _guess(self, h: Constant, *state: Expr) -> Pair:
-        """First guesses of the two fields, from a part of q, v, the accelerations and carried
-        fields.
-        """
+        """First guesses of the two fields, from a part of q, v, accelerations, carried fields."""
 
     @abstractmethod
     def _new_state(self, h: Constant, *state_and_fields: Function) -> dict[Function, Expr]:

@@ -53,9 +53,7 @@ class LagrangianMechanics(MechanicalSystem):
         return found | ({"multiplier": self.multiplier} if self.multiplier is not None else {})
 
     def energies(self) -> dict[str, Form]:
-        """The conserved energy ∂L/∂q̇[q̇] - L: kinetic from the terms of L with q̇, potential from
-        others.
-        """
+        """The conserved energy ∂L/∂q̇[q̇] - L; its kinetic part is from the terms of L with q̇."""
         moving, resting = sorted_by(self._lagrangian, self._v)
         return named_energies(simplify(self.momentum(self._v) - moving), simplify(-resting))
 

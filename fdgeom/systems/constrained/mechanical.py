@@ -24,7 +24,7 @@ class MechanicalSystem(System):
         super().__init__(part.mesh(), coordinates)
 
     def _hold(self, bcs, momentum: Function) -> None:
-        """Hold what boundary conditions hold, where the momentum or velocity stays zero."""
+        """Set the homogeneous boundary conditions of the momentum or velocity."""
         self._at_rest = FixedValues(bcs, self.space, momentum)
         self.fixed = self._at_rest.dofs
 

@@ -99,7 +99,7 @@ class Accelerations:
         unknown.copy_into(change)
 
     def _compiled(self, held: Function | None) -> NodalUnknown | None:
-        """The accelerations as a compiled chain finds them; None if it does not."""
+        """The accelerations from a compiled chain; None if that fails."""
         if not self._on_chain:
             return None
         if self._chain is None:
@@ -126,11 +126,11 @@ class Accelerations:
         return self._deed(self.solve, self._balance, self._acceleration, self._multiplier)
 
     def jerk_deed(self) -> Deed:
-        """:meth:`solve_jerk`, likewise."""
+        """:meth:`solve_jerk` in equations."""
         return self._deed(self.solve_jerk, self._rate, self.jerk)
 
     def normal_deeds(self, change: Function) -> list:
-        """:meth:`solve_normal`, likewise."""
+        """:meth:`solve_normal` in equations."""
         copied = zip(pieces(self._change), pieces(change), strict=True)
         solved = self._deed(lambda: self.solve_normal(change), self._normal, change)
         return [*({c: f} for c, f in copied), solved]

@@ -85,7 +85,7 @@ class PoissonForms(System):
         return tuple(p.ufl_shape for p in self.parts)
 
     def _in_terms_of_state(self, form: Form) -> Form:
-        """Write a form with ``split(state)``, whether it came with that or with the subfunctions."""
+        """A form in terms of ``split(state)``, also if it was given with the subfunctions."""
         if len(self.parts) == 1:
             return substitute(form, {})
         return substitute(form, dict(zip(self.parts, split(self.state), strict=True)))
@@ -237,7 +237,7 @@ class PoissonForms(System):
 
     @not_taped
     def gather_state(self) -> None:
-        """Copy the parts into ``state``, where it does not hold them itself."""
+        """Copy the parts into ``state``, if they are other Functions."""
         for own, part in zip(self.state.subfunctions, self.parts, strict=True):
             if own.dat is not part.dat:
                 copy_into(own, part)

@@ -27,6 +27,6 @@ class Stage:
     conditions: Form = field(default_factory=lambda: Form([]))
 
     def reaching(self, reach: float) -> "Stage":
-        """The stage of a rule by which new = old + reach (stage - old): with its given values."""
+        """The stage with its given values, of a rule with new = old + reach (stage - old)."""
         given = tuple(e.at_share(1 / reach) for e in self.essential)
         return replace(self, essential=given)
