@@ -133,7 +133,7 @@ def summands(expression: Expr) -> list[Expr]:
     if isinstance(expression, (Product, Division)):
         a, b = expression.ufl_operands
         if not extract_coefficients(b):
-            return [expression._ufl_expr_reconstruct_(term, b) for term in summands(a)]
+            return [type(expression)(term, b) for term in summands(a)]
         if isinstance(expression, Product) and not extract_coefficients(a):
             return [a * term for term in summands(b)]
     return [expression]

@@ -11,6 +11,7 @@ import numpy as np
 import ufl
 from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
+from fdgeom.compat import set_topology
 from fdgeom.files import as_path, on_root, writable
 from fdgeom.real import positive_integer
 
@@ -107,7 +108,7 @@ class VTKOutput:
         # Firedrake writes the names of files as ASCII.
         self._file.basename, self._file.vtu_basename = str(folder), str(folder / folder.name)
         if self._topology is not None:
-            self._file._topology = self._topology
+            set_topology(self._file, self._topology)
         self.append = True
 
     def _draw_solid(self, system) -> None:

@@ -28,6 +28,7 @@ from firedrake import (
 from firedrake.assemble import get_assembler
 from firedrake.petsc import PETSc
 
+from fdgeom.compat import options_read
 from fdgeom.solvers.options import check_parameters, merge, refuse_unknown
 
 from .elasticity import to_mandel
@@ -213,8 +214,7 @@ class Operators:
                 "the materials and at solver_parameters"
             )
         if not self._used and self._given:
-            used = petsctools.get_options(self.ksp)._used_options
-            refuse_unknown(self._given, used, DEFAULTS)
+            refuse_unknown(self._given, options_read(self.ksp), DEFAULTS)
         self._used = True
         return self._solution.dat.data_ro.copy()
 

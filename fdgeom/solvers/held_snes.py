@@ -7,6 +7,7 @@ import petsctools
 from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 
+from fdgeom.compat import options_read
 from fdgeom.forms import is_affine
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
@@ -99,14 +100,13 @@ class HeldSNES:
             petsctools.set_from_options(
                 self.snes, options, options_prefix=prefix or None, default_prefix="fdgeom"
             )
-        manager = petsctools.get_options(self.snes)
         self._wrote = dict(wrote or {})
         #: Whether PETSc has yet to look up one of the user's options.
-        self._unread = refuse_unknown(self._wrote, manager._used_options, _COMMON)
+        self._unread = refuse_unknown(self._wrote, options_read(self.snes), _COMMON)
         # Options such as snes_view are looked up while solving.
         self._reads_options = any(
             word in key
-            for key in manager.parameters
+            for key in petsctools.get_options(self.snes).parameters
             for word in ("view", "reason", "monitor", "test")
         )
         #: Whether the objects that the first solve makes have looked up their options.
@@ -184,7 +184,7 @@ class HeldSNES:
                 self._run()
             self._set_up = True
             if self._unread and self.snes.getLinearSolveIterations():
-                used = petsctools.get_options(self.snes)._used_options
+                used = options_read(self.snes)
                 self._unread = refuse_unknown(self._wrote, used, _COMMON, solved=True)
         else:
             self._run()

@@ -6,6 +6,7 @@ import numpy as np
 import petsctools
 from petsc4py import PETSc
 
+from fdgeom.compat import options_read
 from fdgeom.solvers import COUPLED, SolveFailed
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_words import divergence, refusing
@@ -65,8 +66,7 @@ class GroupNewton:
                 self.snes, options, options_prefix=prefix or None, default_prefix="fdgeom_statics"
             )
         if given:
-            used = petsctools.get_options(self.snes)._used_options
-            refuse_unknown(given, used, DEFAULTS)
+            refuse_unknown(given, options_read(self.snes), DEFAULTS)
 
     # --- callbacks ---------------------------------------------------------------------------------
     def _read(self, x: PETSc.Vec) -> tuple[np.ndarray, float | None]:

@@ -26,12 +26,25 @@ from fdgeom.solvers.options import (
 )
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
-from fdgeom.steppers.refusal import wrong_system
 from fdgeom.steppers.solve import Solve, SolveOptions
 from fdgeom.words import shown
 
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
+
+# Steppers of each kind of system, the most special kind first; names need no import.
+_STEPPERS_OF = {
+    "Beam": "SymmetricPoissonIntegrator, GeneralizedAlpha, EnergyMomentum or VariationalIntegrator",
+    "Assembly": "GeneralizedAlpha, EnergyMomentum or VariationalIntegrator",
+    "HamiltonianSystem": "StormerVerlet, ImplicitMidpoint or GaussLegendre(2)",
+    "PoissonSystem": "ImplicitMidpoint, DiscreteGradient or GaussLegendre(2)",
+    "ConstrainedSystem": "RATTLE",
+    "LagrangianSystem": "DiscreteLagrangian",
+    "NonholonomicSystem": "NonholonomicMidpoint",
+    "SecondOrderSystem": "GeneralizedAlpha",
+    "RigidBodies": "GeneralizedAlpha",
+    "Motion": "GeneralizedAlpha",
+}
 
 
 class Stepper(Method, NotCopied, metaclass=CheckedCall):
@@ -103,7 +116,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         with paused_collection(), self._compiling():
             self.system = self._form_of(system)
             if not isinstance(self.system, self.moves):
-                raise wrong_system(type(self), system)
+                raise _wrong_system(type(self), system)
             self.system.set_time(self.t)
             self._setup()
             #: The solves of one step, in order, with their fractions of it.
@@ -399,3 +412,22 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
+
+
+def _wrong_system(method: type, system: object) -> TypeError:
+    """The error for a system of another kind."""
+    stepper, kind = method.__name__, method.moves.__name__
+    needs = method.needs or f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+    if isinstance(system, type):
+        return TypeError(
+            f"system: {stepper} needs {needs}, not the class {system.__name__} itself: make one"
+        )
+    name = type(system).__name__
+    kinds = [base.__name__ for base in type(system).__mro__ if base.__name__ in _STEPPERS_OF]
+    if kinds:
+        hint = f"; that is moved by {_STEPPERS_OF[kinds[0]]}"
+    elif name in ("Function", "Form"):
+        hint = "; state a system first, such as PoissonSystem(state, energy, bracket, pairing)"
+    else:
+        hint = ""
+    return TypeError(f"system: {stepper} needs {needs}, not {name}{hint}")

@@ -6,6 +6,7 @@ import numpy as np
 from firedrake import DirichletBC, Function
 from ufl.classes import Expr, Measure
 
+from fdgeom.compat import given_value
 from fdgeom.words import shown
 
 
@@ -38,7 +39,7 @@ def described(bcs: Sequence[DirichletBC]) -> dict[str, dict]:
         f"condition {k} of bcs": {
             "on": str(bc.sub_domain),
             "part": [bc.function_space().index, bc.function_space().component],
-            "value": None if isinstance(bc._original_arg, Expr) else bc._original_arg,
+            "value": None if isinstance(given_value(bc), Expr) else given_value(bc),
         }
         for k, bc in enumerate(bcs)
     }

@@ -7,6 +7,7 @@ import ufl
 from firedrake import DirichletBC, Function
 from ufl.classes import Expr
 
+from fdgeom.compat import given_value
 from fdgeom.solvers import EssentialValues, dofs_of
 from fdgeom.solvers.derived import Sources
 from fdgeom.systems.conjugates import conditions
@@ -18,9 +19,8 @@ class FixedValues:
     def __init__(self, bcs, space, old: Function) -> None:
         self.dofs = _fixed_dofs(bcs, space, old)
         self.bcs = conditions(bcs)
-        self._read = Sources(
-            *(bc._original_arg for bc in self.bcs if isinstance(bc._original_arg, Expr))
-        )
+        values = map(given_value, self.bcs)
+        self._read = Sources(*(value for value in values if isinstance(value, Expr)))
         self.check()
 
     def check(self) -> None:

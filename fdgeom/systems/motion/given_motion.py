@@ -6,6 +6,7 @@ from firedrake import DirichletBC, Function
 from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Zero
 
+from fdgeom.compat import given_value
 from fdgeom.solvers import dofs_of, fields, pieces
 from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.conjugates import check_effect, conditions
@@ -29,7 +30,7 @@ class GivenMotion(Held):
         self.conditions = bcs = conditions(bcs)
         for bc in bcs:
             _check(bc, space)
-        values = [bc._original_arg for bc in bcs]
+        values = [given_value(bc) for bc in bcs]
         rates = [_rate(value, symbol) for value in values]
         self.varies = any(rate is not None for rate in rates)
         self._groups = []

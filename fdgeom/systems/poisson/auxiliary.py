@@ -8,6 +8,7 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
+from fdgeom.compat import given_value
 from fdgeom.forms import (
     check_functional,
     copy_into,
@@ -119,7 +120,7 @@ class Auxiliary:
 
     def boundary_values(self) -> tuple[Expr, ...]:
         """The values of boundary conditions that are UFL expressions."""
-        values = (bc._original_arg for bcs in self.bcs for bc in bcs)
+        values = (given_value(bc) for bcs in self.bcs for bc in bcs)
         return tuple(value for value in values if isinstance(value, Expr))
 
     # --- at the present state --------------------------------------------------------------------
