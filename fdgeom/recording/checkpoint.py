@@ -99,20 +99,21 @@ def save(stepper, path: str | os.PathLike) -> None:
         When a value is not finite; the old file is kept.
     """
     check_stepper(stepper)
-    mesh = stepper.system.mesh
-    comm = mesh.comm
+    mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
     functions = _functions(stepper)
     _require_finite(functions, stepper)
     tables, (own, total) = _tables(functions, mesh), rows_of(mesh)
     size = sum(table.nbytes for table in tables.values())
     path = writable("path", path, comm, replaced=True, size=size)
-    texts = {"identity": fingerprint(stepper), "functions": _description(functions, mesh)}
+    described = _description(functions, mesh)
+    for name, f in functions.items():
+        described[name]["bits"] = bits(f.dat.data_ro, f)
+    texts = {"identity": fingerprint(stepper), "functions": described}
     together = {"driver": "mpio", "comm": comm} if comm.size > 1 else {}
     try:
         with replacing(path, comm) as temporary, h5py.File(temporary, "w", **together) as file:
             group = file.create_group(GROUP)
-            known = _clock(stepper)._asdict() | {"format": FORMAT, "writer": temporary.name}
-            group.attrs.update(known)
+            group.attrs.update(_clock(stepper)._asdict(), format=FORMAT, writer=temporary.name)
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():
@@ -187,21 +188,18 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
     """
     check_stepper(stepper)
     path = as_path("path", path)
-    system = stepper.system
-    comm = system.mesh.comm
+    mesh, comm = stepper.system.mesh, stepper.system.mesh.comm
     wrong = f"path = '{path}' cannot be resumed from"
     found = on_root(comm, lambda: _read_header(path), ValueError, wrong)
     functions = _functions(stepper)
-    expected = _description(functions, system.mesh)
-    for entry in expected.values():
-        entry.pop("bits")
+    expected = _description(functions, mesh)
     if found["functions"] != expected:
         raise ValueError(f"{wrong}: {_difference(found['functions'], expected)}")
     serious, others = differences(found["identity"], fingerprint(stepper))
     if serious and strict:
         raise ValueError(f"{wrong}: {serious[0]} (strict=False takes it nevertheless)")
     try:
-        values = _read(path, functions, system.mesh)
+        values = _read(path, functions, mesh)
     except Exception as exc:  # h5py has many for what is damaged
         raise ValueError(f"{wrong}: it is damaged, or of another mesh ({brief(exc)})") from exc
     for name, array in values.items():
@@ -236,11 +234,10 @@ def _clock(stepper) -> Clock:
 
 def _functions(stepper) -> dict[str, Function]:
     """All Functions of a file, parts of mixed ones by themselves."""
-    functions = dict(stepper.system.functions())
-    functions |= getattr(stepper, "functions", dict)()
+    functions = stepper.system.functions() | getattr(stepper, "functions", dict)()
     parts: dict[str, Function] = {}
     for name, f in functions.items():
-        several = len(f.subfunctions) > 1
+        several = f.subfunctions[1:]
         parts |= {f"{name}[{i}]": g for i, g in enumerate(f.subfunctions)} if several else {name: f}
     return parts
 
@@ -253,7 +250,6 @@ def _description(functions: dict[str, Function], mesh) -> dict[str, dict]:
             "element": str(f.function_space().ufl_element()),
             "degrees of freedom": int(f.function_space().dim()),
             "cells": cells,
-            "bits": bits(f.dat.data_ro, f),
         }
         for name, f in functions.items()
     }

@@ -1,4 +1,4 @@
-"""Pictures of a run: energies, momenta, shapes, and a moving picture, with Matplotlib."""
+"""Plots of a run: energies, momenta, shapes, and an animation, with Matplotlib."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from .snapshots import Snapshots
 from .space import space_axes, trim
 from .units import check_units, labelled
 
-#: Parts of an energy, as `Energy` records them.
+#: Parts of the energy in a history.
 ENERGY_PARTS = ("kinetic_energy", "potential_energy", "load_potential")
 
 # Each with its own dash or marker: told apart in print without colour.
@@ -292,7 +292,7 @@ def _finish(ax, title: str | None, legend: bool, unit: str | None):
 
 
 def _digits(times: Sequence[float]) -> int:
-    """Digits behind the point that tell neighbouring times apart."""
+    """Number of decimals by which neighbouring times differ."""
     steps = np.diff(np.unique(times))
     return max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
 

@@ -1,4 +1,4 @@
-"""Pictures of sections: the drawing with its centres and axes, the stress, the beam as a body."""
+"""Plots of sections with centres, axes and stress, and of beams as solids."""
 
 from collections.abc import Mapping
 

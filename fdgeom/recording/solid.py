@@ -1,4 +1,4 @@
-"""A beam as a body in three dimensions: its warped sections along it, with their stress."""
+"""Beams as three-dimensional bodies of warped sections, with their stress."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Exact copies of degrees of freedom, cell by cell, for another numbering of the same mesh."""
+"""Copies of degrees of freedom, cell by cell, to a mesh with another numbering or distribution."""
 
 import finat.ufl
 import numpy as np

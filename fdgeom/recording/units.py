@@ -1,4 +1,4 @@
-"""Units in pictures: what stands in brackets behind the name of an axis."""
+"""Units in the names of the axes of plots."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ SI = {
 
 
 def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()) -> dict[str, str]:
-    """The unit of each quantity that has one."""
+    """The units by quantity; an error names an unknown quantity."""
     if units is None:
         return {}
     if units == "SI":

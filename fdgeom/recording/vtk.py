@@ -1,4 +1,4 @@
-"""Time series for ParaView: curves in space with their fields, or the system's own mesh."""
+"""Time series for ParaView (VTK files): fields on curves in space, or on the system's own mesh."""
 
 import os
 import re
@@ -129,11 +129,11 @@ class VTKOutput:
             self._source = Function(self._position.function_space())
             self._mesh = Mesh(self._interpolated(self._source, element))
         self._functions = [self._carried(n, f, element) for n, f in fields.items()]
-        if element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
-            self._topology = _curved_topology(FunctionSpace(self._mesh, element))
-        drawn_cells = system.output_cells()
-        if drawn_cells is not None:
-            self._topology = _part_of_topology(FunctionSpace(self._mesh, element), drawn_cells)
+        cells = system.output_cells()
+        if cells is None and element.degree() > 1 and system.mesh.ufl_cell() == ufl.interval:
+            cells = slice(None)
+        if cells is not None:
+            self._topology = _topology(FunctionSpace(self._mesh, element), cells)
 
     def write(self, stepper) -> None:
         """Write one frame at the stepper's time."""
@@ -190,26 +190,17 @@ def _parts(name: str, f) -> dict:
     return {f"{name}_{i}": f[i] for i in range(shape[0])}
 
 
-def _curved_topology(space) -> tuple:
-    """Cells of degree > 1 on a line with both ends first, then the inner nodes, as VTK reads them."""
-    # Firedrake's equispaced element has that order; its VTKFile would list them from end to end.
+def _topology(space, drawn: np.ndarray | slice) -> tuple:
+    """Connectivity of the drawn cells of a line, each with both ends first, as VTK reads them."""
     from firedrake.output.vtk_output import get_topology  # needs the vtk package
 
     connectivity, offsets, types = get_topology(Function(space))
-    nodes = space.cell_node_map().values.astype(connectivity.array.dtype)
-    return connectivity._replace(array=nodes.flatten()), offsets, types
-
-
-def _part_of_topology(space, drawn: np.ndarray) -> tuple:
-    """The drawn cells of a line: those of beams, not of joints."""
-    from firedrake.output.vtk_output import get_topology  # needs the vtk package
-
-    connectivity, offsets, types = get_topology(Function(space))
-    kept = connectivity.array.reshape(len(drawn), space.cell_node_map().arity)[drawn]
+    # Firedrake's equispaced element has that order; its VTKFile would list nodes from end to end.
+    nodes = space.cell_node_map().values[drawn].astype(connectivity.array.dtype)
     return (
-        connectivity._replace(array=kept.flatten()),
-        offsets._replace(array=offsets.array[: len(kept)]),
-        types._replace(array=types.array[: len(kept)]),
+        connectivity._replace(array=nodes.flatten()),
+        offsets._replace(array=offsets.array[: len(nodes)]),
+        types._replace(array=types.array[: len(nodes)]),
     )
 
 
