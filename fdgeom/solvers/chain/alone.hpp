@@ -1,5 +1,6 @@
-// Pieces whose two ends belong to no other piece and to no link, as rods have that are a lane each: what is
-// unknown there is solved for in the lanes. Included after blocks.hpp, before chain.hpp.
+// Solves for the unknowns at the ends of isolated pieces, in the lanes. The ends of an isolated piece
+// belong to no other piece and to no link, as with one rod per lane. Included after blocks.hpp, before
+// chain.hpp.
 
 namespace {
 
@@ -18,16 +19,16 @@ inline bool any(lane_mask c) {
   return found != 0;
 }
 
-// Exchanges what two places hold where `there`.
+// Swaps two values where `there`.
 inline void exchange(lane_mask there, vec &a, vec &b) {
   const vec first = a;
   a = choose(there, b, a);
   b = choose(there, first, b);
 }
 
-// LU; `smallest` becomes that of the pivots if it was larger, 0 where one is none. Rows are exchanged where
-// another one is ten times as large; that of a given unknown stays its own pivot, for it is what it is to
-// the last digit.
+// LU. `smallest` becomes the smallest pivot if it was larger, or 0 if a pivot is zero. Rows are exchanged
+// if another entry is ten times as large, but the row of a given unknown remains its own pivot, so that
+// its value is exact.
 inline void factorise_alone(Alone &q, const vec *free_, vec &smallest) {
   vec *const A = q.A;
   for (int k = 0; k < TWO; ++k) {

@@ -1,4 +1,4 @@
-// Cotangents taken back through steps of a chain. Included after newton.hpp.
+// Reverse sweep of cotangents through steps of a chain. Included after newton.hpp.
 
 namespace {
 
@@ -12,19 +12,19 @@ struct Meeting {
   int n;
 };
 
-// Steps that were kept: what one of them reads stands in a row of it. See structs.py.
+// Recorded steps: the values that the adjoint of a step reads, one row per step. See structs.py.
 struct Reads {
-  void ***places;       // [n]: where the addresses of the values are kept
-  double *const *rows;  // [n]: the first one's
-  long n, length;       // how many there are; how far apart the rows are
+  void ***places;       // [n]: the locations of the addresses of the values
+  double *const *rows;  // [n]: the values of the first step
+  long n, length;       // number of arrays; distance of the rows
   const double *times;  // of each step; null if nothing reads it
   double *clock;
 };
 
 inline const Chain &group_of(const Net &X, long g) { return g < X.n_rods ? X.rods[g] : X.links[g - X.n_rods]; }
 
-// What the cells of each piece have given to the nodes of a function becomes what all cells give,
-// and is taken from another one.
+// Sums the contributions of cells to each node over all pieces, and subtracts the sums from the
+// cotangents.
 inline void take_changes(Net &X, const Meeting &q) {
   if (!q.n) return;
   const long groups = X.n_rods + X.n_links;
@@ -63,7 +63,7 @@ inline void take_changes(Net &X, const Meeting &q) {
   }
 }
 
-// Through some steps, the last one first; false if the matrix of one is singular.
+// The reverse sweep through some steps, the last one first; false if the matrix of a step is singular.
 template <class Pull> bool back(Net &X, const Meeting &q, const Reads &r, long steps) {
   for (long k = steps - 1; k >= 0; --k) {
     for (long i = 0; i < r.n; ++i) *r.places[i] = r.rows[i] + k * r.length;

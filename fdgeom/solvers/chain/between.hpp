@@ -1,18 +1,18 @@
-// What is solved for between the pieces of chains: a banded LU with row exchanges, or fronts.
-// Included after fronts.hpp, before chain.hpp.
+// The reduced system of the unknowns between the pieces of chains: a banded LU with row exchanges, or
+// fronts. Included after fronts.hpp, before chain.hpp.
 
 namespace {
 
-// Of the nodes between the pieces of one chain: how far they couple, in whole vectors to the right of
-// a pivot and below it.
+// The bandwidth of the reduced system of one chain, and its width in whole vectors to the right of a
+// pivot and below it.
 constexpr int CHAIN = 2 * N - 1;
 
 inline constexpr long window_of(long band) { return (2 * band + W - 1) / W; }
 inline constexpr long below_of(long band) { return (band + W - 1) / W; }
 
-// What is solved for between the pieces. See structs.py.
+// The reduced system. See structs.py.
 struct Reduced {
-  long n, band;                 // unknowns, and how far they couple
+  long n, band;                 // unknowns, bandwidth
   long length;                  // of a row, which begins at first(i)
   double *M, *L, *r, *inverse;  // L: the factors below each pivot; r: a right-hand side, padded
   double *square;               // [n]: the residual
@@ -21,7 +21,7 @@ struct Reduced {
   const int *reach;             // [n]: the last entry of each row of the matrix
   int *last;                    // [n]: the same while rows are eliminated
   const Fronts *fronts;         // null: there are none
-  int in_fronts;                // whether the matrix stands there
+  int in_fronts;                // whether the matrix is stored there
   long first(long i) const { return i > band ? (i - band) / W * W : 0; }
   double *row(long i) const { return M + i * length - first(i); }
 };
@@ -47,7 +47,7 @@ inline double sum_of_squares(const Reduced &q) {
   return sum;
 }
 
-// Sums over the ranks: each has pieces of its own, and solves for all that is between them.
+// Sums over the ranks. Each rank has pieces of its own, and solves the whole reduced system.
 struct Ranks {
   int (*allreduce)(const void *, void *, int, void *, void *, void *);  // MPI's
   void *real, *add, *comm;
@@ -60,8 +60,8 @@ inline void sum_over(const Ranks *ranks, double *values, int number) {
   for (int i = 0; i < number; ++i) values[i] = ranks->all[i];
 }
 
-// The same of the residual between the pieces, of the equations too where `matrix`, and of other values,
-// in one go.
+// Sums over the ranks, in one call: the residual of the reduced system, with `matrix` also its matrix and
+// right-hand side, and other values.
 inline void sum_between(const Ranks *ranks, const Reduced &q, bool matrix, double *values, int number) {
   if (!ranks) return;
   double *to = ranks->own;
@@ -81,8 +81,8 @@ inline void sum_between(const Ranks *ranks, const Reduced &q, bool matrix, doubl
   pass([&](double &x) { x = *from++; });
 }
 
-// LU of the unknowns between the pieces; false if it is singular or not finite. BAND: how far they
-// couple, if that is known here.
+// LU of the reduced system; false if it is singular or not finite. BAND: the bandwidth if it is known at
+// compile time, else 0.
 template <long BAND> bool factorise_band(const Reduced &q) {
   const long band = BAND ? BAND : q.band, window = window_of(band), below = below_of(band);
   vec pivot[BAND ? window_of(BAND) + 1 : 1];
@@ -97,7 +97,7 @@ template <long BAND> bool factorise_band(const Reduced &q) {
     double *const mine = q.row(k), *const factors = q.L + k * below * W;
     long p = k;
     double largest = std::fabs(mine[k]);
-    // The row of a given unknown stays its own pivot: it is what it is to the last digit.
+    // The row of a given unknown remains its own pivot, so that its value is exact.
     for (long i = k + 1; i <= last && !q.held[k]; ++i) {
       const double size = std::fabs(q.row(i)[k]);
       const bool larger = size > largest;
@@ -106,7 +106,7 @@ template <long BAND> bool factorise_band(const Reduced &q) {
     }
     if (!(largest > 0.0 && largest < 1e300)) return false;
     q.pivot[k] = p;
-    // Whole lines of the cache: what stands in them on the left of the pivot is done with.
+    // Whole cache lines: entries to the left of the pivot are not used any more.
     const long line = (k + 1) / W * W;
     double *const other = q.row(p);
     // Rows end before the band does where chains are joined to nets.

@@ -17,7 +17,7 @@ inline lane_mask no(lane_mask a) { return ~a; }
 #endif
 
 inline double sum_of(vec a) {
-  // Halves, quarters, eighths: no sum waits for all before it.
+  // Pairwise summation, so that no addition waits for all others.
   double s[W];
   store(s, a);
   for (int n = W / 2; n; n /= 2)

@@ -1,20 +1,20 @@
-// One equation and one unknown more than those of chains: a number that the equations know is found
-// together with u, F(u, λ) = 0 and n·(u - u₀) + s (λ - λ₀) = size. Included after newton.hpp;
-// on one rank.
+// Bordered systems: one more equation and unknown than those of chains, F(u, λ) = 0 and
+// n·(u - u₀) + s (λ - λ₀) = size, where λ is a number in the equations. Included after newton.hpp; on
+// one rank.
 //
-// Block elimination: a = K⁻¹ F and z = K⁻¹ ∂F/∂λ with the factors of K, then λ by itself. Where K is
-// nearly singular that loses digits, which the next iteration gives back: it is a refinement of the
-// last one (Govaerts & Pryce, Block elimination with one refinement, BIT 30, 1990).
+// Block elimination computes a = K⁻¹ F and z = K⁻¹ ∂F/∂λ with the factors of K, then λ. If K is nearly
+// singular this loses digits, which the next iteration recovers: it refines the last one (Govaerts &
+// Pryce, Block elimination with one refinement, BIT 30, 1990).
 
 namespace {
 
 // See structs.py.
 struct Border {
   double *number;           // λ
-  double slope, left;       // s; what the condition lacks
+  double slope, left;       // s; the residual of the second equation
 };
 
-// ∂F/∂λ of a group as a right-hand side: of its ends what its own cells give.
+// ∂F/∂λ of a group as a right-hand side; its ends have the contributions of its own cells only.
 template <class Cell> void slope_of(const Chain &X) {
   constexpr int n = Cell::n;
   vec ra[n], rb[n], r[n];
@@ -54,7 +54,7 @@ template <class Link, class Pick> double normal_times(const Net &X, Pick values)
   return sum_of(sum);
 }
 
-// The update after `linearise`; false if there is none.
+// The update after `linearise`; false if it does not exist.
 template <class Cell, class Link> bool update_bordered(Net &X, Border &b) {
   solve_between(X.between);
   for (long g = 0; g < X.n_rods; ++g) {

@@ -1,13 +1,13 @@
-// Newton on chains of blocks, cut into pieces that lie side by side, one in each lane of a vector.
+// Linear algebra of Newton's method on chains of blocks, cut into pieces side by side, one in each SIMD lane.
 //
 // A group has W pieces; piece l has count[l] <= m cells and one node more. Values are stored [node or
-// cell of the piece][component][lane], so the values of a cell's two nodes are neighbours. What lies
-// beyond the end of a piece repeats its last node. A node at which pieces meet is kept in each of them.
+// cell of the piece][component][lane], so the values of a cell's two nodes are neighbours. Memory beyond
+// the end of a piece repeats its last node. Each piece has its own copy of a node that it shares.
 //
 // The nodes inside the pieces are eliminated from left to right, as soon as their two cells are known,
 // with a Schur complement towards the left end of the piece (Polizzi & Sameh, SPIKE, Parallel
-// Computing 32, 2006): without pivoting, in the order of the chain. What is unknown at the ends of the
-// pieces, and in the links that join them, is then solved for by a banded LU with row exchanges.
+// Computing 32, 2006): without pivoting, in the order of the chain. The unknowns at the ends of the
+// pieces, and in the links that join them, form the reduced system of between.hpp.
 // Included after blocks.hpp, between.hpp and alone.hpp; the generated code follows with the classes Cell,
 // of a cell of the pieces, and Link, of a link between two nodes.
 
@@ -22,9 +22,9 @@ struct Chain {
   long whole;               // cells that all lanes have
   vec *free_;               // [m + 1][unknowns]: 1 where an unknown is free, 0 where it is given
   const unsigned char *special;  // [m + 1]: whether some are not free there
-  const vec *once;          // [m + 1][unknowns]: 1 where an unknown counts, 0 where it is kept again
-  const vec *nodes;         // [m + 1]: the same of the nodes
-  const unsigned char *there;    // [W]: whether there is a piece, or another one is repeated
+  const vec *once;          // [m + 1][unknowns]: 1 for the first copy of an unknown, 0 for others
+  const vec *nodes;         // [m + 1]: the same for the nodes
+  const unsigned char *there;    // [W]: whether the lane has its own piece; else it repeats another
   const int *left, *right;  // [unknowns][W]: their numbers between the pieces; -1 where there is none
   const int *source, *target;  // [entries]: of the blocks at the ends, and their places in the fronts
   long entries;
@@ -34,7 +34,7 @@ struct Chain {
   vec *given;               // [m + 1][unknowns]: where an unknown is given its value, or what it moves by
   vec *saved;               // [m + 1][unknowns]: the unknown before a step
   vec *normal, *step;       // [m + 1][unknowns]: of a border; null if there is none
-  Alone *alone;             // where the ends of all pieces are no other's; null elsewhere
+  Alone *alone;             // for isolated pieces; null for others
 };
 
 struct Net {
@@ -54,10 +54,10 @@ inline lane_mask has_cell(const Chain &X, long k) {
   return there;
 }
 
-// What the equation of a given unknown leaves: nothing where it has been put, else what it is to move by.
+// The residual of a given unknown: zero if its value is set, else minus its prescribed increment.
 inline vec left_over(const vec &given) { return RELATIVE ? -given : vec(0.0); }
 
-// Rows of given unknowns.
+// Replaces the rows of given unknowns by those of the identity.
 inline void hold_rows(const vec *free_, const vec *given, vec *D, vec *X) {
   for (int i = 0; i < N; ++i) {
     const lane_mask keep = less(vec(0.5), free_[i]);
@@ -67,13 +67,13 @@ inline void hold_rows(const vec *free_, const vec *given, vec *D, vec *X) {
   }
 }
 
-// What a pass leaves at the two ends of each piece; the four blocks one after another.
+// Result of the elimination at the two ends of each piece, with the four blocks one after another.
 struct Ends {
   vec left[NN], to_right[NN], to_left[NN], right[NN], r_left[N], r_right[N];
   vec first_left[N], first_right[N];  // the residuals there
 };
 
-// Entries of the two ends of each lane, added to those of the unknowns between the pieces.
+// Adds entries of the two ends of each lane to those of the reduced system.
 template <int n> void add_entries(const Chain &X, const vec *left, const vec *right, double *r) {
   for (int l = 0; l < W; ++l) {
     if (!X.there[l]) continue;
@@ -102,7 +102,7 @@ template <int n> __attribute__((noinline)) void add_blocks(const Chain &X, const
   }
 }
 
-// The same to what is between the pieces, of the four blocks together.
+// Adds the four blocks to the matrix of the reduced system.
 template <int n> void add_ends(const Chain &X, const Reduced &q, const vec *blocks) {
   if (!q.in_fronts) {
     add_blocks<n>(X, q, blocks, blocks + n * n, blocks + 2 * n * n, blocks + 3 * n * n);
@@ -112,7 +112,7 @@ template <int n> void add_ends(const Chain &X, const Reduced &q, const vec *bloc
   for (long e = 0; e < X.entries; ++e) q.fronts->memory[X.target[e]] += from[X.source[e]];
 }
 
-// What given unknowns between the pieces are to move by.
+// Sets the right-hand side of given unknowns between the pieces to minus their increments.
 template <class Link> void put_given(const Net &X) {
   const Reduced &q = X.between;
   const auto put = [&](const Chain &Y, auto size) {
@@ -130,12 +130,12 @@ template <class Link> void put_given(const Net &X) {
     for (long g = 0; g < X.n_links; ++g) put(X.links[g], std::integral_constant<int, Link::n>());
 }
 
-// Where an unknown of the two ends, the left one first, stands among those of all nodes; which are free.
+// The place of an unknown of the two ends (left, then right) among those of all nodes; which are free.
 inline long at_end(const Chain &X, int i) { return i < N ? i : X.m * N + i - N; }
 inline void free_ends(const Chain &X, vec *free_) {
   for (int i = 0; i < TWO; ++i) free_[i] = X.free_[at_end(X, i)];
 }
-// Of ends that are alone the square of the residual.
+// The square of the residual at the ends of isolated pieces.
 inline vec square_of_ends(const Chain &X, const vec *left, const vec *right) {
   vec free_[TWO], sum = 0.0;
   free_ends(X, free_);
@@ -193,7 +193,7 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
     if (ragged)
       for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) D[i * N + j] = choose(there, D[i * N + j], vec(i == j ? 1.0 : 0.0));
-        // There the node is that at the piece's end once more.
+        // Beyond the end of a piece the node equals that at its end.
         for (int j = 0; j < R3; ++j) x[i * R3 + j] = choose(there, x[i * R3 + j], vec(i == j ? -1.0 : 0.0));
       }
     factorise(D, smallest);
@@ -222,7 +222,7 @@ template <class Cell> __attribute__((noinline)) void eliminate(const Chain &X, E
   for (int i = 0; i < N; ++i) e.r_right[i] = r[i];
 }
 
-// The factors of ends that are alone, and the update there.
+// The factors and the update at the ends of isolated pieces.
 __attribute__((noinline)) void close_alone(const Chain &X, const Ends &e, vec &smallest) {
   Alone &q = *X.alone;
   vec free_[TWO];
@@ -246,8 +246,8 @@ __attribute__((noinline)) void close_alone(const Chain &X, const Ends &e, vec &s
   solve_alone(q, q.x);
 }
 
-// Residual and tangent of all, as far as to the matrix of what is between the pieces: in fronts, or in
-// the band. False if pivots inside them are none.
+// Residual and tangent, condensed to the reduced system, stored in fronts or in the band. False if a
+// pivot inside the pieces is zero.
 template <class Cell, class Link> __attribute__((noinline)) bool condense(Net &X, bool in_fronts) {
   X.between.in_fronts = in_fronts;
   const Reduced &q = X.between;
@@ -288,7 +288,7 @@ template <class Cell, class Link> __attribute__((noinline)) bool condense(Net &X
   return std::isfinite(X.residual) && sums[1] == 0.0;
 }
 
-// The same, as far as to the LU of that matrix. False if it cannot be solved for.
+// Condenses and factorises the reduced system, by fronts first; false if it is singular.
 template <class Cell, class Link> __attribute__((noinline)) bool linearise(Net &X) {
   const bool in_fronts = X.between.fronts;
   if (!condense<Cell, Link>(X, in_fronts)) return false;
@@ -296,7 +296,8 @@ template <class Cell, class Link> __attribute__((noinline)) bool linearise(Net &
   return in_fronts && condense<Cell, Link>(X, false) && factorise_between(X.between);
 }
 
-// The norm of the residual alone; where factors are kept rhs becomes the residual, in parts at the ends.
+// The norm of the residual alone. If factors are kept, rhs becomes the residual; at the ends of pieces it
+// has the contributions of each piece.
 template <class Cell, class Link> __attribute__((noinline)) void evaluate(Net &X) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.square[i] = 0.0;
@@ -334,7 +335,7 @@ template <class Cell, class Link> __attribute__((noinline)) void evaluate(Net &X
   X.residual = std::sqrt(inside + sum_of_squares(q));
 }
 
-// The values found at the two ends of each lane: those between the pieces, and where they are alone.
+// The solution at the two ends of each lane: of the reduced system, or of isolated pieces.
 template <int n> void spread(const Chain &X, const Reduced &q, vec *left, vec *right) {
   if (X.alone) {
     for (int i = 0; i < n; ++i) { left[i] = X.alone->x[i]; right[i] = X.alone->x[n + i]; }
@@ -348,7 +349,7 @@ template <int n> void spread(const Chain &X, const Reduced &q, vec *left, vec *r
     }
 }
 
-// Squares of what counts.
+// Adds squares of values, without repeated copies.
 template <int n> void count(const Chain &X, long k, const vec *values, vec &sum) {
   for (int i = 0; i < n; ++i) sum += choose(less(vec(0.5), X.once[k * n + i]), values[i] * values[i], vec(0.0));
 }
@@ -416,7 +417,7 @@ template <class Cell, class Link> double norm_of_unknown(const Net &X) {
   return std::sqrt(sum);
 }
 
-// Of `apply` what is done at ends that are alone: from rhs and from what the nodes inside leave there.
+// `apply` at the ends of isolated pieces: from rhs and the contributions of the nodes inside.
 template <bool parts> void apply_alone(const Chain &X, const vec *left, const vec *right, bool moving) {
   vec free_[TWO], *const x = X.alone->x;
   free_ends(X, free_);
@@ -428,8 +429,9 @@ template <bool parts> void apply_alone(const Chain &X, const vec *left, const ve
   solve_alone(*X.alone, x);
 }
 
-// rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept. `parts`: at the ends of
-// pieces each of them has a part of it, and what is given there moves `moving` by itself; else all of it.
+// rhs := (tangent)⁻¹ rhs, with the factors that the last `linearise` has kept. `parts`: rhs at the ends of
+// pieces consists of contributions of each piece, and given unknowns move by their increments if
+// `moving`; else rhs is complete there.
 template <class Link, bool parts = false> __attribute__((noinline)) void apply(Net &X, bool moving = false) {
   const Reduced &q = X.between;
   for (long i = 0; i < q.n; ++i) q.r[i] = 0.0;
@@ -437,7 +439,7 @@ template <class Link, bool parts = false> __attribute__((noinline)) void apply(N
     const Chain &Y = X.rods[g];
     const long m = Y.m;
     vec left[N], r[N], a[N];
-    // Those at the ends come by themselves, once each.
+    // The right-hand sides at the ends are added below, once each.
     for (int i = 0; i < N; ++i) { left[i] = 0.0; r[i] = choose(has_cell(Y, 1), m > 1 ? Y.rhs[N + i] : vec(0.0), vec(0.0)); }
     for (long k = 1; k < m; ++k) {
       const vec *const f = Y.factors + k * 3 * NN;
@@ -474,7 +476,7 @@ template <class Link, bool parts = false> __attribute__((noinline)) void apply(N
   if (parts) for (long i = 0; i < q.n; ++i) if (q.held[i]) q.square[i] = 0.0;
   if (moving) put_given<Link>(X);
   for (long i = 0; i < q.n; ++i) q.r[i] = q.held[i] ? q.square[i] : q.r[i] + q.square[i];
-  // Of parts each rank has those of its own pieces.
+  // Each rank has the contributions of its own pieces.
   if (parts) sum_over(X.ranks, q.r, int(q.n));
   solve_between(q);
   for (long g = 0; g < X.n_rods; ++g) {
@@ -518,7 +520,7 @@ template <class Cell, class Link> void move_all(Net &X, double part, double shar
   X.size = sum_of(size);
 }
 
-// The update of another residual, that of the last `evaluate`, by the factors of the last `linearise`.
+// An update with the residual of the last `evaluate` and the factors of the last `linearise`.
 template <class Cell, class Link> __attribute__((noinline)) void update_again(Net &X) {
   apply<Link, true>(X, RELATIVE);
   move_all<Cell, Link>(X, 0.0, 1.0);

@@ -1,10 +1,11 @@
-// What is solved for between the pieces, node after node in an order that is fixed beforehand.
+// Multifrontal elimination of the reduced system, in an order that is fixed beforehand.
 //
-// A front is a dense matrix: rows and columns of what is eliminated in it, then of what that is coupled
-// with, to whose front the rest is added (Duff & Reid, The multifrontal solution of indefinite sparse
-// symmetric linear equations, ACM Trans. Math. Softw. 9, 1983). A node goes together with the
-// multipliers that it carries. Pivots are chosen among the columns that are eliminated in a front; where
-// they are tiny the band does it all over, with its row exchanges. Included before between.hpp.
+// A front is a dense matrix: rows and columns of the unknowns that it eliminates, then of the unknowns
+// coupled with them. The Schur complement is added to the front that eliminates those next (Duff & Reid,
+// The multifrontal solution of indefinite sparse symmetric linear equations, ACM Trans. Math. Softw. 9,
+// 1983). A node is eliminated together with its multipliers. Pivots are chosen among the columns that a
+// front eliminates; if one is tiny, the banded LU with row exchanges solves again. Included before
+// between.hpp.
 
 namespace {
 
@@ -15,7 +16,7 @@ struct Front {
   long parent;         // the front of the others; -1: there are none
   double *A;           // [size][width W]
   double *L;           // [own][width W]: the factors of each pivot
-  double *U;           // [own][own in whole vectors]: what stands above each pivot
+  double *U;           // [own][own in whole vectors]: the entries above each pivot
   double *inverse;     // [own]: of the pivots
   int *column;         // [own]: where the pivot of each row is
   const int *ids;      // [size]: numbers of the unknowns
@@ -68,7 +69,7 @@ inline long largest_of(const double *values, long n, double &largest) {
 #endif
 }
 
-// values += others, of which there are n.
+// values += others, n of them.
 inline void add_run(double *values, const double *others, long n) {
 #ifdef FDGEOM_WIDE
   for (long j = 0; j < n; j += W) {
@@ -80,10 +81,10 @@ inline void add_run(double *values, const double *others, long n) {
 #endif
 }
 
-// A pivot this small beside its row is none.
+// A pivot that is smaller relative to its row counts as zero.
 constexpr double TINY = 1e-11;
 
-// Eliminates what belongs to a front of V vectors a row (0: any number); false if pivots are tiny.
+// Eliminates the own unknowns of a front with V vectors per row (0: any number); false if a pivot is tiny.
 template <long V> bool eliminate_front(const Front &q) {
   const long width = V ? V : q.width, stride = width * W, own = q.own;
   double *const inverses = q.inverse;
@@ -102,7 +103,7 @@ template <long V> bool eliminate_front(const Front &q) {
     double largest;
     const long c = largest_of(mine, own, largest);
     if (!(c >= 0 && largest > TINY * inverses[k] && largest < 1e300)) return false;
-    // What stands in columns that are done with is round-off.
+    // Columns that are eliminated already contain only round-off.
     for (long j = 0; j < k; ++j) if (q.column[j] == c) return false;
     q.column[k] = c;
     const double inverse = inverses[k] = 1.0 / mine[c];

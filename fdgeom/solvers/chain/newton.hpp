@@ -1,4 +1,4 @@
-// Newton's iteration on a chain, and the tests that end it. Included after chain.hpp.
+// Newton's iteration on a chain, its convergence tests, and steps. Included after chain.hpp.
 
 namespace {
 
@@ -9,7 +9,7 @@ struct Test {
   double rtol, atol, stol, unnoticed, last, small, left;
   int positions;    // the function of nodes whose norm `unnoticed` is a part of; -1: none
   int contracting;  // whether an update that is not smaller than the last one is a failure
-  double grown;     // of the first residual, for kind 0: where it has diverged; 0: nowhere
+  double grown;     // for kind 0: factor of the first residual beyond which it has diverged; 0: none
 };
 
 enum { iterating = 0, converged = 1, too_many = -1, singular = -2, not_finite = -3, diverged = -4 };
@@ -56,21 +56,22 @@ double norm_of(const Net &X, int function, int size) {
   return std::sqrt(square);
 }
 
-// What follows the unknown after each update: nothing.
+// No functions depend on the unknown between updates.
 struct Still { static void moved(Net &) {} };
 
-// Whether the factors at hand do for another update after one of a size and the one before it. The tangent
-// changes with the update, by a part that two of them show: Newton's next one would be as its square,
-// and of that this leaves the product. So it takes a fraction of the work, and no more updates. Where
-// stiffnesses differ by many orders a part that is small beside the others may shrink slowly: updates by
-// old factors end the iteration only once one of them leaves, by its own size, what nobody notices.
+// Whether the present factors suffice for another update, judged by the sizes of the last two. The tangent
+// changes by a fraction of the order of their ratio. Newton's next update would be of the order of the
+// square of the last one; an update with old factors leaves the product of the two. So it takes a fraction
+// of the work, and no more updates are needed. If stiffnesses differ by many orders, components that are
+// small beside others may converge slowly: updates with old factors end the iteration only after one whose
+// remaining error, estimated from its own size, is negligible.
 inline bool is_near(double step, double before, double size, bool old) {
   if (old) return step <= 0.01 * before;
   const double part = step / before;
   return step <= 1e-3 * size && 2.0 * part * part * part * part * step <= 1e-15 * size;
 }
 
-// Solves for the unknown from what it is; returns why it ended.
+// Newton's iteration from the present unknown; returns the reason of its end.
 template <class Cell, class Link, class Follows = Still> int newton(Net &X, const Test &t, long &iterations) {
   Watch watch;
   if (t.positions >= 0) watch.positions = norm_of(X, t.positions, 3);
@@ -78,7 +79,7 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
   bool solvable = linearise<Cell, Link>(X);
   int reason = watch(t, 0, 0.0, 0.0, X.residual);
   const bool kept = X.n_rods && X.rods[0].factors;
-  bool old = false, spent = false;  // whether the factors are old; whether they have left what nobody notices
+  bool old = false, spent = false;  // whether the factors are old; whether the error they leave is negligible
   double before = -1.0;
   for (int it = 1;; ++it) {
     if (reason) return reason;
@@ -94,7 +95,7 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
     const bool may_end = !old || spent;
     old = kept && is_near(step, before < 0.0 ? size : before, size, old);
     before = step;
-    // After an update that may be the last one the residual by itself is a fraction of the work.
+    // After what may be the last update only the residual is computed, a fraction of the work.
     const bool alone = t.kind == 2 || old || step <= 1e-7 * size || step <= 1e-12 * watch.positions;
     if (alone) evaluate<Cell, Link>(X);
     else solvable = linearise<Cell, Link>(X);
@@ -104,14 +105,14 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
   }
 }
 
-// A function for every group; of which there may be one for chains and one for links.
+// Calls a function for every group; chains and links may have different ones.
 template <class F, class G> void each(Net &X, F f, G of_links) {
   for (long g = 0; g < X.n_rods; ++g) f(X.rods[g]);
   for (long g = 0; g < X.n_links; ++g) of_links(X.links[g]);
 }
 template <class F> void each(Net &X, F f) { each(X, f, f); }
 
-// What steps leave: some arrays, one after another in a row for each step. See structs.py.
+// Results that steps save: some arrays, one after another in a row per step. See structs.py.
 struct Kept {
   const double *const *arrays;
   const long *sizes;
@@ -123,8 +124,8 @@ inline void keep(const Kept &q, long row) {
   for (long i = 0; i < q.n; to += q.sizes[i++]) std::memcpy(to, q.arrays[i], q.sizes[i] * sizeof(double));
 }
 
-// Steps: see steps.py for what a `Step` does; `times` are what the clock shows in each. Returns why the
-// last one ended.
+// Runs steps; see steps.py for `Step`. `times` are the values of the clock in each step. Returns the
+// reason of the end of the last step.
 template <class Step> int advance(Net &X, const Test &t, long steps, const double *times, double *clock,
                                   const Kept *kept, long *done, long *iterations) {
   for (*done = 0; *done < steps; ++*done) {
@@ -142,7 +143,7 @@ struct Copy { vec *here; double *there; const int *place; long count; int size; 
 
 extern "C" {
 
-// Firedrake's values into the lanes, and back. place: [count][W], -1 where there is none.
+// Copies Firedrake's values into the lanes, and back. place: [count][W], -1 for none.
 void fdgeom_chain_in(const Copy *copies, int n) {
   for (int c = 0; c < n; ++c) {
     double *here = (double *)copies[c].here;

@@ -1,4 +1,4 @@
-// The way back: cotangents of what local solves read, from those of what they have found.
+// Adjoints of local solves: cotangents of their inputs from those of their solutions.
 
 namespace {
 
@@ -12,7 +12,7 @@ template <int N> bool solve_transposed(const double *A, const double *b, double 
   return solve_pivoting<N>(K, x);
 }
 
-// λ of nodes (or cells) first..last with Jᵀ λ = ū; J is the Jacobian of their problem where it is solved.
+// λ of nodes (or cells) first..last with Jᵀ λ = ū; J is the Jacobian of their problem at its solution.
 template <class P> int adjoint_range(const Context &X, long first, long last, long total, Report &report) {
   constexpr int N = P::size;
   typedef typename P::Number T;
@@ -58,8 +58,8 @@ template <class P> int adjoint_range(const Context &X, long first, long last, lo
   return 0;
 }
 
-// Once more the nodes first..last that have given components u = (1 - share) old + ...: their rows are
-// those of the identity, what belongs to them goes to the cotangent of `old`, and λ is zero there.
+// Repeats the nodes first..last that have given components u = (1 - share) old + ...: their rows are those
+// of the identity, their cotangents are added to that of `old`, and λ is zero there.
 template <class P> int adjoint_essential(const Context &X, const Essential &e, long first, long last, long total, Report &report) {
   constexpr int N = P::size;
   for (long s = 0; s < e.count; ++s) {
@@ -88,7 +88,7 @@ template <class P> int adjoint_essential(const Context &X, const Essential &e, l
   return 0;
 }
 
-// A phase that finds λ: nodes of a span of those that this rank owns.
+// A phase that computes λ at the nodes of a span of those that this rank owns.
 template <class P> int adjoint_nodes(const Context &X, Span span, const Range &nodes) {
   const long first = begin_of(span, nodes.first), last = end_of(span, nodes.first, nodes.last);
   if (first >= last) return 0;
@@ -97,13 +97,13 @@ template <class P> int adjoint_nodes(const Context &X, Span span, const Range &n
   return bad ? bad : adjoint_essential<P>(X, X.essential[P::number], first, last, nodes.total, report);
 }
 
-// The same for cells.
+// A phase that computes λ in the cells of a span.
 template <class P> int adjoint_cells(const Context &X, Span span) {
   const long first = begin_of(span, 0), last = end_of(span, 0, X.cells);
   return first < last ? adjoint_range<P>(X, first, last, X.cells, X.report[P::number]) : 0;
 }
 
-// A phase that gives nodes what the cells round them have for them, or adds it.
+// A phase that sums contributions of the surrounding cells at nodes, and stores the sums or adds them.
 template <class P> int gather_nodes(const Context &X, Span span, const Range &nodes) {
   constexpr int N = P::size;
   typedef typename P::Number T;
@@ -124,7 +124,7 @@ template <class P> int gather_nodes(const Context &X, Span span, const Range &no
   return 0;
 }
 
-// A phase that adds up what the cells have of a number.
+// A phase that sums a number over cells.
 template <class P> int sum_cells(const Context &X, Span span) {
   typedef typename P::Number T;
   const long first = begin_of(span, 0), last = end_of(span, 0, X.cells);

@@ -1,13 +1,13 @@
-// Steps: phases one after another, each with its own fraction of the step.
+// Steps: sequences of phases, each with its own fraction of the step.
 #include <vector>
 
 struct Move {
   int phase;
   double *dt, value;
   int exchange, exchanges;
-  int keeps;           // what it keeps in the slot of its step, of what it has written
+  int keeps;           // written values that it saves in the slot of its step
   const Kept *kept;
-  int reads;           // what it reads from there and not from where functions are
+  int reads;           // values that it reads from the slot instead of the functions
   const Kept *read;
 };
 
@@ -21,7 +21,7 @@ struct Run {
   std::vector<Frozen> frozen;
   std::vector<int> most;  // iterations of a move
   int bad;
-  double *slot;           // of the first of the steps that are being taken
+  double *slot;           // of the first of the present steps
   std::vector<Context> own;    // of moves that read from slots
   std::vector<Field> tables;   // their functions
 
@@ -32,7 +32,7 @@ struct Run {
       frozen[k].ready = freeze(moves[k].phase, X, frozen[k]);
     }
   }
-  // The coming moves are those of the `step`-th step and of some after it.
+  // Prepares the next `many` moves, from the first one of step number `step`.
   void stand(long step, int many) {
     if (!X.slots) return;
     slot = X.slots + step * X.slot;
@@ -51,8 +51,8 @@ struct Run {
         F[m.read[e].field].p = slot + k / count * X.slot + m.read[e].offset + m.read[e].lead;
     }
   }
-  // What the next step reads comes nearer, a part of it with every move of this one. GCC takes this for
-  // a function without effect, and leaves out calls of it.
+  // Prefetches the slot of the next step, a part of it with every move of this one. It must be inlined:
+  // GCC takes it for a function without effect, and omits calls of it.
   FDGEOM_INLINE void fetch(int k, Span span) const {
     if (own.empty() || !X.past || span.begin > 0 || span.end < X.cells) return;
     const long size = X.slot < 0 ? -X.slot : X.slot, part = size / count + 1;
@@ -61,7 +61,7 @@ struct Run {
   }
   const Context &at(int k) const { return own.empty() ? X : own[k]; }
   void set(int k) const { if (moves[k].dt) *moves[k].dt = moves[k].value * dt; }
-  // Part of a move, the k-th from the beginning; nothing after a failure.
+  // Runs the k-th move on a span; does nothing after a failure.
   int take(int k, Span span) {
     if (bad) return 0;
     fetch(k, span);
@@ -72,7 +72,7 @@ struct Run {
     const Move &m = moves[k % count];
     for (int e = 0; e < m.exchanges; ++e) fdgeom_exchange(X.exchange, m.exchange + e);
   }
-  // After a part of a move and the exchange of its ghosts.
+  // Saves the values of a span after a move and its exchange of ghosts.
   void keep(int k, Span span) const {
     if (!slot || bad) return;
     const Move &m = moves[k % count];
@@ -89,9 +89,9 @@ struct Run {
 };
 
 #ifdef FDGEOM_CHAIN
-// A block of nodes is taken through many moves while it is in the cache. Every move reads neighbours,
-// so each stays `lag` nodes behind the one before. An end with ghosts comes first, with their exchange
-// between the moves; from there blocks go towards the other end, or towards the middle.
+// Runs many moves on a block of nodes while it is in the cache. Every move reads neighbours, so each stays
+// `lag` nodes behind the previous one. Ends with ghosts come first, with an exchange after each move; from
+// there the blocks proceed to the other end, or to the middle.
 constexpr long block = 256, lag = 8, most_moves = 128;
 static_assert(lag % W == 0 && block % lag == 0, "blocks are made of vectors");
 
@@ -122,7 +122,7 @@ extern "C" {
 
 int fdgeom_width() { return W; }
 
-// One phase; for a single solve.
+// Runs one phase.
 int fdgeom_phase(const Context *X, int k) {
   Frozen frozen;
   int most = 0;
@@ -136,7 +136,7 @@ int fdgeom_phase(const Context *X, int k) {
 // Square of the norm of a solve's residual over this rank's nodes.
 double fdgeom_norm(const Context *X, int k) { return norm(k, *X); }
 
-// All that the moves of a step keep, as it is now, in the slot before that of the first step.
+// Saves the present values of all functions that moves save, into the slot before that of the first step.
 void fdgeom_keep(const Context *X, int count, const Move *moves) {
   for (int k = 0; k < count; ++k)
     for (int e = 0; e < moves[k].keeps; ++e)
@@ -144,9 +144,9 @@ void fdgeom_keep(const Context *X, int count, const Move *moves) {
                   X->past);
 }
 
-// `steps` steps of `count` moves each, in blocks if `blocked`. Returns 0, or the reason why a phase
-// failed; `done` tells how many steps were taken, `failed_move` which move failed. Blocked, only the
-// return value is told then.
+// Runs `steps` steps of `count` moves each, in blocks if `blocked`. Returns 0, or the reason of a failure.
+// `done` becomes the number of completed steps, `failed_move` the move that failed. After a failure in
+// blocks only the returned value is valid.
 int fdgeom_advance(const Context *X, long steps, int count, const Move *moves, const double *dt,
                    int blocked, long *done, int *failed_move) {
   Run run(*X, count, moves, *dt);

@@ -1,17 +1,17 @@
-// Functions brought from where Firedrake keeps them into the order of the chain, and back.
+// Copies of functions from Firedrake's storage into the order of the chain, and back.
 
 namespace {
 
 struct Copy {
   Field chain;
   double *values;
-  const int *order;  // where each node of the chain is among the values; null: there, too
+  const int *order;  // the place of each node of the chain among the values; null: the same
   int size;          // values a node
 };
 
 constexpr long padding = 16;  // as in layout.py
 
-// Calls each(value, its place in the chain), some nodes at a time, which stay in the first cache.
+// Calls each(value, its place in the chain) for blocks of nodes that fit into the first cache.
 template <class F> inline void every_value(const Copy &c, F each) {
   const long n = c.chain.count, size = c.size, some = 64;
   for (long i = 0; i < n; i += some) {
@@ -30,7 +30,7 @@ template <class F> inline void every_value(const Copy &c, F each) {
 
 extern "C" {
 
-// What lies beyond the ends repeats them.
+// The padding repeats the values at the ends.
 void fdgeom_copy_in(const Copy *copies, int many) {
   for (const Copy *c = copies; c < copies + many; ++c) {
     every_value(*c, [](double value, double &place) { place = value; });

@@ -1,5 +1,5 @@
-// Fetching the ghosts' values of the functions just solved for, and agreeing on failure.
-// PETSc's and MPI's functions and handles come from the process that loads this unit.
+// Exchange of ghost values after solves, and agreement on failure. The process that loads this unit
+// provides the functions and handles of PETSc and MPI.
 
 namespace {
 
@@ -7,7 +7,7 @@ struct ExchangedField {
   void *sf, *unit;       // star forest of the space, MPI type of one node's values
   double *values;        // values as Firedrake keeps them, all local nodes
   int size;              // values a node
-  long sends, ghosts;    // chain only: nodes that others want, and own ghosts
+  long sends, ghosts;    // chain only: nodes that other ranks need, and own ghosts
   const int *send_at, *send_from, *ghost_at, *ghost_to;  // their numbers there and in the chain
   Field chain;
 };

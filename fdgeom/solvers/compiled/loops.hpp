@@ -28,7 +28,7 @@ struct Context {
   const Field *F;             // functions
   const int *const *M;        // maps from cells to nodes
   double *const *C;           // constants
-  const Field *B;             // right-hand sides b of the node problems
+  const Field *B;             // right-hand sides b of node problems
   const Range *nodes;         // node sets
   long cells;
   const Tolerances *tol;
@@ -41,7 +41,7 @@ struct Context {
   long slot;                  // from there to that of the next step
   int past;                   // whether all slots together are more than the caches hold
   const double *there;        // chains side by side: 1 in their cells, 0 between them
-  void *const *more;          // what phases have of their own
+  void *const *more;          // further data of each phase
 };
 
 #ifdef FDGEOM_CHAIN
@@ -52,7 +52,7 @@ template <int BS, class T> inline void node_load(T *w, Field f, long i, long) {
 template <int BS, class T> inline void node_store(Field f, long i, long, const T *w) {
 #pragma GCC unroll 64
   for (int k = 0; k < BS; ++k) store(f.p + k * f.stride + i, w[k]);
-  // What lies beyond the last node repeats it, so that vectors of nodes do not depend on the past.
+  // The padding repeats the last node, so that vectors of nodes do not contain old values.
   if (i + lanes<T>::count >= f.count)
     for (int k = 0; k < BS; ++k)
       for (int l = 0; l < W; ++l) f.p[k * f.stride + f.count + l] = f.p[k * f.stride + f.count - 1];
@@ -100,7 +100,7 @@ template <int ND, int BS, class T> inline void cell_add(Field f, const int *map,
 }
 #endif
 
-// b of a vector of nodes after another: what the cells on both sides add to them.
+// b of successive vectors of nodes: the sums of the contributions of the cells on both sides.
 template <class P, class T, bool explicit_terms> struct Gather {
   static constexpr long before = 0;
   template <class D> inline void next(const Context &, long, long, D &) {}
@@ -143,7 +143,7 @@ template <class P, class T> struct Gather<P, T, true> {
 };
 #endif
 
-// Everything about one node.
+// Loads the data of one node, and the first guess of its unknown.
 template <class P> inline void load_one(const Context &X, long i, long total, typename P::template Data<double> &data, double *u) {
   Gather<P, double, P::cell_nodes != 0> gather;
   for (long j = i - gather.before; j <= i; ++j) gather.next(X, j, total, data);
@@ -167,7 +167,7 @@ template <class P> bool freeze(const Context &X, Frozen &frozen) {
   return false;
 }
 
-// Solve the local problems P of nodes (or cells) first..last; `total` of them may be read.
+// Solves the local problems P of nodes (or cells) first..last; `total` of them may be read.
 template <class P> int solve_range(const Context &X, long first, long last, long total, const Frozen &frozen, const Tolerances &tol, Report &report, int &most) {
   constexpr int N = P::size;
   typedef typename P::Number T;
@@ -236,7 +236,7 @@ template <class P> void save_essential(const Context &X, const Essential &e, lon
       if (e.node[s] >= first && e.node[s] < last) P::guess(X, e.node[s], total, e.saved + P::size * s);
 }
 
-// Once more the nodes first..last that have given components.
+// Repeats the solves of nodes first..last that have given components.
 template <class P> int solve_essential(const Context &X, const Essential &e, long first, long last, long total, const Tolerances &tol, Report &report) {
   constexpr int N = P::size;
   for (long s = 0; s < e.count; ++s) {
@@ -265,7 +265,7 @@ template <class P> int solve_essential(const Context &X, const Essential &e, lon
   return 0;
 }
 
-// A phase that solves: nodes of a span of those that this rank owns.
+// A phase that solves at the nodes of a span of those that this rank owns.
 template <class P> int solve_nodes(const Context &X, Span span, const Range &nodes, const Frozen &frozen, int &most) {
   const long first = begin_of(span, nodes.first), last = end_of(span, nodes.first, nodes.last);
   if (first >= last) return 0;
@@ -277,7 +277,7 @@ template <class P> int solve_nodes(const Context &X, Span span, const Range &nod
   return bad ? bad : solve_essential<P>(X, e, first, last, nodes.total, tol, report);
 }
 
-// The same for cells.
+// A phase that solves in the cells of a span.
 template <class P> int solve_cells(const Context &X, Span span, int &most) {
   const long first = begin_of(span, 0), last = end_of(span, 0, X.cells);
   Frozen frozen;

@@ -11,7 +11,7 @@
 #endif
 #endif
 
-// Calls would pass vectors through memory.
+// Inlined, since calls would pass vectors through memory.
 #define FDGEOM_INLINE __attribute__((always_inline)) inline
 
 namespace {
@@ -43,7 +43,7 @@ inline vec &operator-=(vec &a, vec b) { a.v -= b.v; return a; }
 inline vec &operator*=(vec &a, vec b) { a.v *= b.v; return a; }
 inline vec fabs(vec a) { return a.v < 0 ? -a.v : a.v; }
 
-// Some instructions of AVX-512 by themselves: to read all of immintrin.h takes GCC half a second.
+// A few instructions of AVX-512: GCC needs half a second to read the whole of immintrin.h.
 #if defined(FDGEOM_WIDE) && !defined(__clang__)
 inline raw wide_sqrt(raw a) { return __builtin_ia32_sqrtpd512_mask(a, a, -1, 4); }
 inline int wide_le(raw a, raw b) { return (unsigned char)__builtin_ia32_cmppd512_mask(a, b, 18, -1, 4); }
@@ -63,7 +63,7 @@ inline void wide_store(int there, double *p, raw a) { _mm512_mask_storeu_pd(p, t
 inline void wide_stream(double *p, raw a) { _mm512_stream_pd(p, (__m512d)a); }
 #endif
 
-// Lane by lane a vector goes through memory, and what follows waits for that.
+// One instruction if there is one: a loop over lanes passes the vector through memory, and stalls.
 inline vec sqrt(vec a) {
 #ifdef FDGEOM_WIDE
   return wide_sqrt(a.v);
@@ -86,7 +86,7 @@ FDGEOM_LANES2(pow) FDGEOM_LANES2(atan2) FDGEOM_LANES2(fmin) FDGEOM_LANES2(fmax)
 
 inline vec load(const double *p, vec *) { return vec(*(const raw_unaligned *)p); }
 inline void store(double *p, vec a) { *(raw_unaligned *)p = a.v; }
-// Whether a ≤ b in every lane; a NaN is in no order.
+// Whether a ≤ b in every lane; false for a NaN.
 inline bool all_le(vec a, vec b) {
 #ifdef FDGEOM_WIDE
   return wide_le(a.v, b.v) == 255;
@@ -97,13 +97,13 @@ inline bool all_le(vec a, vec b) {
   return every != 0;
 #endif
 }
-// a where there is something, zero elsewhere, whatever a is.
+// a where `there` is 1, zero elsewhere, even if a is not finite.
 inline vec where(vec there, vec a) { return there.v > 0.5 ? a.v : raw{}; }
-// `open` where a is above b or one of them is no number, zero elsewhere.
+// `open` where a > b or one of them is NaN, zero elsewhere.
 inline vec above(vec a, vec b, vec open) { return a.v <= b.v ? raw{} : open.v; }
 inline double get(vec a, int l) { return a.v[l]; }
 inline void put(vec &a, int l, double x) { a.v[l] = x; }
-// The last lane of one vector and all but the last of the next.
+// The last lane of one vector, followed by all but the last lane of the next.
 inline vec shifted(vec before, vec now) {
 #ifdef __clang__
   vec r;
@@ -159,7 +159,7 @@ template <int N, class T> inline void solve_plain(T *A, T *x) {
   }
 }
 
-// The same for one block, rows exchanged; false if the block is singular or not finite.
+// x := A⁻¹ x of one block, with row exchanges; false if the block is singular or not finite.
 template <int N> bool solve_pivoting(double *A, double *x) {
   double largest = 0.0;
   for (int k = 0; k < N * N; ++k) largest = std::fmax(largest, std::fabs(A[k]));
@@ -192,15 +192,16 @@ template <int N, class T> inline T square(const T *x) {
   return sum;
 }
 
-// single: one update, whatever comes out. more: updates beyond convergence.
+// single: do one update in any case. more: number of updates beyond convergence.
 struct Tolerances { double rtol, atol, stol; int max_it, single, more; };
-// An update relative to the unknown that changes its last digits only; squared.
+// The square of an update relative to the unknown that changes its last digits only.
 constexpr double round_off = 4e-30;
-// The same where updates shrink at a steady rate, and what is left is of one sign in every step.
+// The same if updates shrink at a steady rate, where the remaining errors of all steps have one sign.
 constexpr double frozen_round_off = 1e-31;
 
-// Which lanes stay open after an update. The others have reached round-off, as in settled.py: the residual
-// is no longer halved, and the update is small or little is left of the first residual. All are squares.
+// The lanes that have not converged after an update. The others have reached round-off, as in settled.py:
+// the residual is no longer halved, and the update is small or the residual is a small fraction of the
+// first one. All arguments are squares.
 template <class T> inline T still_open(T open, T norm, T last, T first, T step, T size) {
   const T halved = above(0.25 * last, norm, open);
   const T large = above(step, 1e-16 * size, above(norm, 1e-12 * first, open));
@@ -209,8 +210,8 @@ template <class T> inline T still_open(T open, T norm, T last, T first, T step, 
 
 struct Report { long solves, iterations, most, worst, failed; double norm; int reason; double sum; };
 
-// Newton for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
-// of iterations, or -1 if some block has not converged: then it is to be done again, pivoting.
+// Newton's method for one block (T = double) or W blocks (T = vec), without pivoting. Returns the number
+// of iterations, or -1 if some block has not converged: then the caller repeats it with pivoting.
 template <class P, class T>
 inline int newton(const typename P::template Data<T> &data, T *u, const Tolerances &tol) {
   constexpr int N = P::size;
@@ -221,7 +222,7 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     const T norm = square<N>(R);
     if (it == 0) first = norm;
     const T a = norm - (tol.rtol * tol.rtol) * first;
-    // The next update would be about the last one times the last reduction of the residual.
+    // The next update would be about the last one times the last ratio of residuals.
     if (it > 0) open = still_open(open, norm, last, first, before, size);
     if (left < 0 && (all_le(a, T(tol.atol * tol.atol)) || all_le(open, T(0.0)) ||
                      (it > 0 && all_le(norm * before, round_off * size * last)))) left = tol.more;
@@ -231,7 +232,7 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
     last = norm;
     P::jacobian(data, u, J);
     if (P::affine) {
-      // One update solves it; its residual tells whether pivots were too small.
+      // One update solves the problem; its residual shows whether pivots were too small.
       T K[N * N], dx[N], check[N];
       for (int k = 0; k < N * N; ++k) K[k] = J[k];
       for (int k = 0; k < N; ++k) dx[k] = R[k];
@@ -256,8 +257,8 @@ inline int newton(const typename P::template Data<T> &data, T *u, const Toleranc
   }
 }
 
-// The same with the inverse of the Jacobian at u = 0 for a weight of one in place of the Jacobian:
-// updates shrink at about the rate of Δt. Returns -1 also where they shrink slowly.
+// Newton's method with the inverse of the Jacobian at u = 0, for a weight of one, in place of the
+// Jacobian: updates shrink at about the rate of Δt. Also returns -1 if they shrink slowly.
 template <class P, class T>
 inline int newton_frozen(const typename P::template Data<T> &data, T *u, const Tolerances &tol, const double *inverse) {
   constexpr int N = P::size, most = 6;
@@ -270,7 +271,7 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
     if (it == 0) first = norm;
     if (left < 0 && (all_le(norm - (tol.rtol * tol.rtol) * first, T(tol.atol * tol.atol)) ||
                      (it > 0 && all_le(norm * before, round_off * square<N>(u) * last)))) left = tol.more;
-    // What has converged gets the update that its residual gives: the error shrinks once more.
+    // After convergence the present residual gives one more update, which reduces the error again.
     const bool last_one = left == 0;
     if (left > 0) --left;
     else if (!last_one && (it == most || it == tol.max_it)) return -1;
@@ -293,8 +294,8 @@ inline int newton_frozen(const typename P::template Data<T> &data, T *u, const T
   }
 }
 
-// Newton for one block with pivoting; masked components are given. Returns the iterations, or
-// -1: too many, -2: a singular block, -3: not finite.
+// Newton's method for one block with pivoting; components with mask 0 are given. Returns the number of
+// iterations, or -1: too many, -2: a singular block, -3: not finite.
 template <class P>
 int newton_pivoting(const typename P::template Data<double> &data, double *u, const Tolerances &tol,
                     const double *mask, double *norm_out) {

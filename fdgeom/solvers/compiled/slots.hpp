@@ -1,5 +1,5 @@
-// Values that steps leave for the way back. Every step has a slot of memory, and there every value that
-// is wanted has its place, in rows as it lies where functions are.
+// Values that steps save for the reverse sweep. Every step has a slot of memory with a place for each
+// saved function, in the same rows as the function.
 #include <cstring>
 
 namespace {
@@ -7,12 +7,12 @@ namespace {
 struct Kept {
   int field;           // which function
   long offset;         // where in the slot
-  long rows, length;   // how many rows, and how far it is from one to the next
+  long rows, length;   // number of rows, and their distance
   long lead;           // from the beginning of a row to the first node
   long first, last;    // nodes that the spans of the move count from, and where they end
 };
 
-// Copy what is not read for long: past the caches, where the processor can do so.
+// Copies values that are not read soon, past the caches if the processor supports that.
 inline void put_away(double *to, const double *from, long many) {
 #ifdef FDGEOM_WIDE
   if (reinterpret_cast<std::uintptr_t>(to) % 64 == 0) {

@@ -1,8 +1,8 @@
-// By how much the two ends of a cell turn against one another. Included after simd.hpp.
+// The relative rotation of the two ends of a cell. Included after simd.hpp.
 
 namespace {
 
-// Of half of 90 degrees; and why a step fails that turns farther.
+// The cosine of half of 90 degrees, and the code of steps that rotate a cell farther.
 constexpr double least_cosine = 0.70710678118654757;
 constexpr int too_far = -5;
 
@@ -14,8 +14,9 @@ template <class T> inline void relative(const T *p, const T *q, T *r) {
   r[3] = p[0] * q[3] - q[0] * p[3] - p[1] * q[2] + p[2] * q[1];
 }
 
-// Cosines of half the angles between the ends p and q of a cell: of its change from old to new ones, and
-// of the new one. They are signed: the quaternions of a node go on continuously in a step.
+// Cosines of half the angles between the ends p and q of a cell: of the change from the old to the new
+// relative rotation, and of the new one. They have a sign, as the quaternions of a node are continuous in
+// a step.
 template <class T> inline void half_cosines(const T *old_p, const T *old_q, const T *p, const T *q, T &change, T &state) {
   T before[4], after[4];
   relative(old_p, old_q, before);

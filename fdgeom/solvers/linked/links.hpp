@@ -1,11 +1,11 @@
-// Nodes that links hold together: at each node N(u) + Σ f = 0, and c(u) = 0 in each link, whose
+// Solves for nodes that links couple: at each node N(u) + Σ f = 0, and c(u) = 0 in each link, with
 // f = f⁰ + F λ. Included after loops.hpp.
 #include <algorithm>
 #include <vector>
 
 namespace {
 
-// Nodes that hang together by links. See linked/data.py.
+// Nodes that links connect. See linked/data.py.
 struct Group {
   long nodes, links, rows;     // rows: conditions of all its links
   const int *node;             // numbers of the nodes
@@ -13,7 +13,7 @@ struct Group {
   const int *ends;             // [links][2]: which of these nodes it links
   const int *cell;             // numbers of the links among the cells
   const int *row, *size;       // first condition of a link, and how many it has
-  const int *owner;            // which node is told the link's λ
+  const int *owner;            // the node that stores the λ of each link
 };
 
 struct Links {
@@ -61,10 +61,10 @@ inline void substitute(const double *A, const int *pivot, long n, double *x, lon
   }
 }
 
-// Newton for a group. The update of u is eliminated node by node, what is left is for λ:
+// Newton's method for a group. The update of u is eliminated node by node; the system for λ remains:
 //   C J⁻¹ F dλ = c - C J⁻¹ R,   du = -J⁻¹ (R + F dλ).
-// `unnoticed`: the square of an update that positions do not notice. Returns the iterations, or a
-// reason below zero.
+// `unnoticed`: the square of an update that is negligible beside the positions. Returns the number of
+// iterations, or a negative reason.
 template <class L>
 int solve_group(const Context &X, const Group &g, double *memory,
                 std::vector<typename L::Problem::template Data<double>> &data, std::vector<int> &pivot,
@@ -120,7 +120,7 @@ int solve_group(const Context &X, const Group &g, double *memory,
     }
     *norm_out = std::sqrt(norm);
     if (!(norm <= 1e300)) return -3;
-    // What moves a node: by its own residual, and by the forces of links.
+    // Updates of nodes by their own residuals, and by the forces of links.
     for (long n = 0; n < g.nodes; ++n) {
       if (!factorise(J + n * N * N, pivot.data(), N)) return -2;
       substitute(J + n * N * N, pivot.data(), N, R + n * N, 1);
@@ -188,7 +188,7 @@ int solve_group(const Context &X, const Group &g, double *memory,
   }
 }
 
-// Mean square of a function's numbers.
+// Sum of the squares of a function's values, divided by the number of nodes.
 inline double mean_square(const Field &f, int size) {
   double sum = 0.0;
   for (int k = 0; k < size; ++k)
