@@ -17,22 +17,22 @@ _CONVERGED = PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE
 
 
 class LocalNewton:
-    """SNES type for residuals that couple the unknowns of one node, or of one cell, only.
+    """SNES type for residuals that couple only the unknowns of one node, or of one cell.
 
-    Chosen by the options ``snes_type: python``, ``snes_python_type: fdgeom.LocalNewton``, for the
-    steppers of fdgeom and for any :class:`firedrake.NonlinearVariationalProblem`. Kernels for the
-    residual and the Jacobian of one node are generated from the form and Newton's iteration runs at
-    each node until that node has converged, several nodes at a time.
+    Choose it by the options ``snes_type: python``, ``snes_python_type: fdgeom.LocalNewton``, for the
+    steppers of fdgeom or for any :class:`firedrake.NonlinearVariationalProblem`. It generates kernels for
+    the residual and the Jacobian of one node from the form, and runs Newton's iteration at each node until
+    that node has converged, for several nodes at a time.
 
-    ``snes_rtol``, ``snes_atol`` and ``snes_stol`` are meant for each node; ``snes_max_it``, monitors
-    (with one, all nodes iterate together and the norm of the whole residual is shown), ``snes_view``
-    and ``snes_converged_reason`` work as for any SNES. If a node fails, the unknown is left as it
-    was; the reason names the place.
+    ``snes_rtol``, ``snes_atol`` and ``snes_stol`` apply to each node. ``snes_max_it``, monitors,
+    ``snes_view`` and ``snes_converged_reason`` work as for any SNES; with a monitor all nodes iterate
+    together, and the monitor shows the norm of the whole residual. If a node fails, the unknown keeps its
+    former value, and the reason names the place.
 
     Raises
     ------
     CannotCompile
-        At set-up, if the residual is not local; says which term.
+        At set-up, if the residual is not local; the message names the term.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,10 @@ class LocalNewton:
 
     # --- PETSc's interface -----------------------------------------------------------------------
     def create(self, snes: PETSc.SNES) -> None:
-        """Nothing to make before the problem is known."""
+        """Do nothing: the problem is not known yet."""
 
     def setFromOptions(self, snes: PETSc.SNES) -> None:
-        """Find out whether a monitor is asked for."""
+        """Find out whether the options ask for a monitor."""
         prefix = snes.getOptionsPrefix() or ""
         keys = PETSc.Options().getAll()
         self._watched = any(k.startswith(f"{prefix}snes_monitor") for k in keys)
@@ -69,13 +69,13 @@ class LocalNewton:
             self._start = np.array(self._fields[0].owned)
 
     def solve(self, snes: PETSc.SNES, b: PETSc.Vec | None, x: PETSc.Vec) -> None:
-        """Solve from ``x``; leaves ``x`` as it is if a node fails."""
+        """Solve from ``x``; if a node fails, ``x`` keeps its value."""
         if b is not None and b.handle and b.norm() != 0.0:
             raise CannotCompile("LocalNewton solves F(u) = 0 only, without a right-hand side")
         unit = self._unit
         tolerances = unit.tolerances[0]
         tolerances.rtol, tolerances.atol, tolerances.stol, tolerances.max_it = snes.getTolerances()
-        # x may be the unknown itself; then it is put back after a failure.
+        # x may be the unknown itself; then it is restored after a failure.
         in_place = x.handle == self._own
         if in_place:
             self._start[...] = self._fields[0].owned
@@ -133,7 +133,7 @@ class LocalNewton:
         return reason if self._serial else self._space.comm.allreduce(reason, op=MPI.MIN)
 
     def view(self, snes: PETSc.SNES, viewer: PETSc.Viewer | None = None) -> None:
-        """Say what is solved."""
+        """Describe the solver."""
         text = "  fdgeom.LocalNewton: Newton's method at each node by itself\n"
         if self._unit is not None:
             (phase,) = self._unit.program.phases

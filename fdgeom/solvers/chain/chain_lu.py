@@ -10,23 +10,23 @@ from fdgeom.solvers.problem_of import problem_of
 class ChainLU:
     """PC type: the LU of the Jacobian of a residual that couples the two nodes of each cell.
 
-    Chosen by the options ``pc_type: python``, ``pc_python_type: fdgeom.ChainLU``, for the steppers of
-    fdgeom and for any problem of Firedrake's on an interval mesh, so that SNES with its line searches
-    and KSP stay in the user's hands. The matrix is made and eliminated in compiled code, from the form,
-    at the present value of the unknown; that of KSP need not be assembled (``mat_type: matfree``).
-    See :class:`fdgeom.ChainNewton` for what a residual must be.
+    Choose it by the options ``pc_type: python``, ``pc_python_type: fdgeom.ChainLU``, for the steppers of
+    fdgeom or for any Firedrake problem on an interval mesh; SNES, its line searches and KSP remain at your
+    choice. Compiled code assembles the matrix from the form at the present value of the unknown, and
+    eliminates it. The matrix of KSP need not be assembled (``mat_type: matfree``). See
+    :class:`fdgeom.ChainNewton` for the residuals that are supported.
 
     Raises
     ------
     CannotCompile
-        At set-up, if the residual is not of this kind or there are several ranks; says why.
+        At set-up, if the residual is not supported or there are several ranks; the message says why.
     """
 
     def __init__(self) -> None:
         self._unit: ChainUnit | None = None
 
     def setUp(self, pc: PETSc.PC) -> None:
-        """Linearise at the unknown's present value."""
+        """Linearise at the present value of the unknown."""
         if self._unit is None:
             residual, unknown, essential = problem_of(pc, "ChainLU")
             self._unit = ChainUnit(residual, unknown, essential=essential, factors=True)
@@ -44,7 +44,7 @@ class ChainLU:
         self._vectors.get_solution(x.getArray())
 
     def view(self, pc: PETSc.PC, viewer: PETSc.Viewer | None = None) -> None:
-        """Say what is solved."""
+        """Describe the preconditioner."""
         text = "  fdgeom.ChainLU: block elimination along a chain of cells\n"
         if self._unit is not None:
             text += f"    blocks of {self._unit.size}, {self._unit.lanes} pieces at a time\n"

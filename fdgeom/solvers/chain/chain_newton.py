@@ -19,37 +19,37 @@ _DIVERGED = {
 class ChainNewton:
     """SNES type for residuals on an interval mesh that couple the two nodes of each cell.
 
-    Chosen by the options ``snes_type: python``, ``snes_python_type: fdgeom.ChainNewton``, for the
-    steppers of fdgeom and for any :class:`firedrake.NonlinearVariationalProblem` whose unknown has
-    values at nodes (CG of any degree), one in each cell (DG0) or both, on a mesh that is one open
-    line. Residual and tangent are compiled for several cells at once, and the matrix is eliminated
-    while it is made.
+    Choose it by the options ``snes_type: python``, ``snes_python_type: fdgeom.ChainNewton``, for the
+    steppers of fdgeom or for any :class:`firedrake.NonlinearVariationalProblem` whose unknown has values at
+    nodes (CG of any degree), one value in each cell (DG0) or both, on a mesh that is one open line.
+    Residual and tangent are compiled for several cells at once, and the matrix is eliminated while it is
+    assembled.
 
-    Whole steps of Newton's method are taken. They end by SNES's test of convergence: that of its
-    tolerances (``snes_rtol``, ``snes_atol``, ``snes_stol``), or the one that has been set; ``snes_max_it``,
-    monitors, ``snes_view`` and ``snes_converged_reason`` work as for any SNES. If it fails the unknown
-    is left as it was.
+    The iteration takes full Newton steps. SNES's convergence test ends it: the one that has been set, or
+    that by the tolerances ``snes_rtol``, ``snes_atol`` and ``snes_stol``. ``snes_max_it``, monitors,
+    ``snes_view`` and ``snes_converged_reason`` work as for any SNES. If it fails, the unknown keeps its
+    former value.
 
     Raises
     ------
     CannotCompile
-        At set-up, if the residual is not of this kind or there are several ranks; says why.
+        At set-up, if the residual is not supported or there are several ranks; the message says why.
     """
 
-    #: Whether SNES's test of convergence is asked.
+    #: Whether it calls SNES's convergence test.
     calls_test = True
 
     def __init__(self) -> None:
-        #: Why the last solve failed, in words; None if it did not.
+        #: Why the last solve failed; None if it did not.
         self.failure: str | None = None
         self._unit: ChainUnit | None = None
 
     # --- PETSc's interface -----------------------------------------------------------------------
     def create(self, snes: PETSc.SNES) -> None:
-        """Nothing to make before the problem is known."""
+        """Do nothing: the problem is not known yet."""
 
     def setFromOptions(self, snes: PETSc.SNES) -> None:
-        """No options of its own."""
+        """Do nothing: it has no options of its own."""
 
     def setUp(self, snes: PETSc.SNES) -> None:
         """Generate and compile the equations of a cell."""
@@ -59,7 +59,7 @@ class ChainNewton:
             self._vectors = Vectors(self._unit)
 
     def solve(self, snes: PETSc.SNES, b: PETSc.Vec | None, x: PETSc.Vec) -> None:
-        """Solve from ``x``; leaves ``x`` as it is if that fails."""
+        """Solve from ``x``; if that fails, ``x`` keeps its value."""
         if b is not None and b.handle and b.norm() != 0.0:
             raise CannotCompile("ChainNewton solves F(u) = 0 only, without a right-hand side")
         unit, vectors = self._unit, self._vectors
@@ -101,7 +101,7 @@ class ChainNewton:
             solvable = unit.linearise()
 
     def view(self, snes: PETSc.SNES, viewer: PETSc.Viewer | None = None) -> None:
-        """Say what is solved."""
+        """Describe the solver."""
         text = "  fdgeom.ChainNewton: Newton's method on a chain of cells\n"
         if self._unit is not None:
             text += f"    blocks of {self._unit.size}, {self._unit.lanes} pieces at a time\n"
