@@ -35,15 +35,14 @@ class Checkpoint:
     path : path-like
         Name of the HDF5 file; a missing folder is made.
     every : int, optional
-        Number of steps between two writes; without it only the end of the run (or what stops it
-        early) is written.
+        Number of steps between two writes; without it the file is written only when the run ends.
 
     Notes
     -----
-    Each write goes to a temporary file that then takes the place of the old one, so a run killed
-    while writing leaves the previous checkpoint. Where the path is a symbolic link, the link stays
-    and the file that it leads to is replaced. A file that another run has written meanwhile is not:
-    the run ends with a ValueError.
+    Each write goes to a temporary file that then replaces the old one, so a run killed while writing
+    leaves the previous checkpoint. If the path is a symbolic link, the link stays and its target is
+    replaced. If another run has written the file meanwhile, it stays and the run ends with a
+    ValueError.
     """
 
     #: The writer of the file when this run last read it, "" if there was no file; None before.

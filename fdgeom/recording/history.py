@@ -143,12 +143,12 @@ class History:
 
     @classmethod
     def from_csv(cls, path: str | os.PathLike) -> "History":
-        """Read what `to_csv` or `run(csv=...)` wrote; `stats` and `wall_time` are not in the file.
+        """Read a file of `to_csv` or `run(csv=...)`, which does not hold `stats` and `wall_time`.
 
         Raises
         ------
         ValueError
-            When the file cannot be read or is no such table.
+            If the file cannot be read or is no such table.
         """
         path = as_path("path", path)
         try:
@@ -198,9 +198,8 @@ class CSVFile:
     path : path-like
         A missing folder is made.
     append : bool
-        Continue an existing file (a resumed run): what is there stays as it is and is not even
-        read, but for rows at or after the first new step, which are cut off. With False (default) an
-        existing file is overwritten.
+        Continue an existing file (a resumed run): rows at or after the first new step are cut off,
+        all others stay unchanged. With False (default) an existing file is overwritten.
     """
 
     def __init__(self, path: str | os.PathLike, append: bool = False) -> None:

@@ -258,10 +258,10 @@ class Probe:
 class Reactions:
     """Support reactions of a beam or an assembly: moments about the nodes, and forces, (3,) each in space.
 
-    Of a beam "left_moment", "left_force", "right_moment", "right_force", of the ends that are held;
-    of an assembly these as "beam0_left_moment", ..., and "joint0_moment", "joint0_force", ... on the
+    A beam has "left_moment", "left_force", "right_moment", "right_force" at its supports;
+    an assembly has these as "beam0_left_moment", ..., and "joint0_moment", "joint0_force", ... on the
     second place of each joint. The moment at an end with a given orientation is the torque that
-    turns it. See ``reactions`` of the systems and `Assembly.force` for the time that they are of.
+    turns it. ``reactions`` of the systems and `Assembly.force` say at what time they are taken.
     """
 
     def bind(self, system) -> None:

@@ -36,7 +36,7 @@ def run(
     """Advance `stepper` in time while sampling monitors and writing output.
 
     Monitors are sampled and outputs written at the start, after every `every` steps counted from
-    the start of this run, and at the end. Between these the stepper advances in one piece (of
+    the start of this run, and at the end. Between these the stepper advances by one call (of
     about a second at most).
 
     Parameters
@@ -44,26 +44,26 @@ def run(
     stepper : stepper
         Has `system`, `t`, `dt`, `steps`, `advance(n)` and `solver_stats()`.
     until : float, optional
-        Time to reach, ahead of `stepper.t`. When it is no whole number of steps away (to a
+        Time to reach, later than `stepper.t`. If it is not a whole number of steps away (to a
         millionth of a step), the run ends with the first step beyond it.
     steps : int, optional
         Number of steps to take. Exactly one of `until` and `steps` is given.
     monitors : monitor, 0-form, (name, form) pair, or a sequence of these
-        What to sample, see `fdgeom.recording.monitors`.
+        Quantities to sample, see `fdgeom.recording.monitors`.
     every : int
         Number of steps between two samples (without monitors only the first and last times are
         recorded).
     keep : int
-        Of so many samples one is kept in the history, and the last; 0: none. The table `csv` gets all
-        of them, and each is tested for being finite.
+        Every `keep`-th sample and the last one are stored in the history; 0: none. All samples are
+        checked for NaN and infinity and written to the table `csv`.
     output : output or sequence of outputs
         Objects with `every`, `open(stepper)`, `write(stepper)`, `close()`: `VTKOutput`,
-        `Snapshots`, or one's own.
+        `Snapshots`, or your own.
     csv : path-like or CSVFile, optional
         Table of the samples, each row on disk as soon as it is taken.
     checkpoint : path-like or Checkpoint, optional
-        Restart file: written every `checkpoint.every` steps, at the end, and when the run stops
-        for any other reason, if the state is finite then.
+        Restart file, written every `checkpoint.every` steps, at the end, and when the run stops
+        early, if the state is finite.
     progress : bool or "always"
         True: a bar on a terminal; "always": also elsewhere; False: none.
 
@@ -81,13 +81,13 @@ def run(
 
     Notes
     -----
-    While pyadjoint records, each piece between two samples or outputs is one block on its tape; samples
-    and outputs leave no trace there.
+    While pyadjoint records, the steps between two samples or outputs are one block on its tape; samples
+    and outputs are not recorded there.
 
     Whatever exception ends the run, files are closed, the last checkpoint is written, and the
-    samples taken so far are attached to the exception as `exc.history`. Ctrl-C stops between two
+    samples up to then are attached to the exception as `exc.history`. Ctrl-C stops between two
     steps, and so does SIGTERM, which batch systems send (by SystemExit, status 143). A second Ctrl-C
-    stops at once: a step that it cuts has not been taken, so the checkpoint never holds half of one.
+    stops at once; the state is then the one before the interrupted step.
     """
     check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)

@@ -18,17 +18,17 @@ from .interpolated import following
 
 
 class Snapshots:
-    """Shapes at some times, in order along the system: an output for `run`.
+    """Shapes of a system at some times, an output for `run`; nodes are in order along the system.
 
     Parameters
     ----------
     every : int
-        Number of steps between two snapshots; the first and the last state are always taken.
+        Number of steps between two snapshots; the first and the last state are always saved.
     fields : sequence of str
-        What else is kept, by which `save_scene` colours: names of vectors among the system's
-        ``output_fields()``, such as "curvature", "moment", "force", "velocity", of which the length
-        is kept, and "strain_energy" (per length). Each is one number for each piece between two
-        neighbouring nodes.
+        Fields that are saved too, for the colours of `save_scene`: names among the system's
+        ``output_fields()``, such as "curvature", "moment", "force", "velocity", of which the norm is
+        saved, and "strain_energy" (per length). A field has one number for each segment between
+        two neighbouring nodes.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Snapshots:
         Space frame; on rank 0 only, empty on other ranks.
     orientations : list of numpy.ndarray, shape (nodes, 4) each
         Unit quaternions; empty where the system has none.
-    values : dict of str to list of numpy.ndarray, shape (pieces,) each
+    values : dict of str to list of numpy.ndarray, shape (segments,) each
         The fields.
     s : numpy.ndarray, shape (nodes,)
         Mesh coordinate (arc length) of the nodes; on rank 0 only.
     parts : list of (int, int)
-        First node of each beam, and the node behind its last one.
+        First node of each beam, and the node after its last one.
     sizes : list of (float, float)
         Sides of the rectangle that bends as each beam's section does, along its two transverse axes;
         empty where the system has none.
@@ -78,18 +78,18 @@ class Snapshots:
             self.s = reader.s
 
     def write(self, stepper) -> None:
-        """Take one snapshot at the stepper's time."""
+        """Save one snapshot at the stepper's time."""
         self._append(stepper.t)
 
     def take(self, system, t: float) -> None:
-        """Take one snapshot of a system by hand: in a loop of one's own, or of an equilibrium.
+        """Save one snapshot of a system in your own loop, such as one of equilibria.
 
         Parameters
         ----------
         system
             Always the same one, with a curve in space.
         t : float
-            Time, or what counts for it, such as a load.
+            Time, or another parameter, such as a load.
         """
         if self._reader is None or self._reader.system is not system:
             self._begin(system)
@@ -108,14 +108,14 @@ class Snapshots:
             self.values[name].append(value)
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
     def __len__(self) -> int:
         return len(self.times)
 
     # --- files -------------------------------------------------------------------------------------
     def save(self, path: str | os.PathLike) -> None:
-        """Write all shapes to a small file (.npz), in single precision: for pictures, not for runs.
+        """Write all shapes to a small file (.npz) in single precision, for plots and scenes.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Snapshots:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Snapshots":
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Snapshots:
         Raises
         ------
         ValueError
-            If there is no such file, or something else is in it.
+            If there is no such file, or it holds something else.
         """
         path = as_path("path", path)
         try:
@@ -163,7 +163,7 @@ class Snapshots:
 
     @classmethod
     def _of(cls, arrays: dict[str, np.ndarray]) -> "Snapshots":
-        """Those of the arrays in a file."""
+        """The snapshots in the arrays of a file."""
         values = {name[6:]: array for name, array in arrays.items() if name.startswith("field ")}
         number, nodes, _ = arrays["positions"].shape
         pieces = {array.shape[1] for array in values.values()}

@@ -29,7 +29,7 @@ class VTKOutput:
     ----------
     path : path-like
         Name of the .pvd file; the data go to a folder of the same name beside it, in which letters
-        beyond ASCII stand as their codes (``u00fc`` for ü).
+        beyond ASCII are written as their codes (``u00fc`` for ü).
     every : int
         Number of steps between two frames; the first and the last state are always written.
     fields : sequence of str, optional
@@ -38,9 +38,9 @@ class VTKOutput:
         Continue an existing series (a resumed run): frames at or after the present time are
         replaced. A second run with the same object continues its series too.
     solid : bool
-        Draw a beam whose section is a mesh (`Section.from_mesh`) as a body in three dimensions, of
-        its warped sections; the fields are then `stress` (body frame) and `von_mises`, of the
-        beam's strain.
+        Draw a beam whose section is a mesh (`Section.from_mesh`) as a three-dimensional body of its
+        warped sections; the fields are then `stress` (body frame) and `von_mises`, computed from
+        the beam's strain.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class VTKOutput:
     ValueError
         Naming `path`, `every` or `fields`.
     TypeError
-        At the start of a run, if `solid` is asked for and the system is no such beam.
+        At the start of a run, if `solid` is True and the system is no such beam.
 
     Notes
     -----
