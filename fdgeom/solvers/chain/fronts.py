@@ -95,7 +95,7 @@ class Fronts:
         )  # fmt: skip
 
     def entries(self, g: int, coupled: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Where numbers of the four blocks of a group stand, and where they belong."""
+        """Indices of entries in the four blocks of a group, and their places in the memory of the fronts."""
         between, group = self._between, self._layout.groups[g]
         sides = between.left[g], between.right[g]
         n, lanes = sides[0].shape

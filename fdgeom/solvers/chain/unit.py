@@ -305,7 +305,7 @@ def check_chain(unknown: Function, *, shared: bool = False) -> None:
 
 
 def _no_chain(tables: Tables) -> str:
-    """Why the cells of this rank are no chains; empty if they are."""
+    """The reason why the cells of this rank are no chains; empty if they are."""
     try:
         topology_of(tables)
     except CannotCompile as reason:
