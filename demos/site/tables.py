@@ -13,6 +13,8 @@ from markdown import table, to_rst
 
 import fdgeom as fg
 from fdgeom import citations, steppers
+from fdgeom.sections.drawn_section import DrawnSection
+from fdgeom.steppers.composition_schemes import PAPERS
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
@@ -81,9 +83,16 @@ def traits() -> str:
 def cited() -> str:
     """Which papers belong to which class."""
     rows = [["class or scheme", "papers"]]
-    shown = {"_Gauss": "GaussLegendre", "DrawnSection": "Section.from_mesh"}
-    for name, keys in (citations.CITED | citations.SCHEMES).items():
-        rows.append([f"``{shown.get(name, name)}``", f":cite:`{','.join(keys)}`"])
+    classes = {name: getattr(fg, name) for name in fg.__all__}
+    classes |= {"GaussLegendre": fg.GaussLegendre(2), "Section.from_mesh": DrawnSection}
+    papers = {
+        name: citations.keys_of(cls)
+        for name, cls in sorted(classes.items())
+        if isinstance(cls, type)
+    }
+    for name, keys in (papers | PAPERS).items():
+        if keys:
+            rows.append([f"``{name}``", f":cite:`{','.join(keys)}`"])
     return "\n".join(table(rows)) + "\n"
 
 

@@ -110,6 +110,8 @@ class Beam(BeamBracket):
     momentum accept any strain and configuration and move them side by side.
     """
 
+    cites = ("ChenShi2025",)
+
     @compiling("Beam")
     def __init__(
         self,

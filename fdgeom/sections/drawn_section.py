@@ -71,6 +71,8 @@ class DrawnSection(SectionMatrices):
         check of the whole computation.
     """
 
+    cites = ("Giavotto1983", "Morandini2010")
+
     def __init__(
         self,
         mesh,

@@ -76,6 +76,8 @@ class TsaiWu(Criterion):
     of strength for anisotropic materials, J. Composite Materials 5, 1971.
     """
 
+    cites = ("TsaiWu1971",)
+
     tensile: Sequence[float]
     compressive: Sequence[float]
     shear: Sequence[float]

@@ -91,6 +91,8 @@ class StaticEquilibrium(NotCopied):
     >>> moment, force = statics.reactions()["left"]  # doctest: +SKIP
     """
 
+    cites = ("Riks1979", "MagisanoLeonettiGarcea2017")
+
     @off_the_tape
     @compiling("StaticEquilibrium")
     def __init__(

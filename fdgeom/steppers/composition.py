@@ -2,7 +2,13 @@
 
 from typing import ClassVar
 
-from fdgeom.steppers.composition_schemes import BLANES_MOAN, pair_fractions, scheme_of, weights
+from fdgeom.steppers.composition_schemes import (
+    BLANES_MOAN,
+    PAPERS,
+    pair_fractions,
+    scheme_of,
+    weights,
+)
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -81,6 +87,7 @@ def Composition(
         "symmetric": True,
         "symplectic": stepper_class.symplectic,
         "conserves": stepper_class.conserves,
+        "cites": PAPERS.get(chosen, ()),  # the composed method is cited when it is made
         "_stepper_class": stepper_class,
         "_scheme": chosen,
     }

@@ -59,6 +59,13 @@ _HALVES = {
 _DEFAULTS = {4: "suzuki", 6: "kahan-li", 8: "kahan-li"}
 # Blanes & Moan, J. Comput. Appl. Math. 142, 313 (2002), S6: the flows of A (7) and B (6) in turn.
 BLANES_MOAN = "blanes-moan"
+#: Papers to cite, by scheme.
+PAPERS = {
+    "suzuki": ("Suzuki1990",),
+    "yoshida": ("Yoshida1990",),
+    "kahan-li": ("KahanLi1997",),
+    BLANES_MOAN: ("BlanesMoan2002",),
+}
 _FLOW_A = (0.0792036964311957, 0.353172906049774, -0.0420650803577195)
 _FLOW_B = (0.209515106613362, -0.143851773179818)
 

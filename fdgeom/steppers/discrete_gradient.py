@@ -51,6 +51,7 @@ class DiscreteGradient(Sweep):
     order = 2
     symmetric = True
     conserves = ("energy", "quadratic Casimirs")
+    cites = ("McLachlanQuispelRobidoux1999", "QuispelMcLaren2008")
 
     def __init__(self, system, dt, *, points: int | None = None, **options) -> None:
         whole = isinstance(points, int) and not isinstance(points, bool)

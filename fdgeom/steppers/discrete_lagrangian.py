@@ -53,6 +53,7 @@ class DiscreteLagrangian(HolonomicStepper):
     symplectic = True
     conserves = ("constraint", "velocity constraint", "momenta of linear symmetries")
     moves = LagrangianSystem
+    cites = ("MarsdenWest2001", "BaiGe2013")
     solves = ("position", "velocity")
 
     def __init__(self, system, dt, *, quadrature: str = "midpoint", **options) -> None:

@@ -80,6 +80,7 @@ class _Gauss(StagesStepper):
     symmetric = True
     symplectic = True
     conserves = ("quadratic energy", "quadratic Casimirs")
+    cites = ("HairerLubichWanner2006",)
     _stages: ClassVar[int]
 
     def substeps(self):

@@ -47,6 +47,7 @@ class GeneratingFunction4(StagesStepper):
     order = 4
     symmetric = True
     symplectic = True
+    cites = ("LiuLiuChangWangGuo",)
 
     def substeps(self):
         system = self.system

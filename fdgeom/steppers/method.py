@@ -32,6 +32,8 @@ class Method(ABC):
     symplectic: ClassVar[bool] = False
     #: Quantities conserved to round-off.
     conserves: ClassVar[tuple[str, ...]] = ()
+    #: Keys of papers, in citations.bib or given to ``petsctools.add_citation``.
+    cites: ClassVar[tuple[str, ...]]
     #: Whether a step is its solves and no more, as derivatives take it.
     is_its_solves: ClassVar[bool] = False
 

@@ -51,6 +51,7 @@ class NonholonomicMidpoint(HolonomicStepper):
     symmetric = True
     conserves = ("velocity constraint",)
     moves = NonholonomicSystem
+    cites = ("CortesMartinez2001",)
     solves = ("midpoint", "velocity")
 
     def substeps(self):

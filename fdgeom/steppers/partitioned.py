@@ -127,6 +127,7 @@ class SymplecticEuler(Partitioned):
 
     order = 1
     symplectic = True
+    cites = ("HairerLubichWanner2003",)
     explicit = False
 
     def turns(self):
@@ -157,6 +158,7 @@ class StormerVerlet(Partitioned):
     order = 2
     symmetric = True
     symplectic = True
+    cites = ("HairerLubichWanner2003",)
 
     def turns(self):
         half = (self.first, False, 0.5)

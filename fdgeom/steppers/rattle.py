@@ -77,6 +77,7 @@ class RATTLE(_Verlet):
 
     symmetric = True
     conserves = ("constraint", "velocity constraint", "momenta of linear symmetries")
+    cites = ("Andersen1983", "LeimkuhlerSkeel1994", "BaiGe2013")
     solves = ("position", "velocity")
 
     def substeps(self):
@@ -121,6 +122,7 @@ class SHAKE(_Verlet):
     """
 
     conserves = ("constraint", "momenta of linear symmetries")
+    cites = ("RyckaertCiccottiBerendsen1977", "LeimkuhlerSkeel1994")
     solves = ("position", "momentum")
 
     def substeps(self):

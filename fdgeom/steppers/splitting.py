@@ -46,6 +46,7 @@ class Splitting(Sweep):
     symmetric = True
     symplectic = True
     conserves = ("quadratic Casimirs",)
+    cites = ("McLachlan1993",)
 
     def __init__(self, system, dt, *, energies: Sequence, **options) -> None:
         if not isinstance(energies, (tuple, list)):

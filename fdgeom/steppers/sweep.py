@@ -150,6 +150,7 @@ class PoissonIntegrator(Sweep):
     """
 
     order = 1
+    cites = ("ChenShi2025",)
     default_configuration = "old"
 
     def turns(self):
@@ -165,6 +166,7 @@ class HamelFieldIntegrator(Sweep):
     """
 
     order = 1
+    cites = ("WangAnShi2016", "ChenShi2025")
     default_configuration = "old"
 
     def turns(self):
@@ -180,6 +182,7 @@ class SymmetricPoissonIntegrator(Sweep):
 
     order = 2
     symmetric = True
+    cites = ("ChenShi2025",)
 
     def turns(self):
         *others, last = range(len(self.system.parts))
@@ -201,6 +204,7 @@ class ImplicitMidpoint(Sweep):
     symmetric = True
     symplectic = True
     conserves = ("quadratic energy", "quadratic Casimirs")
+    cites = ("AustinKrishnaprasadWang1993",)
 
     def turns(self):
         return [Turn(everything(self.system), MIDPOINT)]

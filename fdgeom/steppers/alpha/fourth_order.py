@@ -51,6 +51,7 @@ class FourthOrderAlpha(TwoAccelerations):
     symmetric = True
     symplectic = True
     conserves = ("momenta of linear symmetries",)
+    cites = ("GuLiuAnShi",)
 
     def __init__(self, system, dt: float, kappa: float = 1.0, **options) -> None:
         self.kappa = number("kappa", kappa)

@@ -78,6 +78,7 @@ class GeneralizedAlpha(MotionStepper):
     needs = "a second-order motion such as a SecondOrderSystem, RigidBodies, a Beam or an Assembly"
     order = 2
     conserves = ("constraint",)
+    cites = ("ChungHulbert1993", "BrulsCardona2010", "GuLiuAnShi")
     samples_coefficients = True
 
     def __init__(

@@ -74,6 +74,7 @@ class EnergyMomentum(Stepper):
     order = 2
     symmetric = True
     conserves = ("energy", "linear momentum", "angular momentum", "constraint")
+    cites = ("SimoTarnowDoblare1995", "BetschSteinmann2002", "Gonzalez1996")
     is_its_solves = True
 
     def _form_of(self, system):

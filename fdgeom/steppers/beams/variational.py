@@ -66,6 +66,7 @@ class VariationalIntegrator(Stepper):
     symmetric = True
     symplectic = True
     conserves = ("linear momentum", "angular momentum", "constraint", "velocity constraint")
+    cites = ("MarsdenWest2001", "Demoures2015")
 
     def _form_of(self, system):
         if isinstance(system, Beam):

@@ -50,6 +50,8 @@ class ChaplyginSystem(ChaplyginEquations):
     SymPy to simplify.
     """
 
+    cites = ("LiuLiuChangWangGuo",)
+
     # --- the system without constraints ----------------------------------------------------------
     def lagrangian(self, base: Mapping | None = None) -> sp.Expr:
         """L' with E_σ(L') = E_σ(L̃) - Φ_σ, by integration along rays (the formula after (5)).
