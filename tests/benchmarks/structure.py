@@ -30,6 +30,7 @@ CLASSES = (
     "StaticEquilibrium",
 )
 _RELATIVE = re.compile(r'"""(What|How|Some|Of|That|By|Which)\b')
+NAMED_TUPLE = ("_asdict", "_replace")  # public methods, so named to differ from the fields
 METHODS = ("pull", "push", "pull_rates", "bent", "openings", "closings", "vjp", "jvp")
 
 
@@ -162,7 +163,9 @@ def private_names() -> tuple[list[str], list[str], list[str]]:
             value = ast.unparse(node.value)
             if node.attr.startswith("_fdgeom"):
                 put.append(f"{line} {node.attr}")
-            elif node.attr.startswith("__") or value in ("self", "cls") or value[:6] == "super(":
+            elif node.attr.startswith("__") or node.attr in NAMED_TUPLE:
+                continue
+            elif value in ("self", "cls") or value[:6] == "super(":
                 continue
             elif node.attr not in homes:
                 theirs.append(f"{line} {ast.unparse(node)[:80]}")
