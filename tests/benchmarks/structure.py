@@ -160,12 +160,12 @@ def private_names() -> tuple[list[str], list[str], list[str]]:
                 put.append(f"{line} {node.value}")
             if not isinstance(node, ast.Attribute) or not node.attr.startswith("_"):
                 continue
+            if node.attr in NAMED_TUPLE:
+                continue
             value = ast.unparse(node.value)
             if node.attr.startswith("_fdgeom"):
                 put.append(f"{line} {node.attr}")
-            elif node.attr.startswith("__") or node.attr in NAMED_TUPLE:
-                continue
-            elif value in ("self", "cls") or value[:6] == "super(":
+            elif node.attr.startswith("__") or value in ("self", "cls") or value[:6] == "super(":
                 continue
             elif node.attr not in homes:
                 theirs.append(f"{line} {ast.unparse(node)[:80]}")
