@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fdgeom.real import real_array
 from fdgeom.steppers.alpha.scheme import AlphaScheme
+from fdgeom.validation import instance, number, real_array, whole
 from fdgeom.words import shown
 
 Method = AlphaScheme | Callable[[np.ndarray], np.ndarray]
@@ -102,10 +102,7 @@ def period_elongation(method: Method, Omega: ArrayLike, damping: float = 0.0) ->
 
     Not a number if the numerical solution does not oscillate.
     """
-    if not 0 <= damping < 1:
-        raise ValueError(
-            f"damping must lie in [0, 1) for there to be a period, not {shown(damping)}"
-        )
+    number("damping", damping, least=0, below=1)
     root = _principal(method, Omega, damping)
     exact = np.sqrt(1 - damping**2) * _frequencies(Omega)
     return (exact / np.angle(root) - 1)[()]
@@ -148,10 +145,8 @@ def overshoot(
         Largest |q| and |v|/ω after the start, each over √(q⁰² + (v⁰/ω)²), shape of Ω: at most 1
         without overshoot.
     """
-    if not isinstance(scheme, AlphaScheme):
-        raise TypeError(f"scheme must be an AlphaScheme, not {type(scheme).__name__}")
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise ValueError(f"steps must be a whole number greater than 0, not {shown(steps)}")
+    instance("scheme", scheme, AlphaScheme, "an AlphaScheme")
+    whole("steps", steps, least=1)
     amplitude = float(np.hypot(displacement, velocity))
     if not (np.isfinite(amplitude) and amplitude > 0):
         raise ValueError("displacement and velocity must be finite and not both 0")
@@ -219,8 +214,7 @@ def _frequencies(Omega: ArrayLike) -> np.ndarray:
 def _damping(method: Method, damping: float) -> float:
     if not isinstance(method, AlphaScheme) and not callable(method):
         raise TypeError(f"method must be an AlphaScheme or a callable, not {shown(method)}")
-    if not 0 <= damping < np.inf:
-        raise ValueError(f"damping must be a number that is not negative, not {shown(damping)}")
+    damping = number("damping", damping, least=0)
     if damping and not isinstance(method, AlphaScheme):
         raise ValueError("damping: a callable has its own damping; leave this out")
-    return float(damping)
+    return damping

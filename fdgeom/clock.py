@@ -1,13 +1,10 @@
 """The clock of a stepper."""
 
-import math
 from typing import NamedTuple
 
-import numpy as np
 from firedrake import Constant
 
-from fdgeom.taping import refuse_recorded
-from fdgeom.words import refuse_number, shown
+from fdgeom.words import refuse_number
 
 
 class Time(Constant):
@@ -58,29 +55,3 @@ class Clock(NamedTuple):
     def begun(self) -> "Clock":
         """The clock after the carried fields have been made for the present Δt."""
         return self._replace(last_dt=self.dt)
-
-
-def finite(name: str, value) -> float:
-    """``value`` as a finite number, or an error that names the argument."""
-    number = _number(name, value)
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be a finite number, not {shown(value)}")
-    return number
-
-
-def positive(name: str, value) -> float:
-    """``value`` as a positive finite number, or an error that names the argument."""
-    number = _number(name, value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be a positive number, not {shown(value)}")
-    return number
-
-
-def _number(name: str, value) -> float:
-    refuse_recorded(name, value)
-    try:
-        if isinstance(value, bool | np.bool_ | str | bytes):
-            raise TypeError
-        return float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, not {shown(value)}") from None

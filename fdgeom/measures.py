@@ -8,7 +8,7 @@ import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
 from firedrake.mesh import MeshGeometry
 
-from fdgeom.words import shown
+from fdgeom.validation import choice, whole
 
 #: Names accepted by :func:`measure`, and whether they take a number of points.
 NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": True}
@@ -27,14 +27,6 @@ def check_interval(mesh, argument: str = "mesh"):
     return mesh
 
 
-def _points(name: str, points, least: int) -> int:
-    if not isinstance(points, int) or isinstance(points, bool) or points < least:
-        raise ValueError(
-            f"points must be an integer of at least {least} for {name!r}, not {shown(points)}"
-        )
-    return points
-
-
 def vertex(mesh) -> ufl.Measure:
     """Trapezoidal rule: the end points of each cell, each with half its length."""
     return gauss_lobatto(mesh, 2)
@@ -47,14 +39,14 @@ def midpoint(mesh) -> ufl.Measure:
 
 def gauss(mesh, points: int) -> ufl.Measure:
     """Gauss–Legendre rule of ``points`` points a cell, exact to degree ``2 points - 1``."""
-    n = _points("gauss", points, 1)
+    n = whole("points", points, least=1)
     check_interval(mesh)
     return dx(domain=mesh, degree=0 if n == 1 else 2 * n - 1)
 
 
 def gauss_lobatto(mesh, points: int) -> ufl.Measure:
     """Gauss–Lobatto rule of ``points`` points a cell: the nodes of CG of degree ``points - 1``."""
-    n = _points("gauss-lobatto", points, 2)
+    n = whole("points", points, least=2)
     check_interval(mesh)
     return dx(domain=mesh, scheme="KMV", degree=n - 1)
 
@@ -82,8 +74,7 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
         For an unknown name, a missing, superfluous or impossible number of points, and a mesh that
         is not of intervals.
     """
-    if not isinstance(name, str) or name not in NAMES:
-        raise ValueError(f"name must be one of {', '.join(map(repr, NAMES))}, not {shown(name)}")
+    choice("name", name, NAMES)
     if not NAMES[name] and points is not None:
         raise ValueError(f"points has no meaning for {name!r}: leave it out")
     rule = {"vertex": vertex, "midpoint": midpoint, "gauss": gauss, "gauss-lobatto": gauss_lobatto}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 from firedrake import Function
 from ufl.algorithms.check_arities import ArityMismatch
 from ufl.classes import Expr, Form, Measure
@@ -38,6 +39,8 @@ def shown(value: object) -> str:
     text = repr(value)
     if len(text) <= _LONGEST and "\n" not in text and " at 0x" not in text:
         return text
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
     name = "function" if callable(value) and hasattr(value, "__code__") else type(value).__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 

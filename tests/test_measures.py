@@ -88,11 +88,11 @@ def test_end_values_and_cell_length(mesh):
         (("KMV", 2), "name must be one of"),
         (("vertex", 2), "points has no meaning for 'vertex'"),
         (("midpoint", 1), "points has no meaning for 'midpoint'"),
-        (("gauss", None), "points must be an integer of at least 1"),
-        (("gauss", 0), "points must be an integer of at least 1"),
-        (("gauss", 2.0), "points must be an integer of at least 1"),
-        (("gauss", True), "points must be an integer of at least 1"),
-        (("gauss-lobatto", 1), "points must be an integer of at least 2"),
+        (("gauss", None), "points must be a positive whole number"),
+        (("gauss", 0), "points must be a positive whole number"),
+        (("gauss", 2.0), "points must be a positive whole number"),
+        (("gauss", True), "points must be a positive whole number"),
+        (("gauss-lobatto", 1), "points must be a whole number of at least 2"),
     ],
 )
 def test_bad_names_and_points(mesh, arguments, message):

@@ -11,6 +11,7 @@ from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
 from fdgeom.forms import check_functional, slope_by
 from fdgeom.solvers import FunctionalAssembly
+from fdgeom.validation import whole
 from fdgeom.words import shown
 
 # Derivatives of so many functionals are cached.
@@ -138,8 +139,7 @@ class _Slopes:
 def _check(stepper, steps: int, wrt) -> None:
     if not (hasattr(stepper, "sequence") and hasattr(stepper, "advance")):
         raise TypeError(f"stepper must be a stepper of fdgeom, not {shown(stepper)}")
-    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
-        raise ValueError(f"steps must be a positive whole number, not {shown(steps)}")
+    whole("steps", steps, least=1)
     if not isinstance(wrt, list | tuple) or not wrt:
         raise TypeError(f"wrt must be a list of Functions, not {shown(wrt)}")
     for f in wrt:

@@ -2,19 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 import ufl
-from ufl.algorithms import extract_arguments
 
 from fdgeom.sections.bars import (
     rectangle_shear_factor,
     rectangle_torsion_constant,
     ring_shear_factor,
 )
-from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
+from fdgeom.validation import scalar
 
 Number = float | ufl.core.expr.Expr
 
@@ -35,20 +32,20 @@ def bar_matrices(
         ("density", density),
         ("youngs_modulus", youngs_modulus),
     ):
-        _positive(name, value)
+        scalar(name, value, above=0)
     if np.ndim(second_moments) == 0 or len(second_moments) != 2:
         raise ValueError("second_moments must be two, one for each transverse axis")
     for value in second_moments:
-        _positive("second_moments", value)
-    _check_poisson_ratio(poisson_ratio)
+        scalar("second_moments", value, above=0)
+    scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
     factors = tuple(np.ravel(shear_factor)) if np.ndim(shear_factor) else (shear_factor,) * 2
     if len(factors) != 2:
         raise ValueError("shear_factor must be one number or two, one for each transverse axis")
     for factor in factors:
-        _positive("shear_factor", factor)
+        scalar("shear_factor", factor, above=0)
     polar = second_moments[0] + second_moments[1]
     torsion = polar if torsion_constant is None else torsion_constant
-    _positive("torsion_constant", torsion)
+    scalar("torsion_constant", torsion, above=0)
 
     shear_modulus = youngs_modulus / 2 / (1 + poisson_ratio)
     first, second = (k for k in range(3) if k != axis)
@@ -68,8 +65,8 @@ def rectangle_properties(
     width: Number, height: Number, torsion_constant, shear_factor, material: dict
 ) -> dict:
     """Properties of a rectangle for `bar_matrices`."""
-    _positive("width", width)
-    _positive("height", height)
+    scalar("width", width, above=0)
+    scalar("height", height, above=0)
     if torsion_constant is None:
         torsion_constant = rectangle_torsion_constant(width, height)
     nu = _poisson_ratio(material)
@@ -91,8 +88,8 @@ def tube_properties(
     outer_radius: Number, inner_radius: Number, shear_factor, material: dict
 ) -> dict:
     """Properties of a tube for `bar_matrices`."""
-    _positive("outer_radius", outer_radius)
-    _positive("inner_radius", inner_radius)
+    scalar("outer_radius", outer_radius, above=0)
+    scalar("inner_radius", inner_radius, above=0)
     numbers = not any(isinstance(r, ufl.core.expr.Expr) for r in (outer_radius, inner_radius))
     if numbers and inner_radius >= outer_radius:
         raise ValueError("inner_radius must be smaller than outer_radius")
@@ -101,7 +98,7 @@ def tube_properties(
 
 def circle_properties(radius: Number, shear_factor, material: dict) -> dict:
     """Properties of a full circle for `bar_matrices`."""
-    _positive("radius", radius)
+    scalar("radius", radius, above=0)
     return _ring_properties(radius, 0.0, shear_factor, material)
 
 
@@ -117,43 +114,12 @@ def _ring_properties(outer, inner, shear_factor, material: dict) -> dict:
     }
 
 
-def _check_expression(name: str, value) -> None:
-    if value.ufl_shape or extract_arguments(value):
-        raise ValueError(f"{name} must be a scalar without test functions, not {shown(value)}")
-
-
-def _check_poisson_ratio(value) -> None:
-    if isinstance(value, ufl.core.expr.Expr):
-        _check_expression("poisson_ratio", value)
-        return
-    refuse_recorded("poisson_ratio", value)
-    if not isinstance(value, Real):
-        raise TypeError(f"poisson_ratio must be a number, not {shown(value)}")
-    if not -1 < value <= 0.5:
-        raise ValueError(f"poisson_ratio must lie above -1 and not above 0.5, not {shown(value)}")
-
-
 def _poisson_ratio(material: dict):
     """Poisson's ratio among keywords, checked; zero if missing, which `from_properties` reports."""
-    value = material.get("poisson_ratio", 0.0)
-    _check_poisson_ratio(value)
-    return value
+    return scalar("poisson_ratio", material.get("poisson_ratio", 0.0), above=-1, most=0.5)
 
 
 def _diagonal(entries: list):
     if any(isinstance(e, ufl.core.expr.Expr) for e in entries):
         return ufl.as_matrix([[entries[i] if i == j else 0 for j in range(6)] for i in range(6)])
     return np.diag(np.array(entries, dtype=float))
-
-
-def _positive(name: str, value) -> None:
-    if isinstance(value, ufl.core.expr.Expr):
-        _check_expression(name, value)
-        return
-    refuse_recorded(name, value)
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    array = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf"
-    if not number and not array:
-        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a positive number, not {shown(value)}")

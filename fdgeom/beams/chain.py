@@ -7,7 +7,7 @@ from scipy.interpolate import BarycentricInterpolator
 from fdgeom.beams.fields import BeamFields
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
 from fdgeom.numbering import Numbering
-from fdgeom.real import real_array
+from fdgeom.validation import array
 from fdgeom.words import shown
 
 # Angles and strains that were meant to be the same.
@@ -181,12 +181,9 @@ class _SubintervalRule:
 
 
 def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
-    refusal = "position and orientation must be 3 and 4 numbers"
-    x, q = real_array(position, refusal), real_array(orientation, refusal)
-    if x.shape != (3,) or not np.all(np.isfinite(x)):
-        raise ValueError(f"position must be 3 finite numbers, not {shown(position)}")
-    if q.shape != (4,) or not np.all(np.isfinite(q)) or abs(np.linalg.norm(q) - 1) > 1e-8:
-        raise ValueError(
-            f"orientation must be a unit quaternion (scalar first), not {shown(orientation)}"
-        )
+    x = array("position", position, (3,))
+    wanted = "a unit quaternion (scalar first)"
+    q = array("orientation", orientation, (4,), wanted=wanted)
+    if abs(np.linalg.norm(q) - 1) > 1e-8:
+        raise ValueError(f"orientation must be {wanted}, not {shown(orientation)}")
     return x, q / np.linalg.norm(q)

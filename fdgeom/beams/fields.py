@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 
 import numpy as np
 import ufl
@@ -21,7 +20,7 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import BodyLoad, check_loads
-from fdgeom.beams.rod.strains import check_measure
+from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.sampled_law import sampled_law
 from fdgeom.beams.sampling import (
     body_matrix,
@@ -36,8 +35,7 @@ from fdgeom.numbering import coordinates_of
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import SectionMatrices
 from fdgeom.solvers.derived import private
-from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
+from fdgeom.validation import choice, instance, number
 
 DEGREES = (1, 2, 3, 4)
 
@@ -74,19 +72,14 @@ class BeamFields:
         shaped: bool,
     ) -> None:
         check_line(mesh)
-        if not isinstance(section, SectionMatrices):
-            raise TypeError(f"section must be a fdgeom.Section, not {type(section).__name__}")
-        if not isinstance(degree, Integral) or degree not in DEGREES or isinstance(degree, bool):
-            raise ValueError(f"degree must be one of {DEGREES}, not {shown(degree)}")
-        refuse_recorded("end_weight", end_weight)
-        if not (isinstance(end_weight, Real) and np.isfinite(end_weight) and end_weight > 0):
-            raise ValueError(f"end_weight must be a positive number, not {shown(end_weight)}")
+        instance("section", section, SectionMatrices, "a fdgeom.Section")
+        choice("degree", degree, DEGREES)
+        self.end_weight = number("end_weight", end_weight, above=0)
         if degree > 1 and end_weight != 0.5:
             raise ValueError("end_weight can be chosen for degree 1 only")
         self.ends = End("left", left), End("right", right)
         self.mesh, self.comm = mesh, mesh.comm
         self.section, self.degree = section, int(degree)
-        self.end_weight = float(end_weight)
 
         strain_space = _spectral(mesh, "DG", degree - 1, 6)
         momentum_space = _spectral(mesh, "CG", degree, 6)
@@ -123,7 +116,7 @@ class BeamFields:
             "reference_strain", reference_strain, strain_space, self.time
         )
         self.loads, self.damping = check_loads(loads), damping
-        self.strain_measure = check_measure(strain_measure)
+        self.strain_measure = choice("strain_measure", strain_measure, STRAINS)
         self.shaped = shaped
         if shaped:
             if reference_strain is not None:

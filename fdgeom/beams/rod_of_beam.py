@@ -15,9 +15,9 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import end_node
 from fdgeom.numbering import coordinates_of
-from fdgeom.real import real_array
-from fdgeom.solvers.derived import collectively, private, sampled
+from fdgeom.solvers.derived import private, sampled
 from fdgeom.taping import refuse_recorded
+from fdgeom.validation import everywhere, number, real_array
 from fdgeom.words import shown
 
 
@@ -94,9 +94,7 @@ def viscosity_of(beam: BeamFields):
     if not isinstance(damping, ufl.core.expr.Expr):
         refuse_recorded("damping", damping)
     if isinstance(damping, Real) and not isinstance(damping, bool):
-        if not (np.isfinite(damping) and damping >= 0):
-            raise ValueError(f"damping must be a time that is not negative, not {shown(damping)}")
-        return Constant(float(damping)) * beam.stiffness
+        return Constant(number("damping", damping, least=0)) * beam.stiffness
     if not isinstance(damping, ufl.core.expr.Expr):
         damping = real_array(
             damping, f"damping must be a time or a 6×6 matrix of numbers, not {shown(damping)}"
@@ -107,7 +105,7 @@ def viscosity_of(beam: BeamFields):
     space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=(6, 6))
     if isinstance(damping, ufl.core.expr.Expr):
         return sampled("damping", damping, space, check=_check_damping, private=True)
-    collectively(beam.comm, lambda: _check_damping(damping[None]))
+    everywhere(beam.comm, lambda: _check_damping(damping[None]))
     field = Function(space, name="damping")
     field.dat.data_wo[...] = damping
     return field

@@ -11,7 +11,8 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.law import LINEAR, SectionLaw, TranslatedLaw
 from fdgeom.forms import shaped_space
-from fdgeom.solvers.derived import collectively, sampled
+from fdgeom.solvers.derived import sampled
+from fdgeom.validation import everywhere
 from fdgeom.words import blamed, shown
 
 _SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}
@@ -86,7 +87,7 @@ def _check(law: SectionLaw, stiffness: Expr, mesh, element) -> None:
         return np.array(field.interpolate(expression).dat.data_ro)
 
     stress, tangent = values(law.stress(strain, stiffness)), values(law.tangent(strain, stiffness))
-    collectively(comm, lambda: _check_rest(stress, tangent))
+    everywhere(comm, lambda: _check_rest(stress, tangent))
     size = np.abs(tangent).max(initial=0.0)
     strain.dat.data_wo[...] = np.random.default_rng(0).uniform(-_PROBE, _PROBE, (6,))
     for name, given in (("stress", SectionLaw.stress), ("tangent", SectionLaw.tangent)):

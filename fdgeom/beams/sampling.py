@@ -27,13 +27,13 @@ from ufl.sobolevspace import H1
 from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.measures import gauss_lobatto
 from fdgeom.numbering import coordinates_of
-from fdgeom.real import real_array
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import check_positive_definite
 from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, MadeOnce, is_real, made_once, private, sampled
 from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread
+from fdgeom.validation import real_array
 from fdgeom.words import is_function, shown
 
 

@@ -15,7 +15,7 @@ from fdgeom.lie.quaternion import quaternion
 from fdgeom.lie.se3 import Motions, se3
 from fdgeom.lie.so3 import Rotations, so3
 from fdgeom.lie.ufl_operations import blocks, halves, identity, join, tensor, zero
-from fdgeom.words import shown
+from fdgeom.validation import choice
 
 Configuration = tuple[Expr, ...]
 
@@ -32,9 +32,7 @@ class Group(ABC):
     _algebra: ClassVar[Rotations | Motions]
 
     def __init__(self, retraction: str = "exp") -> None:
-        if retraction not in _RETRACTIONS:
-            raise ValueError(f"retraction must be one of {_RETRACTIONS}, not {shown(retraction)}")
-        self.retraction = retraction
+        self.retraction = choice("retraction", retraction, _RETRACTIONS)
 
     def by(self, retraction: str) -> "Group":
         """The same group, moved by another retraction."""

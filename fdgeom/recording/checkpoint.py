@@ -10,14 +10,14 @@ import h5py
 import numpy as np
 from firedrake import Function
 
-from fdgeom.clock import Clock, finite, positive
+from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
 from fdgeom.files import as_path, on_root, replacing, writable
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.real import positive_integer
 from fdgeom.solvers.derived import is_real
 from fdgeom.solvers.petsc_words import reason
 from fdgeom.taping import not_taped
+from fdgeom.validation import number, whole
 from fdgeom.words import brief, shown
 
 from .fingerprint import KINDS, bits, differences, fingerprint
@@ -50,7 +50,7 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike, every: int | None = None) -> None:
         self.path = as_path("path", path)
-        self.every = None if every is None else positive_integer("every", every)
+        self.every = None if every is None else whole("every", every, least=1)
 
     def open(self, stepper) -> None:
         """Check that the file can be written; ValueError naming `path` if not."""
@@ -291,8 +291,8 @@ def _read_header(path: Path) -> dict:
             if not all(isinstance(part, dict) for part in parts):
                 raise TypeError("a description is missing")
             clock = Clock(
-                **{name: finite(name, attributes[name]) for name in ("begin", "last_dt")},
-                dt=positive("dt", attributes["dt"]),
+                **{name: number(name, attributes[name]) for name in ("begin", "last_dt")},
+                dt=number("dt", attributes["dt"], above=0),
                 **{name: operator.index(attributes[name]) for name in ("first", "steps")},
             )
             sums = {name: part.pop("bits") for name, part in found["functions"].items()}

@@ -17,9 +17,9 @@ from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
 from fdgeom.forms import check_domains, check_functional
-from fdgeom.real import real_array
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
+from fdgeom.validation import real_array, text
 from fdgeom.words import brief, shown
 
 from .interpolated import common_element, following
@@ -133,9 +133,7 @@ class Casimir(FormMonitor):
     """
 
     def __init__(self, name: str | None = None, form: ufl.BaseForm | None = None) -> None:
-        if not (name is None or isinstance(name, str)):
-            raise TypeError(f"name must be a string, got {shown(name)}; a form is given as form=")
-        self.name = name
+        self.name = None if name is None else text("name", name, "; a form is given as form=")
         self.form = form
         if form is not None:
             hold(form, name or "casimir")
@@ -187,9 +185,7 @@ class Functional(FormMonitor):
     """
 
     def __init__(self, name: str, forms: ufl.BaseForm | Sequence[ufl.BaseForm]) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"name must be a string, got {shown(name)}")
-        self.name = name
+        self.name = text("name", name)
         self.forms = forms
         _each(forms, partial(hold, name=name))
 
@@ -219,9 +215,7 @@ class Probe:
                 f"function must be a firedrake.Function or a UFL expression of Functions, "
                 f"got {shown(function)}"
             )
-        if not isinstance(name, str):
-            raise TypeError(f"name must be a string, got {shown(name)}")
-        self.name = name
+        self.name = text("name", name)
         self.function = function
         refusal = f"point must be a number or numbers, not {shown(point)}"
         self.point = np.atleast_1d(real_array(point, refusal))

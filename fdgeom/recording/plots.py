@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fdgeom.files import as_path
-from fdgeom.real import positive_integer
+from fdgeom.validation import whole
 
 from .history import History
 from .snapshots import Snapshots
@@ -166,7 +166,7 @@ def plot_shapes(
     """
     _check("snapshots", snapshots, Snapshots, "that a run has filled")
     units = check_units(units)
-    count = positive_integer("count", count)
+    count = whole("count", count, least=1)
     curves = _curves(snapshots)
     if curves is None:
         return None
@@ -220,7 +220,7 @@ def animate(
     units = check_units(units)
     path = as_path("path", path, ".gif")
     for name, value in (("fps", fps), ("dpi", dpi)):
-        positive_integer(name, value)
+        whole(name, value, least=1)
     curves = _curves(snapshots)
     if curves is None:
         return

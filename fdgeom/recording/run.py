@@ -10,8 +10,8 @@ from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.errors import NotFinite
 from fdgeom.interrupt import INT, TERM, delayed
-from fdgeom.real import positive_integer
 from fdgeom.taping import refuse_recorded
+from fdgeom.validation import whole
 from fdgeom.words import shown
 
 from .checkpoint import Checkpoint, check_stepper
@@ -91,8 +91,8 @@ def run(
     """
     check_stepper(stepper)
     total = _number_of_steps(stepper, until, steps)
-    every = positive_integer("every", every)
-    keep = 0 if type(keep) is int and keep == 0 else positive_integer("keep", keep)
+    every = whole("every", every, least=1)
+    keep = whole("keep", keep, least=0)
     if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
         raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
     outputs = _outputs(output)
@@ -187,7 +187,7 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
     if (until is None) == (steps is None):
         raise ValueError("give exactly one of until (a time) and steps (a number)")
     if steps is not None:
-        return positive_integer("steps", steps)
+        return whole("steps", steps, least=1)
     refuse_recorded("until", until)
     try:
         until = float(until)
@@ -215,7 +215,7 @@ def _outputs(output) -> list:
                 f"output must be an output object or a sequence of them, such as VTKOutput(path); "
                 f"got {shown(item)}"
             )
-        positive_integer(f"every of the output {type(item).__name__}", item.every)
+        whole(f"every of the output {type(item).__name__}", item.every, least=1)
     return outputs
 
 

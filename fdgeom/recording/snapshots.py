@@ -10,8 +10,8 @@ import ufl
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 
 from fdgeom.files import as_path, writing
-from fdgeom.real import positive_integer
 from fdgeom.sections.matrices import check_axis
+from fdgeom.validation import whole
 from fdgeom.words import brief
 
 from .interpolated import following
@@ -53,7 +53,7 @@ class Snapshots:
     """
 
     def __init__(self, every: int = 1, fields: Sequence[str] = ()) -> None:
-        self.every = positive_integer("every", every)
+        self.every = whole("every", every, least=1)
         if isinstance(fields, str):
             raise ValueError(f"fields must be a sequence of names, such as [{fields!r}]")
         self.fields = tuple(fields)

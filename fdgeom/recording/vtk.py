@@ -13,7 +13,7 @@ from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
 from fdgeom.compat import set_topology
 from fdgeom.files import as_path, on_root, writable
-from fdgeom.real import positive_integer
+from fdgeom.validation import whole
 
 from .interpolated import common_element, following
 
@@ -73,7 +73,7 @@ class VTKOutput:
         self.path = as_path("path", path, ".pvd")
         if isinstance(fields, str):
             raise ValueError(f"fields must be a sequence of names, got the string '{fields}'")
-        self.every = positive_integer("every", every)
+        self.every = whole("every", every, least=1)
         self.fields = None if fields is None else tuple(fields)
         self.append = append
         self.solid = solid

@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from fdgeom import citations
 from fdgeom.solvers.derived import MadeOnce, read_in
+from fdgeom.validation import array
 from fdgeom.words import shown
 
 from .change import change_of
@@ -402,10 +403,7 @@ def _check_parameters(parameters) -> list[tuple]:
 
 
 def _check_weights(name: str, weights) -> np.ndarray:
-    values = np.asarray(weights, dtype=float)
-    if values.shape != (6, 6) or not np.all(np.isfinite(values)):
-        raise ValueError(f"{name} must be a finite 6×6 array, not one of shape {values.shape}")
-    return values
+    return array(name, weights, (6, 6))
 
 
 def _density(regions: Regions, element) -> np.ndarray:

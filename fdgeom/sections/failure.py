@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fdgeom import citations
+from fdgeom.validation import number
 from fdgeom.words import shown
-
-from .material import check_number, check_positive
 
 
 class Criterion:
@@ -40,7 +39,7 @@ class VonMises(Criterion):
     yield_stress: float
 
     def __post_init__(self) -> None:
-        check_positive("yield_stress", self.yield_stress)
+        number("yield_stress", self.yield_stress, above=0)
 
     def index(self, stress) -> np.ndarray:
         (a, f, e), (_, b, d), (_, _, c) = stress
@@ -90,10 +89,8 @@ class TsaiWu(Criterion):
             if np.ndim(values) != 1 or len(values) != 3:
                 raise ValueError(f"{name} must be three numbers, not {shown(values)}")
             for value in values:
-                check_positive(name, value)
-        check_number("interaction", self.interaction)
-        if not -0.5 <= self.interaction <= 0.5:
-            raise ValueError(f"interaction must lie between -0.5 and 0.5, not {self.interaction!r}")
+                number(name, value, above=0)
+        number("interaction", self.interaction, least=-0.5, most=0.5)
 
     def _parts(self, stress) -> tuple[np.ndarray, np.ndarray]:
         """The linear and the quadratic part."""

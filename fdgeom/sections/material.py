@@ -4,16 +4,14 @@ Strain and stress are symmetric 3×3 in the axes of the section: the beam's axis
 transverse ones. The formulas are plain arithmetic on entries, so that they serve UFL and NumPy.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.taping import refuse_recorded
+from fdgeom.validation import scalar
 from fdgeom.words import shown
 
 Value = float | Expr
@@ -59,12 +57,9 @@ class Isotropic(Material):
     density: Value
 
     def __post_init__(self) -> None:
-        check_positive("youngs_modulus", self.youngs_modulus)
-        check_positive("density", self.density)
-        check_number("poisson_ratio", self.poisson_ratio)
-        nu = self.poisson_ratio
-        if not isinstance(nu, Expr) and not -1 < nu < 0.5:
-            raise ValueError(f"poisson_ratio must lie above -1 and below 0.5, not {shown(nu)}")
+        scalar("youngs_modulus", self.youngs_modulus, above=0)
+        scalar("density", self.density, above=0)
+        scalar("poisson_ratio", self.poisson_ratio, above=-1, below=0.5)
 
     def components(self, strain, frame=None) -> list[list]:
         two_mu = self.youngs_modulus / (1 + self.poisson_ratio)
@@ -121,8 +116,8 @@ class Orthotropic(Material):
                 raise ValueError(f"{name} must be three numbers, not {shown(values)}")
             object.__setattr__(self, name, tuple(values))
             for value in getattr(self, name):
-                (check_number if name == "poisson_ratios" else check_positive)(name, value)
-        check_positive("density", self.density)
+                scalar(name, value, above=None if name == "poisson_ratios" else 0)
+        scalar("density", self.density, above=0)
         if any(isinstance(v, Expr) for v in (*self.youngs_moduli, *self.poisson_ratios)):
             return
         least = np.linalg.eigvalsh(self._compliance())[0]
@@ -202,23 +197,3 @@ def unchecked(material, /, **parameters):
     for name, value in {**vars(material), **parameters}.items():
         object.__setattr__(made, name, value)
     return made
-
-
-def check_number(name: str, value) -> None:
-    """Raise unless ``value`` is a finite number or a scalar UFL expression."""
-    if not isinstance(value, Expr):
-        refuse_recorded(name, value)
-    if isinstance(value, Expr):
-        if value.ufl_shape:
-            raise ValueError(f"{name} must be scalar, not of shape {value.ufl_shape}")
-    elif not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
-    elif not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, not {shown(value)}")
-
-
-def check_positive(name: str, value) -> None:
-    """Raise unless ``value`` is a positive number or a scalar UFL expression."""
-    check_number(name, value)
-    if not isinstance(value, Expr) and not value > 0:
-        raise ValueError(f"{name} must be a positive number, not {shown(value)}")

@@ -11,8 +11,8 @@ from firedrake import COMM_WORLD
 from ufl.core.expr import Expr
 
 from fdgeom.files import write_text
-from fdgeom.real import real_array
 from fdgeom.solvers.derived import MadeOnce
+from fdgeom.validation import array
 from fdgeom.words import shown
 
 from .along import MatrixAlong
@@ -274,9 +274,7 @@ def _matrix(name: str, value):
         if value.ufl_shape != (6, 6):
             raise ValueError(f"{name} must have shape (6, 6), not {value.ufl_shape}")
         return value
-    matrix = real_array(value, f"{name} must be a 6×6 array of numbers or a UFL expression")
-    if matrix.shape != (6, 6):
-        raise ValueError(f"{name} must have shape (6, 6), not {matrix.shape}")
+    matrix = array(name, value, (6, 6), wanted="a 6×6 array of finite numbers or a UFL expression")
     check_positive_definite(name, matrix)
     return (matrix + matrix.T) / 2
 

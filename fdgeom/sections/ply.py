@@ -7,7 +7,9 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from .material import Material, Value, check_number, entries, unchecked
+from fdgeom.validation import scalar
+
+from .material import Material, Value, entries, unchecked
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class Ply(Material):
                 "material must be a fdgeom.Isotropic, fdgeom.Orthotropic or another material with "
                 f"density and stress(strain, frame), not {self.material!r}"
             )
-        check_number("angle", self.angle)
-        check_number("along", self.along)
+        scalar("angle", self.angle)
+        scalar("along", self.along)
 
     @property
     def density(self) -> Value:

@@ -6,15 +6,15 @@ inside. The tags and the tangents are what plies need: ``shape.lay(...)`` makes 
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from numbers import Integral
 
 import numpy as np
 from firedrake import COMM_WORLD, Function
 
+from fdgeom.validation import scalar, whole
 from fdgeom.words import shown
 
 from .blocks import Block, GluedMesh, rows_of, straight
-from .material import Isotropic, check_positive
+from .material import Isotropic
 from .ply import Ply
 
 
@@ -97,7 +97,9 @@ def rectangle(width: float, height: float, *, layers=(1,), along: int = 8, throu
     _check(width=width, height=height)
     x, y = width / 2, height / 2
     place = straight([(-x, -y), (x, -y), (x, y), (-x, y)])
-    return Shape([Block("wall", place, _count("along", along), *_rows(layers, through))], comm)
+    return Shape(
+        [Block("wall", place, whole("along", along, least=1), *_rows(layers, through))], comm
+    )
 
 
 def circle(radius: float, *, cells: int = 6, comm=COMM_WORLD) -> Shape:
@@ -109,7 +111,7 @@ def circle(radius: float, *, cells: int = 6, comm=COMM_WORLD) -> Shape:
 def ellipse(first: float, second: float, *, cells: int = 6, comm=COMM_WORLD) -> Shape:
     """Full ellipse about the origin with the given half-axes; curved cells."""
     _check(first=first, second=second)
-    cells = _count("cells", cells)
+    cells = whole("cells", cells, least=1)
     axes, half = np.array([first, second]), 0.45
     rows = rows_of([1], cells)
     square = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) * half
@@ -150,7 +152,7 @@ def _arc(outer_radius, inner_radius, quarters, layers, along, through, comm) -> 
         radius = outer_radius + eta * (inner_radius - outer_radius)
         return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=-1)
 
-    rows, along = _rows(layers, through), _count("along", along)
+    rows, along = _rows(layers, through), whole("along", along, least=1)
     places = [partial(piece, quarter) for quarter in range(quarters)]
     return Shape([Block("wall", place, along, *rows, is_straight=False) for place in places], comm)
 
@@ -213,7 +215,7 @@ def i_beam(width: float, height: float, thickness, *, layers=(1,), along: int = 
     _check(width=width, height=height)
     _fits("thickness", web, width, 2 * flange, height)
     x, y, d, inner = width / 2, height / 2, web / 2, height / 2 - flange
-    rows, along = _rows(layers, through), _count("along", along)
+    rows, along = _rows(layers, through), whole("along", along, least=1)
     web_rows = rows[0]
     beside = max(2, round(along * (x - d) / (2 * inner)))
 
@@ -265,7 +267,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
         up = xi if at else 1 - xi
         return a + up[..., None] * (b - a)
 
-    rows, along = _rows(layers, through), _count("along", along)
+    rows, along = _rows(layers, through), whole("along", along, least=1)
     beside = max(2, round(along * (top(front) - bottom(front)) / (rear - front)))
     return Shape(
         [
@@ -280,7 +282,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
 
 def _walls(names, outer, inner, layers, along, through, comm) -> Shape:
     """Straight walls between two polygons, with mitred corners."""
-    rows, along = _rows(layers, through), _count("along", along)
+    rows, along = _rows(layers, through), whole("along", along, least=1)
     outer, inner = np.array(outer, dtype=float), np.array(inner, dtype=float)
     lengths = np.linalg.norm(np.diff(outer, axis=0), axis=1)
     blocks = []
@@ -294,7 +296,7 @@ def _walls(names, outer, inner, layers, along, through, comm) -> Shape:
 # --- arguments -------------------------------------------------------------------------------------------
 def _check(**values) -> None:
     for name, value in values.items():
-        check_positive(name, value)
+        scalar(name, value, above=0)
 
 
 def _two(name: str, value) -> tuple[float, float]:
@@ -311,20 +313,14 @@ def _fits(name: str, horizontal: float, width: float, vertical: float, height: f
         raise ValueError(f"{name} is too large: the walls fill the section")
 
 
-def _count(name: str, value) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a whole number of cells, not {shown(value)}")
-    return int(value)
-
-
 def _rows(layers, through) -> tuple[np.ndarray, np.ndarray]:
     if np.ndim(layers) != 1 or not len(layers):
         raise ValueError(
             f"layers must be relative thicknesses, one for each layer, not {shown(layers)}"
         )
     for value in layers:
-        check_positive("layers", value)
-    return rows_of(layers, _count("through", through))
+        scalar("layers", value, above=0)
+    return rows_of(layers, whole("through", through, least=1))
 
 
 def _curve(name: str, given) -> Callable:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fdgeom.real import real_array
-from fdgeom.words import brief, shown
+from fdgeom.validation import array, choice
+from fdgeom.words import brief
 
 from .along import MatrixAlong
 
@@ -18,12 +18,8 @@ _FORMAT = "fdgeom section"
 
 def from_convention(name: str, matrix, convention: str, axis: int) -> np.ndarray:
     """A 6×6 in fdgeom's order and axes from one in that of another program."""
-    if convention not in CONVENTIONS:
-        known = ", ".join(map(repr, CONVENTIONS))
-        raise ValueError(f"convention must be one of {known}, not {shown(convention)}")
-    given = real_array(matrix, f"{name} must be a 6×6 array of numbers")
-    if given.shape != (6, 6):
-        raise ValueError(f"{name} must have shape (6, 6), not {given.shape}")
+    choice("convention", convention, CONVENTIONS)
+    given = array(name, matrix, (6, 6))
     # The axes turn cyclically until the other program's beam axis is `axis`, so right-handed axes
     # stay right-handed.
     turn = (axis - CONVENTIONS[convention]) % 3

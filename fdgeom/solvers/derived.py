@@ -13,6 +13,7 @@ from ufl.domain import extract_domains
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.rules import Interpolated, Rule
 from fdgeom.taping import refuse_annotation
+from fdgeom.validation import everywhere
 
 _ATTRIBUTE = "_fdgeom_derived"
 _PRIVATE = "_fdgeom_private"
@@ -292,21 +293,9 @@ def sampled(
     def make() -> None:
         values = found.apply().dat.data_ro
         if check is not None:
-            collectively(space.comm, lambda: check(values))
+            everywhere(space.comm, lambda: check(values))
         field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
 
     made = Derived([field], [expression], make, private=private)
     made.rule = Interpolated(expression, inverse)
     return field
-
-
-def collectively(comm, check: Callable[[], None]) -> None:
-    """Run a check that may raise on some ranks, and raise its ``ValueError`` on all."""
-    try:
-        check()
-        message = None
-    except ValueError as error:
-        message = str(error)
-    found = [m for m in comm.allgather(message) if m]
-    if found:
-        raise ValueError(found[0])

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from petsc4py import PETSc
 from petsctools import flatten_parameters
 
+from fdgeom.validation import instance, text
 from fdgeom.words import shown
 
 # PETSc looks these up while it solves, or when it makes a nested object.
@@ -27,13 +28,9 @@ _DICT = "solver_parameters"
 
 def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     """The user's options, validated and flat, and the prefix with a trailing underscore ("" if none)."""
-    if solver_parameters is not None and not isinstance(solver_parameters, Mapping):
-        raise TypeError(
-            f"solver_parameters must be a dict of PETSc options, not {type(solver_parameters).__name__}"
-        )
-    if options_prefix is not None and not isinstance(options_prefix, str):
-        raise TypeError(f"options_prefix must be a string, not {type(options_prefix).__name__}")
-    prefix = options_prefix or ""
+    if solver_parameters is not None:
+        instance("solver_parameters", solver_parameters, Mapping, "a dict of PETSc options")
+    prefix = "" if options_prefix is None else text("options_prefix", options_prefix)
     if not re.fullmatch(r"([^\s-]\S*)?", prefix):
         raise ValueError(
             f"options_prefix must be one word, without - in front, such as 'beam', not {shown(prefix)}"
@@ -49,9 +46,8 @@ _SAME = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
 
 def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
     """Whether steps may run in compiled code; removes ``fdgeom_compiled`` from ``user``."""
-    if argument is not None and not isinstance(argument, bool):
-        raise TypeError(f"compiled must be True, False or None, not {shown(argument)}")
-    # The command line overrides the dict, which overrides the argument.
+    if argument is not None:
+        instance("compiled", argument, bool, "True, False or None")
     database = PETSc.Options()
     choice = argument
     if _COMPILED in user:

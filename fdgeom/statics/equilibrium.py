@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property
-from numbers import Integral
 
 import numpy as np
 from firedrake import Function
@@ -23,9 +22,10 @@ from fdgeom.statics.freedom import free_motion, is_singular
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
-from fdgeom.statics.problem import EquilibriumProblem, finite_number, motion_of, number_of
+from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
 from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
+from fdgeom.validation import number, whole
 from fdgeom.words import shown
 
 _NOTHING_SCALED = (
@@ -181,10 +181,10 @@ class StaticEquilibrium(NotCopied):
         LoadStepFailed
             If a load step does not converge; configuration, load and time are then those before it.
         """
-        finite_number("load", load)
-        _count("steps", steps)
-        _count("halvings", halvings, least=0)
-        end = number_of(self._motion.time) if time is None else finite_number("time", time)
+        number("load", load)
+        whole("steps", steps, least=1)
+        whole("halvings", halvings, least=0)
+        end = number_of(self._motion.time) if time is None else number("time", time)
         course = Course(float(load), int(steps), end, int(halvings))
         if annotate_tape():
             put_on_tape(self._passage, course)
@@ -282,12 +282,12 @@ class StaticEquilibrium(NotCopied):
         derivatives; the equilibrium has none at a limit of the load. Take one step at a time if all
         points matter.
         """
-        finite_number("step", step)
-        _count("steps", steps)
+        number("step", step)
+        whole("steps", steps, least=1)
         if step == 0:
             raise ValueError("step must not be zero")
-        if load_step is not None and not finite_number("load_step", load_step) > 0:
-            raise ValueError(f"load_step must be positive, not {shown(load_step)}")
+        if load_step is not None:
+            number("load_step", load_step, above=0)
         if not self._problem.is_loaded:
             what = "an assembly" if self._motion is self.beam else "a beam"
             raise ValueError(f"loads: {what} without loads has no path to follow")
@@ -321,7 +321,7 @@ class StaticEquilibrium(NotCopied):
             happen if branches in many directions leave at one point, as for a round column, which
             can buckle to all sides: change its section a little.
         """
-        finite_number("step", step)
+        number("step", step)
         if step == 0:
             raise ValueError("step must not be zero")
         if point is None:
@@ -331,10 +331,7 @@ class StaticEquilibrium(NotCopied):
             point = found[-1]
         if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
             raise ValueError(f"point must be a bifurcation of this path, not {shown(point)}")
-        if isinstance(mode, bool) or mode not in range(point.multiplicity):
-            raise ValueError(
-                f"mode must be a whole number from 0 to {point.multiplicity - 1}, not {shown(mode)}"
-            )
+        whole("mode", mode, least=0, most=point.multiplicity - 1)
         self._along(lambda path: path.leave(point, mode, step), 1)
         return self.load
 
@@ -457,8 +454,3 @@ class StaticEquilibrium(NotCopied):
 
     def __repr__(self) -> str:
         return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"
-
-
-def _count(name: str, value, least: int = 1) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {shown(value)}")

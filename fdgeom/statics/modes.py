@@ -1,13 +1,13 @@
 """Small vibrations of beams and assemblies about an equilibrium: frequencies and shapes."""
 
 from functools import cached_property
-from numbers import Integral
 
 import numpy as np
 from firedrake import Function
 from pyadjoint.tape import annotate_tape, get_working_tape, stop_annotating
 from scipy.sparse.linalg import ArpackError
 
+from fdgeom import validation
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.network.assembly import Assembly
@@ -18,10 +18,9 @@ from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
 from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.statics.pencil_forms import Standing
-from fdgeom.statics.problem import finite_number, motion_of
+from fdgeom.statics.problem import motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import off_the_tape
-from fdgeom.words import shown
 
 
 class VibrationModes:
@@ -77,21 +76,14 @@ class VibrationModes:
             free[held[held < len(free)]] = False
         joints = () if motion.joints is None else motion.joints.joints
         count = motion.comm.allreduce(int(free.sum())) - sum(joint.size for joint in joints)
-        if (
-            not isinstance(number, Integral)
-            or isinstance(number, bool)
-            or not 0 < number < count - 1
-        ):
-            raise ValueError(
-                f"number must be a whole number from 1 to {count - 2} for this "
-                f"{type(beam).__name__.lower()}, not {shown(number)}"
-            )
+        load = validation.number("load", load)
+        number = validation.whole("number", number, least=1, most=count - 2)
         check_poses(*motion.configuration, motion.in_rods())
         if motion.constraint is not None:
             motion.constraint.check_position()
-        found = pencil(motion, finite_number("load", load), free)
-        self._motion, self._load, self._symmetric = motion, float(load), found.symmetric
-        values, vectors, round_off = _lowest(found, int(number))
+        found = pencil(motion, load, free)
+        self._motion, self._load, self._symmetric = motion, load, found.symmetric
+        values, vectors, round_off = _lowest(found, number)
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors
         self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
@@ -123,10 +115,7 @@ class VibrationModes:
         ValueError
             On the tape, if the beam's configuration or coefficients have changed.
         """
-        if not isinstance(k, Integral) or isinstance(k, bool) or not 0 <= k < len(self.shapes):
-            raise ValueError(
-                f"k must be a whole number from 0 to {len(self.shapes) - 1}, not {shown(k)}"
-            )
+        validation.whole("k", k, least=0, most=len(self.shapes) - 1)
         if not annotate_tape():
             return self.eigenvalues[k]
         refuse_unless_simple(

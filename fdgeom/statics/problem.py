@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 import scipy.sparse as sparse
@@ -32,8 +31,6 @@ from fdgeom.solvers import Field, MatrixAssembly, Number, PointwiseUpdate, Snaps
 from fdgeom.solvers.derived import refresh
 from fdgeom.statics.gathered import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
-from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
 
 
 def motion_of(beam) -> RodMotion:
@@ -44,14 +41,6 @@ def motion_of(beam) -> RodMotion:
         return beam
     hint = ": give the beam itself" if isinstance(getattr(beam, "beam", None), Beam) else ""
     raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}{hint}")
-
-
-def finite_number(name: str, value) -> float:
-    """A finite number; ``ValueError`` with its ``name`` for anything else."""
-    refuse_recorded(name, value)
-    if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
-        raise ValueError(f"{name} must be a finite number, not {shown(value)}")
-    return float(value)
 
 
 def number_of(constant: Constant) -> float:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from fdgeom.validation import choice
 from fdgeom.words import shown
 
 _TRIPLE = 1 / (2 - 2 ** (1 / 3))
@@ -72,8 +73,7 @@ _FLOW_B = (0.209515106613362, -0.143851773179818)
 
 def scheme_of(order: int, scheme: str | None) -> str:
     """The name of the scheme of that order, the default one if none is given."""
-    if not isinstance(order, int) or order not in _DEFAULTS:
-        raise ValueError(f"order must be one of {tuple(_DEFAULTS)}, not {shown(order)}")
+    choice("order", order, _DEFAULTS)
     names = schemes(order)
     chosen = _DEFAULTS[order] if scheme is None else scheme
     if not isinstance(chosen, str) or chosen not in names:

@@ -5,7 +5,7 @@ from firedrake import Form
 from fdgeom.steppers.mean_derivative import MeanDerivative
 from fdgeom.steppers.substep import MIDPOINT, Rule
 from fdgeom.steppers.sweep import Sweep, Turn, everything
-from fdgeom.words import shown
+from fdgeom.validation import whole
 
 _POINTS_OF_A_GENERAL_ENERGY = 8
 # The energy stands so many times in the form of a step; polynomials of twice the degree are exact.
@@ -54,12 +54,8 @@ class DiscreteGradient(Sweep):
     cites = ("McLachlanQuispelRobidoux1999", "QuispelMcLaren2008")
 
     def __init__(self, system, dt, *, points: int | None = None, **options) -> None:
-        whole = isinstance(points, int) and not isinstance(points, bool)
-        if points is not None and not (whole and 1 <= points <= _MOST_POINTS):
-            raise ValueError(
-                f"points must be a whole number from 1 to {_MOST_POINTS}, not {shown(points)}"
-            )
-        self.points = _POINTS_OF_A_GENERAL_ENERGY if points is None else points
+        points = _POINTS_OF_A_GENERAL_ENERGY if points is None else points
+        self.points = whole("points", points, least=1, most=_MOST_POINTS)
         super().__init__(system, dt, **options)
 
     def parameters(self):

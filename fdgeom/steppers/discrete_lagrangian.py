@@ -7,7 +7,7 @@ from fdgeom.solvers import pieces, plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
-from fdgeom.words import shown
+from fdgeom.validation import choice
 
 QUADRATURES = ("midpoint", "trapezoidal")
 
@@ -57,9 +57,7 @@ class DiscreteLagrangian(HolonomicStepper):
     solves = ("position", "velocity")
 
     def __init__(self, system, dt, *, quadrature: str = "midpoint", **options) -> None:
-        if quadrature not in QUADRATURES:
-            raise ValueError(f"quadrature must be one of {QUADRATURES}, not {shown(quadrature)}")
-        self.quadrature = quadrature
+        self.quadrature = choice("quadrature", quadrature, QUADRATURES)
         super().__init__(system, dt, **options)
 
     def parameters(self):

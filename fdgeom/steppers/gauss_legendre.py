@@ -8,7 +8,7 @@ from firedrake import Constant
 
 from fdgeom.steppers.stages import StagesStepper, defining_gradients, flow, stages
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.words import shown
+from fdgeom.validation import choice
 
 _STAGES = (1, 2, 3, 4)
 
@@ -58,9 +58,7 @@ def GaussLegendre(stages: int = 2, *misplaced) -> type[Stepper]:
             "GaussLegendre takes the number of stages alone and makes a stepper class, which takes "
             "system and dt: GaussLegendre(2)(system, dt)"
         )
-    if not isinstance(stages, int) or isinstance(stages, bool) or stages not in _STAGES:
-        raise ValueError(f"stages must be one of {_STAGES}, not {shown(stages)}")
-    return _class_of(stages)
+    return _class_of(choice("stages", stages, _STAGES))
 
 
 @cache

@@ -10,7 +10,7 @@ from fdgeom.forms import simplify
 from fdgeom.steppers.solve import Solve
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
-from fdgeom.words import shown
+from fdgeom.validation import choice
 
 PARTS = ("q", "p")
 
@@ -27,9 +27,7 @@ class Partitioned(Stepper):
     is_its_solves = True
 
     def __init__(self, system, dt, *, first: str = "p", **options) -> None:
-        if first not in PARTS:
-            raise ValueError(f"first must be one of {PARTS}, not {shown(first)}")
-        self.first = first
+        self.first = choice("first", first, PARTS)
         super().__init__(system, dt, **options)
 
     @abstractmethod

@@ -11,6 +11,7 @@ from fdgeom.identities import Identity
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.steppers.substep import MIDPOINT
 from fdgeom.steppers.sweep import Sweep, Turn, everything
+from fdgeom.validation import instance
 
 # Energies that are all zero are no quotient of zeros.
 _TINY = 1e-300
@@ -49,10 +50,7 @@ class Splitting(Sweep):
     cites = ("McLachlan1993",)
 
     def __init__(self, system, dt, *, energies: Sequence, **options) -> None:
-        if not isinstance(energies, (tuple, list)):
-            raise TypeError(
-                f"energies must be a list of functionals, not {type(energies).__name__}"
-            )
+        instance("energies", energies, tuple | list, "a list of functionals")
         self.energies = tuple(energies)
         super().__init__(system, dt, **options)
 

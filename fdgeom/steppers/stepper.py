@@ -11,7 +11,7 @@ from ufl.classes import Expr
 from fdgeom import citations
 from fdgeom.adjoint import Passage, take_on_tape
 from fdgeom.call import CheckedCall, NotCopied
-from fdgeom.clock import Clock, finite, positive
+from fdgeom.clock import Clock
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
@@ -27,7 +27,7 @@ from fdgeom.solvers.options import (
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.solve import Solve, SolveOptions
-from fdgeom.words import shown
+from fdgeom.validation import present_number, whole
 
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
@@ -107,9 +107,9 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         options_prefix: str | None = None,
         compiled: bool | None = None,
     ) -> None:
-        self._given_dt, dt = dt, positive("dt", dt)
+        self._given_dt, dt = dt, present_number("dt", dt, above=0)
         citations.cite(type(self))
-        self._clock = Clock(begin=finite("t0", t0), dt=dt, last_dt=dt)
+        self._clock = Clock(begin=present_number("t0", t0), dt=dt, last_dt=dt)
         self._user, self._prefix = check_parameters(solver_parameters, options_prefix)
         shows = only_shows(self._user, self._prefix, compiled)
         self._wanted = wants_compiled(self._user, self._prefix, compiled)
@@ -155,7 +155,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     @t.setter
     def t(self, value: float) -> None:
-        self._clock = self._clock.set_to(finite("t", value))
+        self._clock = self._clock.set_to(present_number("t", value))
         self.system.set_time(self.t)
 
     @property
@@ -166,12 +166,12 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     @dt.setter
     def dt(self, value: float) -> None:
-        self._given_dt, self._dt = value, positive("dt", value)
+        self._given_dt, self._dt = value, present_number("dt", value, above=0)
 
     def _follow_dt(self) -> None:
         """Read Δt again, if it was given as an expression such as a Constant."""
         if isinstance(self._given_dt, Expr):
-            self._dt = positive("dt", self._given_dt)
+            self._dt = present_number("dt", self._given_dt, above=0)
 
     @property
     def _dt(self) -> float:
@@ -221,10 +221,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         StepFailed
             If a step cannot be taken; the state is then the one before that step.
         """
-        if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
-            raise ValueError(
-                f"steps must be a whole number that is not negative, not {shown(steps)}"
-            )
+        steps = whole("steps", steps, least=0)
         if not steps:
             return
         self._follow_dt()

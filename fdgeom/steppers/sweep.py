@@ -9,7 +9,7 @@ from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep
 from fdgeom.systems.poisson.checks import pairing_is_apart
 from fdgeom.systems.poisson.poisson import PoissonSystem
-from fdgeom.words import shown
+from fdgeom.validation import choice
 
 CONFIGURATIONS = ("old", "new", "mean")
 
@@ -35,11 +35,7 @@ class Sweep(Stepper):
 
     def __init__(self, system, dt, *, configuration: str | None = None, **options) -> None:
         chosen = self.default_configuration if configuration is None else configuration
-        if not isinstance(chosen, str) or chosen not in CONFIGURATIONS:
-            raise ValueError(
-                f"configuration must be one of {CONFIGURATIONS}, not {shown(configuration)}"
-            )
-        self.configuration = chosen
+        self.configuration = choice("configuration", chosen, CONFIGURATIONS)
         #: Identities that the turns rely on, by the messages of errors.
         self._demands: dict[str, Identity] = {}
         super().__init__(system, dt, **options)

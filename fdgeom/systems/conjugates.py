@@ -7,20 +7,19 @@ from firedrake import DirichletBC, Function
 from ufl.classes import Expr, Measure
 
 from fdgeom.compat import given_value
-from fdgeom.words import shown
+from fdgeom.validation import firedrake_function, instance
 
 
 def check_conjugates(q, p, measure) -> None:
     """Raise unless q and p are two Functions of one space, and a measure of their pairing is one."""
-    for name, value in (("q", q), ("p", p)):
-        if not isinstance(value, Function):
-            raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
+    firedrake_function("q", q)
+    firedrake_function("p", p)
     if q.function_space() != p.function_space():
         raise ValueError("p must be in the function space of q")
     if q is p:
         raise ValueError("q and p must be two functions")
-    if not (measure is None or isinstance(measure, Measure)):
-        raise TypeError(f"measure must be a UFL measure such as dx(degree=0), not {shown(measure)}")
+    if measure is not None:
+        instance("measure", measure, Measure, "a UFL measure such as dx(degree=0)")
     mesh = q.function_space().mesh()
     if measure is not None and (
         measure.integral_type() != "cell" or measure.ufl_domain() not in (None, mesh)

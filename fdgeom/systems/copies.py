@@ -2,7 +2,7 @@
 
 from firedrake import COMM_WORLD, IntervalMesh
 
-from fdgeom.words import shown
+from fdgeom.validation import whole
 
 
 def copies(n: int, comm=COMM_WORLD):
@@ -23,6 +23,5 @@ def copies(n: int, comm=COMM_WORLD):
     ValueError
         If ``n`` is not a positive whole number.
     """
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"n must be a whole number of at least 1, not {shown(n)}")
+    n = whole("n", n, least=1)
     return IntervalMesh(n, n, comm=comm)

@@ -11,6 +11,7 @@ from fdgeom.call import NotCopied
 from fdgeom.solvers import FunctionalAssembly, Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.systems.energies import Energies
+from fdgeom.validation import firedrake_function
 
 
 class System(Energies, NotCopied, ABC):
@@ -46,10 +47,8 @@ class System(Energies, NotCopied, ABC):
     symbols: tuple[Function, ...] = ()
 
     def __init__(self, mesh, coordinates: Function | None = None) -> None:
-        if not (coordinates is None or isinstance(coordinates, Function)):
-            raise TypeError(
-                f"coordinates must be a firedrake Function, not {type(coordinates).__name__}"
-            )
+        if coordinates is not None:
+            firedrake_function("coordinates", coordinates)
         self.mesh, self.comm = mesh, mesh.comm
         self._coordinates = coordinates
         # Objects that are made at their first use.

@@ -122,8 +122,8 @@ def test_order_on_a_curve_in_space(degree, everywhere, between_cells):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"position": (0, 0)}, ValueError, "position must be 3 finite numbers"),
-        ({"position": (0, 0, np.nan)}, ValueError, "position must be 3 finite numbers"),
+        ({"position": (0, 0)}, ValueError, "position must be a vector of 3 finite"),
+        ({"position": (0, 0, np.nan)}, ValueError, "position must be a vector of 3 finite"),
         ({"position": "here"}, TypeError, "position and orientation must be"),
         ({"orientation": (1, 0, 0)}, ValueError, "orientation must be a unit quaternion"),
         ({"orientation": (2, 0, 0, 0)}, ValueError, "orientation must be a unit quaternion"),

@@ -245,8 +245,8 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
             ValueError,
             "damping must be symmetric and positive semidefinite",
         ),
-        (lambda: fg.Load(force=(0, 0, 1j)), TypeError, "force must be a vector of 3 numbers"),
-        (lambda: fg.Load(force=("0", "0", "1")), TypeError, "force must be a vector of 3 numbers"),
+        (lambda: fg.Load(force=(0, 0, 1j)), TypeError, "force must be a vector of 3 finite"),
+        (lambda: fg.Load(force=("0", "0", "1")), TypeError, "force must be a vector of 3 finite"),
         (lambda: fg.Gravity((0, 0, -9.81 + 0j)), TypeError, "acceleration must be a vector of 3"),
         (lambda: fg.Load(force=(0, 0, 1), at="tip"), ValueError, "at must be 'left', 'right', the"),
         (
@@ -275,7 +275,7 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
         (
             lambda: fg.Revolute(fg.ground, fg.Beam(moved(NODES), SOFT).left, axis=(0, 1j, 0)),
             TypeError,
-            "axis must be a vector of 3 numbers",
+            "axis must be a vector of 3 finite numbers",
         ),
         (
             lambda: fg.PointBody(fg.Beam(moved(NODES), SOFT).left, mass=1, inertia=[1j, 1, 1]),

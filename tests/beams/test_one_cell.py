@@ -7,7 +7,7 @@ import pytest
 from ranks import run_on
 
 from fdgeom.sections.matrices import check_positive_definite
-from fdgeom.solvers.derived import collectively
+from fdgeom.validation import everywhere
 
 
 def test_no_matrices_are_positive_definite():
@@ -22,7 +22,7 @@ def test_one_rank_fails_all():
             return [message, "inertia must be positive definite"]
 
     with pytest.raises(ValueError, match="^inertia must be positive definite$"):
-        collectively(Ranks(), lambda: None)
+        everywhere(Ranks(), lambda: None)
 
 
 @pytest.mark.parallel

@@ -423,7 +423,7 @@ def test_poses_are_checked():
         (lambda: fg.Load(), ValueError, "Load: give force, moment, or both"),
         (lambda: fg.Load(force=(1, 2)), ValueError, "force must be a vector of 3 finite numbers"),
         (lambda: fg.Load(force=(1, 2, np.nan)), ValueError, "force must be a vector of 3 finite"),
-        (lambda: fg.Load(moment="up"), TypeError, "moment must be a vector of 3 numbers"),
+        (lambda: fg.Load(moment="up"), TypeError, "moment must be a vector of 3 finite"),
         (lambda: fg.Load(moment=Constant([1.0, 2])), ValueError, "moment must be a vector of 3"),
         (lambda: fg.Load(force=lambda: 0), ValueError, "force: the function must take (t), (s"),
         (lambda: fg.Load(force=(1, 0, 0), frame="world"), ValueError, "frame must be 'space' (a"),

@@ -218,7 +218,7 @@ def test_tables_there_and_back(convention, axis, rng):
 def test_bad_tables():
     with pytest.raises(ValueError, match=r"^convention must be one of 'gxbeam', 'vabs'"):
         fg.Section.from_table(np.eye(6), np.eye(6), convention="ansys")
-    with pytest.raises(ValueError, match=r"^stiffness must have shape \(6, 6\)"):
+    with pytest.raises(ValueError, match="^stiffness must be a 6×6 array"):
         fg.Section.from_table(np.eye(3), np.eye(6), convention="becas")
     with pytest.raises(TypeError, match=r"^inertia must be a 6×6 array"):
         fg.Section.from_table(np.eye(6), "heavy", convention="becas")

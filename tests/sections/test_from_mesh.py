@@ -232,5 +232,5 @@ def test_gradient():
     ):
         with pytest.raises(ValueError, match=message):
             base.gradient(weights, bad)
-    with pytest.raises(ValueError, match="weights must be a finite 6×6 array"):
+    with pytest.raises(ValueError, match="weights must be a 6×6 array of finite numbers"):
         base.gradient(np.eye(3), parameters)

@@ -160,7 +160,7 @@ def _value(expression):
         (lambda: shapes.tube(1.0, 1.0), "inner_radius must be smaller"),
         (lambda: shapes.rectangle(1.0, 1.0, layers=()), "layers must be relative thicknesses"),
         (lambda: shapes.rectangle(1.0, 1.0, layers=(1, 0)), "layers must be a positive"),
-        (lambda: shapes.rectangle(1.0, 1.0, along=0), "along must be a whole number"),
+        (lambda: shapes.rectangle(1.0, 1.0, along=0), "along must be a positive whole number"),
         (lambda: shapes.spar_box(np.cos, np.cos, 0, 1, 0.1), "upper must lie above lower"),
         (lambda: shapes.spar_box([1, 2, 3], np.cos, 0, 1, 0.1), "upper must be a callable or an"),
         (lambda: shapes.spar_box(np.cos, np.sin, 1, 0, 0.1), "front must be smaller than rear"),

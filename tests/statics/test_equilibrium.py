@@ -546,12 +546,12 @@ def test_options():
         (
             lambda: fg.StaticEquilibrium(cantilever(4, 1)).solve(1.0, steps=0),
             ValueError,
-            "steps must be a whole number of at least 1",
+            "steps must be a positive whole number",
         ),
         (
             lambda: fg.StaticEquilibrium(cantilever(4, 1)).solve(1.0, halvings=-1),
             ValueError,
-            "halvings must be a whole number of at least 0",
+            "halvings must be a whole number that is not negative",
         ),
         (
             lambda: fg.StaticEquilibrium(cantilever(4, 1)).follow(0.0),

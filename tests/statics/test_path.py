@@ -147,8 +147,8 @@ def test_bound_of_the_load():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda s: s.follow(0.1, load_step=0.0), "load_step must be positive"),
-        (lambda s: s.follow(0.1, load_step="big"), "load_step must be a finite number"),
+        (lambda s: s.follow(0.1, load_step=0.0), "load_step must be a positive number"),
+        (lambda s: s.follow(0.1, load_step=np.inf), "load_step must be a positive number"),
         (lambda s: s.switch(0.0), "step must not be zero"),
         (lambda s: s.switch(0.1), "point: follow has met no bifurcation"),
         (lambda s: s.switch(0.1, point=3), "point must be a bifurcation of this path"),

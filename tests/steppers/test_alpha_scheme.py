@@ -115,7 +115,7 @@ def test_limit_radius(rho):
         (lambda: fg.chung_hulbert(2), ValueError, "rho_inf must lie in [0, 1]"),
         (lambda: fg.hamel_alpha("0.8"), TypeError, "rho_inf must be a number"),
         (lambda: fg.hamel_alpha(True), TypeError, "rho_inf must be a number"),
-        (lambda: fg.hamel_alpha(np.nan), ValueError, "rho_inf must be finite"),
+        (lambda: fg.hamel_alpha(np.nan), ValueError, "rho_inf must be a finite number"),
         (
             lambda: fg.newmark(0.0, 0.5),
             ValueError,
@@ -127,7 +127,7 @@ def test_limit_radius(rho):
             ValueError,
             "A3, A4, which give it) must be positive",
         ),
-        (lambda: fg.newmark(np.inf, 0.5), ValueError, "beta must be finite"),
+        (lambda: fg.newmark(np.inf, 0.5), ValueError, "beta must be a finite number"),
         (lambda: fg.newmark(0.25, None), TypeError, "gamma must be a number"),
         (lambda: fg.hht_alpha(0.1), ValueError, "alpha must lie in [-0.3333, 0]"),
         (lambda: fg.hht_alpha(-0.5), ValueError, "alpha must lie in [-0.3333, 0]"),

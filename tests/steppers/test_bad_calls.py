@@ -54,7 +54,7 @@ def beam():
         (lambda s, p: fg.Splitting(s, 0.1, energies=3.0), TypeError, "energies must be"),
         (lambda s, _: M(s, 0.1, compiled=1), TypeError, "compiled must be True, False or None"),
         (lambda s, p: fg.Splitting(3, 0.1, energies=p), TypeError, "system: Splitting needs"),
-        (lambda s, _: fg.Composition(M, order=5), ValueError, "order must be one of (4, 6, 8)"),
+        (lambda s, _: fg.Composition(M, order=5), ValueError, "order must be one of 4, 6, 8"),
         (lambda s, _: fg.Composition(P), ValueError, "stepper_class must be symmetric"),
         (lambda s, _: fg.Composition(M(s, 0.1)), TypeError, "stepper_class must be a stepper cl"),
         (

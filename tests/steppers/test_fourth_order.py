@@ -335,7 +335,7 @@ F, H = fg.FourthOrderAlpha, fg.HermiteSimpson
             "load is not linear in time",
         ),
         (lambda: F(string(moving=True)[0], 0.1), "load is not linear in time"),
-        (lambda: F(oscillator(), 0.1, kappa=np.nan), "kappa must be finite"),
+        (lambda: F(oscillator(), 0.1, kappa=np.nan), "kappa must be a finite number"),
         (lambda: F(oscillator(), -0.1), "dt must be a positive number"),
         (lambda: H(oscillator(), 0.1, solver_parameters={"ksp_tpye": "cg"}), "ksp_tpye"),
         (lambda: H(plain(lambda q, v, a, t, w: (a[0] * w[0] + dot(q, w)) * dx), 0.1), "no acceler"),

@@ -34,7 +34,7 @@ from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.many import Snapshots
 from fdgeom.taping import not_taped, off_the_tape
-from fdgeom.words import shown
+from fdgeom.validation import instance
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
@@ -452,7 +452,5 @@ def _check_beams(beams) -> tuple[Beam, ...]:
 
 def _several(name: str, values, kind: type) -> tuple:
     values = tuple(values) if isinstance(values, list | tuple) else (values,)
-    for value in values:
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a sequence of {kind.__name__}, not {shown(value)}")
-    return values
+    wanted = f"a sequence of {kind.__name__}"
+    return tuple(instance(name, value, kind, wanted) for value in values)

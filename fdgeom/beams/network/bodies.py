@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fdgeom.beams.network.places import Ground, Place, check_place
-from fdgeom.real import not_negative, real_array
 from fdgeom.systems.motion.body_inertia import check_moments
+from fdgeom.validation import array, number
 from fdgeom.words import shown
 
 
@@ -43,18 +43,17 @@ class PointBody:
         self.at = check_place("at", at)
         if isinstance(at, Ground):
             raise ValueError("at: a body on the ground does not move")
-        mass = not_negative("mass", mass)
-        own = np.zeros((3, 3)) if inertia is None else _numbers("inertia", inertia)
-        own = np.diag(own) if own.shape == (3,) else own
-        if own.shape != (3, 3) or not np.all(np.isfinite(own)) or not np.allclose(own, own.T):
-            raise ValueError("inertia must be a symmetric 3×3 matrix, or its diagonal")
+        mass = number("mass", mass, least=0)
+        wanted = "a symmetric 3×3 matrix of finite numbers, or its diagonal"
+        given = np.zeros(3) if inertia is None else inertia
+        own = array("inertia", given, (3,), (3, 3), wanted=wanted)
+        own = np.diag(own) if own.ndim == 1 else own
+        if not np.allclose(own, own.T):
+            raise ValueError(f"inertia must be {wanted}, not {shown(inertia)}")
         if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
             raise ValueError("inertia must be positive semidefinite")
         check_moments(own)
-        place = _numbers("offset", offset)
-        if place.shape != (3,) or not np.all(np.isfinite(place)):
-            raise ValueError(f"offset must be a vector of 3 finite numbers, not {shown(offset)}")
-        x, y, z = place
+        x, y, z = array("offset", offset, (3,))
         hat = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
         #: Body momentum of body velocity at the node (6×6, rotation first).
         self.matrix = np.zeros((6, 6))
@@ -65,10 +64,3 @@ class PointBody:
 
     def __repr__(self) -> str:
         return f"<body of mass {self.matrix[5, 5]:g} at {self.at}>"
-
-
-def _numbers(name: str, value) -> np.ndarray:
-    try:
-        return real_array(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be numbers, not {shown(value)}") from None

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.network.places import Ground, Place, check_place
 from fdgeom.call import CheckedCall
-from fdgeom.real import not_negative, real_array
+from fdgeom.validation import array, number
 from fdgeom.words import shown
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
@@ -66,11 +65,9 @@ class Joint(metaclass=CheckedCall):
         if first == second:
             raise ValueError(f"{type(self).__name__}: joins {first} to itself")
         self.axis = _direction(type(self).__name__, axis) if self.has_axis else None
-        self.stiffness = not_negative("stiffness", stiffness)
-        self.damping = not_negative("damping", damping)
-        if not isinstance(rest, Real) or not np.isfinite(rest):
-            raise ValueError(f"rest must be a finite number, not {shown(rest)}")
-        self.rest = float(rest)
+        self.stiffness = number("stiffness", stiffness, least=0)
+        self.damping = number("damping", damping, least=0)
+        self.rest = number("rest", rest)
         if not self.has_axis and (axis is not None or rest):
             given = "axis" if axis is not None else "rest"
             raise ValueError(
@@ -214,13 +211,9 @@ def triad(axis: np.ndarray | None) -> np.ndarray:
 def _direction(name: str, axis) -> np.ndarray:
     if axis is None:
         raise ValueError(f"{name}: axis is missing: a vector of 3 in the space frame")
-    try:
-        numbers = real_array(axis)
-    except (TypeError, ValueError):
-        raise TypeError(f"axis must be a vector of 3 numbers, not {shown(axis)}") from None
+    wanted = "a vector of 3 finite numbers, not all zero"
+    numbers = array("axis", axis, (3,), wanted=wanted)
     length = np.linalg.norm(numbers)
-    if numbers.shape != (3,) or not np.isfinite(length) or not length > 0:
-        raise ValueError(
-            f"axis must be a vector of 3 finite numbers, not all zero, not {shown(axis)}"
-        )
+    if not (length > 0 and np.isfinite(length)):
+        raise ValueError(f"axis must be {wanted}, not {shown(axis)}")
     return numbers / length

@@ -13,8 +13,8 @@ from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.clock import Time
 from fdgeom.lie import halves, quaternion
-from fdgeom.real import real_array
 from fdgeom.taping import refuse_recorded
+from fdgeom.validation import array
 from fdgeom.words import is_function, shown
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
@@ -175,7 +175,4 @@ def _checked(name: str, value):
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         refuse_recorded(name, [v for v in value if not isinstance(v, Expr)])
         return _checked(name, ufl.as_vector(list(value)))
-    numbers = real_array(value, f"{name} must be a vector of 3 numbers, not {shown(value)}")
-    if numbers.shape != (3,) or not np.all(np.isfinite(numbers)):
-        raise ValueError(f"{name} must be a vector of 3 finite numbers, not {shown(value)}")
-    return Constant(numbers)
+    return Constant(array(name, value, (3,)))

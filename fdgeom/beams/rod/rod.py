@@ -10,7 +10,7 @@ from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.strains import STRAINS, check_measure
+from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.forms import simplify
@@ -52,7 +52,7 @@ class Rod:
         #: Its data for the loads.
         self.part = PartOfRod(place or everywhere, arc, inertia)
         self.time = Time() if time is None else time
-        self._measure = STRAINS[check_measure(strain)]
+        self._measure = STRAINS[strain]
         #: Whether the strain softens where a cell turns by more than 90 degrees.
         self.softens = strain == "directors"
         for load in self.loads:

@@ -24,7 +24,7 @@ from fdgeom.lie.groups import R3xSO3
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.words import shown
+from fdgeom.validation import choice
 
 #: The places of a joint.
 SIDES = ("first", "second")
@@ -196,8 +196,7 @@ class RodMotion(Motion):
 
     def exerted(self, joint, side: str, forces: Forces) -> np.ndarray:
         """Moment and force (6, in space) of a joint on its "first" or "second" place."""
-        if side not in SIDES:
-            raise ValueError(f"side must be one of {SIDES}, not {shown(side)}")
+        choice("side", side, SIDES)
         joints = () if self.joints is None else self.joints.joints
         index = next((k for k, j in enumerate(joints) if j is joint), None)
         if index is None:

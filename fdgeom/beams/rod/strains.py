@@ -15,7 +15,6 @@ from ufl.core.expr import Expr
 
 from fdgeom.lie import join, quaternion
 from fdgeom.lie.coefficients import COTANGENT, POLE, polynomial
-from fdgeom.words import shown
 
 Pose = tuple[Expr, Expr]
 
@@ -63,15 +62,6 @@ STRAINS: dict[str, Callable[[Pose, Pose, Expr], Expr]] = {
     "se3": se3_logarithm,
     "directors": directors,
 }
-
-
-def check_measure(name: str) -> str:
-    """Return the name of a measure; ``ValueError`` for an unknown name."""
-    if not isinstance(name, str) or name not in STRAINS:
-        raise ValueError(
-            f"strain_measure must be one of {', '.join(map(repr, STRAINS))}, not {shown(name)}"
-        )
-    return name
 
 
 def _relative(p: Expr, q: Expr) -> tuple[Expr, Expr]:

@@ -7,9 +7,9 @@ import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
 
 from fdgeom.forms import is_affine, is_zero, simplify
-from fdgeom.real import number
 from fdgeom.solvers import Deed, GivenValues, KeptSNES, defaults
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
+from fdgeom.validation import number
 
 _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any system"
 

@@ -11,7 +11,7 @@ from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.alpha.solve import AlphaSolve
 from fdgeom.steppers.compiled import ChainSteps
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.words import shown
+from fdgeom.validation import choice, instance, whole
 
 STARTS = ("default", "consistent")
 #: A multiplier grows without bound where nothing damps the highest frequencies.
@@ -91,17 +91,10 @@ class GeneralizedAlpha(MotionStepper):
         halvings: int = 0,
         **options,
     ) -> None:
-        if scheme is not None and not isinstance(scheme, AlphaScheme):
-            raise TypeError(
-                f"scheme must be an AlphaScheme such as hamel_alpha(0.8), not {shown(scheme)}"
-            )
-        if start not in STARTS:
-            raise ValueError(f"start must be one of {STARTS}, not {shown(start)}")
-        if not isinstance(halvings, int) or isinstance(halvings, bool) or halvings < 0:
-            raise ValueError(
-                f"halvings must be a whole number that is not negative, not {shown(halvings)}"
-            )
-        self._halvings = halvings
+        if scheme is not None:
+            instance("scheme", scheme, AlphaScheme, "an AlphaScheme such as hamel_alpha(0.8)")
+        choice("start", start, STARTS)
+        self._halvings = whole("halvings", halvings, least=0)
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start

@@ -1,7 +1,7 @@
 """The named members of the generalized-α family."""
 
-from fdgeom.real import number
 from fdgeom.steppers.alpha.scheme import ROUND_OFF, AlphaScheme, check_beta
+from fdgeom.validation import number
 from fdgeom.words import shown
 
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from fdgeom.real import number
-from fdgeom.words import shown
+from fdgeom.validation import number, text
 
 #: Round-off allowed where a property of a scheme is an equality or a bound that it may attain.
 ROUND_OFF = 1e-12
@@ -60,8 +59,7 @@ class AlphaScheme:
     def __post_init__(self) -> None:
         for field in fields(self)[:5]:
             object.__setattr__(self, field.name, number(field.name, getattr(self, field.name)))
-        if not isinstance(self.name, str):
-            raise TypeError(f"name must be a string, not {shown(self.name)}")
+        text("name", self.name)
         if 1 + self.B1 <= 0:
             raise ValueError(
                 f"B1 must be greater than -1, not {self.B1:g}: 1 + B1 weighs the force"

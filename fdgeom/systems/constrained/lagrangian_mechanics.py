@@ -8,15 +8,15 @@ from fdgeom.solvers import deficiency
 from fdgeom.systems.constrained.fixed_values import check_at_rest
 from fdgeom.systems.constrained.mechanical import MechanicalSystem
 from fdgeom.systems.energies import named_energies
+from fdgeom.validation import firedrake_function
 
 
 class LagrangianMechanics(MechanicalSystem):
     """Base of systems of a position q and a velocity with a Lagrangian L(q, q̇)."""
 
     def __init__(self, q, velocity, lagrangian, bcs=(), coordinates=None) -> None:
-        for name, value in (("q", q), ("velocity", velocity)):
-            if not isinstance(value, Function):
-                raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
+        firedrake_function("q", q)
+        firedrake_function("velocity", velocity)
         if q is velocity or q.function_space() != velocity.function_space():
             raise ValueError("velocity must be a function of its own, in the space of q")
         super().__init__(q, coordinates)

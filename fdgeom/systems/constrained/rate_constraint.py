@@ -10,6 +10,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import substitute
 from fdgeom.solvers import EssentialValues, VectorAssembly, deficiency
+from fdgeom.validation import firedrake_function
 
 # Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
 _CONSISTENT = 1e-11
@@ -148,8 +149,7 @@ class RateConstraint(ABC):
 
 
 def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Function]) -> None:
-    if not isinstance(multiplier, Function):
-        raise TypeError(f"multiplier must be a firedrake Function, not {type(multiplier).__name__}")
+    firedrake_function("multiplier", multiplier)
     if multiplier is q or any(multiplier is f for f in others):
         raise ValueError("multiplier must be a function of its own")
     space = multiplier.function_space()

@@ -1,7 +1,6 @@
 """Inertia and mass of rigid bodies, given as numbers or as fields that differ from body to body."""
 
 import warnings
-from numbers import Real
 
 import numpy as np
 import ufl
@@ -9,10 +8,8 @@ from firedrake import Constant, Function
 from ufl.core.expr import Expr
 
 from fdgeom.forms import shaped_space
-from fdgeom.real import real_array
-from fdgeom.solvers.derived import collectively, sampled
-from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
+from fdgeom.solvers.derived import sampled
+from fdgeom.validation import array, everywhere, scalar
 
 # Of the largest entry: how symmetric a matrix in double precision is, and how far from singular.
 _SYMMETRIC, _SINGULAR = 1e-12, 1e-14
@@ -26,13 +23,9 @@ def body_inertia(value, like: Function) -> Expr:
     # mesh of `like`.
     if isinstance(value, Expr):
         return _field("inertia", value, (3, 3), like, _check_inertia)
-    matrix = real_array(
-        value, f"inertia must be a 3x3 matrix, its diagonal or a UFL expression, not {shown(value)}"
-    )
-    if matrix.shape == (3,):
-        matrix = np.diag(matrix)
-    if matrix.shape != (3, 3):
-        raise ValueError(f"inertia must be 3x3 (or its diagonal), not of shape {matrix.shape}")
+    wanted = "a finite 3×3 matrix, its diagonal or a UFL expression"
+    matrix = array("inertia", value, (3,), (3, 3), wanted=wanted)
+    matrix = np.diag(matrix) if matrix.ndim == 1 else matrix
     _check_inertia(matrix[None])
     constant = Constant(matrix)
     # Zeros are left out of the forms: most bodies are given by their principal axes.
@@ -51,11 +44,7 @@ def body_mass(value, like: Function, *, needed: bool) -> Expr | None:
         return None
     if isinstance(value, Expr):
         return _field("mass", value, (), like, _check_mass)
-    refuse_recorded("mass", value)
-    if not isinstance(value, Real) or isinstance(value, bool):
-        raise TypeError(f"mass must be a number or a UFL expression, not {shown(value)}")
-    _check_mass(np.array([value], dtype=float))
-    return Constant(float(value))
+    return Constant(float(scalar("mass", value, above=0)))
 
 
 def _field(name: str, value: Expr, shape: tuple[int, ...], like: Function, check) -> Function:
@@ -64,7 +53,7 @@ def _field(name: str, value: Expr, shape: tuple[int, ...], like: Function, check
         raise ValueError(f"{name} must have the shape {shape}, not {value.ufl_shape}")
     space = shaped_space(shape, like.function_space().mesh(), "DG", 0)
     if isinstance(value, Function) and value.function_space() == space:
-        collectively(space.comm, lambda: check(value.dat.data_ro))
+        everywhere(space.comm, lambda: check(value.dat.data_ro))
         return value  # what the user changes is to be seen
     return sampled(name, value, space, check=check, private=True)
 

@@ -24,6 +24,7 @@ from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System
+from fdgeom.validation import firedrake_function
 
 
 class Motion(System):
@@ -84,8 +85,7 @@ class Motion(System):
         time: Constant | None = None,
     ) -> None:
         for name, value in {**configuration, "v": v}.items():
-            if not isinstance(value, Function):
-                raise TypeError(f"{name} must be a firedrake Function, not {type(value).__name__}")
+            firedrake_function(name, value)
         if any(v is f for f in configuration.values()):
             raise ValueError("v must be a function of its own")
         super().__init__(v.subfunctions[0].function_space().mesh(), coordinates)

@@ -18,7 +18,8 @@ from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.motion_projection import MotionProjection
 from fdgeom.systems.motion.user_condition import stated
 from fdgeom.taping import not_taped
-from fdgeom.words import blamed, is_function, shown
+from fdgeom.validation import firedrake_function, instance
+from fdgeom.words import blamed, is_function
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -253,11 +254,8 @@ def _components(vector: Expr) -> tuple[Form, ...]:
 def _group(group, position) -> Group:
     if group is None:
         return SO3 if position is None else R3xSO3
-    if not isinstance(group, Group):
-        raise TypeError(
-            "group must be fg.lie.groups.SO3, R3xSO3 or SE3 (or one of these .by('cay')), not "
-            f"{shown(group)}"
-        )
+    wanted = "fg.lie.groups.SO3, R3xSO3 or SE3 (or one of these .by('cay'))"
+    instance("group", group, Group, wanted)
     if (group.dimension == 3) != (position is None):
         raise ValueError(
             f"position: {group.name} has none, leave it out"
@@ -267,13 +265,11 @@ def _group(group, position) -> Group:
     return group
 
 
-def _check_space(name: str, function, size: int | None, like: Function) -> None:
-    """A function of DG0 of a size, on the mesh of another one."""
-    if not isinstance(function, Function):
-        raise TypeError(f"{name} must be a firedrake Function, not {type(function).__name__}")
-    space = function.function_space()
-    if size is not None and function.ufl_shape != (size,):
-        raise ValueError(f"{name} must have {size} components, not the shape {function.ufl_shape}")
+def _check_space(name: str, given, size: int | None, like: Function) -> None:
+    """A Function of DG0 of a size, on the mesh of another one."""
+    space = firedrake_function(name, given).function_space()
+    if size is not None and given.ufl_shape != (size,):
+        raise ValueError(f"{name} must have {size} components, not the shape {given.ufl_shape}")
     if len(space) > 1 or space.cell_node_map().arity != 1:
         raise ValueError(
             f"{name} must be of a DG0 space: VectorFunctionSpace(fg.copies(n), 'DG', 0, dim=...)"

@@ -20,6 +20,7 @@ from fdgeom.systems.conjugates import described
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped
+from fdgeom.validation import firedrake_function, instance
 from fdgeom.words import blamed, is_function, shown
 
 
@@ -44,8 +45,7 @@ class PoissonForms(System):
         auxiliary: Mapping[Function, Form] | None,
         parts: Sequence[Function] | None,
     ) -> None:
-        if not isinstance(state, Function):
-            raise TypeError(f"state must be a firedrake Function, not {type(state).__name__}")
+        firedrake_function("state", state)
         for name, form in (("bracket", bracket), ("pairing", pairing)):
             if not is_function(form):
                 raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
@@ -253,9 +253,7 @@ class PoissonForms(System):
 
 
 def _mapping(name: str, kind: str, value) -> Mapping:
-    if not (value is None or isinstance(value, Mapping)):
-        raise TypeError(f"{name} must be a dict {kind}, not {shown(value)}")
-    return value or {}
+    return {} if value is None else instance(name, value, Mapping, f"a dict {kind}")
 
 
 def _check_parts(parts, own: tuple[Function, ...]) -> tuple[Function, ...]:

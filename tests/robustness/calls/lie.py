@@ -115,7 +115,7 @@ REFUSALS = [
         "retraction",
         lambda: fg.lie.groups.SO3.by("log"),
         ValueError,
-        "retraction must be one of ('exp', 'cay'), not 'log'",
+        "retraction must be one of 'exp', 'cay', not 'log'",
     ),
     (
         "configuration",

@@ -32,7 +32,7 @@ REFUSALS = [
         "force",
         lambda: fg.Load(force="up"),
         TypeError,
-        "force must be a vector of 3 numbers, not 'up'",
+        "force must be a vector of 3 finite numbers, not 'up'",
     ),
     (
         "force",
@@ -103,7 +103,7 @@ REFUSALS = [
         "moment",
         lambda: fg.Load(moment={"z": 1}),
         TypeError,
-        "moment must be a vector of 3 numbers, not {'z': 1}",
+        "moment must be a vector of 3 finite numbers, not {'z': 1}",
     ),
     (
         "frame",
@@ -133,7 +133,7 @@ REFUSALS = [
         "acceleration",
         lambda: fg.Gravity("down"),
         TypeError,
-        "acceleration must be a vector of 3 numbers, not 'down'",
+        "acceleration must be a vector of 3 finite numbers, not 'down'",
     ),
     (
         "loads",
@@ -196,7 +196,7 @@ REFUSALS = [
         "damping",
         lambda: fg.Beam(small.mesh(), small.SECTION, damping=-1.0).rod,
         ValueError,
-        "damping must be a time that is not negative, not -1.0",
+        "damping must be a number that is not negative, not -1.0",
     ),
     (
         "damping",
@@ -310,6 +310,6 @@ REFUSALS = [
         "force",
         lambda: fg.Load(force=int),
         TypeError,
-        "force must be a vector of 3 numbers, not the class int",
+        "force must be a vector of 3 finite numbers, not the class int",
     ),
 ]

@@ -17,19 +17,19 @@ REFUSALS = [
         "solver_parameters",
         lambda: fg.ImplicitMidpoint(small.body(), 0.1, solver_parameters=[1]),
         TypeError,
-        "solver_parameters must be a dict of PETSc options, not list",
+        "solver_parameters must be a dict of PETSc options, not [1]",
     ),
     (
         "solver_parameters",
         lambda: fg.ImplicitMidpoint(small.body(), 0.1, solver_parameters="-snes_view"),
         TypeError,
-        "solver_parameters must be a dict of PETSc options, not str",
+        "solver_parameters must be a dict of PETSc options, not '-snes_view'",
     ),
     (
         "options_prefix",
         lambda: fg.ImplicitMidpoint(small.body(), 0.1, options_prefix=3),
         TypeError,
-        "options_prefix must be a string, not int",
+        "options_prefix must be a string, not 3",
     ),
     (
         "snes_rtoll",

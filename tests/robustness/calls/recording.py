@@ -36,19 +36,19 @@ REFUSALS = [
         "steps",
         lambda: small.stepper().run(steps=0),
         ValueError,
-        "steps must be an integer >= 1, got 0",
+        "steps must be a positive whole number, not 0",
     ),
     (
         "steps",
         lambda: small.stepper().run(steps=2.5),
         ValueError,
-        "steps must be an integer >= 1, got 2.5",
+        "steps must be a positive whole number, not 2.5",
     ),
     (
         "every",
         lambda: small.stepper().run(steps=1, every=0),
         ValueError,
-        "every must be an integer >= 1, got 0",
+        "every must be a positive whole number, not 0",
     ),
     (
         "progress",
@@ -209,12 +209,17 @@ REFUSALS = [
             "not a PoissonSystem"
         ),
     ),
-    ("every", lambda: fg.Snapshots(every=0), ValueError, "every must be an integer >= 1, got 0"),
+    (
+        "every",
+        lambda: fg.Snapshots(every=0),
+        ValueError,
+        "every must be a positive whole number, not 0",
+    ),
     (
         "every",
         lambda: fg.Checkpoint("state.h5", every=-1),
         ValueError,
-        "every must be an integer >= 1, got -1",
+        "every must be a positive whole number, not -1",
     ),
     ("path", lambda: fg.Checkpoint(3), TypeError, "path must be the name of a file, not 3"),
     ("csv", lambda: fg.CSVFile(None), TypeError, "csv must be the name of a file, not None"),
@@ -223,7 +228,7 @@ REFUSALS = [
         "every",
         lambda: fg.VTKOutput("beam.pvd", every=1.5),
         ValueError,
-        "every must be an integer >= 1, got 1.5",
+        "every must be a positive whole number, not 1.5",
     ),
     (
         "fields",
@@ -324,7 +329,7 @@ REFUSALS = [
         "name",
         lambda: fg.Functional(3, small.number() * dx),
         TypeError,
-        "name must be a string, got 3",
+        "name must be a string, not 3",
     ),
     (
         "density",
@@ -450,7 +455,7 @@ REFUSALS = [
         "count",
         lambda: fg.plot_shapes(fg.Snapshots(), count=0),
         ValueError,
-        "count must be an integer >= 1, got 0",
+        "count must be a positive whole number, not 0",
     ),
     (
         "path",
@@ -462,7 +467,7 @@ REFUSALS = [
         "fps",
         lambda: fg.animate(fg.Snapshots(), "motion.gif", fps=0),
         ValueError,
-        "fps must be an integer >= 1, got 0",
+        "fps must be a positive whole number, not 0",
     ),
     (
         "shapes",
@@ -548,7 +553,7 @@ REFUSALS = [
         "name",
         lambda: fg.Casimir(small.number() * dx),
         TypeError,
-        "name must be a string, got a UFL form; a form is given as form=",
+        "name must be a string, not a UFL form; a form is given as form=",
     ),
     (
         "objective",
@@ -586,7 +591,7 @@ REFUSALS = [
         "steps",
         lambda: small.stepper().run(steps=np.zeros(3)),
         ValueError,
-        "steps must be an integer >= 1, got array([0., 0., 0.])",
+        "steps must be a positive whole number, not array([0., 0., 0.])",
     ),
     (
         "progress",
@@ -598,12 +603,12 @@ REFUSALS = [
         "name",
         lambda: fg.Probe(["tip"], small.scalar(), 0.5),
         TypeError,
-        "name must be a string, got ['tip']",
+        "name must be a string, not ['tip']",
     ),
     (
         "keep",
         lambda: small.stepper().run(steps=1, keep=np.eye(2)),
         ValueError,
-        "keep must be an integer >= 1, got a ndarray",
+        "keep must be a whole number that is not negative, not an array of shape (2, 2)",
     ),
 ]

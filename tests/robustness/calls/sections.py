@@ -25,7 +25,7 @@ REFUSALS = [
         "poisson_ratio",
         lambda: fg.Isotropic(2e11, 0.5, 7850.0),
         ValueError,
-        "poisson_ratio must lie above -1 and below 0.5, not 0.5",
+        "poisson_ratio must lie in (-1, 0.5), not 0.5",
     ),
     (
         "youngs_modulus",
@@ -98,7 +98,7 @@ REFUSALS = [
         "yield_stress",
         lambda: fg.VonMises("235 MPa"),
         TypeError,
-        "yield_stress must be a number or a UFL expression, not '235 MPa'",
+        "yield_stress must be a number, not '235 MPa'",
     ),
     (
         "tensile",
@@ -116,7 +116,7 @@ REFUSALS = [
         "interaction",
         lambda: fg.TsaiWu((1e9, 1e8, 1e8), (1e9, 1e8, 1e8), (1e8, 1e8, 1e8), interaction=0.7),
         ValueError,
-        "interaction must lie between -0.5 and 0.5, not 0.7",
+        "interaction must lie in [-0.5, 0.5], not 0.7",
     ),
     (
         "materials",

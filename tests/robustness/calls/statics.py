@@ -67,7 +67,7 @@ REFUSALS = [
         "side",
         lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).moment(small.hinge(), "third"),
         ValueError,
-        "side must be one of ('first', 'second'), not 'third'",
+        "side must be one of 'first', 'second', not 'third'",
     ),
     (
         "beam",
@@ -127,7 +127,7 @@ REFUSALS = [
         "solver_parameters",
         lambda: fg.StaticEquilibrium(small.clamped(), solver_parameters=3),
         TypeError,
-        "solver_parameters must be a dict of PETSc options, not int",
+        "solver_parameters must be a dict of PETSc options, not 3",
     ),
     (
         "snes_rtoll",
@@ -149,14 +149,14 @@ REFUSALS = [
         lambda: fg.StaticEquilibrium(small.clamped()).solve(
             Function(FunctionSpace(small.mesh(), "R", 0))
         ),
-        ValueError,
-        "load must be a finite number, not a Function",
+        TypeError,
+        "load must be a number, not a Function",
     ),
     (
         "load",
         lambda: fg.StaticEquilibrium(small.clamped()).solve("full"),
-        ValueError,
-        "load must be a finite number, not 'full'",
+        TypeError,
+        "load must be a number, not 'full'",
     ),
     (
         "load",
@@ -168,19 +168,19 @@ REFUSALS = [
         "steps",
         lambda: fg.StaticEquilibrium(small.clamped()).solve(steps=0),
         ValueError,
-        "steps must be a whole number of at least 1, not 0",
+        "steps must be a positive whole number, not 0",
     ),
     (
         "halvings",
         lambda: fg.StaticEquilibrium(small.clamped()).solve(halvings=-1),
         ValueError,
-        "halvings must be a whole number of at least 0, not -1",
+        "halvings must be a whole number that is not negative, not -1",
     ),
     (
         "time",
         lambda: fg.StaticEquilibrium(small.clamped()).solve(time="late"),
-        ValueError,
-        "time must be a finite number, not 'late'",
+        TypeError,
+        "time must be a number, not 'late'",
     ),
     (
         "step",
@@ -191,14 +191,14 @@ REFUSALS = [
     (
         "step",
         lambda: fg.StaticEquilibrium(small.clamped()).follow("far"),
-        ValueError,
-        "step must be a finite number, not 'far'",
+        TypeError,
+        "step must be a number, not 'far'",
     ),
     (
         "steps",
         lambda: fg.StaticEquilibrium(small.clamped()).follow(0.1, steps=1.5),
         ValueError,
-        "steps must be a whole number of at least 1, not 1.5",
+        "steps must be a positive whole number, not 1.5",
     ),
     (
         "loads",
@@ -237,7 +237,7 @@ REFUSALS = [
         "number",
         lambda: fg.VibrationModes(small.assembly(), 58),
         ValueError,
-        "number must be a whole number from 1 to 55 for this assembly, not 58",
+        "number must be a whole number from 1 to 55, not 58",
     ),
     (
         "joints",
@@ -252,25 +252,25 @@ REFUSALS = [
         "number",
         lambda: fg.VibrationModes(small.clamped(), 0),
         ValueError,
-        "number must be a whole number from 1 to 22 for this beam, not 0",
+        "number must be a whole number from 1 to 22, not 0",
     ),
     (
         "number",
         lambda: fg.VibrationModes(small.clamped(), 1000),
         ValueError,
-        "number must be a whole number from 1 to 22 for this beam, not 1000",
+        "number must be a whole number from 1 to 22, not 1000",
     ),
     (
         "number",
         lambda: fg.VibrationModes(small.clamped(), "all"),
         ValueError,
-        "number must be a whole number from 1 to 22 for this beam, not 'all'",
+        "number must be a whole number from 1 to 22, not 'all'",
     ),
     (
         "load",
         lambda: fg.VibrationModes(small.clamped(), 2, load="full"),
-        ValueError,
-        "load must be a finite number, not 'full'",
+        TypeError,
+        "load must be a number, not 'full'",
     ),
     (
         "beam",

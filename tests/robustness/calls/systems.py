@@ -77,7 +77,7 @@ REFUSALS = [
         "state",
         lambda: fg.PoissonSystem(3.0, None, None, None),
         TypeError,
-        "state must be a firedrake Function, not float",
+        "state must be a firedrake Function, not 3.0",
     ),
     (
         "energy",
@@ -207,7 +207,7 @@ REFUSALS = [
         "q",
         lambda: fg.HamiltonianSystem(0.0, small.number(), None),
         TypeError,
-        "q must be a firedrake Function, not float",
+        "q must be a firedrake Function, not 0.0",
     ),
     (
         "p",
@@ -402,7 +402,7 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         TypeError,
-        "multiplier must be a firedrake Function, not float",
+        "multiplier must be a firedrake Function, not 0.0",
     ),
     (
         "multiplier",
@@ -448,7 +448,7 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         TypeError,
-        "coordinates must be a firedrake Function, not str",
+        "coordinates must be a firedrake Function, not 'q'",
     ),
     (
         "start",
@@ -552,7 +552,7 @@ REFUSALS = [
         "velocity",
         lambda: fg.LagrangianSystem(small.vector(), 3.0, None),
         TypeError,
-        "velocity must be a firedrake Function, not float",
+        "velocity must be a firedrake Function, not 3.0",
     ),
     (
         "lagrangian",
@@ -592,7 +592,7 @@ REFUSALS = [
             small.vector()
         ),
         TypeError,
-        "q must be a firedrake Function, not float",
+        "q must be a firedrake Function, not 3.0",
     ),
     (
         "constraint",
@@ -747,7 +747,7 @@ REFUSALS = [
         "v",
         lambda: fg.SecondOrderSystem(lambda q, v, a, t, w: a * w * dx, small.number(), 0.0),
         TypeError,
-        "v must be a firedrake Function, not float",
+        "v must be a firedrake Function, not 0.0",
     ),
     (
         "v",
@@ -761,7 +761,7 @@ REFUSALS = [
         "q",
         lambda: fg.SecondOrderSystem(lambda q, v, a, t, w: a * w * dx, None, small.number()),
         TypeError,
-        "q must be a firedrake Function, not NoneType",
+        "q must be a firedrake Function, not None",
     ),
     (
         "bcs",
@@ -830,7 +830,7 @@ REFUSALS = [
         "orientation",
         lambda: fg.RigidBodies(None, small.vector(), inertia=[1, 1, 1]),
         TypeError,
-        "orientation must be a firedrake Function, not NoneType",
+        "orientation must be a firedrake Function, not None",
     ),
     (
         "orientation",
@@ -898,7 +898,7 @@ REFUSALS = [
         "inertia",
         lambda: fg.RigidBodies(small.vector(4), small.vector(3), inertia=[1, 1]),
         ValueError,
-        "inertia must be 3x3 (or its diagonal), not of shape (2,)",
+        "inertia must be a finite 3×3 matrix, its diagonal or a UFL expression, not [1, 1]",
     ),
     (
         "inertia",
@@ -920,7 +920,7 @@ REFUSALS = [
         "inertia",
         lambda: fg.RigidBodies(small.vector(4), small.vector(3), inertia="sphere"),
         TypeError,
-        "inertia must be a 3x3 matrix, its diagonal or a UFL expression, not 'sphere'",
+        "inertia must be a finite 3×3 matrix, its diagonal or a UFL expression, not 'sphere'",
     ),
     (
         "inertia",
@@ -942,7 +942,7 @@ REFUSALS = [
             small.vector(4), small.vector(6), small.vector(), inertia=[1, 1, 1], mass=-1
         ),
         ValueError,
-        "mass must be positive and finite",
+        "mass must be a positive number, not -1",
     ),
     (
         "mass",
@@ -1004,7 +1004,7 @@ REFUSALS = [
             multiplier=3.0,
         ),
         TypeError,
-        "multiplier must be a firedrake Function, not float",
+        "multiplier must be a firedrake Function, not 3.0",
     ),
     (
         "orientation",

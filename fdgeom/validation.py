@@ -1,0 +1,178 @@
+"""Checks of arguments: each returns the value in a standard type or raises an error that names it.
+
+Each refuses numbers that pyadjoint follows, where they would be lost (:mod:`fdgeom.taping`).
+"""
+
+import math
+import operator
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+
+import numpy as np
+from firedrake import Function
+from ufl.algorithms import extract_arguments
+from ufl.classes import Expr
+
+from fdgeom.taping import refuse_recorded
+from fdgeom.words import shown
+
+
+def number(name: str, value, *, above=None, least=None, below=None, most=None) -> float:
+    """A finite float within bounds: greater than, at least, less than, at most."""
+    refuse_recorded(name, value)
+    if not _is_number(value):
+        raise TypeError(f"{name} must be a number, not {shown(value)}")
+    _check_bounds(name, float(value), value, above, least, below, most)
+    return float(value)
+
+
+def present_number(name: str, value, *, above=None) -> float:
+    """The same, or the present value of a Constant or Real Function, which the caller reads again."""
+    refuse_recorded(name, value)
+    try:
+        found = float(value) if isinstance(value, Expr) else value
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, not {shown(value)}") from None
+    return number(name, found, above=above)
+
+
+def scalar(name: str, value, *, above=None, least=None, below=None, most=None):
+    """A number within bounds, or a scalar UFL expression, whose values are not looked at."""
+    if isinstance(value, Expr):
+        if value.ufl_shape or extract_arguments(value):
+            raise ValueError(f"{name} must be a scalar without test functions, not {shown(value)}")
+        return value
+    refuse_recorded(name, value)
+    if not _is_number(value):
+        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
+    _check_bounds(name, float(value), value, above, least, below, most)
+    return value
+
+
+def whole(name: str, value, *, least: int | None = None, most: int | None = None) -> int:
+    """An integer within bounds."""
+    refuse_recorded(name, value)
+    try:
+        found = None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        found = None
+    if (
+        found is None
+        or (least is not None and found < least)
+        or (most is not None and found > most)
+    ):
+        words = {None: "a whole number", 0: "a whole number that is not negative"}
+        words[1] = "a positive whole number"
+        wanted = words.get(least, f"a whole number of at least {least}")
+        if most is not None:
+            wanted = f"a whole number from {least} to {most}"
+        raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
+    return found
+
+
+def choice(name: str, value, options: Iterable):
+    """One of the options, which are strings or integers."""
+    options = tuple(options)
+    if not isinstance(value, str | Integral) or isinstance(value, bool) or value not in options:
+        known = ", ".join(map(repr, options))
+        raise ValueError(f"{name} must be one of {known}, not {shown(value)}")
+    return value
+
+
+def array(name: str, value, *shapes: tuple[int, ...], wanted: str = "") -> np.ndarray:
+    """A new array of finite floats of one of the shapes; ``wanted`` names it in the message."""
+    message = f"{name} must be {wanted or _array_of(shapes)}, not {shown(value)}"
+    found = real_array(value, message)
+    if shapes and found.shape not in shapes:
+        raise ValueError(message)
+    if not np.all(np.isfinite(found)):
+        # Of an array the message tells the shape alone.
+        what = " of which some are not finite" if isinstance(value, np.ndarray) else ""
+        raise ValueError(message + what)
+    return found
+
+
+def real_array(value, refusal: str) -> np.ndarray:
+    """A new array of floats of any shape, finite or not; ``TypeError(refusal)`` if there is none.
+
+    NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
+    """
+    refuse_recorded(refusal.split(" must ")[0], value)
+    try:
+        found = np.array(value)
+        if found.dtype.kind in "iufO":
+            return found.astype(float)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(refusal)
+
+
+def instance(name: str, value, kind: type, wanted: str, hint: str = ""):
+    """An instance of a class, which ``wanted`` names in the message, before a hint."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {wanted}, not {shown(value)}{hint}")
+    return value
+
+
+def firedrake_function(name: str, value) -> Function:
+    """A Function of Firedrake."""
+    return instance(name, value, Function, "a firedrake Function")
+
+
+def text(name: str, value, hint: str = "") -> str:
+    """A string."""
+    return instance(name, value, str, "a string", hint)
+
+
+def everywhere(comm, check: Callable[[], None]) -> None:
+    """Run a check that may raise on some ranks and raise its ``ValueError`` on all."""
+    try:
+        check()
+        message = None
+    except ValueError as error:
+        message = str(error)
+    found = [m for m in comm.allgather(message) if m]
+    if found:
+        raise ValueError(found[0])
+
+
+def _is_number(value) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0 and value.dtype.kind in "iuf"
+    return isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+
+
+def _check_bounds(name: str, found: float, value, above, least, below, most) -> None:
+    if (
+        math.isfinite(found)
+        and (above is None or found > above)
+        and (least is None or found >= least)
+        and (below is None or found < below)
+        and (most is None or found <= most)
+    ):
+        return
+    low, high = (above if least is None else least), (below if most is None else most)
+    if low is not None and high is not None:
+        interval = (
+            f"{'(' if least is None else '['}{low:.4g}, {high:.4g}{')' if most is None else ']'}"
+        )
+        wanted = f"lie in {interval}"
+    elif low is not None:
+        kind = "greater than" if least is None else "at least"
+        wanted = f"be a finite number {kind} {low:.4g}"
+        if low == 0:
+            wanted = "be a positive number" if least is None else "be a number that is not negative"
+    elif high is not None:
+        wanted = f"be a finite number {'less than' if most is None else 'at most'} {high:.4g}"
+    else:
+        wanted = "be a finite number"
+    raise ValueError(f"{name} must {wanted}, not {shown(value)}")
+
+
+def _array_of(shapes) -> str:
+    sizes = [
+        f"a vector of {shape[0]}" if len(shape) == 1 else "×".join(map(str, shape)) + " array of"
+        for shape in shapes
+    ]
+    sizes = [size if size.startswith("a ") else f"a {size}" for size in sizes]
+    return (" or ".join(sizes) or "an array of") + " finite numbers"
