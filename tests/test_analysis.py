@@ -246,7 +246,7 @@ def test_one_or_many():
         (lambda s: period_elongation(s, 1.0, 1.0), ValueError, "damping must lie in [0, 1)"),
         (lambda s: overshoot(np.eye, 1.0), TypeError, "scheme must be an AlphaScheme"),
         (lambda s: overshoot(s, 0.0), ValueError, "Omega must be greater than 0"),
-        (lambda s: overshoot(s, 1.0, steps=0), ValueError, "steps must be a whole number"),
+        (lambda s: overshoot(s, 1.0, steps=0), ValueError, "steps must be a positive whole"),
         (lambda s: overshoot(s, 1.0, displacement=0.0), ValueError, "not both 0"),
     ],
 )

@@ -124,7 +124,7 @@ def test_order_on_a_curve_in_space(degree, everywhere, between_cells):
     [
         ({"position": (0, 0)}, ValueError, "position must be a vector of 3 finite"),
         ({"position": (0, 0, np.nan)}, ValueError, "position must be a vector of 3 finite"),
-        ({"position": "here"}, TypeError, "position and orientation must be"),
+        ({"position": "here"}, TypeError, "position must be a vector of 3"),
         ({"orientation": (1, 0, 0)}, ValueError, "orientation must be a unit quaternion"),
         ({"orientation": (2, 0, 0, 0)}, ValueError, "orientation must be a unit quaternion"),
     ],

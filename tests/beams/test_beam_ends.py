@@ -153,7 +153,7 @@ def infinite():
         ({"left": lambda t: as_vector([t, 0, 0])}, ValueError, "left: velocity(t) must give a vec"),
         ({"right": lambda t: t}, ValueError, "right: velocity(t) must give a vector of 6"),
         ({"left": lambda t: "fast"}, ValueError, "left: velocity(t) must give a UFL vector"),
-        ({"section": STIFFNESS}, TypeError, "section must be a fdgeom.Section, not ndarray"),
+        ({"section": STIFFNESS}, TypeError, "section must be a fdgeom.Section, not an array"),
         ({"degree": 5}, ValueError, "degree must be one of 1, 2, 3, 4"),
         ({"degree": True}, ValueError, "degree must be one of"),
         ({"end_weight": 0.0}, ValueError, "end_weight must be a positive number"),

@@ -207,7 +207,7 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: fg.Section(COMPLEX, np.eye(6)), TypeError, "stiffness must be a 6×6 array of num"),
+        (lambda: fg.Section(COMPLEX, np.eye(6)), TypeError, "stiffness must be a 6×6 array of fin"),
         (lambda: fg.Section(np.eye(6), COMPLEX.tolist()), TypeError, "inertia must be a 6×6 array"),
         (
             lambda: fg.Section(np.eye(6).astype(str), np.eye(6)),
@@ -238,7 +238,7 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
         (
             lambda: fg.Beam(moved(NODES), SOFT, damping=-1),
             ValueError,
-            "damping must be a time that is not negative",
+            "damping must be a number that is not negative",
         ),
         (
             lambda: fg.Beam(moved(NODES), SOFT, degree=2, damping=-np.eye(6)),
@@ -290,7 +290,7 @@ COMPLEX = np.eye(6) * (1 + 0.1j)
         (
             lambda: fg.Beam(moved(NODES), SOFT).reconstruct(position=(0, 0, 1j)),
             TypeError,
-            "position and orientation must be",
+            "position must be a vector of 3",
         ),
     ],
 )

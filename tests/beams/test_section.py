@@ -111,7 +111,7 @@ PROPERTIES = {"area": 1.0, "second_moments": (1.0, 1.0), **STEEL}
         (lambda: fg.Section(I6, spoiled(2, 2, 0.0)), ValueError, "inertia must be positive def"),
         (lambda: fg.Section(spoiled(0, 1, 2.5) + spoiled(1, 0, 2.5), I6), ValueError, "stiffness"),
         (lambda: fg.Section(spoiled(0, 1, 0.1), I6), ValueError, "stiffness must be symmetric"),
-        (lambda: fg.Section(I6, spoiled(0, 0, np.nan)), ValueError, "some are not finite"),
+        (lambda: fg.Section(I6, spoiled(0, 0, np.nan)), ValueError, "inertia must be a 6×6 array"),
         (lambda: fg.Section(np.eye(3), I6), ValueError, "stiffness must be a 6×6 array"),
         (lambda: fg.Section(I6, np.ones(6)), ValueError, "inertia must be a 6×6 array"),
         (lambda: fg.Section("stiff", I6), TypeError, "stiffness must be a 6×6 array"),
