@@ -27,7 +27,7 @@ CHAIN = ChainUnit, "advance", {
     "is idle": lambda unit, test, steps, *more: (1, steps, steps),
 }  # fmt: skip
 LOCAL = Unit, "advance", {
-    "gives up": lambda unit, steps, plan, dt, **options: (-1, 0, 0),
+    "gives up": lambda unit, steps, plan, dt, **options: (-1, 0, -1),
     "is idle": lambda unit, steps, plan, dt, **options: (0, steps, -1),
 }  # fmt: skip
 EQUILIBRIUM = ChainSolve, "solve", {
