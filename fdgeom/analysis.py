@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fdgeom.messages import format_value
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.validation import instance, number, real_array, whole
-from fdgeom.words import shown
 
 Method = AlphaScheme | Callable[[np.ndarray], np.ndarray]
 
@@ -205,7 +205,9 @@ def _principal(method: Method, Omega: ArrayLike, damping: float) -> np.ndarray:
 
 
 def _frequencies(Omega: ArrayLike) -> np.ndarray:
-    W = real_array(Omega, f"Omega must be a number or an array of numbers, not {shown(Omega)}")
+    W = real_array(
+        Omega, f"Omega must be a number or an array of numbers, not {format_value(Omega)}"
+    )
     if not (W >= 0).all():
         raise ValueError("Omega must not be negative or NaN")
     return W
@@ -213,7 +215,7 @@ def _frequencies(Omega: ArrayLike) -> np.ndarray:
 
 def _damping(method: Method, damping: float) -> float:
     if not isinstance(method, AlphaScheme) and not callable(method):
-        raise TypeError(f"method must be an AlphaScheme or a callable, not {shown(method)}")
+        raise TypeError(f"method must be an AlphaScheme or a callable, not {format_value(method)}")
     damping = number("damping", damping, least=0)
     if damping and not isinstance(method, AlphaScheme):
         raise ValueError("damping: a callable has its own damping; leave this out")

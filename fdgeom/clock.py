@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from firedrake import Constant
 
-from fdgeom.words import refuse_number
+from fdgeom.messages import refuse_number
 
 
 class Time(Constant):

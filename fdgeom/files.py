@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from fdgeom.words import shown
+from fdgeom.messages import format_value
 
 # Bytes of HDF5's own tables.
 _OVERHEAD = 100_000
@@ -38,7 +38,7 @@ def on_root(comm, action: Callable[[], object], error: type[Exception], message:
 def as_path(name: str, value: object, suffix: str = "") -> Path:
     """Return `value` as a Path; raise an error that names the argument if it is none, or ends otherwise."""
     if not isinstance(value, str | os.PathLike):
-        raise TypeError(f"{name} must be the name of a file, not {shown(value)}")
+        raise TypeError(f"{name} must be the name of a file, not {format_value(value)}")
     path = Path(value)
     if suffix and path.suffix != suffix:
         raise ValueError(f"{name} must end in {suffix}, got '{path}'")

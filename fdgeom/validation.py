@@ -13,15 +13,15 @@ from firedrake import Function
 from ufl.algorithms import extract_arguments
 from ufl.classes import Expr
 
+from fdgeom.messages import format_value
 from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
 
 
 def number(name: str, value, *, above=None, least=None, below=None, most=None) -> float:
     """A finite float within bounds: greater than, at least, less than, at most."""
     refuse_recorded(name, value)
     if not _is_number(value):
-        raise TypeError(f"{name} must be a number, not {shown(value)}")
+        raise TypeError(f"{name} must be a number, not {format_value(value)}")
     _check_bounds(name, float(value), value, above, least, below, most)
     return float(value)
 
@@ -32,7 +32,7 @@ def present_number(name: str, value, *, above=None) -> float:
     try:
         found = float(value) if isinstance(value, Expr) else value
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, not {shown(value)}") from None
+        raise TypeError(f"{name} must be a number, not {format_value(value)}") from None
     return number(name, found, above=above)
 
 
@@ -40,11 +40,13 @@ def scalar(name: str, value, *, above=None, least=None, below=None, most=None):
     """A number within bounds, or a scalar UFL expression, whose values are not looked at."""
     if isinstance(value, Expr):
         if value.ufl_shape or extract_arguments(value):
-            raise ValueError(f"{name} must be a scalar without test functions, not {shown(value)}")
+            raise ValueError(
+                f"{name} must be a scalar without test functions, not {format_value(value)}"
+            )
         return value
     refuse_recorded(name, value)
     if not _is_number(value):
-        raise TypeError(f"{name} must be a number or a UFL expression, not {shown(value)}")
+        raise TypeError(f"{name} must be a number or a UFL expression, not {format_value(value)}")
     _check_bounds(name, float(value), value, above, least, below, most)
     return value
 
@@ -66,7 +68,7 @@ def whole(name: str, value, *, least: int | None = None, most: int | None = None
         wanted = words.get(least, f"a whole number of at least {least}")
         if most is not None:
             wanted = f"a whole number from {least} to {most}"
-        raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
+        raise ValueError(f"{name} must be {wanted}, not {format_value(value)}")
     return found
 
 
@@ -75,13 +77,13 @@ def choice(name: str, value, options: Iterable):
     options = tuple(options)
     if not isinstance(value, str | Integral) or isinstance(value, bool) or value not in options:
         known = ", ".join(map(repr, options))
-        raise ValueError(f"{name} must be one of {known}, not {shown(value)}")
+        raise ValueError(f"{name} must be one of {known}, not {format_value(value)}")
     return value
 
 
 def array(name: str, value, *shapes: tuple[int, ...], wanted: str = "") -> np.ndarray:
     """A new array of finite floats of one of the shapes; ``wanted`` names it in the message."""
-    message = f"{name} must be {wanted or _array_of(shapes)}, not {shown(value)}"
+    message = f"{name} must be {wanted or _array_of(shapes)}, not {format_value(value)}"
     found = real_array(value, message)
     if shapes and found.shape not in shapes:
         raise ValueError(message)
@@ -110,7 +112,7 @@ def real_array(value, refusal: str) -> np.ndarray:
 def instance(name: str, value, kind: type, wanted: str, hint: str = ""):
     """An instance of a class, which ``wanted`` names in the message, before a hint."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} must be {wanted}, not {shown(value)}{hint}")
+        raise TypeError(f"{name} must be {wanted}, not {format_value(value)}{hint}")
     return value
 
 
@@ -166,7 +168,7 @@ def _check_bounds(name: str, found: float, value, above, least, below, most) -> 
         wanted = f"be a finite number {'less than' if most is None else 'at most'} {high:.4g}"
     else:
         wanted = "be a finite number"
-    raise ValueError(f"{name} must {wanted}, not {shown(value)}")
+    raise ValueError(f"{name} must {wanted}, not {format_value(value)}")
 
 
 def _array_of(shapes) -> str:

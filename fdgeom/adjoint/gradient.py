@@ -10,9 +10,9 @@ from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
 from fdgeom.forms import check_functional, slope_by
+from fdgeom.messages import format_value
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.validation import whole
-from fdgeom.words import shown
 
 # Derivatives of so many functionals are cached.
 _MANY = 4
@@ -138,14 +138,14 @@ class _Slopes:
 
 def _check(stepper, steps: int, wrt) -> None:
     if not (hasattr(stepper, "sequence") and hasattr(stepper, "advance")):
-        raise TypeError(f"stepper must be a stepper of fdgeom, not {shown(stepper)}")
+        raise TypeError(f"stepper must be a stepper of fdgeom, not {format_value(stepper)}")
     whole("steps", steps, least=1)
     if not isinstance(wrt, list | tuple) or not wrt:
-        raise TypeError(f"wrt must be a list of Functions, not {shown(wrt)}")
+        raise TypeError(f"wrt must be a list of Functions, not {format_value(wrt)}")
     for f in wrt:
         if not isinstance(f, Function):
             raise TypeError(
-                f"wrt must be Functions, not {shown(f)}; a number is a Function of a Real space"
+                f"wrt must be Functions, not {format_value(f)}; a number is a Function of a Real space"
             )
         if len(f.function_space()) == 1 and f is f.function_space().mesh().coordinates:
             raise NotImplementedError(f"wrt: {NO_PLACES}")

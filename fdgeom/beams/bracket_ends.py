@@ -11,8 +11,8 @@ from ufl.algorithms import expand_derivatives
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields, End
 from fdgeom.line import end_node
+from fdgeom.messages import format_value, reported_as
 from fdgeom.solvers import EssentialValues, PointwiseUpdate
-from fdgeom.words import blamed, shown
 
 
 class BracketEnd:
@@ -30,7 +30,7 @@ class BracketEnd:
         if not known:
             raise ValueError(
                 f"{name} must be one of {', '.join(map(repr, HELD))}, fdgeom.Sliding, "
-                f"fdgeom.GivenPose or a callable velocity(t), not {shown(kind)}"
+                f"fdgeom.GivenPose or a callable velocity(t), not {format_value(kind)}"
             )
         components = HELD["clamped" if prescribed else "free" if self._in_space else kind]
         self.held = np.array(components, dtype=int)
@@ -117,7 +117,7 @@ def _given_velocity(kind) -> Callable | None:
 
 
 def _velocity(name: str, velocity: Callable, time) -> ufl.core.expr.Expr:
-    with blamed(f"{name}: velocity(t) must give a UFL vector of 6"):
+    with reported_as(f"{name}: velocity(t) must give a UFL vector of 6"):
         expression = ufl.as_ufl(velocity(time))
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name}: velocity(t) must give a vector of 6, not {expression.ufl_shape}")

@@ -6,9 +6,9 @@ from scipy.interpolate import BarycentricInterpolator
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
+from fdgeom.messages import format_value
 from fdgeom.numbering import Numbering
 from fdgeom.validation import array
-from fdgeom.words import shown
 
 # Angles and strains that were meant to be the same.
 _SAME = 1e-9
@@ -185,5 +185,5 @@ def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
     wanted = "a unit quaternion (scalar first)"
     q = array("orientation", orientation, (4,), wanted=wanted)
     if abs(np.linalg.norm(q) - 1) > 1e-8:
-        raise ValueError(f"orientation must be {wanted}, not {shown(orientation)}")
+        raise ValueError(f"orientation must be {wanted}, not {format_value(orientation)}")
     return x, q / np.linalg.norm(q)

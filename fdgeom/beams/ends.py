@@ -9,8 +9,8 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.user_vectors import evaluated, unit_quaternion
 from fdgeom.lie import join, quaternion
+from fdgeom.messages import format_value, is_function
 from fdgeom.validation import instance
-from fdgeom.words import is_function, shown
 
 _AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}
 
@@ -28,7 +28,9 @@ class Sliding:
 
     def __init__(self, along: str | int, *, turning: bool = True) -> None:
         if not isinstance(along, str | int) or isinstance(along, bool) or along not in _AXES:
-            raise ValueError(f"along must be 'x', 'y' or 'z' (or 0, 1, 2), not {shown(along)}")
+            raise ValueError(
+                f"along must be 'x', 'y' or 'z' (or 0, 1, 2), not {format_value(along)}"
+            )
         instance("turning", turning, bool, "True or False")
         self.along, self.turning = _AXES[along], turning
 

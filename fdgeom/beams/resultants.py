@@ -5,10 +5,10 @@ from firedrake import Function
 from mpi4py import MPI
 
 from fdgeom.beams.fields import BeamFields
+from fdgeom.messages import format_value
 from fdgeom.numbering import Numbering
 from fdgeom.solvers import PointwiseUpdate
 from fdgeom.solvers.derived import derived_in
-from fdgeom.words import shown
 
 
 class Resultants:
@@ -40,7 +40,9 @@ class Resultants:
         places = np.asarray(s, dtype=float)
         arc = self._points.coordinates
         if places.ndim > 1 or not np.all(np.isfinite(places)):
-            raise ValueError(f"s must be an arc length, or a sequence of them, not {shown(s)}")
+            raise ValueError(
+                f"s must be an arc length, or a sequence of them, not {format_value(s)}"
+            )
         low, high = self._ends
         slack = 1e-9 * (high - low)
         if np.any(places < low - slack) or np.any(places > high + slack):

@@ -14,11 +14,11 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import end_node
+from fdgeom.messages import format_value
 from fdgeom.numbering import coordinates_of
 from fdgeom.solvers.derived import private, sampled
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import everywhere, number, real_array
-from fdgeom.words import shown
 
 
 def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
@@ -97,7 +97,8 @@ def viscosity_of(beam: BeamFields):
         return Constant(number("damping", damping, least=0)) * beam.stiffness
     if not isinstance(damping, ufl.core.expr.Expr):
         damping = real_array(
-            damping, f"damping must be a time or a 6×6 matrix of numbers, not {shown(damping)}"
+            damping,
+            f"damping must be a time or a 6×6 matrix of numbers, not {format_value(damping)}",
         )
     shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
     if shape != (6, 6):

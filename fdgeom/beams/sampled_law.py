@@ -11,9 +11,9 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.beams.law import LINEAR, SectionLaw, TranslatedLaw
 from fdgeom.forms import shaped_space
+from fdgeom.messages import format_value, reported_as
 from fdgeom.solvers.derived import sampled
 from fdgeom.validation import everywhere
-from fdgeom.words import blamed, shown
 
 _SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}
 # Of the stiffness: the round-off of a stress at rest, and of derivatives that agree.
@@ -31,7 +31,7 @@ def sampled_law(
     if not isinstance(law, SectionLaw):
         raise TypeError(
             "law must be an instance of a subclass of fdgeom.SectionLaw with "
-            f"energy(self, strain, stiffness), not {shown(law)}"
+            f"energy(self, strain, stiffness), not {format_value(law)}"
         )
     made = {name: _made(law, name) for name in _SHAPES}
     if isinstance(expand_derivatives(made["stress"]), Zero):
@@ -68,7 +68,7 @@ def law_data(law: SectionLaw) -> list[Function | SpatialCoordinate]:
 def _made(law: SectionLaw, name: str) -> Expr:
     """The energy, stress or tangent of symbols; ``ValueError`` if it is not valid."""
     strain, stiffness = Constant(np.zeros(6)), Constant(np.zeros((6, 6)))
-    with blamed(f"law: {name}(strain, stiffness) gives no UFL expression"):
+    with reported_as(f"law: {name}(strain, stiffness) gives no UFL expression"):
         value = ufl.as_ufl(getattr(law, name)(ufl.variable(strain), stiffness))
     if value.ufl_shape != _SHAPES[name]:
         raise ValueError(f"law: the {name} must be of shape {_SHAPES[name]}, not {value.ufl_shape}")

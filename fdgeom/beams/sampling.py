@@ -26,6 +26,7 @@ from ufl.sobolevspace import H1
 
 from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.measures import gauss_lobatto
+from fdgeom.messages import format_value, is_function
 from fdgeom.numbering import coordinates_of
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.matrices import check_positive_definite
@@ -34,7 +35,6 @@ from fdgeom.solvers.derived import Derived, MadeOnce, is_real, made_once, privat
 from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread
 from fdgeom.validation import real_array
-from fdgeom.words import is_function, shown
 
 
 def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):
@@ -154,10 +154,10 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
         expression = value
     elif isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
         if not any(isinstance(v, ufl.core.expr.Expr) for v in value):
-            value = real_array(value, f"{name} must be real numbers, not {shown(value)}")
+            value = real_array(value, f"{name} must be real numbers, not {format_value(value)}")
         expression = ufl.as_vector(list(value))
     else:
-        raise ValueError(f"{name} must be a vector of 6, not {shown(value)}")
+        raise ValueError(f"{name} must be a vector of 6, not {format_value(value)}")
     if expression.ufl_shape != (6,):
         raise ValueError(f"{name} must be a vector of 6, not of shape {expression.ufl_shape}")
 

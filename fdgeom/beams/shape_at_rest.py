@@ -13,9 +13,9 @@ from fdgeom.beams.rod.strains import STRAINS
 from fdgeom.beams.rod.user_vectors import unit_quaternion
 from fdgeom.forms import copy_into
 from fdgeom.lie import se3
+from fdgeom.messages import format_value
 from fdgeom.solvers.derived import Derived, sampled
 from fdgeom.solvers.rules import Summed
-from fdgeom.words import shown
 
 
 def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
@@ -29,7 +29,7 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
             value = ufl.as_ufl(value)
         except (TypeError, ValueError):
             raise TypeError(
-                f"reference_shape: the {name} must be a UFL vector of {size}, not {shown(value)}"
+                f"reference_shape: the {name} must be a UFL vector of {size}, not {format_value(value)}"
             ) from None
         if value.ufl_shape != (size,):
             raise ValueError(

@@ -14,11 +14,11 @@ from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
 from fdgeom.files import as_path, on_root, replacing, writable
 from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.messages import brief, format_value
 from fdgeom.solvers.derived import is_real
-from fdgeom.solvers.petsc_words import reason
+from fdgeom.solvers.petsc_messages import reason
 from fdgeom.taping import not_taped
 from fdgeom.validation import number, whole
-from fdgeom.words import brief, shown
 
 from .fingerprint import KINDS, bits, differences, fingerprint
 from .transfer import Transfer, cellwise, midpoints_of, points_of, rows_of, scalar_element
@@ -133,7 +133,7 @@ def check_stepper(value: object) -> None:
     ):
         raise TypeError(
             "stepper must be a stepper of a system, such as ImplicitMidpoint(system, dt), not "
-            f"{shown(value)}"
+            f"{format_value(value)}"
         )
 
 

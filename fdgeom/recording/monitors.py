@@ -17,10 +17,10 @@ from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
 from fdgeom.forms import check_domains, check_functional
+from fdgeom.messages import brief, format_value
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
 from fdgeom.validation import real_array, text
-from fdgeom.words import brief, shown
 
 from .interpolated import common_element, following
 
@@ -37,7 +37,7 @@ def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
         return lambda: float(form)
     hint = " (multiply it by a measure, say dx)" if isinstance(form, ufl.core.expr.Expr) else ""
     raise TypeError(
-        f"'{name}' must be a 0-form, a UFL form without arguments, got {shown(form)}{hint}"
+        f"'{name}' must be a 0-form, a UFL form without arguments, got {format_value(form)}{hint}"
     )
 
 
@@ -75,7 +75,7 @@ class FormMonitor:
         if no_system or hasattr(system, "advance"):
             raise TypeError(
                 f"{type(self).__name__}() needs a system, such as a beam or the system of a stepper, "
-                f"not {shown(system)}"
+                f"not {format_value(system)}"
             )
         meshes = {f.function_space().mesh() for f in system.functions().values()}
         found = self._forms(system)
@@ -213,11 +213,11 @@ class Probe:
         if not isinstance(function, ufl.core.expr.Expr) or not extract_coefficients(function):
             raise TypeError(
                 f"function must be a firedrake.Function or a UFL expression of Functions, "
-                f"got {shown(function)}"
+                f"got {format_value(function)}"
             )
         self.name = text("name", name)
         self.function = function
-        refusal = f"point must be a number or numbers, not {shown(point)}"
+        refusal = f"point must be a number or numbers, not {format_value(point)}"
         self.point = np.atleast_1d(real_array(point, refusal))
 
     def bind(self, system) -> None:
@@ -231,7 +231,7 @@ class Probe:
         if self.point.shape != (mesh.geometric_dimension,):
             raise ValueError(
                 f"point must have {mesh.geometric_dimension} coordinates, as the mesh of Probe "
-                f"{self.name!r} has, not {shown(self.point.tolist())}"
+                f"{self.name!r} has, not {format_value(self.point.tolist())}"
             )
         self._evaluator = PointEvaluator(mesh, self.point.reshape(1, -1))
         try:
@@ -320,5 +320,5 @@ def _as_monitor(item, i: int):
         return item
     raise TypeError(
         f"monitors[{i}] must be a monitor such as Energy(), a UFL 0-form or a (name, form) pair, "
-        f"got {shown(item)}"
+        f"got {format_value(item)}"
     )

@@ -10,9 +10,9 @@ from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.errors import NotFinite
 from fdgeom.interrupt import INT, TERM, delayed
+from fdgeom.messages import format_value
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import whole
-from fdgeom.words import shown
 
 from .checkpoint import Checkpoint, check_stepper
 from .history import CSVFile, History, header
@@ -94,7 +94,7 @@ def run(
     every = whole("every", every, least=1)
     keep = whole("keep", keep, least=0)
     if not isinstance(progress, bool | str) or progress not in (True, False, "always"):
-        raise ValueError(f"progress must be True, False or 'always', got {shown(progress)}")
+        raise ValueError(f"progress must be True, False or 'always', got {format_value(progress)}")
     outputs = _outputs(output)
     if csv is not None and not isinstance(csv, CSVFile):
         csv = CSVFile(csv)
@@ -192,7 +192,7 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
     try:
         until = float(until)
     except (TypeError, ValueError):
-        raise TypeError(f"until must be a time, not {shown(until)}") from None
+        raise TypeError(f"until must be a time, not {format_value(until)}") from None
     number = (until - stepper.t) / stepper.dt
     if not math.isfinite(number):
         raise ValueError(f"until must be a finite time, got {until}")
@@ -213,7 +213,7 @@ def _outputs(output) -> list:
         if missing or isinstance(item, type):
             raise TypeError(
                 f"output must be an output object or a sequence of them, such as VTKOutput(path); "
-                f"got {shown(item)}"
+                f"got {format_value(item)}"
             )
         whole(f"every of the output {type(item).__name__}", item.every, least=1)
     return outputs

@@ -10,9 +10,9 @@ import ufl
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 
 from fdgeom.files import as_path, writing
+from fdgeom.messages import brief
 from fdgeom.sections.matrices import check_axis
 from fdgeom.validation import whole
-from fdgeom.words import brief
 
 from .interpolated import following
 

@@ -3,7 +3,8 @@
 import difflib
 from collections.abc import Iterable, Mapping
 
-from fdgeom.words import shown
+from fdgeom.messages import format_value
+from fdgeom.validation import instance
 
 #: The units of ``units="SI"``.
 SI = {
@@ -22,17 +23,14 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
     if units == "SI":
         return dict(SI)
     known = list(dict.fromkeys([*SI, *names]))
-    if not isinstance(units, Mapping):
-        raise TypeError(
-            f"units must be 'SI' or a dict such as {{'time': 'ms', 'length': 'mm'}}, not {shown(units)}"
-        )
+    instance("units", units, Mapping, "'SI' or a dict such as {'time': 'ms', 'length': 'mm'}")
     for name, unit in units.items():
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"units: {name!r} is none of {', '.join(known)}{hint}")
         if not isinstance(unit, str):
-            raise TypeError(f"units: that of {name!r} must be a string, not {shown(unit)}")
+            raise TypeError(f"units: that of {name!r} must be a string, not {format_value(unit)}")
     return dict(units)
 
 

@@ -6,7 +6,7 @@ from mpi4py import MPI
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from fdgeom.words import shown
+from fdgeom.messages import format_value
 
 from .elasticity import Regions, broken_element
 
@@ -23,7 +23,7 @@ def check_mesh(mesh, degree: int) -> None:
             f"one has {cell} cells in {dim} dimension{'s' if dim > 1 else ''}"
         )
     if degree not in (1, 2, 3, 4) or isinstance(degree, bool):
-        raise ValueError(f"degree must be 1, 2, 3 or 4, not {shown(degree)}")
+        raise ValueError(f"degree must be 1, 2, 3 or 4, not {format_value(degree)}")
     curved = mesh.coordinates.function_space().ufl_element().degree()
     curved = max(curved) if isinstance(curved, tuple) else curved
     if curved > degree:
@@ -42,10 +42,12 @@ def check_materials(mesh, materials) -> dict:
         if not (hasattr(material, "density") and callable(getattr(material, "stress", None))):
             raise TypeError(
                 "materials must be fdgeom.Isotropic, fdgeom.Orthotropic, fdgeom.Ply or another "
-                f"with density and stress(strain, frame), not {shown(material)}"
+                f"with density and stress(strain, frame), not {format_value(material)}"
             )
         if tag is not None and (isinstance(tag, bool) or not isinstance(tag, int | np.integer)):
-            raise TypeError(f"materials: a tag of cells must be a whole number, not {shown(tag)}")
+            raise TypeError(
+                f"materials: a tag of cells must be a whole number, not {format_value(tag)}"
+            )
     if None in given:
         if len(given) > 1:
             raise ValueError("materials: None stands for the whole mesh and goes with no other tag")

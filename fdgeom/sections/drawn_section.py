@@ -10,9 +10,9 @@ from firedrake import Function
 from mpi4py import MPI
 
 from fdgeom import citations
+from fdgeom.messages import format_value
 from fdgeom.solvers.derived import MadeOnce, read_in
 from fdgeom.validation import array
-from fdgeom.words import shown
 
 from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
@@ -303,7 +303,8 @@ class DrawnSection(SectionMatrices):
         values = np.asarray(resultants, dtype=float)
         if values.shape != (6,) or not np.all(np.isfinite(values)):
             raise ValueError(
-                f"resultants must be six numbers (moment, force) in the body frame, not {shown(resultants)}"
+                "resultants must be six numbers (moment, force) in the body frame, not "
+                f"{format_value(resultants)}"
             )
         return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)
 
@@ -369,7 +370,7 @@ class DrawnSection(SectionMatrices):
         for tag, criterion in given.items():
             if not isinstance(criterion, Criterion):
                 raise TypeError(
-                    f"criteria must be fdgeom.VonMises or fdgeom.TsaiWu, not {shown(criterion)}"
+                    f"criteria must be fdgeom.VonMises or fdgeom.TsaiWu, not {format_value(criterion)}"
                 )
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
@@ -381,13 +382,13 @@ def _check_origin(origin):
         if origin not in ORIGINS:
             raise ValueError(
                 f"origin must be one of {', '.join(map(repr, ORIGINS))} or two numbers in the mesh's "
-                f"coordinates, not {shown(origin)}"
+                f"coordinates, not {format_value(origin)}"
             )
         return origin
     good = np.ndim(origin) == 1 and len(origin) == 2
     if not good or not all(isinstance(x, Real) and np.isfinite(x) for x in origin):
         raise ValueError(
-            f"origin must be two numbers in the mesh's coordinates, not {shown(origin)}"
+            f"origin must be two numbers in the mesh's coordinates, not {format_value(origin)}"
         )
     return tuple(map(float, origin))
 
@@ -397,7 +398,7 @@ def _check_parameters(parameters) -> list[tuple]:
     if not pairs or any(not isinstance(pair, tuple | list) or len(pair) != 2 for pair in pairs):
         raise ValueError(
             "parameters must be pairs (parameter, tag), such as ('angle', 1) or "
-            f"(('youngs_moduli', 0), None), not {shown(parameters)}"
+            f"(('youngs_moduli', 0), None), not {format_value(parameters)}"
         )
     return pairs
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fdgeom import citations
+from fdgeom.messages import format_value
 from fdgeom.validation import number
-from fdgeom.words import shown
 
 
 class Criterion:
@@ -87,7 +87,7 @@ class TsaiWu(Criterion):
         for name in ("tensile", "compressive", "shear"):
             values = getattr(self, name)
             if np.ndim(values) != 1 or len(values) != 3:
-                raise ValueError(f"{name} must be three numbers, not {shown(values)}")
+                raise ValueError(f"{name} must be three numbers, not {format_value(values)}")
             for value in values:
                 number(name, value, above=0)
         number("interaction", self.interaction, least=-0.5, most=0.5)

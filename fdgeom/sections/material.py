@@ -11,8 +11,8 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
+from fdgeom.messages import format_value
 from fdgeom.validation import scalar
-from fdgeom.words import shown
 
 Value = float | Expr
 
@@ -113,7 +113,7 @@ class Orthotropic(Material):
         for name in ("youngs_moduli", "shear_moduli", "poisson_ratios"):
             values = getattr(self, name)
             if isinstance(values, str | Expr) or np.ndim(values) != 1 or len(values) != 3:
-                raise ValueError(f"{name} must be three numbers, not {shown(values)}")
+                raise ValueError(f"{name} must be three numbers, not {format_value(values)}")
             object.__setattr__(self, name, tuple(values))
             for value in getattr(self, name):
                 scalar(name, value, above=None if name == "poisson_ratios" else 0)

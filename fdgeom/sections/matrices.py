@@ -11,9 +11,9 @@ from firedrake import COMM_WORLD
 from ufl.core.expr import Expr
 
 from fdgeom.files import write_text
+from fdgeom.messages import format_value
 from fdgeom.solvers.derived import MadeOnce
 from fdgeom.validation import array
-from fdgeom.words import shown
 
 from .along import MatrixAlong
 from .properties import (
@@ -283,6 +283,6 @@ def check_axis(axis) -> int:
     """``axis`` as an int; ``ValueError`` unless it is 0, 1 or 2."""
     if not isinstance(axis, Integral) or isinstance(axis, bool) or axis not in (0, 1, 2):
         raise ValueError(
-            f"axis must be 0, 1 or 2 (the material axis along the beam), not {shown(axis)}"
+            f"axis must be 0, 1 or 2 (the material axis along the beam), not {format_value(axis)}"
         )
     return int(axis)

@@ -10,8 +10,8 @@ from functools import cached_property, partial
 import numpy as np
 from firedrake import COMM_WORLD, Function
 
+from fdgeom.messages import format_value
 from fdgeom.validation import scalar, whole
-from fdgeom.words import shown
 
 from .blocks import Block, GluedMesh, rows_of, straight
 from .material import Isotropic
@@ -247,7 +247,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
     """
     skin, web = _two("thickness", thickness)
     if not front < rear:
-        raise ValueError(f"front must be smaller than rear, not {shown(front)} and {rear!r}")
+        raise ValueError(f"front must be smaller than rear, not {format_value(front)} and {rear!r}")
     top, bottom = _curve("upper", upper), _curve("lower", lower)
     ends = np.linspace(front, rear, 65)
     if not np.all(top(ends) - bottom(ends) > 2 * skin):
@@ -302,7 +302,7 @@ def _check(**values) -> None:
 def _two(name: str, value) -> tuple[float, float]:
     pair = (value, value) if np.ndim(value) == 0 else tuple(value)
     if len(pair) != 2:
-        raise ValueError(f"{name} must be one number or two, not {shown(value)}")
+        raise ValueError(f"{name} must be one number or two, not {format_value(value)}")
     _check(**{name: pair[0]})
     _check(**{name: pair[1]})
     return pair
@@ -316,7 +316,7 @@ def _fits(name: str, horizontal: float, width: float, vertical: float, height: f
 def _rows(layers, through) -> tuple[np.ndarray, np.ndarray]:
     if np.ndim(layers) != 1 or not len(layers):
         raise ValueError(
-            f"layers must be relative thicknesses, one for each layer, not {shown(layers)}"
+            f"layers must be relative thicknesses, one for each layer, not {format_value(layers)}"
         )
     for value in layers:
         scalar("layers", value, above=0)

@@ -3,8 +3,8 @@
 import numpy as np
 from ufl.core.expr import Expr
 
+from fdgeom.messages import format_value
 from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
 
 from .matrices import SectionMatrices
 
@@ -16,10 +16,14 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
         refuse_recorded("stations", [s for s, _ in stations])
         pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
     except (TypeError, ValueError):
-        raise TypeError(f"stations must be pairs (s, section), not {shown(stations)}") from None
+        raise TypeError(
+            f"stations must be pairs (s, section), not {format_value(stations)}"
+        ) from None
     for s, _ in stations:
         if isinstance(s, Expr):
-            raise TypeError(f"stations: an arc length is read once: give a number, not {shown(s)}")
+            raise TypeError(
+                f"stations: an arc length is read once: give a number, not {format_value(s)}"
+            )
     for _, section in pairs:
         if not isinstance(section, SectionMatrices):
             raise TypeError(f"stations: {section!r} is no fdgeom.Section")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fdgeom.messages import brief
 from fdgeom.validation import array, choice
-from fdgeom.words import brief
 
 from .along import MatrixAlong
 

@@ -12,7 +12,7 @@ from here, from `compiled` and from `chain`.
 - `numerics`, `settled`: default solvers and convergence tests; `fallbacks`: compiled solves that
   PETSc SNES took over, with reasons;
 - `derived`: dependent fields; `structure`: test of locality; `strides`: checkpoint schedule of long
-  runs; `options`, `petsc_words`: PETSc's options and error messages.
+  runs; `options`, `petsc_messages`: PETSc's options and error messages.
 """
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly

@@ -13,8 +13,8 @@ from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.options import refuse_unknown
-from fdgeom.solvers.petsc_words import divergence, refusing
-from fdgeom.solvers.petsc_words import reason as petsc_reason
+from fdgeom.solvers.petsc_messages import divergence, refusing
+from fdgeom.solvers.petsc_messages import reason as petsc_reason
 from fdgeom.solvers.problem_of import attach_problem
 
 #: Solves go to round-off, so that invariants hold to the last digits.

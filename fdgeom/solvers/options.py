@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from petsc4py import PETSc
 from petsctools import flatten_parameters
 
+from fdgeom.messages import format_value
 from fdgeom.validation import instance, text
-from fdgeom.words import shown
 
 # PETSc looks these up while it solves, or when it makes a nested object.
 _READ_LATER = re.compile(
@@ -33,7 +33,7 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     prefix = "" if options_prefix is None else text("options_prefix", options_prefix)
     if not re.fullmatch(r"([^\s-]\S*)?", prefix):
         raise ValueError(
-            f"options_prefix must be one word, without - in front, such as 'beam', not {shown(prefix)}"
+            f"options_prefix must be one word, without - in front, such as 'beam', not {format_value(prefix)}"
         )
     if prefix and not prefix.endswith("_"):
         prefix += "_"

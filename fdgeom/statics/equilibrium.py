@@ -10,11 +10,12 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
 from fdgeom.adjoint import put_on_tape
+from fdgeom.argument_errors import NotCopied
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
-from fdgeom.call import NotCopied
 from fdgeom.errors import LoadStepFailed
+from fdgeom.messages import format_value
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import check_parameters
@@ -26,7 +27,6 @@ from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
 from fdgeom.statics.resultants import Resultants
 from fdgeom.taping import not_taped, off_the_tape
 from fdgeom.validation import number, whole
-from fdgeom.words import shown
 
 _NOTHING_SCALED = (
     "steps scale loads and time, and neither changes here: bring what else has changed, such as a "
@@ -330,7 +330,7 @@ class StaticEquilibrium(NotCopied):
                 raise ValueError("point: follow has met no bifurcation yet")
             point = found[-1]
         if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
-            raise ValueError(f"point must be a bifurcation of this path, not {shown(point)}")
+            raise ValueError(f"point must be a bifurcation of this path, not {format_value(point)}")
         whole("mode", mode, least=0, most=point.multiplicity - 1)
         self._along(lambda path: path.leave(point, mode, step), 1)
         return self.load

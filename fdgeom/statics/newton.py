@@ -9,8 +9,8 @@ from petsc4py import PETSc
 from fdgeom.compat import options_read
 from fdgeom.solvers import COUPLED, SolveFailed
 from fdgeom.solvers.options import refuse_unknown
-from fdgeom.solvers.petsc_words import divergence, refusing
-from fdgeom.solvers.petsc_words import reason as petsc_reason
+from fdgeom.solvers.petsc_messages import divergence, refusing
+from fdgeom.solvers.petsc_messages import reason as petsc_reason
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Tangent
 

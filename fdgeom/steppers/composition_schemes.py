@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from fdgeom.messages import format_value
 from fdgeom.validation import choice
-from fdgeom.words import shown
 
 _TRIPLE = 1 / (2 - 2 ** (1 / 3))
 # Half of each palindromic scheme, the middle weight last.
@@ -77,7 +77,9 @@ def scheme_of(order: int, scheme: str | None) -> str:
     names = schemes(order)
     chosen = _DEFAULTS[order] if scheme is None else scheme
     if not isinstance(chosen, str) or chosen not in names:
-        raise ValueError(f"scheme must be one of {names} for order {order}, not {shown(scheme)}")
+        raise ValueError(
+            f"scheme must be one of {names} for order {order}, not {format_value(scheme)}"
+        )
     return chosen
 
 

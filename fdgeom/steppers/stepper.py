@@ -10,7 +10,7 @@ from ufl.classes import Expr
 
 from fdgeom import citations
 from fdgeom.adjoint import Passage, take_on_tape
-from fdgeom.call import CheckedCall, NotCopied
+from fdgeom.argument_errors import CheckedCall, NotCopied
 from fdgeom.clock import Clock
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded

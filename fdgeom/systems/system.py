@@ -7,7 +7,7 @@ import numpy as np
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
-from fdgeom.call import NotCopied
+from fdgeom.argument_errors import NotCopied
 from fdgeom.solvers import FunctionalAssembly, Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.systems.energies import Energies

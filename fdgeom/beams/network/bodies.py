@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fdgeom.beams.network.places import Ground, Place, check_place
+from fdgeom.messages import format_value
 from fdgeom.systems.motion.body_inertia import check_moments
 from fdgeom.validation import array, number
-from fdgeom.words import shown
 
 
 class PointBody:
@@ -49,7 +49,7 @@ class PointBody:
         own = array("inertia", given, (3,), (3, 3), wanted=wanted)
         own = np.diag(own) if own.ndim == 1 else own
         if not np.allclose(own, own.T):
-            raise ValueError(f"inertia must be {wanted}, not {shown(inertia)}")
+            raise ValueError(f"inertia must be {wanted}, not {format_value(inertia)}")
         if np.linalg.eigvalsh(own).min() < -1e-12 * np.abs(own).max():
             raise ValueError("inertia must be positive semidefinite")
         check_moments(own)

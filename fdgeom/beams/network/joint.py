@@ -8,10 +8,10 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
+from fdgeom.argument_errors import CheckedCall
 from fdgeom.beams.network.places import Ground, Place, check_place
-from fdgeom.call import CheckedCall
+from fdgeom.messages import format_value
 from fdgeom.validation import array, number
-from fdgeom.words import shown
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
@@ -215,5 +215,5 @@ def _direction(name: str, axis) -> np.ndarray:
     numbers = array("axis", axis, (3,), wanted=wanted)
     length = np.linalg.norm(numbers)
     if not (length > 0 and np.isfinite(length)):
-        raise ValueError(f"axis must be {wanted}, not {shown(axis)}")
+        raise ValueError(f"axis must be {wanted}, not {format_value(axis)}")
     return numbers / length

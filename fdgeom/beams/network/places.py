@@ -6,7 +6,7 @@ from numbers import Real
 import numpy as np
 
 from fdgeom.beams.fields import BeamFields
-from fdgeom.words import shown
+from fdgeom.messages import format_value
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Place:
         number = isinstance(self.at, Real) and not isinstance(self.at, bool)
         if not named and not (number and np.isfinite(self.at)):
             raise ValueError(
-                f"at must be 'left', 'right' or the arc length of a node, not {shown(self.at)}"
+                f"at must be 'left', 'right' or the arc length of a node, not {format_value(self.at)}"
             )
 
     def index(self, arcs: np.ndarray) -> int:
@@ -59,6 +59,6 @@ def check_place(name: str, place) -> Place | Ground:
     if not isinstance(place, Place | Ground):
         raise TypeError(
             f"{name} must be a place such as beam.left, beam.right, beam.at(s) or fdgeom.ground, "
-            f"not {shown(place)}"
+            f"not {format_value(place)}"
         )
     return place

@@ -15,8 +15,8 @@ from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
+from fdgeom.messages import format_value, reported_as
 from fdgeom.solvers.derived import private
-from fdgeom.words import blamed, shown
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class BodyLoad:
             ("potential", lambda: self.potential(rod, g, t)),
             ("work", lambda: self.work(rod, g, v, t, s * virtual)),
         ):
-            with blamed(f"loads: the {what} of {name} gives no UFL expression"):
+            with reported_as(f"loads: the {what} of {name} gives no UFL expression"):
                 found = value()
                 found = found if found is None and what == "potential" else ufl.as_ufl(found)
             if found is not None and found.ufl_shape != ():
@@ -168,7 +168,7 @@ def check_loads(loads) -> tuple[BodyLoad, ...]:
     for load in several:
         if not isinstance(load, BodyLoad):
             raise TypeError(
-                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {shown(load)}"
+                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {format_value(load)}"
             )
     return several
 

@@ -13,9 +13,9 @@ from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.clock import Time
 from fdgeom.lie import halves, quaternion
+from fdgeom.messages import format_value, is_function
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import array
-from fdgeom.words import is_function, shown
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
 Vector = Sequence[float] | Expr | Callable
@@ -58,7 +58,7 @@ class Load(BodyLoad):
             raise ValueError("Load: give force, moment, or both")
         if frame not in FRAMES:
             raise ValueError(
-                f"frame must be 'space' (a dead load) or 'body' (a follower load), not {shown(frame)}"
+                f"frame must be 'space' (a dead load) or 'body' (a follower load), not {format_value(frame)}"
             )
         if at is not None:
             check_at(at)
@@ -152,7 +152,8 @@ def check_at(at) -> None:
         or not np.isfinite(at)
     ):
         raise ValueError(
-            f"at must be 'left', 'right', the arc length of a node, or None (all along), not {shown(at)}"
+            "at must be 'left', 'right', the arc length of a node, or None (all along), not "
+            f"{format_value(at)}"
         )
 
 

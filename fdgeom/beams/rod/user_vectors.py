@@ -7,7 +7,7 @@ import ufl
 from ufl.classes import Expr, Zero
 
 from fdgeom.lie import quaternion
-from fdgeom.words import blamed
+from fdgeom.messages import reported_as
 
 # Names of the time as the only argument; "_" where it is not used.
 _TIME = ("t", "time", "_")
@@ -15,7 +15,7 @@ _TIME = ("t", "time", "_")
 
 def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
     """The vector of a user's function; ``ValueError`` with its ``name`` for another value."""
-    with blamed(f"{name}: the function must give a UFL vector of {size}"):
+    with reported_as(f"{name}: the function must give a UFL vector of {size}"):
         value = function(*arguments)
         value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
         value = ufl.as_ufl(value)

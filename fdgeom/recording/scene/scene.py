@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from fdgeom.files import as_path, writing
+from fdgeom.messages import format_value
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.recording.units import check_units
-from fdgeom.words import shown
 
 _HERE = Path(__file__).parent
 _OUTLINES = ("rectangle", "ellipse")
@@ -75,10 +75,10 @@ def save_scene(
         )
     for name, value in (("title", title), ("parameter", parameter)):
         if not isinstance(value, str):
-            raise TypeError(f"{name} must be a string, not {shown(value)}")
+            raise TypeError(f"{name} must be a string, not {format_value(value)}")
     path = as_path("path", path, ".html")
     if outline not in (None, *_OUTLINES):
-        raise ValueError(f"outline must be one of {_OUTLINES}, not {shown(outline)}")
+        raise ValueError(f"outline must be one of {_OUTLINES}, not {format_value(outline)}")
     sides = None if thickness is None else _sides(thickness)
     units = check_units(units)
     if not len(shapes):
@@ -171,5 +171,7 @@ def _sides(thickness) -> tuple[float, float]:
     except (TypeError, ValueError):
         both = np.array([np.nan])
     if not np.all(np.isfinite(both)) or not np.all(both > 0):
-        raise ValueError(f"thickness must be a positive length or two, not {shown(thickness)}")
+        raise ValueError(
+            f"thickness must be a positive length or two, not {format_value(thickness)}"
+        )
     return float(both[0]), float(both[1])

@@ -1,8 +1,8 @@
 """The named members of the generalized-α family."""
 
+from fdgeom.messages import format_value
 from fdgeom.steppers.alpha.scheme import ROUND_OFF, AlphaScheme, check_beta
 from fdgeom.validation import number
-from fdgeom.words import shown
 
 
 def hamel_alpha(rho_inf: float) -> AlphaScheme:
@@ -122,7 +122,7 @@ def _scheme(gamma, beta, B1, B2, name: str) -> AlphaScheme:
 def _between(name: str, value, low: float, high: float) -> float:
     found = number(name, value)
     if not low - ROUND_OFF <= found <= high + ROUND_OFF:
-        raise ValueError(f"{name} must lie in [{low:.4g}, {high:.4g}], not {shown(value)}")
+        raise ValueError(f"{name} must lie in [{low:.4g}, {high:.4g}], not {format_value(value)}")
     return found
 
 

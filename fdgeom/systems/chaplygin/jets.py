@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from fdgeom.words import shown
+from fdgeom.messages import format_value
 
 
 class Jets:
@@ -39,10 +39,12 @@ class Jets:
             expression = sp.sympify(expression).doit()
         except (sp.SympifyError, AttributeError) as error:
             raise TypeError(
-                f"{name} must be a SymPy expression, not {shown(expression)}"
+                f"{name} must be a SymPy expression, not {format_value(expression)}"
             ) from error
         if not isinstance(expression, sp.Expr) or expression.is_Matrix:
-            raise TypeError(f"{name} must be a scalar SymPy expression, not {shown(expression)}")
+            raise TypeError(
+                f"{name} must be a scalar SymPy expression, not {format_value(expression)}"
+            )
         result = expression.xreplace({**(others or {}), **self._symbols()})
         left = result.atoms(AppliedUndef) | result.atoms(sp.Derivative)
         if left:
@@ -80,6 +82,6 @@ def check_coordinate(name: str, coordinate):
     if not (isinstance(coordinate, AppliedUndef) and len(coordinate.args) == 1):
         raise TypeError(
             f"{name} must be functions of time, such as sympy.physics.mechanics.dynamicsymbols "
-            f"gives, not {shown(coordinate)}"
+            f"gives, not {format_value(coordinate)}"
         )
     return coordinate

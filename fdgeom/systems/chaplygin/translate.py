@@ -7,8 +7,8 @@ import ufl
 from firedrake import Constant
 from ufl.core.expr import Expr
 
+from fdgeom.messages import format_value
 from fdgeom.taping import refuse_recorded
-from fdgeom.words import shown
 
 _FUNCTIONS = {
     sp.sin: ufl.sin,
@@ -82,7 +82,7 @@ def constants_of(given: Mapping[str, object], known: Sequence[str]) -> dict[str,
         try:
             values[name] = value if isinstance(value, Expr) else Constant(float(value), name=name)
         except (TypeError, ValueError):
-            raise TypeError(f"{name} must be a number or UFL, not {shown(value)}") from None
+            raise TypeError(f"{name} must be a number or UFL, not {format_value(value)}") from None
     return values
 
 

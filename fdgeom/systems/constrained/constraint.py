@@ -6,8 +6,8 @@ from firedrake import Form, Function, derivative
 from ufl.core.expr import Expr
 
 from fdgeom.forms import check_functional, depends_on, simplify, substitute
+from fdgeom.messages import is_function, reported_as
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
-from fdgeom.words import blamed, is_function
 
 
 class Constraint(RateConstraint):
@@ -31,7 +31,7 @@ class Constraint(RateConstraint):
         self._slope = self._along(self._form, self._direction)
 
     def _linear_form(self, functional: Callable, forbidden) -> Form:
-        with blamed(
+        with reported_as(
             f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape}, "
             "and the multiplier must have one component for each constraint"
         ):

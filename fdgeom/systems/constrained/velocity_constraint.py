@@ -5,8 +5,8 @@ from collections.abc import Callable
 from firedrake import Form, Function, TrialFunction
 
 from fdgeom.forms import check_functional, depends_on, simplify, substitute
+from fdgeom.messages import is_function, reported_as
 from fdgeom.systems.constrained.rate_constraint import RateConstraint
-from fdgeom.words import blamed, is_function
 
 
 class VelocityConstraint(RateConstraint):
@@ -26,7 +26,7 @@ class VelocityConstraint(RateConstraint):
 
     def _bilinear_form(self, functional: Callable, v: Function) -> Form:
         velocity = TrialFunction(self.q.function_space())
-        with blamed(
+        with reported_as(
             f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
             f"and a velocity of shape {v.ufl_shape}"
         ):

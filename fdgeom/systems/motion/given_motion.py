@@ -7,12 +7,12 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Zero
 
 from fdgeom.compat import given_value
+from fdgeom.messages import is_function, reported_as
 from fdgeom.solvers import dofs_of, fields, pieces
 from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.conjugates import check_effect, conditions
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.words import blamed, is_function
 
 
 class GivenMotion(Held):
@@ -25,7 +25,7 @@ class GivenMotion(Held):
         self.q, self.v, self.a, self.increment = (Function(space) for _ in range(4))
         symbol = ufl.variable(motion.time)
         if is_function(bcs):
-            with blamed("bcs: the function of t gives no DirichletBCs"):
+            with reported_as("bcs: the function of t gives no DirichletBCs"):
                 bcs = bcs(symbol)
         self.conditions = bcs = conditions(bcs)
         for bc in bcs:

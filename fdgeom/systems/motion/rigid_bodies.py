@@ -12,6 +12,7 @@ from ufl.classes import Expr, Form
 from fdgeom.forms import check_arguments, check_functional, depends_on, simplify
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
+from fdgeom.messages import is_function, reported_as
 from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.body_inertia import body_inertia, body_mass
 from fdgeom.systems.motion.motion import Motion
@@ -19,7 +20,6 @@ from fdgeom.systems.motion.motion_projection import MotionProjection
 from fdgeom.systems.motion.user_condition import stated
 from fdgeom.taping import not_taped
 from fdgeom.validation import firedrake_function, instance
-from fdgeom.words import blamed, is_function
 
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
@@ -136,7 +136,7 @@ class RigidBodies(Motion):
                 f"force must be a callable of ({wanted}) giving a vector, such as "
                 f"lambda {wanted}: -0.1*v, not {type(force).__name__}"
             )
-        with blamed(f"force: no valid expression of ({wanted})"):
+        with reported_as(f"force: no valid expression of ({wanted})"):
             found = ufl.as_ufl(force(*self.configuration, self.v, self.time))
             symbols = (Function(f.function_space()) for f in (*self.configuration, self.v))
             elsewhere = ufl.as_ufl(force(*symbols, self.time))

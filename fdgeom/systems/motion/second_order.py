@@ -17,13 +17,13 @@ from fdgeom.forms import (
     simplify,
 )
 from fdgeom.identities import Identity, check_now
+from fdgeom.messages import is_function, reported_as
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.conjugates import described
 from fdgeom.systems.motion.given_motion import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.user_condition import stated
-from fdgeom.words import blamed, is_function
 
 _NEGATIVE = (
     "residual must be a positive mass times a, less all forces: the part with a has the sign of a "
@@ -108,7 +108,7 @@ class SecondOrderSystem(Motion):
         self._check_residual()
 
     def _check_residual(self) -> None:
-        with blamed("residual: no valid form of (q, v, a, t, test)"):
+        with reported_as("residual: no valid form of (q, v, a, t, test)"):
             form = self._form(TestFunction(self.space))
             symbols = (Function(self.space) for _ in range(3))
             elsewhere = self._residual(*symbols, self.time, TestFunction(self.space))

@@ -18,10 +18,10 @@ from fdgeom.forms import (
     substitute,
     with_fixed_quadrature,
 )
+from fdgeom.messages import format_value
 from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
 from fdgeom.systems.conjugates import check_effect, conditions
 from fdgeom.taping import not_taped
-from fdgeom.words import shown
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.
 _SAME = 1e-6
@@ -191,7 +191,9 @@ class _BoundaryValues(GivenValues):
 def _check_functions(functions: Sequence) -> None:
     for f in functions:
         if not isinstance(f, Function) or len(f.function_space()) > 1:
-            raise TypeError(f"auxiliary: its keys must be Functions, not mixed, not {shown(f)}")
+            raise TypeError(
+                f"auxiliary: its keys must be Functions, not mixed, not {format_value(f)}"
+            )
     if len({f.name() for f in functions}) < len(functions):
         raise ValueError("auxiliary: give the Functions different names")
 

@@ -11,8 +11,8 @@ from ufl.classes import Form, Zero
 
 from fdgeom.forms import MATRIX_COMPILER, check_arguments, parts_of
 from fdgeom.identities import Identity, difference
+from fdgeom.messages import reported_as
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
-from fdgeom.words import blamed
 
 _DIRECT = {"ksp_type": "preonly", "pc_type": "lu"}
 
@@ -36,7 +36,7 @@ def pointwise_gradient(system: PoissonForms) -> Callable | None:
 def check_gradient(system: PoissonForms, given: Callable) -> Identity:
     """Raise ``ValueError`` if a callable fails the test of a gradient; otherwise return the test."""
     symbols = tuple(Function(part.function_space()) for part in system.parts)
-    with blamed("gradient: it gives no UFL expression of the state"):
+    with reported_as("gradient: it gives no UFL expression of the state"):
         found = parts_of(_at(given, symbols), system.shapes, "gradient")
     check_arguments("gradient", found, system.state, *system.parts)
     test = is_gradient(system, given)

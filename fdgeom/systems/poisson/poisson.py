@@ -10,6 +10,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.forms import parts_of, polynomial_degree, substitute
 from fdgeom.identities import Identity, check_now
+from fdgeom.messages import format_value, is_function
 from fdgeom.solvers import pieces
 from fdgeom.systems.poisson.checks import (
     antisymmetry_defect,
@@ -20,7 +21,6 @@ from fdgeom.systems.poisson.checks import (
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.poisson.stage import Stage
-from fdgeom.words import is_function, shown
 
 _NO_GRADIENT = (
     "gradient: with the present values of the coefficients it is not the δh/δz of the energy, but off "
@@ -105,7 +105,7 @@ class PoissonSystem(PoissonForms):
     ) -> None:
         if gradient is not None and not is_function(gradient):
             raise TypeError(
-                f"gradient must be a callable of the state giving δh/δz, not {shown(gradient)}"
+                f"gradient must be a callable of the state giving δh/δz, not {format_value(gradient)}"
             )
         super().__init__(
             state,

@@ -16,12 +16,12 @@ from fdgeom.forms import (
     substitute,
     with_fixed_quadrature,
 )
+from fdgeom.messages import format_value, is_function, reported_as
 from fdgeom.systems.conjugates import described
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped
 from fdgeom.validation import firedrake_function, instance
-from fdgeom.words import blamed, is_function, shown
 
 
 class PoissonForms(System):
@@ -108,7 +108,7 @@ class PoissonForms(System):
         return self._bilinear("pairing", self._given[2])
 
     def _bilinear(self, name: str, form: Callable) -> Form:
-        with blamed(f"{name}(a, b) is no valid form"):
+        with reported_as(f"{name}(a, b) is no valid form"):
             result = form(self.test, self.trial)
         if not self.forms_are_known:
             result = check_functional(name, result, 2, self.mesh, "a and in b")
@@ -263,7 +263,7 @@ def _check_parts(parts, own: tuple[Function, ...]) -> tuple[Function, ...]:
     ):
         raise TypeError(
             "parts must be a tuple of Functions, one for each part of the state and of its shape, "
-            f"not {shown(parts)}"
+            f"not {format_value(parts)}"
         )
     return found
 

@@ -26,7 +26,7 @@ def refuse_number(text: str) -> None:
         raise NoNumber(text)
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """A value in a sentence: its short ``repr``, else its kind."""
     if isinstance(value, type):
         return f"the class {value.__name__}"
@@ -51,7 +51,7 @@ def is_function(value: object) -> bool:
 
 
 @contextmanager
-def blamed(text: str) -> Iterator[None]:
+def reported_as(text: str) -> Iterator[None]:
     """Turn an error in the result of a user's function into a ``ValueError`` with this beginning."""
     numbers: list[str] = []
     _called.append(numbers)
