@@ -11,7 +11,7 @@ from numbers import Integral, Real
 import numpy as np
 from firedrake import Function
 from ufl.algorithms import extract_arguments
-from ufl.classes import Expr
+from ufl.classes import Expr, Measure
 
 from fdgeom.messages import format_value
 from fdgeom.taping import refuse_recorded
@@ -119,6 +119,23 @@ def instance(name: str, value, kind: type, wanted: str, hint: str = ""):
 def firedrake_function(name: str, value) -> Function:
     """A Function of Firedrake."""
     return instance(name, value, Function, "a firedrake Function")
+
+
+def conjugates(q, p, measure) -> None:
+    """Two Functions of one space, and a measure of their pairing or None."""
+    firedrake_function("q", q)
+    firedrake_function("p", p)
+    if q.function_space() != p.function_space():
+        raise ValueError("p must be in the function space of q")
+    if q is p:
+        raise ValueError("q and p must be two functions")
+    if measure is not None:
+        instance("measure", measure, Measure, "a UFL measure such as dx(degree=0)")
+    mesh = q.function_space().mesh()
+    if measure is not None and (
+        measure.integral_type() != "cell" or measure.ufl_domain() not in (None, mesh)
+    ):
+        raise ValueError("measure must be over the cells of the mesh of q, such as dx(degree=0)")
 
 
 def text(name: str, value, hint: str = "") -> str:

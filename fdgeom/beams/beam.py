@@ -28,7 +28,7 @@ from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.derived import Derived, derived_in
-from fdgeom.systems.energies import named_energies
+from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
 
 

@@ -19,12 +19,12 @@ from fdgeom.messages import format_value
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import check_parameters
-from fdgeom.statics.freedom import free_motion, is_singular
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
 from fdgeom.statics.resultants import Resultants
+from fdgeom.statics.rigid_motions import free_motion, is_singular
 from fdgeom.taping import not_taped, off_the_tape
 from fdgeom.validation import number, whole
 

@@ -16,10 +16,10 @@ from fdgeom.solvers.options import (
 )
 from fdgeom.statics.chain_path import ChainPath
 from fdgeom.statics.chain_solve import ChainSolve
-from fdgeom.statics.freedom import free_motion, is_clamped
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.path import EquilibriumPath
 from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.rigid_motions import free_motion, is_clamped
 
 _COUNTED = ("solves", "newton_iterations", "krylov_iterations")
 

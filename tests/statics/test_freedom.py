@@ -7,8 +7,7 @@ from scipy.sparse import csr_matrix
 from verification.beams import SOFT
 
 import fdgeom as fg
-from fdgeom.statics.freedom import free_motion
-from fdgeom.statics.null_space import null_space
+from fdgeom.statics.rigid_motions import free_motion, null_space
 
 # A quarter turn about z: the beam lies along y.
 ALONG_Y = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))

@@ -6,7 +6,7 @@ import numpy as np
 
 from fdgeom.beams.network.places import Ground, Place, check_place
 from fdgeom.messages import format_value
-from fdgeom.systems.motion.body_inertia import check_moments
+from fdgeom.systems.motion.rigid_bodies import check_moments
 from fdgeom.validation import array, number
 
 

@@ -21,9 +21,9 @@ from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import displaced, rate
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.systems.energies import named_energies
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
+from fdgeom.systems.system import named_energies
 from fdgeom.validation import choice
 
 #: The places of a joint.

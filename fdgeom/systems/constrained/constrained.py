@@ -30,13 +30,12 @@ from fdgeom.forms import (
 from fdgeom.identities import Identity, check_now, difference
 from fdgeom.solvers import EssentialValues, FunctionalAssembly, SaddleSNES
 from fdgeom.solvers.derived import Interpolation
-from fdgeom.systems.conjugates import check_conjugates
 from fdgeom.systems.constrained.constraint import Constraint
-from fdgeom.systems.constrained.fixed_values import check_at_rest
-from fdgeom.systems.constrained.mechanical import MechanicalSystem
+from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
 from fdgeom.systems.constrained.projection import Projection
-from fdgeom.systems.energies import named_energies
+from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
+from fdgeom.validation import conjugates
 
 _NEEDS_CONSTANT_MASS = (
     "the kinetic energy depends on the position q. RATTLE and SHAKE are explicit in the forces only "
@@ -107,7 +106,7 @@ class ConstrainedSystem(MechanicalSystem):
         bcs=(),
         coordinates: Function | None = None,
     ) -> None:
-        check_conjugates(q, p, measure)
+        conjugates(q, p, measure)
         kinetic = _energy_without("kinetic", kinetic, q, _NEEDS_CONSTANT_MASS)
         potential = _energy_without("potential", potential, p, "depends on the momentum p")
         if potential.coefficients():

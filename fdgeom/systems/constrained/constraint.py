@@ -1,13 +1,181 @@
-"""Holonomic constraints g(q) = 0, given by the functional ∫ λ·g(q)."""
+"""Constraints on position, g(q) = 0, or velocity, A(q)v = 0, with a multiplier: forms and checks."""
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 
-from firedrake import Form, Function, derivative
+import numpy as np
+from firedrake import (
+    Constant,
+    Form,
+    Function,
+    TestFunction,
+    TrialFunction,
+    assemble,
+    derivative,
+    dx,
+    inner,
+)
+from mpi4py import MPI
 from ufl.core.expr import Expr
 
 from fdgeom.forms import check_functional, depends_on, simplify, substitute
 from fdgeom.messages import is_function, reported_as
-from fdgeom.systems.constrained.rate_constraint import RateConstraint
+from fdgeom.solvers import EssentialValues, VectorAssembly, deficiency
+from fdgeom.validation import firedrake_function
+
+# Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
+_CONSISTENT = 1e-11
+
+
+class RateConstraint(ABC):
+    """Constraints on the velocity, A(q)v = 0 (A = Dg for g(q) = 0), and their multiplier."""
+
+    # A subclass sets `_slope`, the form ∫ ν·A(q)w of `test` and `_direction`. `tangent` is the
+    # space of the velocity, and `others` are Functions that the multiplier must differ from.
+    _slope: Form
+
+    def __init__(self, q: Function, tangent, multiplier: Function, others) -> None:
+        _check_multiplier(q, tangent, multiplier, others)
+        self.q, self.multiplier = q, multiplier
+        #: Space of q̇.
+        self.tangent = tangent
+        #: ν, the test function of the multiplier's space.
+        self.test = TestFunction(self.space)
+        self._direction = Function(tangent, name="direction")
+        self._held: dict[str, object] = {}
+
+    @property
+    def space(self):
+        """Space of λ and ν."""
+        return self.multiplier.function_space()
+
+    # --- forms ---------------------------------------------------------------------------------
+    @abstractmethod
+    def forms(self) -> tuple[Form, ...]:
+        """The forms that state it, beside its rate."""
+
+    def slope(self, test: Expr, direction: Expr, at: Expr | None = None) -> Form:
+        """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
+        mapping = {self.test: test, self._direction: direction}
+        return substitute(self._slope, {**mapping, self.q: self.q if at is None else at})
+
+    # --- numbers -------------------------------------------------------------------------------
+    def _mean(self, key: str, form: Callable[[], Form]) -> np.ndarray:
+        """Owned values of a linear form of the multiplier's space over the weights ∫ ν."""
+        if key not in self._held:
+            self._held[key] = VectorAssembly(form())
+        if "weights" not in self._held:
+            shape = self.multiplier.ufl_shape
+            ones = Constant(np.ones(shape)) if shape else Constant(1.0)
+            weights = assemble(inner(ones, self.test) * dx)
+            weights = np.abs(np.array(weights.dat.data_ro))
+            # A node whose weight vanishes (corners of quadratic elements) counts as it is.
+            self._held["weights"] = np.where(weights > 0, weights, 1.0)
+        return self._held[key].assemble().dat.data_ro / self._held["weights"]
+
+    def rate(self, velocity: Expr) -> float:
+        r"""Largest \|A(q) q̇\|, averaged with each of the multiplier's test functions, for the same
+        expression ``velocity`` in every call.
+        """
+        return self._largest(self._mean("rate", lambda: self.slope(self.test, velocity)))
+
+    def _largest(self, values: np.ndarray) -> float:
+        return float(self.space.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
+
+    def _row_sums(self, gradient) -> float:
+        """Largest sum of \\|A\\| in a row, averaged in the same way; after :meth:`_mean`."""
+        starts, _, values = gradient.getValuesCSR()
+        total = np.concatenate([[0.0], np.cumsum(np.abs(values))])
+        weights = self._held["weights"]
+        return self._largest(
+            (total[starts[1:]] - total[starts[:-1]]).reshape(weights.shape) / weights
+        )
+
+    def _check_small(self, equation: str, defect: float, size: float, advice: str) -> None:
+        """Raise ``ValueError`` unless a defect is the round-off of a size."""
+        if not defect <= _CONSISTENT * size:
+            raise ValueError(
+                f"the start does not fulfil {equation}: it is off by {defect:.3g}. {advice}"
+            )
+
+    # --- checks --------------------------------------------------------------------------------
+    def check(
+        self,
+        velocity: Expr,
+        mass: Form,
+        fixed: Sequence[EssentialValues],
+        back: Form | None = None,
+    ) -> None:
+        """Raise ``ValueError`` unless the start is consistent and the constraints independent."""
+        # The diagonal of `mass` weighs the degrees of freedom; `back` is ∫ ν·A(q)M⁻¹[w], bilinear,
+        # or ∫ ν·A(q)[w] if not given.
+        gradient = self.slope(self.test, TrialFunction(self.tangent))
+        gradient = assemble(gradient, mat_type="aij").petscmat
+        speeds = Function(self.tangent).interpolate(velocity).dat.data_ro
+        self._check_consistent(gradient, velocity, speeds)
+        with assemble(mass, diagonal=True).dat.vec_ro as diagonal:
+            weight = diagonal.copy()
+        weight.reciprocal()
+        for e in fixed:
+            weight.getArray()[e.dofs[e.dofs < weight.getLocalSize()]] = 0.0
+        back = gradient if back is None else assemble(back, mat_type="aij").petscmat
+        self._check_independent(gradient, back, weight)
+
+    @abstractmethod
+    def _check_consistent(self, gradient, velocity: Expr, speeds: np.ndarray) -> None:
+        """Raise ``ValueError`` if the start is off the constraint, or its velocity is."""
+
+    def _check_independent(self, gradient, back, weight) -> None:
+        """Rank of Dg M⁻¹ Dgᵀ."""
+        scaled = gradient.copy()
+        scaled.diagonalScale(None, weight)
+        scaled.transpose()
+        schur = back.matMult(scaled)
+        diagonal = schur.getDiagonal()
+        row, least = diagonal.min()
+        diagonal.abs()
+        _, largest = diagonal.max()
+        # Of either sign: round-off of a gradient that vanishes.
+        if least < -1e-12 * largest:
+            raise ValueError(
+                f"constraint: the mass is negative there (the entry {least:.3g} in row {row} of "
+                "Dg M⁻¹ Dgᵀ at the start): the kinetic energy must grow with every velocity"
+            )
+        low, least = diagonal.min()
+        if not least > 1e-24 * largest:
+            raise ValueError(
+                f"constraint: its gradient is zero at the start (in row {low} of Dg M⁻¹ Dgᵀ, of "
+                f"{schur.getSize()[0]}), so it holds nothing there, or only what bcs hold "
+                "already; start elsewhere, or state the constraint so that its gradient does not vanish "
+                "where it holds"
+            )
+        missing = deficiency(schur)
+        if missing:
+            size = schur.getSize()[0]
+            raise ValueError(
+                f"constraint: redundant or contradictory constraints: Dg M⁻¹ Dgᵀ has rank "
+                f"{size - missing} of {size} at the start. Drop those that follow from the others, "
+                "or take a multiplier in a smaller space"
+            )
+
+
+def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Function]) -> None:
+    firedrake_function("multiplier", multiplier)
+    if multiplier is q or any(multiplier is f for f in others):
+        raise ValueError("multiplier must be a function of its own")
+    space = multiplier.function_space()
+    if len(space) > 1:
+        raise ValueError(
+            "multiplier must not be of a mixed space: several constraints are the components of a "
+            "vector"
+        )
+    if space.mesh() is not q.function_space().mesh():
+        raise ValueError("multiplier must live on the mesh of q")
+    if space.dim() > tangent.dim():
+        raise ValueError(
+            f"multiplier: its space has {space.dim()} degrees of freedom, more constraints than "
+            f"the {tangent.dim()} of q: take a smaller space"
+        )
 
 
 class Constraint(RateConstraint):
@@ -86,3 +254,54 @@ class Constraint(RateConstraint):
         self._check_small("g(q) = 0", defect, row * size, advice)
         rate = self.rate(velocity)
         self._check_small("Dg(q) q̇ = 0", rate, row * self._largest(speeds), advice)
+
+
+class VelocityConstraint(RateConstraint):
+    """Constraints that are linear in the velocity: ``functional(λ, v)`` gives the form ∫ λ·A(q)v."""
+
+    def __init__(
+        self, q: Function, v: Function, functional: Callable, multiplier: Function
+    ) -> None:
+        if not is_function(functional):
+            raise TypeError(
+                "constraint must be a callable of the multiplier and the velocity giving a form, "
+                f"such as lambda mult, v: mult*(v[2] - q[1]*v[0])*dx, not "
+                f"{type(functional).__name__}"
+            )
+        super().__init__(q, q.function_space(), multiplier, (v,))
+        self._slope = self._bilinear_form(functional, v)
+
+    def _bilinear_form(self, functional: Callable, v: Function) -> Form:
+        velocity = TrialFunction(self.q.function_space())
+        with reported_as(
+            f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
+            f"and a velocity of shape {v.ufl_shape}"
+        ):
+            form = functional(self.test, velocity)
+        if not isinstance(form, Form):
+            raise TypeError(
+                "constraint(mult, v) must be a UFL form such as mult*(v[2] - q[1]*v[0])*dx, not "
+                f"{type(form).__name__}"
+            )
+        symbols = "the multiplier and in the velocity"
+        if len(form.arguments()) != 2:
+            raise ValueError(f"constraint must be linear in {symbols}, with no other term")
+        mesh = self.q.function_space().mesh()
+        form = simplify(check_functional("constraint", form, 2, mesh, symbols))
+        for function, name in ((self.multiplier, "multiplier"), (v, "velocity")):
+            if depends_on(form, function):
+                raise ValueError(f"constraint must use its argument, not the {name} itself")
+        return substitute(form, {velocity: self._direction})
+
+    def forms(self) -> tuple[Form, ...]:
+        """None, since its rate states it."""
+        return ()
+
+    def _check_consistent(self, gradient, velocity, speeds) -> None:
+        rate = self.rate(velocity)
+        self._check_small(
+            "A(q) q̇ = 0",
+            rate,
+            self._row_sums(gradient) * self._largest(speeds),
+            "Set a consistent velocity, or call system.project() to go to the nearest one",
+        )

@@ -1,12 +1,17 @@
-"""Base class of systems with energies: configuration, velocity, constraint."""
+"""Base class of systems with energies: configuration, velocity, constraint, values at rest."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
-from firedrake import Function
+import numpy as np
+import ufl
+from firedrake import DirichletBC, Function
 from ufl.classes import Expr, Form
 
-from fdgeom.systems.conjugates import described
-from fdgeom.systems.constrained.fixed_values import FixedValues
+from fdgeom.compat import given_value
+from fdgeom.solvers import EssentialValues, dofs_of
+from fdgeom.solvers.derived import Sources
+from fdgeom.systems.boundary_conditions import conditions, described
 from fdgeom.systems.system import System
 
 
@@ -53,3 +58,53 @@ class MechanicalSystem(System):
             return {}
         found = {"constraint": constraint.slope(constraint.test, self.velocity())}
         return found | {f"condition {k}": form for k, form in enumerate(constraint.forms())}
+
+
+class FixedValues:
+    """Boundary conditions that hold at rest: given degrees of freedom of the momentum ``old``."""
+
+    def __init__(self, bcs, space, old: Function) -> None:
+        self.dofs = _fixed_dofs(bcs, space, old)
+        self.bcs = conditions(bcs)
+        values = map(given_value, self.bcs)
+        self._read = Sources(*(value for value in values if isinstance(value, Expr)))
+        self.check()
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if a value is not zero, or no longer."""
+        if self._read.changed():
+            self._read.take()
+            for bc in self.bcs:
+                value = bc.function_arg
+                if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
+                    raise ValueError(
+                        "bcs must be zero: they hold the velocity of q, which stays where it starts"
+                    )
+
+
+def _fixed_dofs(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
+    held = []
+    for bc in conditions(bcs):
+        if not isinstance(bc, DirichletBC):
+            raise TypeError(f"bcs must be DirichletBC objects, not {type(bc).__name__}")
+        of = bc.function_space()
+        whole = of if of.component is None else of.parent
+        if whole != space:
+            raise ValueError("bcs: a DirichletBC must be on the space of q (or a component of it)")
+        held.append(EssentialValues(part=0, dofs=dofs_of(bc), old=old))
+    return tuple(held)
+
+
+def _is_zero(value, bc) -> bool:
+    field = value if isinstance(value, Function) else Function(bc.function_space())
+    if field is not value:
+        field.interpolate(value)
+    return not field.comm.allreduce(int(np.any(field.dat.data_ro != 0)))
+
+
+def check_at_rest(name: str, function: Function, fixed: Sequence[EssentialValues]) -> None:
+    """Raise ``ValueError`` if a function is not zero where it is held."""
+    values = function.dat.data_ro_with_halos.reshape(-1)
+    moving = any(np.any(values[e.dofs] != 0) for e in fixed)
+    if function.comm.allreduce(int(moving)):
+        raise ValueError(f"{name} must be zero where bcs hold q: set it, or call system.project()")

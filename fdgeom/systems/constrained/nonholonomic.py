@@ -6,8 +6,8 @@ from firedrake import Form, Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, simplify
 from fdgeom.solvers import SaddleSNES, SolveFailed
-from fdgeom.systems.constrained.lagrangian_mechanics import LagrangianMechanics
-from fdgeom.systems.constrained.velocity_constraint import VelocityConstraint
+from fdgeom.systems.constrained.constraint import VelocityConstraint
+from fdgeom.systems.constrained.lagrangian import LagrangianMechanics
 from fdgeom.taping import not_taped
 
 

@@ -3,8 +3,16 @@
 from abc import ABC, abstractmethod
 
 import numpy as np
-from firedrake import Function
-from ufl.core.expr import Expr
+import ufl
+from firedrake import DirichletBC, Function
+from ufl.algorithms import expand_derivatives
+from ufl.classes import Expr, Zero
+
+from fdgeom.compat import given_value
+from fdgeom.messages import is_function, reported_as
+from fdgeom.solvers import dofs_of, fields, pieces
+from fdgeom.solvers.derived import Interpolation, Sources
+from fdgeom.systems.boundary_conditions import check_effect, conditions
 
 
 class Held(ABC):
@@ -47,3 +55,123 @@ class Held(ABC):
     @abstractmethod
     def check_start(self) -> None:
         """Raise ``ValueError`` if the start contradicts the given values."""
+
+
+class GivenMotion(Held):
+    """Degrees of freedom that follow q = g(t), with v = ġ and v̇ = g̈ by automatic differentiation."""
+
+    # `bcs` are DirichletBCs on the space of q or its parts, or a function of the time that gives
+    # them. After `update`, `q` holds the given values, and zero elsewhere.
+    def __init__(self, bcs, motion) -> None:
+        self._motion, space = motion, motion.configuration[0].function_space()
+        self.q, self.v, self.a, self.increment = (Function(space) for _ in range(4))
+        symbol = ufl.variable(motion.time)
+        if is_function(bcs):
+            with reported_as("bcs: the function of t gives no DirichletBCs"):
+                bcs = bcs(symbol)
+        self.conditions = bcs = conditions(bcs)
+        for bc in bcs:
+            _check(bc, space)
+        values = [given_value(bc) for bc in bcs]
+        rates = [_rate(value, symbol) for value in values]
+        self.varies = any(rate is not None for rate in rates)
+        self._groups = []
+        for target, order in ((self.q, 0), (self.v, 1), (self.a, 2)):
+            found = [_differentiated(value, symbol, order) for value in values]
+            group = [_Value(bc, 0 if g is None else g) for bc, g in zip(bcs, found, strict=True)]
+            self._groups.append((target, group))
+        #: Given degrees of freedom, for each part of the space: indices into its flat local values.
+        self.dofs = self._find(bcs, space)
+        self._values = tuple(value for value in values if isinstance(value, Expr))
+        self._read = Sources(*self._values)
+        (q,) = motion.configuration
+        self._shifts = list(zip(fields(self.increment), fields(self.q), fields(q), strict=True))
+        self.update()
+        check_effect("bcs", bcs, space)
+
+    def expressions(self) -> tuple[Expr, ...]:
+        """The given values, where they are no numbers."""
+        return self._values
+
+    @staticmethod
+    def _find(bcs, space) -> list[np.ndarray]:
+        found = [[np.empty(0, dtype=int)] for _ in space]
+        for bc in bcs:
+            whole = bc.function_space()
+            whole = whole if whole.component is None else whole.parent
+            found[whole.index or 0].append(dofs_of(bc))
+        return [np.unique(np.concatenate(dofs)) for dofs in found]
+
+    def update(self) -> None:
+        """Evaluate the given values that have changed, at the motion's time and configuration."""
+        if self._read.changed():
+            self._read.take()
+            for target, group in self._groups:
+                for value in group:
+                    value.apply(target)
+        for (shift, wanted, now), dofs in zip(self._shifts, self.dofs, strict=True):
+            now.update_ghosts()
+            values = wanted.array.reshape(-1)[dofs] - now.array.reshape(-1)[dofs]
+            shift.array.reshape(-1)[dofs] = values
+            shift.written(ghosts_too=True)
+
+    def put(self) -> None:
+        self.update()
+        (q,) = self._motion.configuration
+        for target, source in ((q, self.q), (self._motion.v, self.v)):
+            for t, s, dofs in zip(fields(target), fields(source), self.dofs, strict=True):
+                t.array.reshape(-1)[dofs] = s.array.reshape(-1)[dofs]
+                t.written()
+
+    def fixed(self):
+        (q,) = self._motion.configuration
+        parts = zip(pieces(q), pieces(self._motion.v), self.dofs, strict=True)
+        return [(f, dofs) for *both, dofs in parts for f in both]
+
+    def check_start(self) -> None:
+        """Nothing, since the start is set to the given values."""
+
+
+class _Value:
+    """A DirichletBC with one value, interpolated by cached kernels."""
+
+    def __init__(self, bc: DirichletBC, value) -> None:
+        self._update = self.why_projected = None
+        if isinstance(value, Expr) and not isinstance(value, (Function, Zero)):
+            try:
+                made = Interpolation(value, bc.function_space())
+                self._update, value = made.apply, made.values
+            except NotImplementedError as error:
+                # An element that DirichletBC has to project to.
+                self.why_projected = str(error)
+        self._bc = bc.reconstruct(g=value)
+
+    def apply(self, function: Function) -> None:
+        """Set the values in a function."""
+        if self._update is not None:
+            self._update()
+        self._bc.apply(function)
+
+
+def _check(bc, space) -> None:
+    if not isinstance(bc, DirichletBC):
+        raise TypeError(f"bcs must give DirichletBC objects, not {type(bc).__name__}")
+    whole = bc.function_space()
+    while whole.parent is not None:
+        whole = whole.parent
+    if whole != space:
+        raise ValueError("bcs: a DirichletBC must be on the space of q, or on a part of it")
+
+
+def _rate(value, symbol: Expr) -> Expr | None:
+    """dg/dt, or None if g does not depend on the time."""
+    if not isinstance(value, Expr):
+        return None
+    rate = expand_derivatives(ufl.diff(value, symbol))
+    return None if isinstance(rate, Zero) else rate
+
+
+def _differentiated(value, symbol: Expr, order: int):
+    for _ in range(order):
+        value = None if value is None else _rate(value, symbol)
+    return value

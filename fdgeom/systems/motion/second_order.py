@@ -20,10 +20,10 @@ from fdgeom.identities import Identity, check_now
 from fdgeom.messages import is_function, reported_as
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.compiled import pieces
-from fdgeom.systems.conjugates import described
-from fdgeom.systems.motion.given_motion import GivenMotion
+from fdgeom.systems.boundary_conditions import described
+from fdgeom.systems.motion.condition import stated
+from fdgeom.systems.motion.held import GivenMotion
 from fdgeom.systems.motion.motion import Motion
-from fdgeom.systems.motion.user_condition import stated
 
 _NEGATIVE = (
     "residual must be a positive mass times a, less all forces: the part with a has the sign of a "

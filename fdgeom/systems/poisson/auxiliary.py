@@ -20,7 +20,7 @@ from fdgeom.forms import (
 )
 from fdgeom.messages import format_value
 from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
-from fdgeom.systems.conjugates import check_effect, conditions
+from fdgeom.systems.boundary_conditions import check_effect, conditions
 from fdgeom.taping import not_taped
 
 # Between solutions from two guesses, relative: what a regular matrix leaves, and a singular does not.

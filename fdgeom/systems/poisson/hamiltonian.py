@@ -4,9 +4,9 @@ from firedrake import Function, derivative, dx, inner, split
 from ufl.classes import Form, Measure
 
 from fdgeom.forms import is_zero, parts_of, simplify, sorted_by
-from fdgeom.systems.conjugates import check_conjugates
-from fdgeom.systems.energies import named_energies
 from fdgeom.systems.poisson.poisson import PoissonSystem
+from fdgeom.systems.system import named_energies
+from fdgeom.validation import conjugates
 
 
 class HamiltonianSystem(PoissonSystem):
@@ -43,7 +43,7 @@ class HamiltonianSystem(PoissonSystem):
         measure: Measure | None = None,
         names: tuple[str, str] = ("q", "p"),
     ) -> None:
-        check_conjugates(q, p, measure)
+        conjugates(q, p, measure)
         self.q, self.p = q, p
         self._measure = measure
         mu = dx if measure is None else measure

@@ -17,7 +17,7 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.messages import format_value, is_function, reported_as
-from fdgeom.systems.conjugates import described
+from fdgeom.systems.boundary_conditions import described
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped

@@ -1,30 +1,12 @@
-"""Configuration, momentum and boundary conditions as a user gives them, checked."""
+"""Boundary conditions as a user gives them: as a tuple, described, and checked for effect."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from firedrake import DirichletBC, Function
-from ufl.classes import Expr, Measure
+from ufl.classes import Expr
 
 from fdgeom.compat import given_value
-from fdgeom.validation import firedrake_function, instance
-
-
-def check_conjugates(q, p, measure) -> None:
-    """Raise unless q and p are two Functions of one space, and a measure of their pairing is one."""
-    firedrake_function("q", q)
-    firedrake_function("p", p)
-    if q.function_space() != p.function_space():
-        raise ValueError("p must be in the function space of q")
-    if q is p:
-        raise ValueError("q and p must be two functions")
-    if measure is not None:
-        instance("measure", measure, Measure, "a UFL measure such as dx(degree=0)")
-    mesh = q.function_space().mesh()
-    if measure is not None and (
-        measure.integral_type() != "cell" or measure.ufl_domain() not in (None, mesh)
-    ):
-        raise ValueError("measure must be over the cells of the mesh of q, such as dx(degree=0)")
 
 
 def conditions(bcs) -> tuple:
