@@ -9,9 +9,8 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.joint import Joint, Prismatic, Revolute, Rigid, Spherical
-from fdgeom.beams.network.places import ground
+from fdgeom.beams.network.places import PointBody, ground
 from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.section import Section

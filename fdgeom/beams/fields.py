@@ -18,10 +18,9 @@ from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.ends import GivenPose, Sliding
-from fdgeom.beams.law import LINEAR, SectionLaw
+from fdgeom.beams.law import LINEAR, SectionLaw, sampled_law
 from fdgeom.beams.rod.body_load import BodyLoad, check_loads
 from fdgeom.beams.rod.strains import STRAINS
-from fdgeom.beams.sampled_law import sampled_law
 from fdgeom.beams.sampling import (
     body_matrix,
     mean_at_nodes,

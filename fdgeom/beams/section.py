@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fdgeom.beams.bar_shapes import (
+from fdgeom.sections.along import MatrixAlong
+from fdgeom.sections.bars import (
     Number,
     bar_matrices,
     circle_properties,
     rectangle_properties,
     tube_properties,
 )
-from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.matrices import SectionMatrices, check_axis, check_masses, check_table
 from fdgeom.sections.stations import check_stations

@@ -11,8 +11,8 @@ from fdgeom import validation
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.beams.rod.variation import check_poses
 from fdgeom.solvers.compiling import compiling
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered

@@ -15,15 +15,12 @@ from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.identity import beam_parameters, loads_on, with_kind
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
-from fdgeom.beams.network.bodies import PointBody
 from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
 from fdgeom.beams.network.joint import Joint, Prismatic
-from fdgeom.beams.network.joint_set import JointSet
-from fdgeom.beams.network.joint_springs import JointSprings
-from fdgeom.beams.network.multiplier_nodes import owners
+from fdgeom.beams.network.joints import JointSet, JointSprings, owners
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
-from fdgeom.beams.network.places import Ground, Place
+from fdgeom.beams.network.places import Ground, Place, PointBody
 from fdgeom.beams.rod.body_load import BodyLoad, check_loads
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion

@@ -11,18 +11,16 @@ from ufl.domain import extract_domains
 from ufl.utils.stacks import StackDict
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw
-from fdgeom.beams.network.bodies import PointBody
+from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw, law_data
 from fdgeom.beams.network.gathering import Gathering
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.part_loads import LoadInNetwork
-from fdgeom.beams.network.places import Place
+from fdgeom.beams.network.places import Place, PointBody
 from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod, everywhere
 from fdgeom.beams.rod_of_beam import point_density
-from fdgeom.beams.sampled_law import law_data
 from fdgeom.solvers.derived import Derived, derived_in, sampled
 from fdgeom.solvers.links import mark_links
 

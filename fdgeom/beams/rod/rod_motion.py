@@ -12,13 +12,11 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.output import RodOutput
-from fdgeom.beams.rod.poses import check_poses
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.rod_newton import RodNewton
-from fdgeom.beams.rod.rod_numerics import rod_numerics
+from fdgeom.beams.rod.solve import RodNewton, rod_numerics
 from fdgeom.beams.rod.support_forces import Forces, SolvedForces, StepForces
 from fdgeom.beams.rod.turns import Turns
-from fdgeom.beams.rod.variation import displaced, rate
+from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.systems.motion.condition import Condition

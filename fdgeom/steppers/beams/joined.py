@@ -7,7 +7,7 @@ from firedrake import Constant, Form, Function, TestFunction, dot
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.rod_numerics import exact_numerics
+from fdgeom.beams.rod.solve import exact_numerics
 from fdgeom.forms import simplify
 from fdgeom.solvers import EssentialValues
 from fdgeom.solvers.linked import Linked

@@ -6,7 +6,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.rod.nodal_inertia import NodalInertia
+from fdgeom.beams.rod.inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import simplify

@@ -1,6 +1,6 @@
-"""All joints of a network as the conditions of a motion."""
+"""All joints of a network: their conditions, their springs and the nodes of their multipliers."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 import ufl
@@ -19,12 +19,12 @@ from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.network.joint import Joint, Side, Spherical, triad
+from fdgeom.beams.network.joint import Joint, Revolute, Side, Spherical, triad
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, displaced, rate
-from fdgeom.lie import quaternion
-from fdgeom.solvers import VectorAssembly, deficiency
+from fdgeom.lie import arrays, halves, quaternion
+from fdgeom.solvers import SolveFailed, VectorAssembly, deficiency
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 
@@ -245,3 +245,130 @@ class JointSet(Condition):
         scaled.diagonalScale(None, weight)
         scaled.transpose()
         return deficiency(gradient.matMult(scaled))
+
+
+class JointSprings:
+    """The springs and dampers of joints."""
+
+    def __init__(self, joints: JointSet) -> None:
+        self._set, self._cells = joints, Cells(joints.space.mesh())
+        self._hinges = [
+            k for k, j in enumerate(joints.joints) if isinstance(j, Revolute) and j.stiffness
+        ]
+        self._start = self._turned() if self._hinges else None
+        sign = np.where(joints.swapped, -1.0, 1.0)
+        stiffness = np.array([joint.stiffness for joint in joints.joints])
+        damping = np.array([joint.damping for joint in joints.joints])
+        # A shift is seen from the first side, an angle about its axis: both change sign.
+        rest = sign * np.array([joint.rest for joint in joints.joints])
+        self._has_springs, self._has_dampers = bool(stiffness.any()), bool(damping.any())
+        self._stiffness, self._damping, self._rest = (
+            joints.field(values, "spring") for values in (stiffness, damping, rest)
+        )
+
+    def _turned(self) -> np.ndarray:
+        """The relative quaternions of the two ends of each hinge with a spring."""
+        first, second = self._set.orientations()[:, self._hinges]
+        return arrays.quaternion.product(arrays.quaternion.conjugate(first), second)
+
+    def half_cosines(self) -> np.ndarray | None:
+        """Cosines of half the angles, whose sign changes where an angle passes half a turn."""
+        return None if self._start is None else (self._start * self._turned()).sum(axis=1)
+
+    def check_half_turns(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if an angle has passed half a turn, where the moment would jump."""
+        for k, passed in zip(self._hinges, before * self.half_cosines() < 0, strict=True):
+            if passed:
+                raise SolveFailed(
+                    f"the angle of joints[{k}], {self._set.joints[k]!r}, passes half a turn (pi) in "
+                    "it, where the moment of its spring would change its sign",
+                    remedy="end the run before, or take a stiffer spring or a joint without one",
+                )
+
+    def potential(self, configuration: Pose) -> Form:
+        """Energy of the springs."""
+        return self._set.sum(self._energy(*self._set.ends(configuration)))
+
+    def work(self, configuration: Pose, v: Expr, w: Expr) -> Form:
+        """Virtual work of springs and dampers against the motion."""
+        joints, work = self._set, ufl.as_ufl(0.0)
+        if self._has_springs:
+            work += rate(lambda s: self._energy(*joints.displaced(configuration, s * w)))
+        if self._has_dampers:
+            work += self._damping * self._dissipation(configuration, v, w)
+        return joints.sum(work)
+
+    def _energy(self, a: Side, b: Side) -> Expr:
+        if not self._has_springs:
+            return ufl.as_ufl(0.0)
+        a, b = self._set.sides(a, b)
+        energy = ufl.as_ufl(0.0)
+        for kind, mask in self._sprung("stiffness"):
+            energy += mask * kind.potential(a, b, self._stiffness, self._rest)
+        return energy
+
+    def _sprung(self, name: str) -> Iterator[tuple[type[Joint], Expr]]:
+        """Kinds of joints with a spring or damper, each with its mask."""
+        for kind, mask in self._set.kinds:
+            joints = self._set.joints
+            if any(getattr(joint, name) for joint in joints if isinstance(joint, kind)):
+                yield kind, mask
+
+    def _dissipation(self, configuration: Pose, v: Expr, w: Expr) -> Expr:
+        """Relative velocity along v times that along w, in the free coordinates of the joints."""
+        work = ufl.as_ufl(0.0)
+        for kind, mask in self._sprung("damping"):
+            if kind is Spherical:
+                work += mask * ufl.dot(
+                    self._turning(configuration, v), self._turning(configuration, w)
+                )
+                continue
+            v_rate, w_rate = (self._rate(kind, configuration, u) for u in (v, w))
+            work += mask * v_rate * w_rate
+        return work
+
+    def _rate(self, kind: type[Joint], configuration: Pose, v: Expr) -> Expr:
+        """Rate of a joint's coordinate along a velocity."""
+        joints = self._set
+
+        def moved(s: Expr) -> Expr:
+            return kind.coordinate(*joints.sides(*joints.displaced(configuration, s * v)))
+
+        return rate(moved)
+
+    def _turning(self, configuration: Pose, v: Expr) -> Expr:
+        """Angular velocity of the second end relative to the first, in space."""
+        (_, p), (_, q) = self._set.ends(configuration)
+        first, second = self._cells.ends(v)
+        return ufl.dot(q, halves(second, "v")[0]) - ufl.dot(p, halves(first, "v")[0])
+
+
+def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
+    """A node of its own for each joint, none of them held: 0 or 1, the first or second place."""
+    found = np.full(len(ends), -1)
+    nodes = set(ends.ravel().tolist())
+    seen: set[int] = set()
+    for root in [*sorted(nodes & set(fixed)), *sorted(nodes - set(fixed))]:
+        if root in seen:
+            continue
+        # Each tree of nodes and joints has its multipliers away from a root, the held node if there
+        # is one: so the equations of a joint have full rank in the displacements of its owner.
+        seen.add(root)
+        front = [root]
+        while front:
+            node = front.pop()
+            for k in np.flatnonzero((ends == node).any(axis=1)):
+                if found[k] >= 0:
+                    continue
+                other = int(np.flatnonzero(ends[k] != node)[0])
+                new = int(ends[k, other])
+                if new in seen or new in fixed:
+                    raise ValueError(
+                        f"joints: {joints[k]!r} is over-constrained: what it joins is already "
+                        "joined or held by others at the same node. Leave it out, or state all that "
+                        "is to hold there as one joint"
+                    )
+                found[k] = other
+                seen.add(new)
+                front.append(new)
+    return found
