@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
+import ufl
 from firedrake import Function
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
@@ -15,13 +16,13 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import ReconstructedShape, projection
 from fdgeom.beams.ends import GivenPose, Sliding
-from fdgeom.beams.identity import beam_parameters
+from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.places import Place
-from fdgeom.beams.output import momentum_forms, output_fields
 from fdgeom.beams.reactions import BeamReactions
 from fdgeom.beams.resultants import Resultants
 from fdgeom.beams.rod.body_load import BodyLoad
+from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
 from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
@@ -314,8 +315,18 @@ class Beam(BeamBracket):
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         if "momenta" not in self._held:
-            self._held["momenta"] = momentum_forms(self)
+            self._held["momenta"] = self._momentum_forms()
         return self._held["momenta"]
+
+    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+        """Linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
+        parts = halves(self.momentum)
+        spin, linear = (quaternion.rotate(self.orientation, part) for part in parts)
+        angular = spin + ufl.cross(self.position, linear)
+        return {
+            "linear_momentum": tuple(self.at_nodes(linear[k]) for k in range(3)),
+            "angular_momentum": tuple(self.at_nodes(angular[k]) for k in range(3)),
+        }
 
     def energies(self) -> dict[str, Form]:
         """½⟨μ, D₁⁻¹μ⟩, ½⟨D₂γ, γ⟩, the potential of the loads that have one, and the sum.
@@ -331,7 +342,8 @@ class Beam(BeamBracket):
         return beam_parameters(self)
 
     def output_fields(self) -> dict[str, Expr]:
-        return output_fields(self)
+        pose = self.position, self.orientation
+        return shown(pose, self.strain, self.stress(), self.momentum, self.velocity)
 
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length."""

@@ -5,9 +5,9 @@ from firedrake import Function
 
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import held_ends
-from fdgeom.beams.identity import beam_parameters
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces

@@ -11,9 +11,9 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity
 from fdgeom.beams.ends import held_components
+from fdgeom.beams.fingerprint import beam_parameters, loads_on, with_kind
 from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.identity import beam_parameters, loads_on, with_kind
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
 from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
 from fdgeom.beams.network.joint import Joint, Prismatic
