@@ -166,7 +166,7 @@ def load_forcing(beam: BeamFields, rod: Rod, test: Expr, velocity: Expr, dt: Exp
     # work on ζ is its exact change. Loads that turn with the section act at the orientation
     # halfway. Both are symmetric in time, so of second order.
     step = _step((beam.position, beam.orientation), beam.time, test, velocity, dt)
-    density = sum((load.mean_work(rod.part, step) for load in rod.loads), ufl.as_ufl(0.0))
+    density = sum((load.density("mean_work", step) for load in rod.loads), ufl.as_ufl(0.0))
     return rod.cells.at_nodes(density)
 
 
@@ -210,10 +210,10 @@ def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
             "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
         )
     pose, probe = (beam.position, beam.orientation), ufl.as_vector([1.0] * 6)
-    for load in beam.loads:
-        work = load.work(rod.part, pose, probe, beam.time, probe)
+    for applied in rod.loads if rod else ():
+        work = applied.density("work", pose, probe, beam.time, probe)
         if any(part is beam.time for part in unique_pre_traversal(work)):
             raise ValueError(
-                f"{load!r} depends on the time, which the steppers on strain and momentum know at "
+                f"{applied.load!r} depends on the time, which the steppers on strain and momentum know at "
                 "the end of a step only; change a Constant between steps, or take GeneralizedAlpha"
             )

@@ -8,7 +8,7 @@ from firedrake import Constant
 from fdgeom.beams.ends import GivenPose
 from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.law import LINEAR, SectionLaw
-from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod, symbols
+from fdgeom.beams.rod.body_load import AppliedLoad, symbols
 from fdgeom.clock import Time
 from fdgeom.sections.along import MatrixAlong
 from fdgeom.solvers.derived import private
@@ -25,7 +25,7 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
         "axis": section.axis,
         "left end": _end(left),
         "right end": _end(right),
-        "loads": loads_on(beam.rod.part, beam.loads) if beam.loads else [],
+        "loads": parameters_of_loads(beam.rod.loads) if beam.loads else [],
         "damping": beam.damping,
         "shape at rest": beam.reference_strain,
         "strain measure": beam.strain_measure,
@@ -34,13 +34,16 @@ def beam_parameters(beam: BeamFields) -> dict[str, object]:
     }
 
 
-def loads_on(part: PartOfRod, loads: Sequence[BodyLoad]) -> list[dict]:
+def parameters_of_loads(loads: Sequence[AppliedLoad]) -> list[dict]:
     """Loads by their attributes, and by the expressions of their work and potential."""
     g, v, t, virtual, _ = symbols()
     return [
-        with_kind(load)
-        | {"work": load.work(part, g, v, t, virtual), "potential": load.potential(part, g, t)}
-        for load in loads
+        with_kind(applied.load)
+        | {
+            "work": applied.density("work", g, v, t, virtual),
+            "potential": applied.density("potential", g, t),
+        }
+        for applied in loads
     ]
 
 

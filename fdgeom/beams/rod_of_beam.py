@@ -8,6 +8,7 @@ from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, Te
 from mpi4py import MPI
 
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.rod.body_load import AppliedLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import check_at
@@ -35,20 +36,19 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         return densities[at]
 
     separate = Inertia.is_separate(beam.section.read_by_beams[1]) and beam.end_weight == 0.5
-    inertia = beam.inertia
-    if beam.end_weight != 0.5:
-        inertia = _end_factor(beam) * inertia
+    matrix = beam.inertia if beam.end_weight == 0.5 else _end_factor(beam) * beam.inertia
+    inertia = Inertia(matrix, separate=separate)
+    part = PartOfRod(place, ufl.SpatialCoordinate(beam.mesh)[0], inertia)
     return Rod(
         cells,
         stiffness=beam.stiffness,
         law=beam.sampled_law,
-        inertia=Inertia(inertia, separate=separate),
+        inertia=inertia,
         tangent=beam.tangent,
         strain=measure,
         reference=shape_in_measure(beam, measure) if beam.shaped else beam.reference_strain,
         viscosity=viscosity_of(beam),
-        loads=beam.loads,
-        place=place,
+        loads=[AppliedLoad(load, part) for load in beam.loads],
         time=beam.time,
     )
 

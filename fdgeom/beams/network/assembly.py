@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from firedrake import Constant, Function, TestFunction
+from firedrake import Constant, Function, SpatialCoordinate, TestFunction
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity
 from fdgeom.beams.ends import held_components
-from fdgeom.beams.fingerprint import beam_parameters, loads_on, with_kind
+from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
@@ -21,7 +21,7 @@ from fdgeom.beams.network.joints import JointSet, JointSprings, owners
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.network.places import Ground, Place, PointBody
-from fdgeom.beams.rod.body_load import BodyLoad, check_loads
+from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all, check_loads
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.support_forces import Forces
@@ -332,7 +332,10 @@ class Assembly(RodMotion):
             f"body {k}": {"at": where(body.at), "inertia": np.array(body.matrix)}
             for k, body in enumerate(self.bodies)
         }
-        return found | {"gravity": loads_on(beams[0].rod.part, self.common_loads)}
+        # On the first beam, in terms of its own fields.
+        part = PartOfRod(along_all, SpatialCoordinate(beams[0].mesh)[0], beams[0].rod.inertia)
+        common = [AppliedLoad(load, part) for load in self.common_loads]
+        return found | {"gravity": parameters_of_loads(common)}
 
     def output_fields(self) -> dict[str, Expr]:
         """The fields of a beam, and ``beam``: the number of the beam that a cell belongs to."""

@@ -1,11 +1,12 @@
 """Rod of several beams: their sections, loads and other data as fields on their network."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import ufl
 from firedrake import Constant, Function, SpatialCoordinate, TensorFunctionSpace
-from ufl.algorithms import extract_coefficients
+from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 from ufl.utils.stacks import StackDict
@@ -14,14 +15,13 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw, law_data
 from fdgeom.beams.network.gathering import Gathering
 from fdgeom.beams.network.network import Network
-from fdgeom.beams.network.part_loads import LoadInNetwork
 from fdgeom.beams.network.places import Place, PointBody
-from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
+from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.rod import Rod, everywhere
+from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density
-from fdgeom.solvers.derived import Derived, derived_in, sampled
+from fdgeom.solvers.derived import Derived, derived_in, is_real, sampled
 from fdgeom.solvers.links import mark_links
 
 
@@ -147,14 +147,14 @@ class NetworkRod:
         separate = Inertia.is_separate(values)
         return [Inertia(network.packed(values, "bodies", cells=False), separate=separate)]
 
-    def _loads(self, common: Sequence[BodyLoad]) -> Iterator[LoadInNetwork]:
+    def _loads(self, common: Sequence[BodyLoad]) -> Iterator[AppliedLoad]:
         network, cells = self._network, self.cells
         arc = SpatialCoordinate(network.mesh)[0]
         # Of all that has mass at a node.
         total = sum((i.matrix for i in self.inertias[1:]), self.inertias[0].matrix)
         inertia = Inertia(total, separate=all(i.separate for i in self.inertias))
         for load in common:
-            yield LoadInNetwork(load, PartOfRod(everywhere, arc, inertia), ufl.as_ufl(1.0))
+            yield AppliedLoad(load, PartOfRod(along_all, arc, inertia))
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
@@ -163,13 +163,31 @@ class NetworkRod:
 
             def place(at, beam=beam):
                 if at is None:
-                    return everywhere(at)
+                    return along_all(at)
                 node = network.node(Place(beam, at))
                 return point_density(cells, network.local(node), f"at {at}")
 
             part = PartOfRod(place, arc - float(network.offsets[k]), inertia)
             for load in beam.loads:
-                yield LoadInNetwork(load, part, mask, beam.mesh, network.number)
+                yield AppliedLoad(load, part, mask, partial(self._translated, load, beam, part.arc))
+
+    def _translated(self, load: BodyLoad, beam: Beam, arc: Expr, density: Expr) -> Expr:
+        """A load's density with the coordinate and the numbers of a beam replaced by the network's."""
+        network, used = self._network, extract_coefficients(density)
+        meanings = {f: network.number(f) for f in used if is_real(f) and _mesh(f) is beam.mesh}
+        meanings[SpatialCoordinate(beam.mesh)] = ufl.as_vector([arc])
+        density = replace(density, meanings)
+        if any(_mesh(f) is not network.mesh for f in extract_coefficients(density)):
+            raise ValueError(
+                f"{load!r}: a Function on the mesh of a beam cannot load it in an assembly; "
+                "give a function of (s, t) that returns an expression, or numbers as Functions of a Real "
+                "space"
+            )
+        return density
+
+
+def _mesh(function: Function):
+    return function.function_space().mesh()
 
 
 def _numbers(value: Expr) -> np.ndarray | None:

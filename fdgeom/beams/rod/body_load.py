@@ -1,4 +1,4 @@
-"""Base class of loads on a rod: a virtual work at its nodes, and a potential where there is one."""
+"""Base class of loads on a rod, by virtual work or potential, and loads applied to a part of one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -160,6 +160,35 @@ class BodyLoad:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
+
+
+@dataclass(frozen=True)
+class AppliedLoad:
+    """A load on a part of a rod: its densities as expressions on the rod's mesh."""
+
+    load: BodyLoad
+    part: PartOfRod
+    #: 1 in the cells of the part, 0 elsewhere.
+    mask: Expr | float = 1.0
+    #: A density in terms of the rod's mesh, from one in terms of the beam's own.
+    translate: Callable[[Expr], Expr] | None = None
+
+    def __post_init__(self) -> None:
+        self.load.check(self.part)
+
+    def density(self, name: str, *arguments) -> Expr | None:
+        """The "work", "potential" (None without one) or "mean_work" of the load, per length."""
+        found = getattr(self.load, name)(self.part, *arguments)
+        if found is None:
+            return None
+        return self.mask * (found if self.translate is None else self.translate(found))
+
+
+def along_all(at: str | float | None) -> Expr:
+    """The `place` of a rod without nodes to load."""
+    if at is not None:
+        raise ValueError(f"at: this rod has no place {at!r}")
+    return ufl.as_ufl(1.0)
 
 
 def check_loads(loads) -> tuple[BodyLoad, ...]:

@@ -119,7 +119,7 @@ class MeanStep:
             following=virtual,
             weight=lambda inertia, field: self._weight(inertia, field, eta, shift),
         )
-        works = (load.mean_work(rod.part, step) for load in rod.loads)
+        works = (load.density("mean_work", step) for load in rod.loads)
         return self.dt * sum(works, ufl.as_ufl(0.0))
 
     # --- joints ------------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
 """A rod in configuration form: energies and virtual works as UFL forms of the poses of its nodes."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 
 import ufl
 from firedrake import Constant
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.law import LINEAR, SectionLaw
-from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod
+from fdgeom.beams.rod.body_load import AppliedLoad
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.strains import STRAINS
@@ -25,9 +25,7 @@ class Rod:
     # displacements and velocities are (rotation in the body frame, translation in the space frame),
     # vectors of 6. `stiffness`, the strain `reference` (minus e) of the stress-free shape and the
     # Kelvin–Voigt `viscosity` are constant in each cell. `tangent` is e, the strain measure of the
-    # straight unstrained rod: 1 in the axis along it. `place(at)` gives for a load's `at` the
-    # weight of its density: 1 for all along the rod; for a point 1 / (its length) at that node, 0
-    # at the others.
+    # straight unstrained rod: 1 in the axis along it.
     def __init__(
         self,
         cells: Cells,
@@ -39,24 +37,17 @@ class Rod:
         strain: str = "simo-reissner",
         reference: Expr | None = None,
         viscosity: Expr | None = None,
-        loads: tuple[BodyLoad, ...] = (),
-        place: Callable[[str | float | None], Expr] | None = None,
-        arc: Expr | None = None,
+        loads: Sequence[AppliedLoad] = (),
         time: Constant | None = None,
     ) -> None:
         self.cells, self.inertia = cells, inertia
         self.stiffness, self.viscosity, self.law = stiffness, viscosity, law
         self.tangent, self.reference = tangent, reference
         self.loads = tuple(loads)
-        arc = ufl.SpatialCoordinate(cells.mesh)[0] if arc is None else arc
-        #: Its data for the loads.
-        self.part = PartOfRod(place or everywhere, arc, inertia)
         self.time = Time() if time is None else time
         self._measure = STRAINS[strain]
         #: Whether the strain softens where a cell turns by more than 90 degrees.
         self.softens = strain == "directors"
-        for load in self.loads:
-            load.check(self.part)
 
     # --- in a cell: expressions for the midpoint ---------------------------------------------------
     def strain(self, configuration: Pose, displacement: Expr | None = None) -> Expr:
@@ -90,7 +81,7 @@ class Rod:
 
     def load_potential(self, configuration: Pose) -> Form:
         """Potential of the loads that have one; an empty form without such loads."""
-        found = (load.potential(self.part, configuration, self.time) for load in self.loads)
+        found = (load.density("potential", configuration, self.time) for load in self.loads)
         densities = (density for density in found if density is not None)
         return simplify(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
 
@@ -129,13 +120,13 @@ class Rod:
     ) -> Expr:
         v = ufl.zero(6) if velocity is None else velocity
         t = self.time if time is None else time
-        works = (load.work(self.part, configuration, v, t, virtual) for load in self.loads)
+        works = (load.density("work", configuration, v, t, virtual) for load in self.loads)
         return sum(works, ufl.as_ufl(0.0))
 
     @property
     def loads_see_velocity(self) -> bool:
         """Whether the work of a load depends on the velocity."""
-        return any(load.sees_velocity(self.part) for load in self.loads)
+        return any(applied.load.sees_velocity(applied.part) for applied in self.loads)
 
     def inertial_work(
         self, configuration: Pose, velocity: Expr, acceleration: Expr, virtual: Expr
@@ -186,9 +177,3 @@ class Rod:
     def inertial_product(self, configuration: Pose, a: Expr, b: Expr) -> Form:
         """∫ a·M b ds, lumped at the nodes: the mass matrix."""
         return self.cells.at_nodes(self.inertia.mass_product(configuration[1], a, b))
-
-
-def everywhere(at: str | float | None) -> Expr:
-    if at is not None:
-        raise ValueError(f"at: this rod has no place {at!r}")
-    return ufl.as_ufl(1.0)
