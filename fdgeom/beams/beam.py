@@ -17,10 +17,9 @@ from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import ReconstructedShape, projection
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
+from fdgeom.beams.forces import BeamReactions, StressResultants
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.places import Place
-from fdgeom.beams.reactions import BeamReactions
-from fdgeom.beams.resultants import Resultants
 from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
@@ -283,8 +282,8 @@ class Beam(BeamBracket):
         return self._resultants.at(s)
 
     @cached_property
-    def _resultants(self) -> Resultants:
-        return Resultants(self)
+    def _resultants(self) -> StressResultants:
+        return StressResultants(self)
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum ∫ R n in space, shape (3,)."""

@@ -7,10 +7,10 @@ from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.following_fields import FollowingFields
+from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
 from fdgeom.solvers import Deed, Field, PointwiseUpdate

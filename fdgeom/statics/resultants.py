@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Function, TestFunction, dot
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.rod.support_forces import Forces, from_space
+from fdgeom.beams.forces import Forces, from_space
 from fdgeom.solvers import VectorAssembly
 from fdgeom.statics.problem import EquilibriumProblem
 

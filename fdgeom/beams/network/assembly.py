@@ -13,6 +13,7 @@ from fdgeom.beams.beam_motion import BodyVelocity
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.following_fields import FollowingFields
+from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
 from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
@@ -24,7 +25,6 @@ from fdgeom.beams.network.places import Ground, Place, PointBody
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all, check_loads
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.clock import Time
 from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key

@@ -8,10 +8,10 @@ from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.forces import Forces
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.solve import RodNewton, exact_numerics
-from fdgeom.beams.rod.support_forces import Forces
 from fdgeom.forms import simplify
 from fdgeom.lie import halves
 from fdgeom.solvers import Snapshot
