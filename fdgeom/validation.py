@@ -3,18 +3,23 @@
 Each refuses numbers that pyadjoint follows, where they would be lost (:mod:`fdgeom.taping`).
 """
 
+import inspect
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 
 import numpy as np
+import ufl
 from firedrake import Function
 from ufl.algorithms import extract_arguments
 from ufl.classes import Expr, Measure
 
-from fdgeom.messages import format_value
+from fdgeom.messages import format_value, reported_as
 from fdgeom.taping import refuse_recorded
+
+# Names of the time as the only argument; "_" where it is not used.
+_TIME = ("t", "time", "_")
 
 
 def number(name: str, value, *, above=None, least=None, below=None, most=None) -> float:
@@ -141,6 +146,34 @@ def conjugates(q, p, measure) -> None:
 def text(name: str, value, hint: str = "") -> str:
     """A string."""
     return instance(name, value, str, "a string", hint)
+
+
+def evaluated(name: str, function: Callable, arguments: Sequence[Expr], size: int) -> Expr:
+    """The vector of a user's function; ``ValueError`` with its ``name`` for another value."""
+    with reported_as(f"{name}: the function must give a UFL vector of {size}"):
+        value = function(*arguments)
+        value = ufl.as_vector(list(value)) if isinstance(value, list | tuple) else value
+        value = ufl.as_ufl(value)
+    if value.ufl_shape != (size,):
+        raise ValueError(
+            f"{name}: the function must give a vector of {size}, not {value.ufl_shape}"
+        )
+    return value
+
+
+def place_and_time(name: str, function: Callable, s, t) -> tuple:
+    """Arguments of a user's function, by their names: the time t, the arc length s, or s, t."""
+    parameters = inspect.signature(function).parameters.values()
+    free = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p.name for p in parameters if p.kind in free and p.default is inspect.Parameter.empty]
+    if len(needed) == 2 and needed[0] not in _TIME and needed[1] != "s":
+        return s, t
+    if len(needed) == 1 and needed[0] in ("s", *_TIME):
+        return (s,) if needed[0] == "s" else (t,)
+    raise ValueError(
+        f"{name}: the function must take (t), (s) or (s, t), with t for the time and s for the arc "
+        f"length, not ({', '.join(needed)})"
+    )
 
 
 def everywhere(comm, check: Callable[[], None]) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import ufl
 from ufl.algorithms import expand_derivatives
+from ufl.classes import Zero
 from ufl.core.expr import Expr
 
-from fdgeom.beams.rod.user_vectors import evaluated, unit_quaternion
 from fdgeom.lie import join, quaternion
 from fdgeom.messages import format_value, is_function
-from fdgeom.validation import instance
+from fdgeom.validation import evaluated, instance
 
 _AXES = {0: 0, 1: 1, 2: 2, "x": 0, "y": 1, "z": 2}
 
@@ -115,3 +115,10 @@ def held_components(name: str, kind: str | Sliding | GivenPose) -> np.ndarray:
             "fdgeom.GivenPose(position=..., orientation=...)"
         )
     return np.array(HELD[kind], dtype=int)
+
+
+def unit_quaternion(name: str, q: Expr) -> Expr:
+    """q / |q|; ``ValueError`` with its ``name`` if it is zero in its form."""
+    if isinstance(q, Zero):
+        raise ValueError(f"{name} is zero; it must be a quaternion, scalar first: (1, 0, 0, 0)")
+    return quaternion.normalize(q)

@@ -24,7 +24,6 @@ from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
-from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.numbering import coordinates_of
@@ -34,7 +33,7 @@ from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, MadeOnce, is_real, made_once, private, sampled
 from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread
-from fdgeom.validation import real_array
+from fdgeom.validation import evaluated, place_and_time, real_array
 
 
 def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inverse: bool = False):

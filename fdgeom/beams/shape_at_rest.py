@@ -6,10 +6,10 @@ from firedrake import Function, dot
 
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import strain_of
+from fdgeom.beams.ends import unit_quaternion
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.strains import STRAINS
-from fdgeom.beams.rod.user_vectors import unit_quaternion
 from fdgeom.beams.rod.variation import check_poses
 from fdgeom.forms import copy_into
 from fdgeom.lie import se3

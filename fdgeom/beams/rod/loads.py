@@ -9,13 +9,12 @@ from firedrake import Constant
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.body_load import BodyLoad, NodalStep, PartOfRod
-from fdgeom.beams.rod.user_vectors import evaluated, place_and_time
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.clock import Time
 from fdgeom.lie import halves, quaternion
 from fdgeom.messages import format_value, is_function
 from fdgeom.taping import refuse_recorded
-from fdgeom.validation import array
+from fdgeom.validation import array, evaluated, place_and_time
 
 #: Numbers, a UFL vector of 3, or a function of time, or of arc length and time, that gives one.
 Vector = Sequence[float] | Expr | Callable
