@@ -1,6 +1,6 @@
 """Helpers for UFL forms: states of several parts, checks, degrees and derivatives."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import ufl
@@ -36,6 +36,8 @@ from ufl.classes import (
 )
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
+
+from fdgeom.messages import is_function, reported_as
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
 #: for them was seen to crash with gcc 12 on AVX-512 (stack arrays not aligned as the compiler assumes).
@@ -218,26 +220,62 @@ def polynomial_degree(functional: Form, *state: Function, highest: int = 8) -> i
     return None
 
 
-def check_functional(name: str, form, rank: int, mesh=None, symbols: str = "each argument") -> Form:
-    """Return a user's form, with restrictions at its terminals; raise if it has another rank, is
-    not linear in its arguments (``symbols`` in the message), or is no integral over ``mesh`` of
-    Functions of that mesh.
+def checked_form(
+    name: str, form, rank: int = 0, mesh=None, linear_in: str = "", without: Mapping | None = None
+) -> Form:
+    """A user's form of a rank over ``mesh``, with restrictions at its terminals; ``without`` are
+    Functions that it may not read, with the reasons.
     """
     if not isinstance(form, Form):
-        kind = {0: "a UFL functional such as 0.5*inner(u, u)*dx", 2: "a UFL form"}[rank]
-        raise TypeError(f"{name} must be {kind}, not {type(form).__name__}")
+        kind = ("a UFL functional such as 0.5*inner(u, u)*dx", "a UFL form with one test function")
+        raise TypeError(f"{name} must be {kind[rank]}, not {type(form).__name__}")
     check_domains(name, form, mesh)
-    if len(form.arguments()) != rank:
+    found = len(form.arguments())
+    if linear_in and found < rank:
+        missing = "which does not occur" if rank == 1 else "which do not both occur"
+        raise ValueError(f"{name} must be linear in {linear_in}, {missing}")
+    if found != rank:
         raise ValueError(
-            f"{name} must have {rank} argument{'' if rank == 1 else 's'}, "
-            f"this form has {len(form.arguments())}"
+            f"{name} must have {rank} argument{'' if rank == 1 else 's'}, this form has {found}"
         )
     if rank:
         try:
             check_form_arity(remove_complex_nodes(expand_derivatives(form)), form.arguments())
         except ArityMismatch as error:
-            raise ValueError(f"{name} must be linear in {symbols}, with no other term") from error
+            linear_in = linear_in or "its test function"
+            raise ValueError(f"{name} must be linear in {linear_in}, with no other term") from error
+    for function, why in (without or {}).items():
+        if depends_on(form, function):
+            raise ValueError(f"{name} {why}")
     return _restricted(name, form)
+
+
+def form_of(
+    name: str,
+    function,
+    symbols: Sequence[Expr],
+    of: str,
+    example: str,
+    linear_in: str,
+    mesh,
+    without: Mapping | None = None,
+    outside: Sequence[Function] = (),
+) -> Form:
+    """The form that a user's function gives for symbols, linear in those that are test functions."""
+    if not is_function(function):
+        raise TypeError(
+            f"{name} must be a callable giving a form, such as {example}, not "
+            f"{type(function).__name__}"
+        )
+    with reported_as(f"{name}: no valid form of {of}"):
+        form = function(*symbols)
+    if not isinstance(form, Form):
+        raise TypeError(
+            f"{name} must give a UFL form, such as {example}, not {type(form).__name__}"
+        )
+    check_arguments(name, form, *outside)
+    rank = sum(isinstance(symbol, Argument) for symbol in symbols)
+    return checked_form(name, form, rank, mesh, linear_in, without)
 
 
 def check_domains(name: str, form: Form, *meshes) -> None:

@@ -9,7 +9,7 @@ from fdgeom.adjoint.block import NO_PLACES, passage_of
 from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
-from fdgeom.forms import check_functional, slope_by
+from fdgeom.forms import checked_form, slope_by
 from fdgeom.messages import format_value
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.validation import whole
@@ -66,9 +66,9 @@ def gradient(
         If a step fails.
     """
     _check(stepper, steps, wrt)
-    objective = check_functional("objective", objective, 0)
+    objective = checked_form("objective", objective)
     if running is not None:
-        running = check_functional("running", running, 0)
+        running = checked_form("running", running)
     with stop_annotating():
         passage = passage_of(stepper)
         forms = [form for form in (objective, running) if form is not None]

@@ -16,7 +16,7 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
-from fdgeom.forms import check_domains, check_functional
+from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import brief, format_value
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
@@ -28,7 +28,7 @@ from .interpolated import common_element, following
 def hold(form: ufl.BaseForm | float, name: str) -> Callable[[], float]:
     """Return a function that gives the present value of a 0-form by one cached assembler."""
     if isinstance(form, ufl.Form) and not form.arguments():
-        form = check_functional(f"monitor {name!r}", form, 0)
+        form = checked_form(f"monitor {name!r}", form)
         return FunctionalAssembly(form).assemble
     if isinstance(form, ufl.BaseForm) and not form.arguments():
         assembler = get_assembler(form)

@@ -293,7 +293,7 @@ def twice(m, u, q, v):
             "lagrangian: the mass matrix ∂²L/∂q̇² is singular",
         ),
         (lambda: made_with(5), TypeError, "constraint must be a callable"),
-        (lambda: made(lambda m, u, q, v: u[2]), TypeError, "constraint(mult, v) must be a UFL form"),
+        (lambda: made(lambda m, u, q, v: u[2]), TypeError, "constraint must give a UFL form"),
         (lambda: made(lambda m, u, q, v: m * u[7] * dx), ValueError, "constraint: no valid form"),
         (lambda: made(lambda m, u, q, v: m * u[2] ** 2 * dx), ValueError, "constraint must be linear"),
         (lambda: made(lambda m, u, q, v: m * (u[2] - 1) * dx), ValueError, "constraint must be linear"),

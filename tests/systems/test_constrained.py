@@ -54,7 +54,7 @@ def make(**changes):
         (
             {"kinetic": (1 + q[0] ** 2) * dot(p, p) * dx},
             ValueError,
-            "kinetic: the kinetic energy d",
+            "kinetic depends on the position",
         ),
         (
             {"kinetic": Constant(1.0) * dx(q.function_space().mesh())},
@@ -62,9 +62,9 @@ def make(**changes):
             "kinetic must dep",
         ),
         ({"potential": q[2]}, TypeError, "potential must be a UFL functional"),
-        ({"potential": p[2] * dx}, ValueError, "potential: depends on the momentum"),
+        ({"potential": p[2] * dx}, ValueError, "potential depends on the momentum"),
         ({"constraint": dot(q, q) * dx}, TypeError, "constraint must be a callable"),
-        ({"constraint": lambda m: m * dot(q, q)}, TypeError, "constraint(mult) must be a UFL form"),
+        ({"constraint": lambda m: m * dot(q, q)}, TypeError, "constraint must give a UFL form"),
         (
             {"constraint": lambda m: dot(q, q) * dx},
             ValueError,
@@ -72,7 +72,7 @@ def make(**changes):
         ),
         ({"constraint": lambda m: m**2 * dot(q, q) * dx}, ValueError, "constraint must be linear"),
         ({"constraint": lambda m: (m + 1) * q[0] * dx}, ValueError, "constraint must be linear"),
-        ({"constraint": lambda m: m * dot(q, p) * dx}, ValueError, "constraint: depends on the mo"),
+        ({"constraint": lambda m: m * dot(q, p) * dx}, ValueError, "constraint depends on the mo"),
         (
             {"constraint": lambda m: m * Constant(1.0) * dx},
             ValueError,

@@ -40,7 +40,7 @@ def not_finite(z):
         ({"bracket": lambda z: inner(z, z) * dx}, TypeError, "bracket must be a callable"),
         ({"bracket": lambda z: lambda a: inner(a, a) * dx}, ValueError, "bracket"),
         ({"bracket": lambda z: lambda a, b: inner(a, z) * dx}, ValueError, "bracket"),
-        ({"bracket": lambda z: lambda a, b: 3.0}, TypeError, "bracket must be a UFL form"),
+        ({"bracket": lambda z: lambda a, b: 3.0}, TypeError, "bracket must give a UFL form"),
         ({"bracket": lambda z: lambda a, b: a[5] * b[0] * dx}, ValueError, "bracket"),
         ({"pairing": lambda z: None}, TypeError, "pairing must be a callable"),
         ({"pairing": lambda z: lambda a, b: inner(z, z) * dx}, ValueError, "pairing"),

@@ -64,7 +64,7 @@ def make(**changes):
         ({"mass": "15"}, TypeError, "mass must be a number"),
         ({"position": None, "velocity": spin}, ValueError, "mass: bodies about a fixed point"),
         ({"potential": x[2]}, TypeError, "potential must be a UFL functional"),
-        ({"potential": v[0] * x[2] * dx}, ValueError, "potential: depends on the velocity"),
+        ({"potential": v[0] * x[2] * dx}, ValueError, "potential depends on the velocity"),
         ({"potential": Constant(1.0) * dx(mesh)}, ValueError, "potential does not depend on"),
         ({"force": v}, TypeError, r"force must be a callable of \(x, q, v, t\)"),
         ({"force": lambda v, t: v}, ValueError, r"force: no valid expression of \(x, q, v, t\)"),

@@ -20,9 +20,8 @@ from ufl.classes import Expr, Form, Measure
 
 from fdgeom.forms import (
     check_depends,
-    check_functional,
+    checked_form,
     copy_into,
-    depends_on,
     is_zero,
     simplify,
     with_fixed_quadrature,
@@ -38,8 +37,8 @@ from fdgeom.taping import not_taped
 from fdgeom.validation import conjugates
 
 _NEEDS_CONSTANT_MASS = (
-    "the kinetic energy depends on the position q. RATTLE and SHAKE are explicit in the forces only "
-    "where it does not; use a LagrangianSystem with DiscreteLagrangian, which takes any mass"
+    "depends on the position q. RATTLE and SHAKE are explicit in the forces only where it does not; "
+    "use a LagrangianSystem with DiscreteLagrangian, which takes any mass"
 )
 
 _NOT_POINTWISE = (
@@ -107,8 +106,11 @@ class ConstrainedSystem(MechanicalSystem):
         coordinates: Function | None = None,
     ) -> None:
         conjugates(q, p, measure)
-        kinetic = _energy_without("kinetic", kinetic, q, _NEEDS_CONSTANT_MASS)
-        potential = _energy_without("potential", potential, p, "depends on the momentum p")
+        mesh = q.function_space().mesh()
+        without = {q: _NEEDS_CONSTANT_MASS}
+        kinetic = simplify(checked_form("kinetic", kinetic, mesh=mesh, without=without))
+        without = {p: "depends on the momentum p"}
+        potential = simplify(checked_form("potential", potential, mesh=mesh, without=without))
         if potential.coefficients():
             check_depends("potential", potential, q)
         if is_zero(simplify(derivative(kinetic, p))):
@@ -225,13 +227,6 @@ class ConstrainedSystem(MechanicalSystem):
         rest = Function(self.space)
         held = tuple(EssentialValues(0, e.dofs, old=rest) for e in self.fixed)
         return SaddleSNES(residual, unknown, essential=held, name="the multiplier")
-
-
-def _energy_without(name: str, form, forbidden: Function, why: str) -> Form:
-    form = simplify(check_functional(name, form, 0, forbidden.function_space().mesh()))
-    if depends_on(form, forbidden):
-        raise ValueError(f"{name}: {why}")
-    return form
 
 
 def _pointwise_velocity(

@@ -18,8 +18,7 @@ from firedrake import (
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
-from fdgeom.forms import check_functional, depends_on, simplify, substitute
-from fdgeom.messages import is_function, reported_as
+from fdgeom.forms import depends_on, form_of, simplify, substitute
 from fdgeom.solvers import EssentialValues, VectorAssembly, deficiency
 from fdgeom.validation import firedrake_function
 
@@ -50,6 +49,13 @@ class RateConstraint(ABC):
         return self.multiplier.function_space()
 
     # --- forms ---------------------------------------------------------------------------------
+    def _of(self, functional: Callable, symbols, of, example, linear_in, without) -> Form:
+        """The form that a user's function gives for ν and perhaps a velocity."""
+        without = {self.multiplier: "must use its argument, not the multiplier itself", **without}
+        mesh = self.q.function_space().mesh()
+        form = form_of("constraint", functional, symbols, of, example, linear_in, mesh, without)
+        return simplify(form)
+
     @abstractmethod
     def forms(self) -> tuple[Form, ...]:
         """The forms that state it, beside its rate."""
@@ -189,38 +195,16 @@ class Constraint(RateConstraint):
         multiplier: Function,
         forbidden: Mapping[Function, str],
     ) -> None:
-        if not is_function(functional):
-            raise TypeError(
-                "constraint must be a callable of the multiplier giving a form, such as "
-                f"lambda mult: mult*(dot(q, q) - 1)*dx, not {type(functional).__name__}"
-            )
         super().__init__(q, self._tangent(q), multiplier, forbidden)
-        self._form = self._linear_form(functional, forbidden)
-        self._slope = self._along(self._form, self._direction)
-
-    def _linear_form(self, functional: Callable, forbidden) -> Form:
-        with reported_as(
-            f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape}, "
-            "and the multiplier must have one component for each constraint"
-        ):
-            form = functional(self.test)
-        if not isinstance(form, Form):
-            raise TypeError(
-                "constraint(mult) must be a UFL form such as mult*(dot(q, q) - 1)*dx, not "
-                f"{type(form).__name__}"
-            )
-        if len(form.arguments()) != 1:
-            raise ValueError("constraint must be linear in the multiplier, which does not occur")
-        mesh = self.q.function_space().mesh()
-        form = simplify(check_functional("constraint", form, 1, mesh, "the multiplier"))
-        if self.multiplier in form.coefficients():
-            raise ValueError("constraint must use its argument, not the multiplier itself")
-        for function, why in forbidden.items():
-            if depends_on(form, function):
-                raise ValueError(f"constraint: {why}")
-        if not self._depends(form):
+        of = (
+            f"a multiplier of shape {self.multiplier.ufl_shape}, and the multiplier must have one "
+            "component for each constraint"
+        )
+        example, linear_in = "lambda mult: mult*(dot(q, q) - 1)*dx", "the multiplier"
+        self._form = self._of(functional, (self.test,), of, example, linear_in, forbidden)
+        if not self._depends(self._form):
             raise ValueError("constraint does not depend on q: its gradient is zero")
-        return form
+        self._slope = self._along(self._form, self._direction)
 
     # --- what a configuration on a group does in another way ------------------------------------
     def _tangent(self, q: Function):
@@ -262,36 +246,17 @@ class VelocityConstraint(RateConstraint):
     def __init__(
         self, q: Function, v: Function, functional: Callable, multiplier: Function
     ) -> None:
-        if not is_function(functional):
-            raise TypeError(
-                "constraint must be a callable of the multiplier and the velocity giving a form, "
-                f"such as lambda mult, v: mult*(v[2] - q[1]*v[0])*dx, not "
-                f"{type(functional).__name__}"
-            )
         super().__init__(q, q.function_space(), multiplier, (v,))
-        self._slope = self._bilinear_form(functional, v)
-
-    def _bilinear_form(self, functional: Callable, v: Function) -> Form:
-        velocity = TrialFunction(self.q.function_space())
-        with reported_as(
-            f"constraint: no valid form of a multiplier of shape {self.multiplier.ufl_shape} "
-            f"and a velocity of shape {v.ufl_shape}"
-        ):
-            form = functional(self.test, velocity)
-        if not isinstance(form, Form):
-            raise TypeError(
-                "constraint(mult, v) must be a UFL form such as mult*(v[2] - q[1]*v[0])*dx, not "
-                f"{type(form).__name__}"
-            )
-        symbols = "the multiplier and in the velocity"
-        if len(form.arguments()) != 2:
-            raise ValueError(f"constraint must be linear in {symbols}, with no other term")
-        mesh = self.q.function_space().mesh()
-        form = simplify(check_functional("constraint", form, 2, mesh, symbols))
-        for function, name in ((self.multiplier, "multiplier"), (v, "velocity")):
-            if depends_on(form, function):
-                raise ValueError(f"constraint must use its argument, not the {name} itself")
-        return substitute(form, {velocity: self._direction})
+        velocity = TrialFunction(self.tangent)
+        form = self._of(
+            functional,
+            (self.test, velocity),
+            f"a multiplier of shape {multiplier.ufl_shape} and a velocity of shape {v.ufl_shape}",
+            "lambda mult, v: mult*(v[2] - q[1]*v[0])*dx",
+            "the multiplier and in the velocity",
+            {v: "must use its argument, not the velocity itself"},
+        )
+        self._slope = substitute(form, {velocity: self._direction})
 
     def forms(self) -> tuple[Form, ...]:
         """None, since its rate states it."""

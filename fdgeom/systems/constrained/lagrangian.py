@@ -5,7 +5,7 @@ from collections.abc import Callable
 from firedrake import Function, TestFunction, TrialFunction, assemble, derivative, dx, inner
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_functional, depends_on, simplify, sorted_by, substitute
+from fdgeom.forms import checked_form, depends_on, simplify, sorted_by, substitute
 from fdgeom.solvers import deficiency
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
@@ -25,7 +25,7 @@ class LagrangianMechanics(MechanicalSystem):
             raise ValueError("velocity must be a function of its own, in the space of q")
         super().__init__(q, coordinates)
         self._v = velocity
-        self._lagrangian = simplify(check_functional("lagrangian", lagrangian, 0, self.mesh))
+        self._lagrangian = simplify(checked_form("lagrangian", lagrangian, mesh=self.mesh))
         if not depends_on(self._lagrangian, velocity):
             raise ValueError("lagrangian must depend on the velocity")
         self._hold(bcs, velocity)

@@ -10,7 +10,7 @@ from firedrake import Constant, Function, derivative, dx
 from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
-from fdgeom.forms import check_arguments, check_functional, depends_on, shaped_space, simplify
+from fdgeom.forms import check_arguments, checked_form, depends_on, shaped_space, simplify
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.lie.groups import SO3, Group, R3xSO3
 from fdgeom.messages import is_function, reported_as
@@ -125,9 +125,8 @@ class RigidBodies(Motion):
     def _checked_potential(self, potential) -> Form | None:
         if potential is None:
             return None
-        potential = simplify(check_functional("potential", potential, 0, self.mesh))
-        if depends_on(potential, self.v):
-            raise ValueError("potential: depends on the velocity")
+        without = {self.v: "depends on the velocity"}
+        potential = simplify(checked_form("potential", potential, mesh=self.mesh, without=without))
         if not any(depends_on(potential, part) for part in self.configuration):
             raise ValueError("potential does not depend on position or orientation: it is no force")
         return potential
@@ -142,10 +141,9 @@ class RigidBodies(Motion):
                 f"lambda {wanted}: -0.1*v, not {type(force).__name__}"
             )
         with reported_as(f"force: no valid expression of ({wanted})"):
-            found = ufl.as_ufl(force(*self.configuration, self.v, self.time))
             symbols = (Function(f.function_space()) for f in (*self.configuration, self.v))
-            elsewhere = ufl.as_ufl(force(*symbols, self.time))
-        check_arguments("force", elsewhere, *self.configuration, self.v)
+            found = ufl.as_ufl(force(*symbols, self.time))
+        check_arguments("force", found, *self.configuration, self.v)
         if found.ufl_shape != self.v.ufl_shape:
             raise ValueError(
                 f"force must give a vector of shape {self.v.ufl_shape}, the moment first, not of "

@@ -8,16 +8,15 @@ from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import (
-    check_arguments,
     check_depends,
-    check_functional,
+    checked_form,
     depends_on,
+    form_of,
     is_zero,
     random_function,
     simplify,
 )
 from fdgeom.identities import Identity, check_now
-from fdgeom.messages import is_function, reported_as
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.boundary_conditions import described
@@ -82,12 +81,6 @@ class SecondOrderSystem(Motion):
         multiplier: Function | None = None,
         coordinates: Function | None = None,
     ) -> None:
-        if not is_function(residual):
-            raise TypeError(
-                "residual must be a callable of (q, v, a, t, test) giving a form, such as "
-                "lambda q, v, a, t, test: (dot(a, test) + dot(q, test))*dx, not "
-                f"{type(residual).__name__}"
-            )
         self._residual, self.q = residual, q
         unheld = bcs is None or (isinstance(bcs, list | tuple) and not bcs)
         super().__init__(
@@ -103,23 +96,19 @@ class SecondOrderSystem(Motion):
             raise ValueError("q must not be of a mixed space where there is a constraint")
         self._energy = energy
         if energy is not None:
-            self._energy = check_functional("energy", energy, 0, self.mesh)
+            self._energy = checked_form("energy", energy, mesh=self.mesh)
             check_depends("energy", self._energy, q, v)
         self._check_residual()
 
     def _check_residual(self) -> None:
-        with reported_as("residual: no valid form of (q, v, a, t, test)"):
-            form = self._form(TestFunction(self.space))
-            symbols = (Function(self.space) for _ in range(3))
-            elsewhere = self._residual(*symbols, self.time, TestFunction(self.space))
-        if not isinstance(form, Form):
-            raise TypeError(f"residual must give a UFL form, not {type(form).__name__}")
-        if len(form.arguments()) != 1:
-            raise ValueError("residual must be linear in test, which does not occur")
-        check_functional("residual", form, 1, self.mesh, "test")
-        own = (self.q, self.v)
-        check_arguments("residual", elsewhere, *own, *(p for f in own for p in f.subfunctions))
-        if is_zero(simplify(derivative(form, self.acceleration))):
+        q, v, a = (Function(self.space) for _ in range(3))
+        symbols = (q, v, a, self.time, TestFunction(self.space))
+        of, example = "(q, v, a, t, test)", "lambda q, v, a, t, test: dot(a + q, test)*dx"
+        outside = [part for f in (self.q, self.v) for part in (f, *f.subfunctions)]
+        form = form_of(
+            "residual", self._residual, symbols, of, example, "test", self.mesh, outside=outside
+        )
+        if is_zero(simplify(derivative(form, a))):
             raise ValueError(
                 "residual does not depend on the acceleration a: the mass is missing, or the system "
                 "is of first order"

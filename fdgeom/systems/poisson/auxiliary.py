@@ -10,7 +10,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
 from fdgeom.forms import (
-    check_functional,
+    checked_form,
     copy_into,
     depends_on,
     is_affine,
@@ -200,11 +200,7 @@ def _check_functions(functions: Sequence) -> None:
 
 def _check_form(function: Function, form) -> Form:
     name = f"auxiliary[{function.name()}]"
-    if not isinstance(form, Form):
-        raise TypeError(
-            f"{name} must be a UFL form with one test function, not {type(form).__name__}"
-        )
-    form = check_functional(name, form, 1, function.function_space().mesh())
+    form = checked_form(name, form, 1, function.function_space().mesh())
     if form.arguments()[0].function_space() != function.function_space():
         raise ValueError(f"{name} must have a test function of the space of {function.name()}")
     return form

@@ -8,20 +8,23 @@ from ufl.classes import Expr, Form
 
 from fdgeom.forms import (
     check_depends,
-    check_functional,
+    checked_form,
     copy_into,
     depends_on,
     flatten,
+    form_of,
     parts_of,
     substitute,
     with_fixed_quadrature,
 )
-from fdgeom.messages import format_value, is_function, reported_as
+from fdgeom.messages import format_value
 from fdgeom.systems.boundary_conditions import described
 from fdgeom.systems.poisson.auxiliary import Auxiliary
 from fdgeom.systems.system import System
 from fdgeom.taping import not_taped
 from fdgeom.validation import firedrake_function, instance
+
+_EXAMPLES = {"bracket": "(a[0]*b[1] - a[1]*b[0])", "pairing": "inner(a, b)"}
 
 
 class PoissonForms(System):
@@ -46,9 +49,6 @@ class PoissonForms(System):
         parts: Sequence[Function] | None,
     ) -> None:
         firedrake_function("state", state)
-        for name, form in (("bracket", bracket), ("pairing", pairing)):
-            if not is_function(form):
-                raise TypeError(f"{name} must be a callable of two arguments (a, b) giving a form")
         super().__init__(state.subfunctions[0].function_space().mesh())
         self.state, self.space, self.symbols = state, state.function_space(), (state,)
         own = tuple(state.subfunctions) if len(self.space) > 1 else (state,)
@@ -62,9 +62,7 @@ class PoissonForms(System):
         casimirs = _mapping("casimirs", "{name: functional}", casimirs)
         auxiliary = _mapping("auxiliary", "{psi: form}", auxiliary)
         self._casimirs = {
-            name: self._in_terms_of_state(
-                check_functional(f"casimirs[{name!r}]", form, 0, self.mesh)
-            )
+            name: self._in_terms_of_state(checked_form(f"casimirs[{name!r}]", form, mesh=self.mesh))
             for name, form in casimirs.items()
         }
         self.check_state()
@@ -95,7 +93,7 @@ class PoissonForms(System):
         given, _, _ = self._given
         given = given() if self.forms_are_known else given
         if not self.forms_are_known:
-            given = check_functional("energy", given, 0, self.mesh)
+            given = checked_form("energy", given, mesh=self.mesh)
         energy = self._in_terms_of_state(given)
         return with_fixed_quadrature(energy, self.state)
 
@@ -108,10 +106,10 @@ class PoissonForms(System):
         return self._bilinear("pairing", self._given[2])
 
     def _bilinear(self, name: str, form: Callable) -> Form:
-        with reported_as(f"{name}(a, b) is no valid form"):
-            result = form(self.test, self.trial)
-        if not self.forms_are_known:
-            result = check_functional(name, result, 2, self.mesh, "a and in b")
+        if self.forms_are_known:
+            return self._in_terms_of_state(form(self.test, self.trial))
+        example, symbols = f"lambda a, b: {_EXAMPLES[name]}*dx", (self.test, self.trial)
+        result = form_of(name, form, symbols, "(a, b)", example, "a and in b", self.mesh)
         return self._in_terms_of_state(result)
 
     def _make_auxiliary(self, equations: Mapping) -> Auxiliary:

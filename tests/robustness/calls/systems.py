@@ -104,7 +104,10 @@ REFUSALS = [
             small.vector(), small.number() * dx, 3.0, lambda a, b: dot(a, b) * dx
         ),
         TypeError,
-        "bracket must be a callable of two arguments (a, b) giving a form",
+        (
+            "bracket must be a callable giving a form, such as lambda a, b: (a[0]*b[1] - "
+            "a[1]*b[0])*dx, not float"
+        ),
     ),
     (
         "bracket",
@@ -112,7 +115,10 @@ REFUSALS = [
             small.vector(), small.number() * dx, lambda a, b: 3.0, lambda a, b: dot(a, b) * dx
         ),
         TypeError,
-        "bracket must be a UFL form, not float",
+        (
+            "bracket must give a UFL form, such as lambda a, b: (a[0]*b[1] - a[1]*b[0])*dx, "
+            "not float"
+        ),
     ),
     (
         "bracket",
@@ -120,7 +126,7 @@ REFUSALS = [
             small.vector(), small.number() * dx, lambda a, b: a[0] * dx, lambda a, b: dot(a, b) * dx
         ),
         ValueError,
-        "bracket must have 2 arguments, this form has 1",
+        "bracket must be linear in a and in b, which do not both occur",
     ),
     (
         "bracket",
@@ -132,7 +138,7 @@ REFUSALS = [
         ),
         ValueError,
         (
-            "bracket(a, b) is no valid form: Dot product requires non-scalar arguments, got"
+            "bracket: no valid form of (a, b): Dot product requires non-scalar arguments, got"
             " arguments with ranks 1 and 0"
         ),
     ),
@@ -142,7 +148,10 @@ REFUSALS = [
             small.vector(), small.number() * dx, lambda a, b: dot(a, b) * dx, None
         ),
         TypeError,
-        "pairing must be a callable of two arguments (a, b) giving a form",
+        (
+            "pairing must be a callable giving a form, such as lambda a, b: inner(a, b)*dx, "
+            "not NoneType"
+        ),
     ),
     (
         "names",
@@ -269,9 +278,9 @@ REFUSALS = [
         )(small.vector(), small.vector()),
         ValueError,
         (
-            "kinetic: the kinetic energy depends on the position q. RATTLE and SHAKE are "
-            "explicit in the forces only where it does not; use a LagrangianSystem with "
-            "DiscreteLagrangian, which takes any mass"
+            "kinetic depends on the position q. RATTLE and SHAKE are explicit in the forces "
+            "only where it does not; use a LagrangianSystem with DiscreteLagrangian, which "
+            "takes any mass"
         ),
     ),
     (
@@ -283,9 +292,9 @@ REFUSALS = [
         )(small.vector(), small.vector()),
         ValueError,
         (
-            "kinetic: the kinetic energy depends on the position q. RATTLE and SHAKE are "
-            "explicit in the forces only where it does not; use a LagrangianSystem with "
-            "DiscreteLagrangian, which takes any mass"
+            "kinetic depends on the position q. RATTLE and SHAKE are explicit in the forces "
+            "only where it does not; use a LagrangianSystem with DiscreteLagrangian, which "
+            "takes any mass"
         ),
     ),
     (
@@ -296,7 +305,7 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         ValueError,
-        "potential: depends on the momentum p",
+        "potential depends on the momentum p",
     ),
     (
         "potential",
@@ -317,8 +326,8 @@ REFUSALS = [
         )(small.vector(), small.vector()),
         TypeError,
         (
-            "constraint must be a callable of the multiplier giving a form, such as lambda "
-            "mult: mult*(dot(q, q) - 1)*dx, not Form"
+            "constraint must be a callable giving a form, such as lambda mult: mult*(dot(q, "
+            "q) - 1)*dx, not Form"
         ),
     ),
     (
@@ -329,7 +338,10 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         TypeError,
-        "constraint(mult) must be a UFL form such as mult*(dot(q, q) - 1)*dx, not Product",
+        (
+            "constraint must give a UFL form, such as lambda mult: mult*(dot(q, q) - 1)*dx, "
+            "not Product"
+        ),
     ),
     (
         "constraint",
@@ -364,7 +376,7 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         ValueError,
-        "constraint: depends on the momentum p, so it is not holonomic",
+        "constraint depends on the momentum p, so it is not holonomic",
     ),
     (
         "constraint",
@@ -601,8 +613,8 @@ REFUSALS = [
         )(small.vector()),
         TypeError,
         (
-            "constraint must be a callable of the multiplier and the velocity giving a "
-            "form, such as lambda mult, v: mult*(v[2] - q[1]*v[0])*dx, not float"
+            "constraint must be a callable giving a form, such as lambda mult, v: mult*(v[2] "
+            "- q[1]*v[0])*dx, not float"
         ),
     ),
     (
@@ -613,7 +625,10 @@ REFUSALS = [
             )
         )(small.vector()),
         TypeError,
-        "constraint(mult, v) must be a UFL form such as mult*(v[2] - q[1]*v[0])*dx, not float",
+        (
+            "constraint must give a UFL form, such as lambda mult, v: mult*(v[2] - "
+            "q[1]*v[0])*dx, not float"
+        ),
     ),
     (
         "constraint",
@@ -667,15 +682,18 @@ REFUSALS = [
         lambda: fg.SecondOrderSystem(3.0, small.number(), small.number()),
         TypeError,
         (
-            "residual must be a callable of (q, v, a, t, test) giving a form, such as "
-            "lambda q, v, a, t, test: (dot(a, test) + dot(q, test))*dx, not float"
+            "residual must be a callable giving a form, such as lambda q, v, a, t, test: "
+            "dot(a + q, test)*dx, not float"
         ),
     ),
     (
         "residual",
         lambda: fg.SecondOrderSystem(lambda q, v, a, t, w: 3.0, small.number(), small.number()),
         TypeError,
-        "residual must give a UFL form, not float",
+        (
+            "residual must give a UFL form, such as lambda q, v, a, t, test: dot(a + q, "
+            "test)*dx, not float"
+        ),
     ),
     (
         "residual",
@@ -1160,7 +1178,10 @@ REFUSALS = [
         "bracket",
         lambda: _free(bracket=_elsewhere()),
         TypeError,
-        "bracket must be a callable of two arguments (a, b) giving a form",
+        (
+            "bracket must be a callable giving a form, such as lambda a, b: (a[0]*b[1] - "
+            "a[1]*b[0])*dx, not Function"
+        ),
     ),
     (
         "gradient",
@@ -1250,8 +1271,10 @@ REFUSALS = [
         "constraint",
         lambda: _sphere(constraint=small.number()),
         TypeError,
-        "constraint must be a callable of the multiplier giving a form, such as lambda"
-        " mult: mult*(dot(q, q) - 1)*dx, not Function",
+        (
+            "constraint must be a callable giving a form, such as lambda mult: mult*(dot(q, "
+            "q) - 1)*dx, not Function"
+        ),
     ),
     (
         "bcs",
