@@ -1,9 +1,10 @@
-"""fdgeom: geometric mechanics for Firedrake.
+"""Geometric mechanics for Firedrake: beams, mechanical systems and their time integrators.
 
-The table of contents. The subpackages in the order of their imports: `lie` (groups), `solvers`
-(PETSc and compiled code), `systems` (base classes of all systems), `sections` and `beams`,
-`adjoint` (derivatives of steps), `steppers` (time integrators), `statics`, `recording` (runs and
-output). Each imports only those named before it; the small modules beside them serve all.
+This file lists the public names. The package is layered; the subpackages in the order of their
+imports are `lie` (groups), `solvers` (PETSc and compiled code), `systems` (base classes of all
+systems), `sections` and `beams`, `adjoint` (derivatives of steps), `steppers` (time integrators),
+`statics`, and `recording` (runs and output). Each imports only those before it. The modules beside
+them serve all subpackages.
 """
 
 from fdgeom import analysis, beams, lie, measures, sections, statics, steppers, systems
@@ -105,48 +106,8 @@ from fdgeom.systems import (
 
 __version__ = "0.1.0"
 
+#: All that is imported above, with those subpackages and modules that users name.
 __all__ = [
-    "CSVFile",
-    "Casimir",
-    "ChainLU",
-    "ChainNewton",
-    "Checkpoint",
-    "ConstraintDefect",
-    "Energy",
-    "Functional",
-    "History",
-    "Isotropic",
-    "LoadStepFailed",
-    "LocalNewton",
-    "Momentum",
-    "Orthotropic",
-    "Ply",
-    "Probe",
-    "Reactions",
-    "Snapshots",
-    "StepFailed",
-    "TsaiWu",
-    "VTKOutput",
-    "VonMises",
-    "analysis",
-    "animate",
-    "gradient",
-    "lie",
-    "measures",
-    "plot_energy",
-    "plot_momentum",
-    "plot_section",
-    "plot_shapes",
-    "plot_solid",
-    "resume",
-    "run",
-    "save",
-    "save_scene",
-    "sections",
-    "simplify",
-    "space_axes",
-    *beams.__all__,
-    *statics.__all__,
-    *steppers.__all__,
-    *systems.__all__,
+    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, type(lie))
 ]
+__all__ += ["analysis", "lie", "measures", "sections"]

@@ -87,12 +87,10 @@ class LoadStepFailed(StepFailed):
 
 def _advice(step: int, residual: float | None) -> str:
     """Advice for a failed step; a first step fails for its data as often as for its length."""
-    data = "check the data first: units, masses and stiffnesses, loads, the start"
+    shorter = "try a smaller dt or other solver_parameters"
+    data = "check the data: units, masses and stiffnesses, loads, the start"
     if step:
-        return "try a smaller dt or other solver_parameters"
+        return shorter
     if residual is not None and not residual < _ABSURD:
-        return data.replace(" first", "") + " (no time step is to blame for such numbers)"
-    return (
-        "try a smaller dt or other solver_parameters; if no step is short enough, "
-        + data.replace(" first", "")
-    )
+        return f"{data} (no time step is to blame for such numbers)"
+    return f"{shorter}; if no step is short enough, {data}"

@@ -1,11 +1,12 @@
-"""Checks of an interval mesh as one line of cells, and the nodes at its two ends."""
+"""Meshes that are one line of cells: their checks, and the numbering of nodes along them."""
+
+from functools import cached_property
 
 import numpy as np
-from firedrake import FunctionSpace
+from firedrake import Function, FunctionSpace, SpatialCoordinate
 from mpi4py import MPI
 
 from fdgeom.measures import check_interval
-from fdgeom.numbering import coordinates_of, is_linear
 
 # Of the length of the line: what is no length, and what coordinates of one node may differ by.
 _NO_LENGTH, _SAME = 1e-10, 1e-12
@@ -69,3 +70,75 @@ def end_node(space, name: str) -> np.ndarray:
     last = comm.allreduce(place.max(initial=-np.inf), op=MPI.MAX)
     end = {"left": first, "right": last}[name]
     return np.flatnonzero(np.abs(place - end) <= _SAME * (last - first))
+
+
+def coordinates_of(space) -> np.ndarray:
+    """The coordinate of each local node, ghosts included, of a space of scalars on intervals."""
+    mesh, element = space.mesh(), space.ufl_element()
+    places = mesh.coordinates.function_space().ufl_element()
+    if is_linear(element) and is_linear(places.sub_elements[0]):
+        # They are those of the mesh, which needs no kernel to be looked up.
+        return np.array(mesh.coordinates.dat.data_ro_with_halos).reshape(-1)
+    x = Function(space).interpolate(SpatialCoordinate(mesh)[0])
+    return np.array(x.dat.data_ro_with_halos)
+
+
+def is_linear(element) -> bool:
+    """Whether the nodes are the ends of the cells, each once."""
+    return element.family() == "Lagrange" and element.degree() == 1
+
+
+class Numbering:
+    """Numbers the nodes of a space on a mesh of intervals by their coordinates."""
+
+    # Arrays of values at all nodes are in the order of the coordinates, the same on every rank. The
+    # nodes of the space lie at different places: `coordinates` are those of all, increasing;
+    # `nodes` are the numbers of the local ones, ghosts included.
+    def __init__(self, space) -> None:
+        mesh, element = space.mesh(), space.ufl_element()
+        self._space = FunctionSpace(mesh, element.sub_elements[0] if space.value_shape else element)
+        self.comm = mesh.comm
+        place, owned = coordinates_of(self._space), self._space.dof_dset.size
+        self.coordinates = np.sort(np.concatenate(self.comm.allgather(place[:owned])))
+        # Ranks may disagree in the last digit of a coordinate: look up between the nodes.
+        middles = 0.5 * (self.coordinates[1:] + self.coordinates[:-1])
+        self.nodes = np.searchsorted(middles, place)
+        self._owned = self.nodes[:owned]
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """Numbers of the two ends of each local cell, the smaller first; halo cells too."""
+        return np.sort(self.nodes[self._space.cell_node_map().values_with_halo], axis=1)
+
+    def gather(self, function: Function) -> np.ndarray:
+        """The values at all nodes, on every rank."""
+        own = function.dat.data_ro
+        found = np.empty((len(self.coordinates), *own.shape[1:]))
+        if self.comm.size == 1:
+            found[self._owned] = own
+            return found
+        for index, values in self.comm.allgather((self._owned, np.array(own))):
+            found[index] = values
+        return found
+
+    def scatter(self, values: np.ndarray, function: Function) -> None:
+        """Set a function to values of all nodes."""
+        data = function.dat.data_wo_with_halos
+        # Vectors of one component are stored as numbers.
+        data[...] = values[self.nodes].reshape(-1, *data.shape[1:])
+
+    def scatter_cells(self, values: np.ndarray, function: Function) -> None:
+        """Set a DG0 function to values in the order of the cells; for nodes that are ends of cells."""
+        dofs = function.function_space().cell_node_map().values_with_halo[:, 0]
+        data = function.dat.data_wo_with_halos
+        # Vectors of one component are stored as numbers.
+        data[dofs] = values[self.pairs[:, 0]].reshape(-1, *data.shape[1:])
+
+    def gather_cells(self, function: Function) -> np.ndarray:
+        """Values of a DG0 function in the order of the cells; for nodes that are ends of cells."""
+        dofs = function.function_space().cell_node_map().values[:, 0]
+        own, first = function.dat.data_ro[dofs], self.pairs[: len(dofs), 0]
+        found = np.empty((len(self.coordinates) - 1, *own.shape[1:]))
+        for index, values in self.comm.allgather((first, np.array(own))):
+            found[index] = values
+        return found

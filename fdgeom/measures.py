@@ -8,7 +8,7 @@ import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
 from firedrake.mesh import MeshGeometry
 
-from fdgeom.validation import choice, whole
+from fdgeom.validation import choice, instance, whole
 
 #: Names accepted by :func:`measure`, and whether they take a number of points.
 NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": True}
@@ -16,8 +16,7 @@ NAMES = {"vertex": False, "midpoint": False, "gauss": True, "gauss-lobatto": Tru
 
 def check_interval(mesh, argument: str = "mesh"):
     """Return ``mesh`` if it consists of intervals on a line; raise otherwise."""
-    if not isinstance(mesh, MeshGeometry):
-        raise TypeError(f"{argument} must be a Firedrake mesh, not {type(mesh).__name__}")
+    instance(argument, mesh, MeshGeometry, "a Firedrake mesh")
     cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension
     if cell != "interval" or dim != 1:
         raise ValueError(

@@ -30,7 +30,7 @@ def refuse_annotation(what: str, instead: str = "") -> None:
     """Raise ``NotImplementedError`` while pyadjoint records, where ``what`` would change a Function
     unrecorded; ``instead`` names the remedy.
     """
-    instead = instead or ("take the gradient of what it does by finite differences of whole runs")
+    instead = instead or "take the gradient of what it does by finite differences of whole runs"
     if annotate_tape():
         raise NotImplementedError(
             f"{what} is not recorded by pyadjoint: it would leave no trace on the tape, and gradients "
@@ -99,20 +99,13 @@ def _name(method: Callable, args: tuple) -> str:
 class PreparedBlock(Block):
     """A block that computes all derivatives at once, by its methods ``prepare_...``."""
 
-    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
+    def evaluate_adj_component(self, *arguments):
+        *_, idx, prepared = arguments
+        return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]
+
+    def evaluate_hessian_component(self, *arguments):
+        *_, idx, _, prepared = arguments
         return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]
 
     def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
         return prepared[idx]
-
-    def evaluate_hessian_component(
-        self,
-        inputs,
-        hessian_inputs,
-        adj_inputs,
-        block_variable,
-        idx,
-        relevant_dependencies,
-        prepared=None,
-    ):
-        return prepared.get(idx) if isinstance(prepared, dict) else prepared[idx]

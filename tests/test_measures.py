@@ -117,7 +117,7 @@ USES = {
 def test_bad_mesh(use):
     with pytest.raises(ValueError, match=r"^mesh must be an interval mesh.*triangle cells in 2"):
         USES[use](UnitSquareMesh(1, 1))
-    with pytest.raises(TypeError, match=r"^mesh must be a Firedrake mesh, not str"):
+    with pytest.raises(TypeError, match=r"^mesh must be a Firedrake mesh, not 'mesh'"):
         USES[use]("mesh")
 
 

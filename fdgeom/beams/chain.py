@@ -6,8 +6,8 @@ from scipy.interpolate import BarycentricInterpolator
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
+from fdgeom.line import Numbering
 from fdgeom.messages import format_value
-from fdgeom.numbering import Numbering
 from fdgeom.validation import array
 
 # Angles and strains that were meant to be the same.

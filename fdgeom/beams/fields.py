@@ -28,11 +28,9 @@ from fdgeom.beams.sampling import (
     warn_beyond_stations,
 )
 from fdgeom.clock import Time
-from fdgeom.line import check_line
+from fdgeom.line import check_line, coordinates_of
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
-from fdgeom.numbering import coordinates_of
-from fdgeom.sections.along import MatrixAlong
-from fdgeom.sections.matrices import SectionMatrices
+from fdgeom.sections.matrices import MatrixAlong, SectionMatrices
 from fdgeom.solvers.derived import private
 from fdgeom.validation import choice, instance, number
 

@@ -10,7 +10,7 @@ from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import AppliedLoad, symbols
 from fdgeom.clock import Time
-from fdgeom.sections.along import MatrixAlong
+from fdgeom.sections.matrices import MatrixAlong
 from fdgeom.solvers.derived import private
 
 

@@ -19,8 +19,8 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.fields import BeamFields
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
+from fdgeom.line import Numbering
 from fdgeom.messages import format_value
-from fdgeom.numbering import Numbering
 from fdgeom.solvers import PointwiseUpdate, VectorAssembly
 from fdgeom.solvers.derived import derived_in
 from fdgeom.systems.motion.accelerations import Accelerations

@@ -14,9 +14,8 @@ from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
-from fdgeom.line import end_node
+from fdgeom.line import coordinates_of, end_node
 from fdgeom.messages import format_value
-from fdgeom.numbering import coordinates_of
 from fdgeom.solvers.derived import private, sampled
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import everywhere, number, real_array

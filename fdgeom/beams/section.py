@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fdgeom.sections.along import MatrixAlong
 from fdgeom.sections.bars import (
     Number,
     bar_matrices,
@@ -14,8 +13,14 @@ from fdgeom.sections.bars import (
     tube_properties,
 )
 from fdgeom.sections.drawn_section import DrawnSection
-from fdgeom.sections.matrices import SectionMatrices, check_axis, check_masses, check_table
-from fdgeom.sections.stations import check_stations
+from fdgeom.sections.matrices import (
+    MatrixAlong,
+    SectionMatrices,
+    check_axis,
+    check_masses,
+    check_stations,
+    check_table,
+)
 from fdgeom.sections.table import CONVENTIONS, from_convention, not_a_section, read_json
 from fdgeom.sections.taped import made_on_tape
 

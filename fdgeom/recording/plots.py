@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fdgeom.files import as_path
-from fdgeom.validation import whole
+from fdgeom.validation import instance, whole
 
 from .history import History
 from .snapshots import Snapshots
@@ -64,7 +64,7 @@ def plot_energy(
     -------
     matplotlib Axes
     """
-    _check("history", history, History, "as run(...) returns it")
+    instance("history", history, History, "a History as run(...) returns it")
     if names is None:
         parts = [n for n in history.names if n in ENERGY_PARTS and not deviation]
         names = ["energy", *parts]
@@ -109,7 +109,7 @@ def plot_momentum(
     -------
     matplotlib Axes
     """
-    _check("history", history, History, "as run(...) returns it")
+    instance("history", history, History, "a History as run(...) returns it")
     if names is None:
         names = [n for n in history.names if n.endswith("momentum")]
     ax = _axes(ax, history, names, "Momentum()")
@@ -164,7 +164,7 @@ def plot_shapes(
     -------
     matplotlib 3-D Axes, or None on ranks without data
     """
-    _check("snapshots", snapshots, Snapshots, "that a run has filled")
+    instance("snapshots", snapshots, Snapshots, "a Snapshots that a run has filled")
     units = check_units(units)
     count = whole("count", count, least=1)
     curves = _curves(snapshots)
@@ -216,7 +216,7 @@ def animate(
     units : "SI" or dict of str to str, optional
         Units for the names of the axes: ``{"time": "ms", "length": "mm"}``; none by default.
     """
-    _check("snapshots", snapshots, Snapshots, "that a run has filled")
+    instance("snapshots", snapshots, Snapshots, "a Snapshots that a run has filled")
     units = check_units(units)
     path = as_path("path", path, ".gif")
     for name, value in (("fps", fps), ("dpi", dpi)):
@@ -261,11 +261,6 @@ def animate(
 
 def _styles(count: int) -> list[dict]:
     return [STYLES[i % len(STYLES)] | {"markevery": 0.1, "markersize": 4} for i in range(count)]
-
-
-def _check(name: str, value: object, kind: type, which: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{name} must be a {kind.__name__} {which}, not {type(value).__name__}")
 
 
 def _axes(ax, history: History, names: Sequence[str], monitor: str):

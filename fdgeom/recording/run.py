@@ -11,8 +11,7 @@ from pyadjoint import annotate_tape, stop_annotating
 from fdgeom.errors import NotFinite
 from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.messages import format_value
-from fdgeom.taping import refuse_recorded
-from fdgeom.validation import whole
+from fdgeom.validation import present_number, whole
 
 from .checkpoint import Checkpoint, check_stepper
 from .history import CSVFile, History, header
@@ -188,11 +187,7 @@ def _number_of_steps(stepper, until: float | None, steps: int | None) -> int:
         raise ValueError("give exactly one of until (a time) and steps (a number)")
     if steps is not None:
         return whole("steps", steps, least=1)
-    refuse_recorded("until", until)
-    try:
-        until = float(until)
-    except (TypeError, ValueError):
-        raise TypeError(f"until must be a time, not {format_value(until)}") from None
+    until = present_number("until", until)
     number = (until - stepper.t) / stepper.dt
     if not math.isfinite(number):
         raise ValueError(f"until must be a finite time, got {until}")

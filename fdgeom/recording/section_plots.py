@@ -6,6 +6,7 @@ import numpy as np
 
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.tessellation import Tessellation
+from fdgeom.validation import instance
 
 from .plots import _pyplot
 from .solid import Solid, von_mises
@@ -50,8 +51,7 @@ def plot_section(
     -------
     matplotlib Axes, or None on ranks other than 0
     """
-    if not isinstance(section, DrawnSection):
-        raise TypeError("section must be one that is drawn: made by fdgeom.Section.from_mesh")
+    instance("section", section, DrawnSection, "one made by fdgeom.Section.from_mesh")
     cut = Tessellation(section.mesh, section.element)
     values, names = _field_values(section, cut, field, component)
     gathered = section.mesh.comm.gather((cut.places, cut.triangles, cut.rim, values))

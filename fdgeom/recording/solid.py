@@ -17,10 +17,10 @@ from firedrake import (
 from fdgeom.beams.beam import Beam
 from fdgeom.forms import shaped_space
 from fdgeom.lie.arrays import quaternion
-from fdgeom.numbering import Numbering
+from fdgeom.line import Numbering
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.sections.elasticity import broken_element
-from fdgeom.sections.failure import VonMises
+from fdgeom.sections.recovery import VonMises
 from fdgeom.sections.tessellation import Tessellation
 
 

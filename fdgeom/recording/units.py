@@ -3,8 +3,7 @@
 import difflib
 from collections.abc import Iterable, Mapping
 
-from fdgeom.messages import format_value
-from fdgeom.validation import instance
+from fdgeom.validation import instance, text
 
 #: The units of ``units="SI"``.
 SI = {
@@ -29,8 +28,7 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"units: {name!r} is none of {', '.join(known)}{hint}")
-        if not isinstance(unit, str):
-            raise TypeError(f"units: that of {name!r} must be a string, not {format_value(unit)}")
+        text(f"units: that of {name!r}", unit)
     return dict(units)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .change import STEP
+from .elasticity import STEP
 from .operators import Operators
 
 Field = np.ndarray | None

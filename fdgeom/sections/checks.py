@@ -2,28 +2,27 @@
 
 import numpy as np
 from firedrake import Function, FunctionSpace
+from firedrake.mesh import MeshGeometry
 from mpi4py import MPI
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from fdgeom.messages import format_value
+from fdgeom.validation import choice, instance
 
 from .elasticity import Regions, broken_element
 
 
 def check_mesh(mesh, degree: int) -> None:
     """Raise unless this is a plane mesh of triangles or quadrilaterals that ``degree`` can carry."""
-    try:
-        cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension
-    except AttributeError:
-        raise TypeError(f"mesh must be a Firedrake mesh, not {type(mesh).__name__}") from None
+    instance("mesh", mesh, MeshGeometry, "a Firedrake mesh")
+    cell, dim = mesh.ufl_cell().cellname, mesh.geometric_dimension
     if cell not in ("triangle", "quadrilateral") or dim != 2:
         raise ValueError(
             "mesh must be the drawing of a section: triangles or quadrilaterals in a plane; this "
             f"one has {cell} cells in {dim} dimension{'s' if dim > 1 else ''}"
         )
-    if degree not in (1, 2, 3, 4) or isinstance(degree, bool):
-        raise ValueError(f"degree must be 1, 2, 3 or 4, not {format_value(degree)}")
+    choice("degree", degree, range(1, 5))
     curved = mesh.coordinates.function_space().ufl_element().degree()
     curved = max(curved) if isinstance(curved, tuple) else curved
     if curved > degree:

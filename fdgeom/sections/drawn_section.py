@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from firedrake import Function
@@ -12,12 +11,10 @@ from mpi4py import MPI
 from fdgeom import citations
 from fdgeom.messages import format_value
 from fdgeom.solvers.derived import MadeOnce, read_in
-from fdgeom.validation import array
+from fdgeom.validation import array, choice, instance
 
-from .change import change_of
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
-from .elasticity import Regions
-from .failure import Criterion
+from .elasticity import Regions, change_of
 from .gradient import density_gradient, elasticity_gradient
 from .material import Material
 from .matrices import SectionMatrices, check_axis
@@ -31,7 +28,7 @@ from .properties import (
     tension_centre,
     to_body,
 )
-from .recovery import Recovery
+from .recovery import Criterion, Recovery
 from .saint_venant import SaintVenant
 from .slopes import MatrixSlopes
 
@@ -279,12 +276,12 @@ class DrawnSection(SectionMatrices):
         changes = [change_of(self._regions, *pair, self._element) for pair in pairs]
         T, X = to_body(self.axis), self._to_centroid
         towards = X @ T.T
-        of_K = towards @ _check_weights("weights", weights) @ towards.T
+        of_K = towards @ array("weights", weights, (6, 6)) @ towards.T
         K = np.linalg.inv(self._solutions.compliance)
         by_elasticity = elasticity_gradient(self._solutions, -K @ of_K @ K)
         found = [np.vdot(by_elasticity, change.elasticity) for change in changes]
         if inertia_weights is not None:
-            of_M = towards @ _check_weights("inertia_weights", inertia_weights) @ towards.T
+            of_M = towards @ array("inertia_weights", inertia_weights, (6, 6)) @ towards.T
             by_density = density_gradient(self._operators, of_M)
             found = [
                 part + np.vdot(by_density, change.density)
@@ -300,12 +297,8 @@ class DrawnSection(SectionMatrices):
     def _unit_loads(self, resultants) -> np.ndarray:
         """Resultants about the centroid in the section's own axes, from (6,) in the body frame."""
         self.check_unchanged()
-        values = np.asarray(resultants, dtype=float)
-        if values.shape != (6,) or not np.all(np.isfinite(values)):
-            raise ValueError(
-                "resultants must be six numbers (moment, force) in the body frame, not "
-                f"{format_value(resultants)}"
-            )
+        wanted = "six numbers (moment, force) in the body frame"
+        values = array("resultants", resultants, (6,), wanted=wanted)
         return np.linalg.solve(self._to_centroid.T, to_body(self.axis).T @ values)
 
     def recover(self, resultants) -> Function:
@@ -368,10 +361,7 @@ class DrawnSection(SectionMatrices):
     def _by_tag(self, criteria) -> dict:
         given = dict(criteria) if isinstance(criteria, Mapping) else {None: criteria}
         for tag, criterion in given.items():
-            if not isinstance(criterion, Criterion):
-                raise TypeError(
-                    f"criteria must be fdgeom.VonMises or fdgeom.TsaiWu, not {format_value(criterion)}"
-                )
+            instance("criteria", criterion, Criterion, "fdgeom.VonMises or fdgeom.TsaiWu")
             if tag is not None and tag not in self.materials:
                 raise ValueError(f"criteria: no material has the tag {tag!r}")
         return given
@@ -379,18 +369,8 @@ class DrawnSection(SectionMatrices):
 
 def _check_origin(origin):
     if isinstance(origin, str):
-        if origin not in ORIGINS:
-            raise ValueError(
-                f"origin must be one of {', '.join(map(repr, ORIGINS))} or two numbers in the mesh's "
-                f"coordinates, not {format_value(origin)}"
-            )
-        return origin
-    good = np.ndim(origin) == 1 and len(origin) == 2
-    if not good or not all(isinstance(x, Real) and np.isfinite(x) for x in origin):
-        raise ValueError(
-            f"origin must be two numbers in the mesh's coordinates, not {format_value(origin)}"
-        )
-    return tuple(map(float, origin))
+        return choice("origin, if not two numbers,", origin, ORIGINS)
+    return array("origin", origin, (2,), wanted="two numbers in the mesh's coordinates")
 
 
 def _check_parameters(parameters) -> list[tuple]:
@@ -401,10 +381,6 @@ def _check_parameters(parameters) -> list[tuple]:
             f"(('youngs_moduli', 0), None), not {format_value(parameters)}"
         )
     return pairs
-
-
-def _check_weights(name: str, weights) -> np.ndarray:
-    return array(name, weights, (6, 6))
 
 
 def _density(regions: Regions, element) -> np.ndarray:

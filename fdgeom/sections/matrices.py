@@ -3,7 +3,6 @@
 import os
 import warnings
 from functools import cached_property
-from numbers import Integral
 
 import numpy as np
 import ufl
@@ -13,9 +12,9 @@ from ufl.core.expr import Expr
 from fdgeom.files import write_text
 from fdgeom.messages import format_value
 from fdgeom.solvers.derived import MadeOnce
-from fdgeom.validation import array
+from fdgeom.taping import refuse_recorded
+from fdgeom.validation import array, choice, instance
 
-from .along import MatrixAlong
 from .properties import (
     Centres,
     mass_centre,
@@ -29,6 +28,23 @@ from .table import as_json, to_convention
 
 # Equal to the digits of a printed table at least; and unlike, whatever was rounded.
 _EXACT, _ROUGH = 1e-6, 1e-2
+
+
+class MatrixAlong:
+    """A matrix as a function of the arc length: linear between stations, constant beyond them."""
+
+    # A mean of symmetric positive definite matrices is symmetric positive definite, so checks at
+    # the stations are enough.
+    def __init__(self, stations: np.ndarray, matrices: np.ndarray) -> None:
+        self.stations, self.matrices = stations, matrices
+
+    def __call__(self, s) -> np.ndarray:
+        """The matrix at an arc length, (6, 6), or at some, (..., 6, 6)."""
+        s = np.clip(np.asarray(s, dtype=float), self.stations[0], self.stations[-1])
+        k = np.clip(np.searchsorted(self.stations, s) - 1, 0, len(self.stations) - 2)
+        left, right = self.stations[k], self.stations[k + 1]
+        part = ((s - left) / (right - left))[..., None, None]
+        return (1 - part) * self.matrices[k] + part * self.matrices[k + 1]
 
 
 class SectionMatrices:
@@ -141,9 +157,7 @@ class SectionMatrices:
         ValueError
             If an arc length is not finite, or the section is given by UFL expressions.
         """
-        s = np.asarray(s, dtype=float)
-        if not np.all(np.isfinite(s)):
-            raise ValueError(f"s must be finite arc lengths, not {s}")
+        s = array("s", s, wanted="finite arc lengths")
         stiffness, inertia = self._matrices_at("centres_at", s)
         T = to_body(self.axis)
         S = T.T @ np.linalg.inv(stiffness) @ T
@@ -281,8 +295,38 @@ def _matrix(name: str, value):
 
 def check_axis(axis) -> int:
     """``axis`` as an int; ``ValueError`` unless it is 0, 1 or 2."""
-    if not isinstance(axis, Integral) or isinstance(axis, bool) or axis not in (0, 1, 2):
-        raise ValueError(
-            f"axis must be 0, 1 or 2 (the material axis along the beam), not {format_value(axis)}"
-        )
-    return int(axis)
+    return int(choice("axis (the material axis along the beam)", axis, range(3)))
+
+
+def check_stations(stations) -> tuple[np.ndarray, list]:
+    """Arc lengths and sections of (s, section) pairs, in order."""
+    try:
+        stations = list(stations)
+        refuse_recorded("stations", [s for s, _ in stations])
+        pairs = sorted(((float(s), section) for s, section in stations), key=lambda pair: pair[0])
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"stations must be pairs (s, section), not {format_value(stations)}"
+        ) from None
+    for s, _ in stations:
+        if isinstance(s, Expr):
+            raise TypeError(
+                f"stations: an arc length is read once: give a number, not {format_value(s)}"
+            )
+    for _, section in pairs:
+        hint = " for a fdgeom.Section"
+        instance("stations", section, SectionMatrices, "pairs (s, section)", hint)
+        if not section.is_constant:
+            raise ValueError("stations: a section varies along the beam itself")
+        if section.read_by_beams[0] is not section.stiffness:
+            raise NotImplementedError(
+                "gradients by materials of sections between stations are not there: make the drawn "
+                "sections inside 'with firedrake.adjoint.stop_annotating():' (their matrices then "
+                "count as given data), or give beams of one section each"
+            )
+    places = np.array([s for s, _ in pairs])
+    if len(pairs) < 2 or not np.all(np.isfinite(places)) or np.any(np.diff(places) <= 0):
+        raise ValueError("stations must be two or more, at different finite arc lengths")
+    if len({section.axis for _, section in pairs}) > 1:
+        raise ValueError("stations: all sections must have the same axis")
+    return places, [section for _, section in pairs]

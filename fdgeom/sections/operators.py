@@ -221,15 +221,5 @@ class Operators:
 
 def rigid_fields(place: np.ndarray) -> np.ndarray:
     """ε + κ×X for unit κ and ε along the beam and the transverse axes, (6, nodes, 3)."""
-    _, first, second = place.T
-    zero, one = np.zeros_like(first), np.ones_like(first)
-    return np.array(
-        [
-            np.stack([zero, -second, first], axis=1),
-            np.stack([second, zero, zero], axis=1),
-            np.stack([-first, zero, zero], axis=1),
-            np.stack([one, zero, zero], axis=1),
-            np.stack([zero, one, zero], axis=1),
-            np.stack([zero, zero, one], axis=1),
-        ]
-    )
+    units = np.eye(3)[:, None]
+    return np.concatenate([np.cross(units, place), units + np.zeros_like(place)])

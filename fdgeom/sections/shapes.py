@@ -14,8 +14,7 @@ from fdgeom.messages import format_value
 from fdgeom.validation import scalar, whole
 
 from .blocks import Block, GluedMesh, rows_of, straight
-from .material import Isotropic
-from .ply import Ply
+from .material import Isotropic, Ply
 
 
 class Shape:
@@ -164,14 +163,11 @@ def box(width: float, height: float, thickness, *, layers=(1,), along: int = 12,
     ``thickness``: one number, or two for the horizontal and the vertical walls. Layers go round the
     mitred corners. ``along`` cells on the longer walls.
     """
-    flange, web = _two("thickness", thickness)
-    _check(width=width, height=height)
-    _fits("thickness", 2 * web, width, 2 * flange, height)
-    x, y, inner_x, inner_y = width / 2, height / 2, width / 2 - web, height / 2 - flange
-    outer = [(-x, -y), (x, -y), (x, y), (-x, y)]
-    inner = [(-inner_x, -inner_y), (inner_x, -inner_y), (inner_x, inner_y), (-inner_x, inner_y)]
-    return _walls(("bottom", "right", "top", "left"), [*outer, outer[0]], [*inner, inner[0]],
-                  layers, along, through, comm)  # fmt: skip
+    flange, web = _flange_and_web(thickness, width, height, webs=2, flanges=2)
+    corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1)])
+    outer, inner = (width / 2, height / 2), (width / 2 - web, height / 2 - flange)
+    names = ("bottom", "right", "top", "left")
+    return _walls(names, corners * outer, corners * inner, layers, along, through, comm)
 
 
 def channel(width: float, height: float, thickness, *, layers=(1,), along: int = 16,
@@ -181,9 +177,7 @@ def channel(width: float, height: float, thickness, *, layers=(1,), along: int =
     ``width`` and ``height`` are those of the middle lines, and the origin is in the middle of the
     web's. ``thickness``: one number, or two for the flanges and the web.
     """
-    flange, web = _two("thickness", thickness)
-    _check(width=width, height=height)
-    _fits("thickness", web, width, flange, height)
+    flange, web = _flange_and_web(thickness, width, height, webs=1, flanges=1)
     x, y, dx, dy = width, height / 2, web / 2, flange / 2
     outer = [(x, y + dy), (-dx, y + dy), (-dx, -y - dy), (x, -y - dy)]
     inner = [(x, y - dy), (dx, y - dy), (dx, -y + dy), (x, -y + dy)]
@@ -197,7 +191,7 @@ def angle(width: float, height: float, thickness: float, *, layers=(1,), along: 
     ``width`` and ``height`` are those of the middle lines, which meet at the origin.
     """
     _check(width=width, height=height, thickness=thickness)
-    _fits("thickness", thickness, width, thickness, height)
+    _fits(thickness, width, thickness, height)
     d = thickness / 2
     outer = [(-d, height), (-d, -d), (width, -d)]
     inner = [(d, height), (d, d), (width, d)]
@@ -211,9 +205,7 @@ def i_beam(width: float, height: float, thickness, *, layers=(1,), along: int = 
     ``thickness``: one number, or two for the flanges and the web. Layers of the flanges count from
     outside, those of the web from left to right; ``along`` cells in the height of the web.
     """
-    flange, web = _two("thickness", thickness)
-    _check(width=width, height=height)
-    _fits("thickness", web, width, 2 * flange, height)
+    flange, web = _flange_and_web(thickness, width, height, webs=1, flanges=2)
     x, y, d, inner = width / 2, height / 2, web / 2, height / 2 - flange
     rows, along = _rows(layers, through), whole("along", along, least=1)
     web_rows = rows[0]
@@ -245,7 +237,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
     thickness : float, or two of them
         Thickness of the skins (vertically) and of the webs.
     """
-    skin, web = _two("thickness", thickness)
+    skin, web = _two(thickness)
     if not front < rear:
         raise ValueError(f"front must be smaller than rear, not {format_value(front)} and {rear!r}")
     top, bottom = _curve("upper", upper), _curve("lower", lower)
@@ -254,7 +246,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
         raise ValueError(
             "upper must lie above lower by more than two thicknesses, from front to rear"
         )
-    _fits("thickness", 2 * web, rear - front, 0.0, 1.0)
+    _fits(2 * web, rear - front, 0.0, 1.0)
 
     def surface(curve, inwards, xi, eta):
         x = front + web * eta + xi * (rear - front - 2 * web * eta)
@@ -283,7 +275,7 @@ def spar_box(upper: Callable, lower: Callable, front: float, rear: float, thickn
 def _walls(names, outer, inner, layers, along, through, comm) -> Shape:
     """Straight walls between two polygons, with mitred corners."""
     rows, along = _rows(layers, through), whole("along", along, least=1)
-    outer, inner = np.array(outer, dtype=float), np.array(inner, dtype=float)
+    outer, inner = np.asarray(outer, dtype=float), np.asarray(inner, dtype=float)
     lengths = np.linalg.norm(np.diff(outer, axis=0), axis=1)
     blocks = []
     for k, (name, length) in enumerate(zip(names, lengths, strict=True)):
@@ -299,18 +291,25 @@ def _check(**values) -> None:
         scalar(name, value, above=0)
 
 
-def _two(name: str, value) -> tuple[float, float]:
-    pair = (value, value) if np.ndim(value) == 0 else tuple(value)
+def _two(thickness) -> tuple[float, float]:
+    pair = (thickness, thickness) if np.ndim(thickness) == 0 else tuple(thickness)
     if len(pair) != 2:
-        raise ValueError(f"{name} must be one number or two, not {format_value(value)}")
-    _check(**{name: pair[0]})
-    _check(**{name: pair[1]})
+        raise ValueError(f"thickness must be one number or two, not {format_value(thickness)}")
+    for value in pair:
+        _check(thickness=value)
     return pair
 
 
-def _fits(name: str, horizontal: float, width: float, vertical: float, height: float) -> None:
+def _flange_and_web(thickness, width, height, *, webs: int, flanges: int) -> tuple[float, float]:
+    _check(width=width, height=height)
+    flange, web = _two(thickness)
+    _fits(webs * web, width, flanges * flange, height)
+    return flange, web
+
+
+def _fits(horizontal: float, width: float, vertical: float, height: float) -> None:
     if not (horizontal < width and vertical < height):
-        raise ValueError(f"{name} is too large: the walls fill the section")
+        raise ValueError("thickness is too large: the walls fill the section")
 
 
 def _rows(layers, through) -> tuple[np.ndarray, np.ndarray]:

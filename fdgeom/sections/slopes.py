@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .aside import Aside
-from .change import STEP
+from .elasticity import STEP
 from .gradient import density_gradient, elasticity_gradient
 from .saint_venant import SaintVenant
 

@@ -9,8 +9,6 @@ import numpy as np
 from fdgeom.messages import brief
 from fdgeom.validation import array, choice
 
-from .along import MatrixAlong
-
 #: The beam's axis of each program among (x, y, z); all have forces before moments.
 CONVENTIONS = {"gxbeam": 0, "vabs": 0, "anba": 2, "becas": 2, "beamdyn": 2}
 _FORMAT = "fdgeom section"
@@ -43,7 +41,7 @@ def as_json(section) -> str:
     data = {"format": _FORMAT, "version": 1, "axis": section.axis, "order": "rotation first"}
     if section.is_constant:
         data |= {"stiffness": section.stiffness.tolist(), "inertia": section.inertia.tolist()}
-    elif isinstance(section.stiffness, MatrixAlong):
+    elif hasattr(section.stiffness, "stations"):
         data["stations"] = [
             {"s": s, "stiffness": K.tolist(), "inertia": M.tolist()}
             for s, K, M in zip(

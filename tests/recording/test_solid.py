@@ -91,7 +91,7 @@ def test_refused(section, tmp_path):
         SolidMesh(3)
     with pytest.raises(ValueError, match="^fields: unknown 'heat'"):
         SolidMesh(bent(section), ["heat"])
-    with pytest.raises(TypeError, match="^section must be one that is drawn"):
+    with pytest.raises(TypeError, match="^section must be one made by"):
         fg.plot_section(plain.section)
 
 

@@ -162,7 +162,7 @@ def test_centres_along():
     [
         (stations(1.0), ValueError, "stations must be two or more"),
         (stations(1.0, 1.0), ValueError, "stations must be two or more"),
-        ([(0.0, 1.0), (1.0, 2.0)], TypeError, "stations: 1.0 is no fdgeom.Section"),
+        ([(0.0, 1.0), (1.0, 2.0)], TypeError, "stations must be pairs (s, section), not 1.0 for a"),
         (3.0, TypeError, "stations must be pairs"),
         (
             [*stations(1.0), (0.0, fg.Section(np.eye(6), np.eye(6)))],

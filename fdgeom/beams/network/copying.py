@@ -7,7 +7,7 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.beams.network.network import Network
-from fdgeom.numbering import Numbering
+from fdgeom.line import Numbering
 from fdgeom.solvers import Field
 from fdgeom.solvers.many import Blocks
 

@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Cofunction, Function
 
 from fdgeom.beams.network.network import Network
-from fdgeom.numbering import Numbering
+from fdgeom.line import Numbering
 from fdgeom.solvers import key
 
 

@@ -20,7 +20,7 @@ from ufl.core.expr import Expr
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joint import Joint
 from fdgeom.beams.network.places import Ground, Place
-from fdgeom.numbering import Numbering
+from fdgeom.line import Numbering
 from fdgeom.solvers.compiled import name_places
 from fdgeom.solvers.derived import Derived, private
 from fdgeom.solvers.rules import Copied

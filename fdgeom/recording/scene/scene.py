@@ -14,6 +14,7 @@ from fdgeom.files import as_path, writing
 from fdgeom.messages import format_value
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.recording.units import check_units
+from fdgeom.validation import choice, instance, text
 
 _HERE = Path(__file__).parent
 _OUTLINES = ("rectangle", "ellipse")
@@ -69,16 +70,12 @@ def save_scene(
     >>> stepper.run(until=1.0, output=shapes)
     >>> fg.save_scene("run.html", shapes)  # doctest: +SKIP
     """
-    if not isinstance(shapes, Snapshots):
-        raise TypeError(
-            f"shapes must be a Snapshots that a run has filled, not {type(shapes).__name__}"
-        )
-    for name, value in (("title", title), ("parameter", parameter)):
-        if not isinstance(value, str):
-            raise TypeError(f"{name} must be a string, not {format_value(value)}")
+    instance("shapes", shapes, Snapshots, "a Snapshots that a run has filled")
+    text("title", title)
+    text("parameter", parameter)
     path = as_path("path", path, ".html")
-    if outline not in (None, *_OUTLINES):
-        raise ValueError(f"outline must be one of {_OUTLINES}, not {format_value(outline)}")
+    if outline is not None:
+        choice("outline", outline, _OUTLINES)
     sides = None if thickness is None else _sides(thickness)
     units = check_units(units)
     if not len(shapes):

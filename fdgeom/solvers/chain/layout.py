@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from firedrake import Function
 
-from fdgeom.numbering import coordinates_of
+from fdgeom.line import coordinates_of
 from fdgeom.solvers.chain.parts import is_linear
 from fdgeom.solvers.chain.ranks import largest_of_all, numbers_everywhere
 from fdgeom.solvers.chain.structs import Copy

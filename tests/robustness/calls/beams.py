@@ -102,7 +102,7 @@ REFUSALS = [
         "mesh",
         lambda: fg.Beam(3, small.SECTION),
         TypeError,
-        "mesh must be a Firedrake mesh, not int",
+        "mesh must be a Firedrake mesh, not 3",
     ),
     (
         "mesh",
@@ -437,19 +437,19 @@ REFUSALS = [
         "axis",
         lambda: fg.Section(np.eye(6), np.eye(6), axis=3),
         ValueError,
-        "axis must be 0, 1 or 2 (the material axis along the beam), not 3",
+        "axis (the material axis along the beam) must be one of 0, 1, 2, not 3",
     ),
     (
         "axis",
         lambda: fg.Section(np.eye(6), np.eye(6), axis="x"),
         ValueError,
-        "axis must be 0, 1 or 2 (the material axis along the beam), not 'x'",
+        "axis (the material axis along the beam) must be one of 0, 1, 2, not 'x'",
     ),
     (
         "axis",
         lambda: fg.Section.circle(0.1, axis=1.0, **small.MATERIAL),
         ValueError,
-        "axis must be 0, 1 or 2 (the material axis along the beam), not 1.0",
+        "axis (the material axis along the beam) must be one of 0, 1, 2, not 1.0",
     ),
     (
         "radius",
@@ -758,7 +758,7 @@ REFUSALS = [
         "mesh",
         lambda: fg.Beam(small.number() * dx, small.SECTION),
         TypeError,
-        "mesh must be a Firedrake mesh, not Form",
+        "mesh must be a Firedrake mesh, not a UFL form",
     ),
     (
         "strain_measure",

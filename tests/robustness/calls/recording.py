@@ -29,9 +29,9 @@ REFUSALS = [
         "until",
         lambda: small.stepper().run(np.nan),
         ValueError,
-        "until must be a finite time, got nan",
+        "until must be a finite number, not nan",
     ),
-    ("until", lambda: small.stepper().run("1 s"), TypeError, "until must be a time, not '1 s'"),
+    ("until", lambda: small.stepper().run("1 s"), TypeError, "until must be a number, not '1 s'"),
     (
         "steps",
         lambda: small.stepper().run(steps=0),
@@ -392,7 +392,7 @@ REFUSALS = [
         "history",
         lambda: fg.plot_energy(small.stepper()),
         TypeError,
-        "history must be a History as run(...) returns it, not ImplicitMidpoint",
+        "history must be a History as run(...) returns it, not an ImplicitMidpoint",
     ),
     (
         "Energy()",
@@ -443,7 +443,7 @@ REFUSALS = [
         "snapshots",
         lambda: fg.plot_shapes(small.history()),
         TypeError,
-        "snapshots must be a Snapshots that a run has filled, not History",
+        "snapshots must be a Snapshots that a run has filled, not a History",
     ),
     (
         "snapshots",
@@ -473,7 +473,7 @@ REFUSALS = [
         "shapes",
         lambda: fg.save_scene("run.html", small.history()),
         TypeError,
-        "shapes must be a Snapshots that a run has filled, not History",
+        "shapes must be a Snapshots that a run has filled, not a History",
     ),
     (
         "shapes",
@@ -491,7 +491,7 @@ REFUSALS = [
         "outline",
         lambda: fg.save_scene("run.html", fg.Snapshots(), outline="round"),
         ValueError,
-        "outline must be one of ('rectangle', 'ellipse'), not 'round'",
+        "outline must be one of 'rectangle', 'ellipse', not 'round'",
     ),
     (
         "thickness",
