@@ -7,11 +7,13 @@ from firedrake import DirichletBC, Function
 from ufl.classes import Expr
 
 from fdgeom.compat import given_value
+from fdgeom.validation import instance
 
 
-def conditions(bcs) -> tuple:
+def conditions(name: str, bcs) -> tuple[DirichletBC, ...]:
     """Boundary conditions as a tuple, whether a user gives one or a sequence of them."""
-    return tuple(bcs) if isinstance(bcs, list | tuple) else (bcs,)
+    bcs = bcs if isinstance(bcs, list | tuple) else (bcs,)
+    return tuple(instance(name, bc, DirichletBC, "DirichletBC objects") for bc in bcs)
 
 
 def described(bcs: Sequence[DirichletBC]) -> dict[str, dict]:

@@ -78,7 +78,7 @@ G = fg.GeneralizedAlpha
         (lambda p: p.system(q=3), TypeError, "q must be a firedrake Function"),
         (lambda p: p.system(v=p.q), ValueError, "v must be a function of its own"),
         (lambda p: p.system(v=p.other), ValueError, "v must be a function of the space of q"),
-        (lambda p: p.system(bcs=[3]), TypeError, "bcs must give DirichletBC"),
+        (lambda p: p.system(bcs=[3]), TypeError, "bcs must be DirichletBC"),
         (
             lambda p: p.system(bcs=[DirichletBC(p.line, 0, 1)]),
             ValueError,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import DirichletBC, Function
+from firedrake import Function
 from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
@@ -64,8 +64,8 @@ class FixedValues:
     """Boundary conditions that hold at rest: given degrees of freedom of the momentum ``old``."""
 
     def __init__(self, bcs, space, old: Function) -> None:
-        self.dofs = _fixed_dofs(bcs, space, old)
-        self.bcs = conditions(bcs)
+        self.bcs = conditions("bcs", bcs)
+        self.dofs = _fixed_dofs(self.bcs, space, old)
         values = map(given_value, self.bcs)
         self._read = Sources(*(value for value in values if isinstance(value, Expr)))
         self.check()
@@ -84,9 +84,7 @@ class FixedValues:
 
 def _fixed_dofs(bcs, space, old: Function) -> tuple[EssentialValues, ...]:
     held = []
-    for bc in conditions(bcs):
-        if not isinstance(bc, DirichletBC):
-            raise TypeError(f"bcs must be DirichletBC objects, not {type(bc).__name__}")
+    for bc in bcs:
         of = bc.function_space()
         whole = of if of.component is None else of.parent
         if whole != space:

@@ -69,7 +69,7 @@ class GivenMotion(Held):
         if is_function(bcs):
             with reported_as("bcs: the function of t gives no DirichletBCs"):
                 bcs = bcs(symbol)
-        self.conditions = bcs = conditions(bcs)
+        self.conditions = bcs = conditions("bcs", bcs)
         for bc in bcs:
             _check(bc, space)
         values = [given_value(bc) for bc in bcs]
@@ -154,8 +154,6 @@ class _Value:
 
 
 def _check(bc, space) -> None:
-    if not isinstance(bc, DirichletBC):
-        raise TypeError(f"bcs must give DirichletBC objects, not {type(bc).__name__}")
     whole = bc.function_space()
     while whole.parent is not None:
         whole = whole.parent

@@ -207,17 +207,14 @@ def _check_form(function: Function, form) -> Form:
 
 
 def _check_conditions(function: Function, bcs) -> tuple[DirichletBC, ...]:
-    bcs = conditions(bcs)
+    name = f"auxiliary[{function.name()}]"
+    bcs = conditions(f"{name}: boundary conditions", bcs)
     for bc in bcs:
-        if not isinstance(bc, DirichletBC):
-            raise TypeError(
-                f"auxiliary: boundary conditions must be DirichletBC, not {type(bc).__name__}"
-            )
         if bc.function_space() != function.function_space():
             raise ValueError(
                 f"auxiliary: a DirichletBC must be on the space of {function.name()}, as a whole"
             )
-    check_effect(f"auxiliary[{function.name()}]", bcs, function.function_space())
+    check_effect(name, bcs, function.function_space())
     return bcs
 
 

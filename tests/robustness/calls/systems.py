@@ -444,7 +444,7 @@ REFUSALS = [
             )
         )(small.vector(), small.vector()),
         TypeError,
-        "bcs must be DirichletBC objects, not int",
+        "bcs must be DirichletBC objects, not 3",
     ),
     (
         "coordinates",
@@ -787,7 +787,7 @@ REFUSALS = [
             lambda q, v, a, t, w: a * w * dx, small.number(), small.number(), bcs=[1]
         ),
         TypeError,
-        "bcs must give DirichletBC objects, not int",
+        "bcs must be DirichletBC objects, not 1",
     ),
     (
         "bcs",
@@ -795,7 +795,7 @@ REFUSALS = [
             lambda q, v, a, t, w: a * w * dx, small.number(), small.number(), bcs=lambda t: 1
         ),
         TypeError,
-        "bcs must give DirichletBC objects, not int",
+        "bcs must be DirichletBC objects, not 1",
     ),
     (
         "bcs",
@@ -1280,13 +1280,13 @@ REFUSALS = [
         "bcs",
         lambda: _sphere(bcs=None),
         TypeError,
-        "bcs must be DirichletBC objects, not NoneType",
+        "bcs must be DirichletBC objects, not None",
     ),
     (
         "bcs",
         lambda: _sphere(bcs=small.number()),
         TypeError,
-        "bcs must be DirichletBC objects, not Function",
+        "bcs must be DirichletBC objects, not a Function",
     ),
     (
         "residual",
@@ -1328,18 +1328,18 @@ REFUSALS = [
         "bcs",
         lambda: _line(lambda t: as_vector([t, t])),
         TypeError,
-        "bcs must give DirichletBC objects, not ListTensor",
+        "bcs must be DirichletBC objects, not a UFL expression of shape (2,)",
     ),
     (
         "bcs",
         lambda: _line(dx),
         TypeError,
-        "bcs must give DirichletBC objects, not Measure",
+        "bcs must be DirichletBC objects, not Measure('dx', subdomain_id='everywhere')",
     ),
     (
         "bcs",
         lambda: _line(np.zeros(3)),
         TypeError,
-        "bcs must give DirichletBC objects, not ndarray",
+        "bcs must be DirichletBC objects, not array([0., 0., 0.])",
     ),
 ]
