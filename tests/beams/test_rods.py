@@ -444,7 +444,11 @@ def test_poses_are_checked():
             "force: the function mu",
         ),
         (lambda: bent(loads=["weight"]), TypeError, "loads must be fdgeom.Load or fdgeom.Gravity"),
-        (lambda: bent(damping=-1.0).rod, ValueError, "damping must be a number that is not negative"),
+        (
+            lambda: bent(damping=-1.0).rod,
+            ValueError,
+            "damping must be a number that is not negative",
+        ),
         (lambda: bent(damping=np.eye(3)).rod, ValueError, "damping must be a time or a 6×6 matrix"),
         (
             lambda: bent(damping=-np.eye(6)).rod,
