@@ -205,9 +205,7 @@ def _principal(method: Method, Omega: ArrayLike, damping: float) -> np.ndarray:
 
 
 def _frequencies(Omega: ArrayLike) -> np.ndarray:
-    W = real_array(
-        Omega, f"Omega must be a number or an array of numbers, not {format_value(Omega)}"
-    )
+    W = real_array("Omega", Omega, "a number or an array of numbers")
     if not (W >= 0).all():
         raise ValueError("Omega must not be negative or NaN")
     return W

@@ -88,30 +88,29 @@ def choice(name: str, value, options: Iterable):
 
 def array(name: str, value, *shapes: tuple[int, ...], wanted: str = "") -> np.ndarray:
     """A new array of finite floats of one of the shapes; ``wanted`` names it in the message."""
-    message = f"{name} must be {wanted or _array_of(shapes)}, not {format_value(value)}"
-    found = real_array(value, message)
-    if shapes and found.shape not in shapes:
-        raise ValueError(message)
-    if not np.all(np.isfinite(found)):
+    wanted = wanted or _array_of(shapes)
+    found = real_array(name, value, wanted)
+    if (shapes and found.shape not in shapes) or not np.all(np.isfinite(found)):
         # Of an array the message tells the shape alone.
-        what = " of which some are not finite" if isinstance(value, np.ndarray) else ""
-        raise ValueError(message + what)
+        hidden = isinstance(value, np.ndarray) and (not shapes or found.shape in shapes)
+        what = " of which some are not finite" if hidden else ""
+        raise ValueError(f"{name} must be {wanted}, not {format_value(value)}{what}")
     return found
 
 
-def real_array(value, refusal: str) -> np.ndarray:
-    """A new array of floats of any shape, finite or not; ``TypeError(refusal)`` if there is none.
+def real_array(name: str, value, wanted: str) -> np.ndarray:
+    """A new array of floats of any shape, finite or not; ``wanted`` names it in the message.
 
     NumPy by itself takes the real part of complex numbers with a warning, and reads text as numbers.
     """
-    refuse_recorded(refusal.split(" must ")[0], value)
+    refuse_recorded(name, value)
     try:
         found = np.array(value)
         if found.dtype.kind in "iufO":
             return found.astype(float)
     except (TypeError, ValueError):
         pass
-    raise TypeError(refusal)
+    raise TypeError(f"{name} must be {wanted}, not {format_value(value)}")
 
 
 def instance(name: str, value, kind: type, wanted: str, hint: str = ""):
@@ -119,6 +118,12 @@ def instance(name: str, value, kind: type, wanted: str, hint: str = ""):
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {wanted}, not {format_value(value)}{hint}")
     return value
+
+
+def instances(name: str, values, kind: type, wanted: str) -> tuple:
+    """A tuple of instances of a class, from one or a sequence of them."""
+    several = values if isinstance(values, list | tuple) else (values,)
+    return tuple(instance(name, value, kind, wanted) for value in several)
 
 
 def firedrake_function(name: str, value) -> Function:

@@ -15,7 +15,6 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import coordinates_of, end_node
-from fdgeom.messages import format_value
 from fdgeom.solvers.derived import private, sampled
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import everywhere, number, real_array
@@ -95,10 +94,7 @@ def viscosity_of(beam: BeamFields):
     if isinstance(damping, Real) and not isinstance(damping, bool):
         return Constant(number("damping", damping, least=0)) * beam.stiffness
     if not isinstance(damping, ufl.core.expr.Expr):
-        damping = real_array(
-            damping,
-            f"damping must be a time or a 6×6 matrix of numbers, not {format_value(damping)}",
-        )
+        damping = real_array("damping", damping, "a time or a 6×6 matrix of numbers")
     shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")

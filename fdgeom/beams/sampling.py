@@ -152,7 +152,7 @@ def sample_shape(name: str, value, space, time: Constant) -> Function | None:
         expression = value
     elif isinstance(value, list | tuple | np.ndarray) and np.ndim(value) == 1 and len(value):
         if not any(isinstance(v, ufl.core.expr.Expr) for v in value):
-            value = real_array(value, f"{name} must be real numbers, not {format_value(value)}")
+            value = real_array(name, value, "real numbers")
         expression = ufl.as_vector(list(value))
     else:
         raise ValueError(f"{name} must be a vector of 6, not {format_value(value)}")

@@ -217,8 +217,7 @@ class Probe:
             )
         self.name = text("name", name)
         self.function = function
-        refusal = f"point must be a number or numbers, not {format_value(point)}"
-        self.point = np.atleast_1d(real_array(point, refusal))
+        self.point = np.atleast_1d(real_array("point", point, "a number or numbers"))
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""

@@ -7,13 +7,12 @@ from firedrake import DirichletBC, Function
 from ufl.classes import Expr
 
 from fdgeom.compat import given_value
-from fdgeom.validation import instance
+from fdgeom.validation import instances
 
 
 def conditions(name: str, bcs) -> tuple[DirichletBC, ...]:
     """Boundary conditions as a tuple, whether a user gives one or a sequence of them."""
-    bcs = bcs if isinstance(bcs, list | tuple) else (bcs,)
-    return tuple(instance(name, bc, DirichletBC, "DirichletBC objects") for bc in bcs)
+    return instances(name, bcs, DirichletBC, "DirichletBC objects")
 
 
 def described(bcs: Sequence[DirichletBC]) -> dict[str, dict]:

@@ -31,7 +31,7 @@ from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.many import Snapshots
 from fdgeom.taping import not_taped, off_the_tape
-from fdgeom.validation import instance
+from fdgeom.validation import instances
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
@@ -97,8 +97,8 @@ class Assembly(RodMotion):
         loads: BodyLoad | Sequence[BodyLoad] = (),
     ) -> None:
         self.beams = self.members = _check_beams(beams)
-        joints = _several("joints", joints, Joint)
-        bodies = _several("bodies", bodies, PointBody)
+        joints = instances("joints", joints, Joint, "a sequence of Joint")
+        bodies = instances("bodies", bodies, PointBody, "a sequence of PointBody")
         common = check_loads(loads)
         self.bodies, self.common_loads = bodies, common
         if any(map(_is_gravity, common)):
@@ -434,7 +434,7 @@ def _is_gravity(load: BodyLoad) -> bool:
 
 
 def _check_beams(beams) -> tuple[Beam, ...]:
-    beams = _several("beams", beams, Beam)
+    beams = instances("beams", beams, Beam, "a sequence of Beam")
     if not beams:
         raise ValueError("beams must not be empty")
     if len({id(beam) for beam in beams}) < len(beams):
@@ -448,9 +448,3 @@ def _check_beams(beams) -> tuple[Beam, ...]:
                 f"{beam.strain_measure!r}"
             )
     return beams
-
-
-def _several(name: str, values, kind: type) -> tuple:
-    values = tuple(values) if isinstance(values, list | tuple) else (values,)
-    wanted = f"a sequence of {kind.__name__}"
-    return tuple(instance(name, value, kind, wanted) for value in values)

@@ -15,8 +15,9 @@ from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
-from fdgeom.messages import format_value, reported_as
+from fdgeom.messages import reported_as
 from fdgeom.solvers.derived import private
+from fdgeom.validation import instances
 
 
 @dataclass(frozen=True)
@@ -193,13 +194,7 @@ def along_all(at: str | float | None) -> Expr:
 
 def check_loads(loads) -> tuple[BodyLoad, ...]:
     """A tuple of loads from one or several; ``TypeError`` for anything else."""
-    several = tuple(loads) if isinstance(loads, list | tuple) else (loads,)
-    for load in several:
-        if not isinstance(load, BodyLoad):
-            raise TypeError(
-                f"loads must be fdgeom.Load or fdgeom.Gravity, or several, not {format_value(load)}"
-            )
-    return several
+    return instances("loads", loads, BodyLoad, "fdgeom.Load or fdgeom.Gravity, or several")
 
 
 def symbols() -> tuple:
