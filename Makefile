@@ -26,7 +26,7 @@ setup:
 
 demo: setup
 	@echo "Running demos/poisson_beam (about a minute the first time); output in demos/poisson_beam/output"
-	@cd demos/poisson_beam && ../../.venv/bin/pylit poisson_beam.py.rst && ../../$(VPY) poisson_beam.py $(ARGS)
+	@cd demos/poisson_beam && ../../$(VPY) -m fdgeom demo --force poisson_beam && ../../$(VPY) poisson_beam.py $(ARGS)
 
 # Which of the long tests: all, or always and rotating, as CI divides them (tests/rounds.py).
 ROUND ?= long

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import covers
 
+from fdgeom.__main__ import script
+
 DEMOS = Path(__file__).parents[1]
 
 
@@ -66,8 +68,6 @@ def write(source: Path, moving: dict) -> None:
     moving : dict
         What moves in a demo, by its name: a list of (kind, file, words).
     """
-    import pylit
-
     times = json.loads((Path(__file__).parent / "times.json").read_text())
     demos = listed()
     for demo in demos:
@@ -75,7 +75,7 @@ def write(source: Path, moving: dict) -> None:
         to.mkdir(parents=True, exist_ok=True)
         for picture in demo.figures:
             shutil.copy(demo.folder / picture, to)
-        code = "".join(pylit.Text2Code(demo.text.splitlines(keepends=True)))
+        code = script(demo.text)
         (to / f"{demo.name}.py").write_text(code)
         head, rest = demo.text.split("\n", 2)[0:2], demo.text.split("\n", 2)[2]
         parts = ["\n".join(head), box(demo, times.get(demo.name), moving.get(demo.name, []))]
@@ -88,11 +88,11 @@ def write(source: Path, moving: dict) -> None:
 def box(demo: Demo, time: dict | None, moving: list) -> str:
     """How to run it, and what moves."""
     seconds = f" (some {time['seconds']:.0f} s of one processor)" if time else ""
-    command = f"pylit {demo.name}.py.rst && python {demo.name}.py"
+    command = f"python -m fdgeom demo {demo.name} && python {demo.name}.py"
     lines = [
         ".. container:: run-box",
         "",
-        f"   Run it in ``demos/{demo.name}``: ``{command}``{seconds}, or "
+        f"   Run it: ``{command}``{seconds}, or "
         f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.",
     ]
     has_scene = "scene" in {kind for kind, *_ in moving}

@@ -70,8 +70,8 @@ def draw(name: str) -> tuple[float, dict[str, str]]:
     folder = DEMOS / name
     with tempfile.TemporaryDirectory() as place:
         script = Path(place) / f"{name}.py"
-        source = folder / f"{name}.py.rst"
-        subprocess.run([sys.executable, "-m", "pylit", source, script], check=True)
+        command = [sys.executable, "-m", "fdgeom", "demo", name]
+        subprocess.run(command, cwd=place, check=True, stdout=subprocess.DEVNULL)
         before = _used()
         subprocess.run(
             [sys.executable, script.name, "--pictures", "pictures"],

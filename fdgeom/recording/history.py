@@ -5,12 +5,14 @@ import os
 import re
 import warnings
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from firedrake import COMM_WORLD
 
 from fdgeom.files import as_path, on_root, writable, write_text
+
+from .units import check_units, unit_of
 
 
 def header(sample: dict) -> list[str]:
@@ -50,6 +52,10 @@ class History:
         The stepper's `solver_stats()` at the end of the run.
     wall_time : float
         Seconds that the run took; NaN when the history was read from a file.
+    conserved : tuple of str
+        Quantities that the stepper conserves (`Stepper.conserves`).
+    units : "SI" or dict of str to str, optional
+        Units of printed numbers and of plots, as given to `run`.
     """
 
     def __init__(self) -> None:
@@ -58,6 +64,8 @@ class History:
         self._columns: dict[str, np.ndarray] = {}
         self.stats: dict[str, int] = {}
         self.wall_time = float("nan")
+        self.conserved: tuple[str, ...] = ()
+        self.units: str | Mapping[str, str] | None = None
 
     def append(self, t: float, step: int, sample: dict) -> None:
         """Add one sample: `sample` maps each name to a float or a vector."""
@@ -112,18 +120,48 @@ class History:
     def __repr__(self) -> str:
         if not len(self):
             return "History(no samples)"
-        t, step = self.t, self.step
+        t, step, units = self.t, self.step, check_units(self.units, self.names)
+        end = f"{t[-1]:.6g} {units.get('time', '')}".rstrip()
+        took = "" if np.isnan(self.wall_time) else f", {self.wall_time:.3g} s of computing"
         lines = [
-            f"History({len(self)} samples, t = {t[0]:.6g} ... {t[-1]:.6g}, "
-            f"steps {step[0]} ... {step[-1]}, {self.wall_time:.3g} s"
+            f"History({len(self)} samples, t = {t[0]:.6g} ... {end}, "
+            f"steps {step[0]} ... {step[-1]}{took}"
         ]
-        lines += [
-            f"  {name}: {np.array2string(self[name][-1], precision=6)} at the end, "
-            f"deviation {self.deviation(name):.2e}"
-            for name in self.names
-        ]
+        lines += [f"  {name}: {self._summary(name, unit_of(name, units))}" for name in self.names]
         lines += [f"  stats: {self.stats}"] if self.stats else []
         return "\n".join(lines) + ")"
+
+    def _summary(self, name: str, unit: str) -> str:
+        """The last value of a quantity and its largest change, relative to the first value."""
+        values, change = self[name], self.deviation(name)
+        first = float(np.max(np.abs(values[0])))
+        word = "deviation" if name.replace("_", " ") in self.conserved else "change"
+        # A ratio to a first value of zero, or of round-off, says nothing.
+        is_relative = change <= first > 0
+        found = f"relative {word} {change / first:.2e}" if is_relative else f"{word} {change:.2e}"
+        end = f"{np.array2string(values[-1], precision=6)} {unit}".rstrip()
+        return f"{end} at the end, {found if is_relative else f'{found} {unit}'.rstrip()}"
+
+    def to_pandas(self):
+        """The samples as a table: a row for each time, columns as in a CSV file.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Indexed by the time t.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as exc:
+            raise ImportError('to_pandas needs pandas: pip install "fdgeom[pandas]"') from exc
+        columns, rows = header(self._columns), self._rows().copy()
+        table = pandas.DataFrame(rows, columns=columns).astype({"step": int})
+        return table.set_index("t")
 
     def to_csv(self, path: str | os.PathLike, comm=COMM_WORLD) -> None:
         """Write all samples to `path` at full precision (rank 0 writes).

@@ -58,7 +58,7 @@ def plot_energy(
         Draw (H - H(0)) / |H(0)| instead of H (not divided where H(0) = 0).
     title : str, optional
     units : "SI" or dict of str to str, optional
-        Units for the names of the axes: ``{"time": "ms", "energy": "mJ"}``; none by default.
+        Units for the names of the axes: ``{"time": "ms", "energy": "mJ"}``; the history's by default.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def plot_energy(
         parts = [n for n in history.names if n in ENERGY_PARTS and not deviation]
         names = ["energy", *parts]
     ax = _axes(ax, history, names, "Energy()")
-    units = check_units(units, names)
+    units = check_units(history.units if units is None else units, history.names)
     for name, style in zip(names, _styles(len(names)), strict=True):
         values = history[name]
         if deviation:
@@ -103,7 +103,8 @@ def plot_momentum(
         Draw the difference from the first sample.
     title : str, optional
     units : "SI" or dict of str to str, optional
-        Units for the names of the axes: ``{"time": "ms", "linear_momentum": "g m/s"}``; none by default.
+        Units for the names of the axes: ``{"time": "ms", "linear_momentum": "g m/s"}``; the history's
+        by default.
 
     Returns
     -------
@@ -113,7 +114,7 @@ def plot_momentum(
     if names is None:
         names = [n for n in history.names if n.endswith("momentum")]
     ax = _axes(ax, history, names, "Momentum()")
-    units = check_units(units, names)
+    units = check_units(history.units if units is None else units, history.names)
     # One unit for all stands at the axis, several at their curves.
     several = len({units.get(name) for name in names}) > 1
     curves = []
@@ -142,7 +143,7 @@ def plot_shapes(
     colormap: str = "viridis",
     units: str | Mapping[str, str] | None = None,
 ):
-    """Draw shapes of a beam in space, dark at first and light at last.
+    """Draw shapes of a beam or an assembly in space, dark at first and light at last.
 
     The axes have one scale and fill the place that they have; shapes in one plane are seen from
     across it.
@@ -175,7 +176,7 @@ def plot_shapes(
     if own:
         figure = pyplot.figure(figsize=(7, 5.5), layout="constrained")
         ax = figure.add_subplot(projection="3d")
-    space_axes(ax, curves, units)
+    space_axes(ax, snapshots.positions, units)
     chosen = np.unique(np.linspace(0, len(curves) - 1, min(count, len(curves))).round().astype(int))
     times = np.array(snapshots.times)
     norm = pyplot.Normalize(times[0], times[-1])
@@ -183,8 +184,9 @@ def plot_shapes(
     for i in chosen:
         ax.plot(*curves[i].T, color=mapping.to_rgba(times[i]), linewidth=1.5)
         ax.plot(*curves[i][:1].T, "o", color=mapping.to_rgba(times[i]), markersize=3)
-    label = labelled("time t", units.get("time"))
-    ax.figure.colorbar(mapping, ax=ax, label=label, shrink=0.7, pad=0.04)
+    if len(times) > 1:
+        label = labelled("time t", units.get("time"))
+        ax.figure.colorbar(mapping, ax=ax, label=label, shrink=0.7, pad=0.04)
     if title is not None:
         ax.set_title(title)
     if own:
@@ -201,7 +203,7 @@ def animate(
     dpi: int = 80,
     units: str | Mapping[str, str] | None = None,
 ) -> None:
-    """Write a moving picture (.gif) of a beam, one frame a snapshot, with Pillow.
+    """Write a moving picture (.gif) of a beam or an assembly, one frame a snapshot, with Pillow.
 
     Parameters
     ----------
@@ -236,7 +238,7 @@ def animate(
     ax = figure.add_subplot(projection="3d")
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
     (end,) = ax.plot(*curves[0][:1].T, "o", color="tab:red", markersize=4)
-    space_axes(ax, curves, units)
+    space_axes(ax, snapshots.positions, units)
     # All times to one digit, so that the title does not dance.
     digits = _digits(snapshots.times)
 
@@ -293,10 +295,13 @@ def _digits(times: Sequence[float]) -> int:
 
 
 def _curves(snapshots: Snapshots) -> np.ndarray | None:
-    """All shapes, (snapshots, points, 3), a periodic one closed; None where there are no data."""
+    """All shapes, (snapshots, points, 3), with NaN between two beams; None where there are no data."""
     if not len(snapshots):
         raise ValueError("snapshots is empty: give it to run(..., output=snapshots) first")
     if not snapshots.positions:
         return None
     curves = np.array(snapshots.positions)
-    return np.concatenate([curves, curves[:, :1]], axis=1) if snapshots.closed else curves
+    if snapshots.closed:
+        return np.concatenate([curves, curves[:, :1]], axis=1)
+    ends = np.array([end for _, end in snapshots.parts[:-1]], dtype=int)
+    return np.insert(curves, ends, np.nan, axis=1)

@@ -4,6 +4,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Mapping
 
 import numpy as np
 from pyadjoint import annotate_tape, stop_annotating
@@ -17,6 +18,7 @@ from .checkpoint import Checkpoint, check_stepper
 from .history import CSVFile, History, header
 from .monitors import Monitors
 from .progress import Pace, Progress
+from .units import check_units
 
 
 def run(
@@ -31,6 +33,7 @@ def run(
     csv: str | os.PathLike | CSVFile | None = None,
     checkpoint: str | os.PathLike | Checkpoint | None = None,
     progress: bool | str = True,
+    units: str | Mapping[str, str] | None = None,
 ) -> History:
     """Advance `stepper` in time while sampling monitors and writing output.
 
@@ -65,6 +68,9 @@ def run(
         early, if the state is finite.
     progress : bool or "always"
         True: a bar on a terminal; "always": also elsewhere; False: none.
+    units : "SI" or dict of str to str, optional
+        Your units, such as ``{"time": "ms", "energy": "mJ"}``; the history prints them and its
+        plots show them. They convert nothing.
 
     Returns
     -------
@@ -104,6 +110,7 @@ def run(
     with stop_annotating():
         bound = Monitors(monitors, stepper.system)
         sample = bound.sample()
+        check_units(units, sample)
         closing = _open(stepper, outputs, csv, header(sample), checkpoint)
 
     first = stepper.steps
@@ -116,6 +123,7 @@ def run(
     rhythms = [sampled, *(rhythm for rhythm, _ in written), *([saved] if saved else [])]
 
     history = History()
+    history.conserved, history.units = tuple(getattr(stepper, "conserves", ())), units
     start = time.perf_counter()
     # Pieces are blocks on pyadjoint's tape: these do not depend on how fast they go.
     pace = Pace(comm, bounded=not annotate_tape())

@@ -1,4 +1,4 @@
-"""Units in the names of the axes of plots."""
+"""Units of recorded quantities, in tables and in the names of axes."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -10,6 +10,8 @@ SI = {
     "time": "s",
     "length": "m",
     "energy": "J",
+    "force": "N",
+    "moment": "N m",
     "linear_momentum": "kg m/s",
     "angular_momentum": "kg m²/s",
 }
@@ -30,6 +32,12 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
             raise ValueError(f"units: {name!r} is none of {', '.join(known)}{hint}")
         text(f"units: that of {name!r}", unit)
     return dict(units)
+
+
+def unit_of(name: str, units: Mapping[str, str]) -> str:
+    """The unit of a recorded quantity, by its name or by its last word, such as energy or force; or ""."""
+    kind = "energy" if name == "load_potential" else name.rpartition("_")[2]
+    return units.get(name) or units.get(kind, "")
 
 
 def labelled(words: str, unit: str | None) -> str:

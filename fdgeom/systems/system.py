@@ -189,6 +189,32 @@ class System(NotCopied, ABC):
     def refresh_output(self) -> None:
         """Update fields that are for drawing only."""
 
+    def plot(self, ax=None, *, title: str | None = None, units=None):
+        """Draw the present shape in space.
+
+        Parameters
+        ----------
+        ax : matplotlib 3-D Axes, optional
+            A new figure by default.
+        title : str, optional
+        units : "SI" or dict of str to str, optional
+            Units for the names of the axes, such as ``{"length": "mm"}``; none by default.
+
+        Returns
+        -------
+        matplotlib 3-D Axes, or None on ranks without data
+
+        Raises
+        ------
+        TypeError
+            If the system has no curve in space.
+        """
+        from fdgeom.recording import Snapshots, plot_shapes
+
+        shape = Snapshots()
+        shape.take(self, 0.0)
+        return plot_shapes(shape, ax, title=title, units=units)
+
     # --- what every stepper asks -------------------------------------------------------------------
     @abstractmethod
     def check_start(self) -> None:

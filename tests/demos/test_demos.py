@@ -140,8 +140,7 @@ def test_all_assertions(name, tmp_path):
 def run(name, arguments, folder):
     """The lines of assertions that a demo came to, and all that there are."""
     script, noted = folder / f"{name}.py", folder / "noted"
-    source = DEMOS / name / f"{name}.py.rst"
-    subprocess.run([sys.executable, "-m", "pylit", source, script], check=True)
+    subprocess.run([sys.executable, "-m", "fdgeom", "demo", name], cwd=folder, check=True)
     done = subprocess.run(
         [sys.executable, reached.__file__, noted, script, *arguments],
         cwd=folder,

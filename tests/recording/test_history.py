@@ -1,13 +1,15 @@
 """Samples as arrays and as text: what is read is what was sampled, bit for bit."""
 
 import csv
+import re
+import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 from recording_fakes import Oscillators, OscillatorStepper
 
-from fdgeom.recording import CSVFile, Energy, History, run
+from fdgeom.recording import CSVFile, Energy, History, plot_energy, run
 
 
 @pytest.fixture
@@ -54,6 +56,71 @@ def test_repr_tells_the_names_and_the_span(history):
     assert "steps 0 ... 12" in text
     assert "momentum" in text
     assert repr(History()) == "History(no samples)"
+
+
+def told(history, name):
+    """The line of a quantity in a printed history."""
+    (line,) = (line for line in str(history).splitlines() if line.startswith(f"  {name}:"))
+    return line.removesuffix(")")
+
+
+def test_printed_changes_are_relative_and_only_what_is_conserved_deviates():
+    made = History()
+    made.conserved = ("energy", "linear momentum")
+    for k in range(3):
+        sample = {"energy": 4.0 + k, "linear_momentum": np.array([8.0, 1.0 - k, 0.0])}
+        made.append(0.5 * k, k, sample | {"kinetic_energy": 2.0 + k / 2, "tip": float(k)})
+    assert told(made, "energy") == "  energy: 6. at the end, relative deviation 5.00e-01"
+    assert told(made, "kinetic_energy").endswith("3. at the end, relative change 5.00e-01")
+    # The largest component of the change over that of the first vector.
+    assert told(made, "linear_momentum").endswith("at the end, relative deviation 2.50e-01")
+    # From zero there is no ratio.
+    assert told(made, "tip") == "  tip: 2. at the end, change 2.00e+00"
+
+
+def test_units_stand_at_printed_numbers_and_in_plots():
+    made = History()
+    for k in range(2):
+        made.append(0.5 * k, k, {"energy": 4.0, "left_force": np.zeros(3), "tip": 0.1 * k})
+    made.units = {"time": "ms", "energy": "mJ", "force": "mN", "tip": "mm"}
+    assert "t = 0 ... 0.5 ms" in str(made)
+    assert "4. mJ at the end" in told(made, "energy")
+    assert told(made, "left_force").endswith("[0. 0. 0.] mN at the end, change 0.00e+00 mN")
+    assert told(made, "tip").endswith("0.1 mm at the end, change 1.00e-01 mm")
+    ax = plot_energy(made)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time t [ms]", "energy [mJ]")
+    made.units = "SI"
+    assert "4. J at the end" in told(made, "energy")
+
+
+def test_a_run_tells_its_history_units_and_what_is_conserved():
+    stepper = OscillatorStepper(Oscillators())
+    stepper.conserves = ("energy",)
+    found = run(stepper, steps=2, monitors=Energy(), units="SI")
+    assert " J at the end, relative deviation" in told(found, "energy")
+    assert " J at the end, relative change" in told(found, "potential_energy")
+    with pytest.raises(ValueError, match="units: 'enrgy' .* did you mean 'energy'"):
+        run(stepper, steps=2, monitors=Energy(), units={"enrgy": "J"})
+
+
+def test_a_table_of_pandas_is_the_history(history):
+    pandas = pytest.importorskip("pandas")
+    table = history.to_pandas()
+    assert list(table.columns) == ["step", "energy", "momentum[0]", "momentum[1]", "momentum[2]"]
+    assert table.index.name == "t"
+    assert np.array_equal(table.index, history.t)
+    assert table["step"].dtype.kind == "i"
+    assert np.array_equal(table[[f"momentum[{k}]" for k in range(3)]], history["momentum"])
+    # The table owns its numbers.
+    table.loc[:, "energy"] = 0.0
+    assert np.all(history["energy"] != 0.0)
+    assert isinstance(History().to_pandas(), pandas.DataFrame)
+
+
+def test_missing_pandas_is_told(history, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=re.escape('pip install "fdgeom[pandas]"')):
+        history.to_pandas()
 
 
 def test_csv_round_trip_is_exact(history, tmp_path):

@@ -89,6 +89,31 @@ def test_a_ring_is_drawn_closed():
     assert np.array_equal(curve[0], curve[-1])
 
 
+def test_beams_of_an_assembly_are_not_joined_by_lines():
+    snapshots = Snapshots()
+    snapshots.take(Rod(cells=4), 0.0)
+    snapshots.parts = [(0, 2), (2, 5)]
+    curve = np.array(plot_shapes(snapshots).lines[0].get_data_3d()).T
+    assert np.flatnonzero(np.isnan(curve).all(axis=1)).tolist() == [2]
+    assert np.array_equal(np.delete(curve, 2, axis=0), snapshots.positions[0])
+
+
+def test_a_system_draws_its_present_shape():
+    rod = Rod(cells=4)
+    ax = rod.plot(title="now", units={"length": "mm"})
+    x = rod.position.dat.data_ro
+    drawn = np.array(ax.lines[0].get_data_3d()).T
+    assert np.array_equal(drawn, x[np.argsort(x[:, 0])])
+    assert (ax.get_title(), ax.get_xlabel()) == ("now", "x [mm]")
+    assert ax.figure.axes == [ax]  # no colour bar for one shape
+    rod.position.dat.data[:] += 1.0
+    again = rod.plot(ax)
+    assert again is ax
+    assert np.allclose(np.array(ax.lines[-2].get_data_3d()).T, drawn + 1.0, rtol=0, atol=1e-15)
+    with pytest.raises(TypeError, match="output_coordinates"):
+        Oscillators().plot()
+
+
 def test_animation_has_a_frame_for_each_snapshot(recorded, tmp_path):
     from PIL import Image
 
