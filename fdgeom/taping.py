@@ -1,5 +1,6 @@
 """Guards for pyadjoint's tape: changes of Functions are recorded or refused."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
 
@@ -87,6 +88,35 @@ def off_the_tape(method: Callable) -> Callable:
             return method(*args, **kwargs)
 
     return unrecorded
+
+
+class OffTape:
+    """Base of classes whose constructors are not recorded on the tape, derived classes included.
+
+    Numbers that pyadjoint follows are refused as arguments.
+    """
+
+    #: Whether the constructor is done.
+    _is_made = False
+
+    def __init_subclass__(cls, **options) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" not in vars(cls):
+            return
+        build = vars(cls)["__init__"]
+        names = list(inspect.signature(build).parameters)[1:]
+
+        @wraps(build)
+        def unrecorded(self, *args, **kwargs) -> None:
+            for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+                refuse_recorded(name, value)
+            with stop_annotating():
+                build(self, *args, **kwargs)
+            # A base class is not the last to build.
+            if type(self).__init__ is unrecorded:
+                self._is_made = True
+
+        cls.__init__ = unrecorded
 
 
 def _name(method: Callable, args: tuple) -> str:

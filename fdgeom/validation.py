@@ -22,6 +22,17 @@ from fdgeom.taping import refuse_recorded
 _TIME = ("t", "time", "_")
 
 
+class NotCopied:
+    """Base of classes with Functions of the user, which a copy would share silently."""
+
+    def __reduce_ex__(self, protocol):
+        name = type(self).__name__
+        raise TypeError(
+            f"{name} cannot be copied or pickled, since its copy would hold the same Functions: make "
+            f"another {name} as this one was made (fdgeom.save and fdgeom.resume carry a state over)"
+        )
+
+
 def number(name: str, value, *, above=None, least=None, below=None, most=None) -> float:
     """A finite float within bounds: greater than, at least, less than, at most."""
     refuse_recorded(name, value)

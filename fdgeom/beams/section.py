@@ -109,37 +109,47 @@ class Section(SectionMatrices):
         width: Number,
         height: Number,
         *,
+        density: Number,
+        youngs_modulus: Number,
+        poisson_ratio: Number,
         torsion_constant: Number | None = None,
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
-        **material,
     ) -> "Section":
         """Rectangle with sides ``width`` and ``height`` along the two transverse axes.
 
         The transverse axes are in increasing order: for ``axis=1`` the width lies along axis 0 and
         the height along axis 2. Torsion constant and shear factors are those of Saint-Venant's
         solutions unless they are given (`fdgeom.sections.bars`; until version 0.1 they were the
-        polar moment and 1). ``material``: see :meth:`from_properties`.
+        polar moment and 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = rectangle_properties(width, height, torsion_constant, shear_factor, material)
-        return cls.from_properties(**shape, axis=axis, **material)
+        shape = rectangle_properties(width, height, torsion_constant, shear_factor, poisson_ratio)
+        return cls.from_properties(
+            **shape, density=density, youngs_modulus=youngs_modulus,
+            poisson_ratio=poisson_ratio, axis=axis,
+        )  # fmt: skip
 
     @classmethod
     def circle(
         cls,
         radius: Number,
         *,
+        density: Number,
+        youngs_modulus: Number,
+        poisson_ratio: Number,
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
-        **material,
     ) -> "Section":
         """Full circle of the given radius.
 
         The shear factor is that of Saint-Venant's solution, 6(1+ν)²/(7+14ν+8ν²), unless it is given
-        (until version 0.1 it was 1). ``material``: see :meth:`from_properties`.
+        (until version 0.1 it was 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = circle_properties(radius, shear_factor, material)
-        return cls.from_properties(**shape, axis=axis, **material)
+        shape = circle_properties(radius, shear_factor, poisson_ratio)
+        return cls.from_properties(
+            **shape, density=density, youngs_modulus=youngs_modulus,
+            poisson_ratio=poisson_ratio, axis=axis,
+        )  # fmt: skip
 
     @classmethod
     def tube(
@@ -147,17 +157,22 @@ class Section(SectionMatrices):
         outer_radius: Number,
         inner_radius: Number,
         *,
+        density: Number,
+        youngs_modulus: Number,
+        poisson_ratio: Number,
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
-        **material,
     ) -> "Section":
         """Circular tube.
 
         The shear factor is that of Saint-Venant's solution unless it is given (until version 0.1 it
-        was 1). ``material``: see :meth:`from_properties`.
+        was 1). The other arguments: see :meth:`from_properties`.
         """
-        shape = tube_properties(outer_radius, inner_radius, shear_factor, material)
-        return cls.from_properties(**shape, axis=axis, **material)
+        shape = tube_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
+        return cls.from_properties(
+            **shape, density=density, youngs_modulus=youngs_modulus,
+            poisson_ratio=poisson_ratio, axis=axis,
+        )  # fmt: skip
 
     # --- from drawings, stations, other programs and files -----------------------------------------
     @classmethod

@@ -130,14 +130,14 @@ def bar_matrices(
 
 
 def rectangle_properties(
-    width: Number, height: Number, torsion_constant, shear_factor, material: dict
+    width: Number, height: Number, torsion_constant, shear_factor, poisson_ratio
 ) -> dict:
     """Properties of a rectangle for `bar_matrices`."""
     scalar("width", width, above=0)
     scalar("height", height, above=0)
     if torsion_constant is None:
         torsion_constant = rectangle_torsion_constant(width, height)
-    nu = _poisson_ratio(material)
+    nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
     if shear_factor is None:
         shear_factor = (
             rectangle_shear_factor(width, height, nu),
@@ -153,7 +153,7 @@ def rectangle_properties(
 
 
 def tube_properties(
-    outer_radius: Number, inner_radius: Number, shear_factor, material: dict
+    outer_radius: Number, inner_radius: Number, shear_factor, poisson_ratio
 ) -> dict:
     """Properties of a tube for `bar_matrices`."""
     scalar("outer_radius", outer_radius, above=0)
@@ -161,17 +161,17 @@ def tube_properties(
     numbers = not any(isinstance(r, Expr) for r in (outer_radius, inner_radius))
     if numbers and inner_radius >= outer_radius:
         raise ValueError("inner_radius must be smaller than outer_radius")
-    return _ring_properties(outer_radius, inner_radius, shear_factor, material)
+    return _ring_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
 
 
-def circle_properties(radius: Number, shear_factor, material: dict) -> dict:
+def circle_properties(radius: Number, shear_factor, poisson_ratio) -> dict:
     """Properties of a full circle for `bar_matrices`."""
     scalar("radius", radius, above=0)
-    return _ring_properties(radius, 0.0, shear_factor, material)
+    return _ring_properties(radius, 0.0, shear_factor, poisson_ratio)
 
 
-def _ring_properties(outer, inner, shear_factor, material: dict) -> dict:
-    nu = _poisson_ratio(material)
+def _ring_properties(outer, inner, shear_factor, poisson_ratio) -> dict:
+    nu = scalar("poisson_ratio", poisson_ratio, above=-1, most=0.5)
     if shear_factor is None:
         shear_factor = ring_shear_factor(outer, inner, nu)
     moment = math.pi / 4 * (outer**4 - inner**4)
@@ -180,11 +180,6 @@ def _ring_properties(outer, inner, shear_factor, material: dict) -> dict:
         "second_moments": (moment, moment),
         "shear_factor": shear_factor,
     }
-
-
-def _poisson_ratio(material: dict):
-    """Poisson's ratio among keywords, checked; zero if missing, which `from_properties` reports."""
-    return scalar("poisson_ratio", material.get("poisson_ratio", 0.0), above=-1, most=0.5)
 
 
 def _diagonal(entries: list):

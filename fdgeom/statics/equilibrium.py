@@ -10,7 +10,6 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
 from fdgeom.adjoint import put_on_tape
-from fdgeom.argument_errors import NotCopied
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
@@ -25,8 +24,8 @@ from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
 from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
-from fdgeom.taping import not_taped, off_the_tape
-from fdgeom.validation import number, whole
+from fdgeom.taping import OffTape, not_taped
+from fdgeom.validation import NotCopied, number, whole
 
 _NOTHING_SCALED = (
     "steps scale loads and time, and neither changes here: bring what else has changed, such as a "
@@ -34,7 +33,7 @@ _NOTHING_SCALED = (
 )
 
 
-class StaticEquilibrium(NotCopied):
+class StaticEquilibrium(OffTape, NotCopied):
     """Equilibrium: internal work = λ · work of the loads, for all virtual displacements.
 
     In an assembly these are the displacements that its joints allow.
@@ -93,7 +92,6 @@ class StaticEquilibrium(NotCopied):
 
     cites = ("Riks1979", "MagisanoLeonettiGarcea2017")
 
-    @off_the_tape
     @compiling("StaticEquilibrium")
     def __init__(
         self,

@@ -20,10 +20,10 @@ from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.statics.pencil_forms import Standing
 from fdgeom.statics.problem import motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
-from fdgeom.taping import off_the_tape
+from fdgeom.taping import OffTape
 
 
-class VibrationModes:
+class VibrationModes(OffTape):
     """K φ + Bᵀμ = ω² M φ, B φ = 0 about the present configuration, which must be an equilibrium.
 
     Parameters
@@ -65,7 +65,6 @@ class VibrationModes:
     ones.
     """
 
-    @off_the_tape
     @compiling("VibrationModes")
     def __init__(self, beam: Beam | Assembly, number: int = 10, *, load: float = 1.0) -> None:
         motion = motion_of(beam)

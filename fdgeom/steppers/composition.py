@@ -1,5 +1,6 @@
 """Symmetric compositions: high order from a symmetric method of order two."""
 
+import inspect
 from typing import ClassVar
 
 from fdgeom.steppers.composition_schemes import (
@@ -88,6 +89,7 @@ def Composition(
         "symplectic": stepper_class.symplectic,
         "conserves": stepper_class.conserves,
         "cites": PAPERS.get(chosen, ()),  # the composed method is cited when it is made
+        "__signature__": inspect.signature(stepper_class),
         "_stepper_class": stepper_class,
         "_scheme": chosen,
     }
@@ -101,16 +103,29 @@ class _Composed(Stepper):
     _stepper_class: ClassVar[type[Stepper]]
     _scheme: ClassVar[str]
 
-    def __init__(self, system, dt, **options) -> None:
-        known = ("t0", "solver_parameters", "options_prefix", "compiled")
-        self._method_options = {k: v for k, v in options.items() if k not in known}
-        super().__init__(system, dt, **{k: v for k, v in options.items() if k in known})
+    def __init__(
+        self,
+        system,
+        dt: float,
+        *args,
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+        **options,
+    ) -> None:
+        self._method_arguments, self._method_options = args, options
+        super().__init__(
+            system, dt, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     def _form_of(self, system):
         # The method may move something else, such as the configuration form of a beam.
         self._inner = self._stepper_class(
             system,
             self.dt,
+            *self._method_arguments,
             t0=self.t,
             solver_parameters=self._user,
             options_prefix=self._prefix or None,

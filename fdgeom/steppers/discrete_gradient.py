@@ -53,10 +53,24 @@ class DiscreteGradient(Sweep):
     conserves = ("energy", "quadratic Casimirs")
     cites = ("McLachlanQuispelRobidoux1999", "QuispelMcLaren2008")
 
-    def __init__(self, system, dt, *, points: int | None = None, **options) -> None:
+    def __init__(
+        self,
+        system,
+        dt: float,
+        *,
+        points: int | None = None,
+        configuration: str | None = None,
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
         points = _POINTS_OF_A_GENERAL_ENERGY if points is None else points
         self.points = whole("points", points, least=1, most=_MOST_POINTS)
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, configuration=configuration, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     def parameters(self):
         return super().parameters() | {"points": self.points}

@@ -56,9 +56,22 @@ class DiscreteLagrangian(HolonomicStepper):
     cites = ("MarsdenWest2001", "BaiGe2013")
     solves = ("position", "velocity")
 
-    def __init__(self, system, dt, *, quadrature: str = "midpoint", **options) -> None:
+    def __init__(
+        self,
+        system,
+        dt: float,
+        *,
+        quadrature: str = "midpoint",
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
         self.quadrature = choice("quadrature", quadrature, QUADRATURES)
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     def parameters(self):
         return {"quadrature": self.quadrature}

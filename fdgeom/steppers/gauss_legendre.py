@@ -24,7 +24,7 @@ def tableau(number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return A, b, c
 
 
-def GaussLegendre(stages: int = 2, *misplaced) -> type[Stepper]:
+def GaussLegendre(stages: int = 2) -> type[Stepper]:
     """The stepper class of the Gauss–Legendre method with a number of stages.
 
         Z_i = z⁰ + Δt Σ_j a_ij f(Z_j),    z¹ = z⁰ + Δt Σ_i b_i f(Z_i),    ⟨w, f(Z)⟩ = {w, h}(Z),
@@ -46,18 +46,13 @@ def GaussLegendre(stages: int = 2, *misplaced) -> type[Stepper]:
 
     Raises
     ------
-    TypeError, ValueError
-        If there is no such method, or system and dt are given here.
+    ValueError
+        If there is no such method.
 
     Examples
     --------
     >>> stepper = GaussLegendre(stages=3)(system, dt=0.1)  # doctest: +SKIP
     """
-    if misplaced:
-        raise TypeError(
-            "GaussLegendre takes the number of stages alone and makes a stepper class, which takes "
-            "system and dt: GaussLegendre(2)(system, dt)"
-        )
     return _class_of(choice("stages", stages, _STAGES))
 
 

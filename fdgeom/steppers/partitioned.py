@@ -26,9 +26,22 @@ class Partitioned(Stepper):
     explicit: ClassVar[bool] = True
     is_its_solves = True
 
-    def __init__(self, system, dt, *, first: str = "p", **options) -> None:
+    def __init__(
+        self,
+        system,
+        dt: float,
+        *,
+        first: str = "p",
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
         self.first = choice("first", first, PARTS)
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     @abstractmethod
     def turns(self) -> list[tuple[str, bool, float]]:

@@ -49,10 +49,24 @@ class Splitting(Sweep):
     conserves = ("quadratic Casimirs",)
     cites = ("McLachlan1993",)
 
-    def __init__(self, system, dt, *, energies: Sequence, **options) -> None:
+    def __init__(
+        self,
+        system,
+        dt: float,
+        *,
+        energies: Sequence[Form],
+        configuration: str | None = None,
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
         instance("energies", energies, tuple | list, "a list of functionals")
         self.energies = tuple(energies)
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, configuration=configuration, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     def _setup(self) -> None:
         if len(self.energies) < 2:

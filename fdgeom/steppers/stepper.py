@@ -1,16 +1,17 @@
 """Base class of all time steppers."""
 
 import math
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr
 
 from fdgeom import citations
 from fdgeom.adjoint import Passage, take_on_tape
-from fdgeom.argument_errors import CheckedCall, NotCopied
 from fdgeom.clock import Clock
 from fdgeom.errors import StepFailed
 from fdgeom.interrupt import INT, delayed, shielded
@@ -27,7 +28,11 @@ from fdgeom.solvers.options import (
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.solve import Solve, SolveOptions
-from fdgeom.validation import present_number, whole
+from fdgeom.taping import OffTape
+from fdgeom.validation import NotCopied, present_number, whole
+
+if TYPE_CHECKING:
+    from fdgeom.recording import Checkpoint, CSVFile, History
 
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
@@ -47,7 +52,7 @@ _STEPPERS_OF = {
 }
 
 
-class Stepper(Method, NotCopied, metaclass=CheckedCall):
+class Stepper(OffTape, Method, NotCopied):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -140,7 +145,7 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
 
     def __setattr__(self, name: str, value) -> None:
         """Set an attribute; after construction public ones only if steps read them again."""
-        if "_is_made" in self.__dict__ and not name.startswith("_"):
+        if self._is_made and not name.startswith("_"):
             known = name in self.__dict__ or hasattr(type(self), name)
             if not known or name in ("system", "sequence", *self.parameters()):
                 does = "cannot be changed: make another stepper" if known else "does not exist"
@@ -324,11 +329,26 @@ class Stepper(Method, NotCopied, metaclass=CheckedCall):
         """
         return SolveOptions(self._user, self._prefix, name, tuple(names))
 
-    def run(self, until: float | None = None, **options):
+    def run(
+        self,
+        until: float | None = None,
+        *,
+        steps: int | None = None,
+        monitors=(),
+        every: int = 1,
+        keep: int = 1,
+        output=(),
+        csv: "str | os.PathLike | CSVFile | None" = None,
+        checkpoint: "str | os.PathLike | Checkpoint | None" = None,
+        progress: bool | str = True,
+    ) -> "History":
         """Advance to a time with monitors and output; see :func:`fdgeom.run`."""
         from fdgeom import recording
 
-        return recording.run(self, until, **options)
+        return recording.run(
+            self, until, steps=steps, monitors=monitors, every=every, keep=keep, output=output,
+            csv=csv, checkpoint=checkpoint, progress=progress,
+        )  # fmt: skip
 
     def solver_stats(self) -> dict[str, int]:
         """Steps, solves, Newton and Krylov iterations since the stepper was made.

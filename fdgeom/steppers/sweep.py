@@ -33,12 +33,25 @@ class Sweep(Stepper):
     default_configuration: ClassVar[str] = "mean"
     is_its_solves = True
 
-    def __init__(self, system, dt, *, configuration: str | None = None, **options) -> None:
+    def __init__(
+        self,
+        system,
+        dt: float,
+        *,
+        configuration: str | None = None,
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
         chosen = self.default_configuration if configuration is None else configuration
         self.configuration = choice("configuration", chosen, CONFIGURATIONS)
         #: Identities that the turns rely on, by the messages of errors.
         self._demands: dict[str, Identity] = {}
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     @abstractmethod
     def turns(self) -> list[Turn]:

@@ -7,11 +7,10 @@ import numpy as np
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
-from fdgeom.argument_errors import NotCopied
 from fdgeom.forms import is_zero, simplify
 from fdgeom.solvers import FunctionalAssembly, Snapshot
 from fdgeom.solvers.derived import read_in
-from fdgeom.validation import firedrake_function
+from fdgeom.validation import NotCopied, firedrake_function
 
 #: The parts of an energy, in the order in which they are recorded.
 PARTS = ("kinetic_energy", "potential_energy", "load_potential")

@@ -30,14 +30,14 @@ from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.many import Snapshots
-from fdgeom.taping import not_taped, off_the_tape
+from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 
 # Of the size of the assembly: what nodes that meet may be apart.
 _TOGETHER = 1e-9
 
 
-class Assembly(RodMotion):
+class Assembly(OffTape, RodMotion):
     """Beams with joints: trees, branches and closed loops, in configuration form.
 
     The beams keep their own sections, shapes at rest, loads, damping and held ends. Beams and
@@ -86,7 +86,6 @@ class Assembly(RodMotion):
     ...     loads=Gravity((0, 0, -9.81)))  # doctest: +SKIP
     """
 
-    @off_the_tape
     @compiling("Assembly")
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Joints between nodes of beams: their conditions and their relative coordinates."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -8,16 +8,16 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.argument_errors import CheckedCall
 from fdgeom.beams.network.places import Ground, Place, check_place
 from fdgeom.messages import format_value
+from fdgeom.taping import OffTape
 from fdgeom.validation import array, number
 
 #: Position (3) and triad (3×3, columns: the joint's axes in space) of one side of a joint.
 Side = tuple[Expr, Expr]
 
 
-class Joint(metaclass=CheckedCall):
+class Joint(OffTape, ABC):
     """A joint between two places.
 
     Each side carries a triad, fixed in the section of its node; the triads of the two sides agree
@@ -129,8 +129,17 @@ class Revolute(Joint):
     size = 5
     has_axis = True
 
-    def __init__(self, first: Place | Ground, second: Place | Ground, **options) -> None:
-        super().__init__(first, second, **options)
+    def __init__(
+        self,
+        first: Place | Ground,
+        second: Place | Ground,
+        *,
+        axis: Sequence[float] | None = None,
+        stiffness: float = 0.0,
+        damping: float = 0.0,
+        rest: float = 0.0,
+    ) -> None:
+        super().__init__(first, second, axis=axis, stiffness=stiffness, damping=damping, rest=rest)
         if not abs(self.rest) < np.pi:
             raise ValueError(
                 f"rest must be an angle between -pi and pi, not {self.rest!r}; the angle of a Revolute "

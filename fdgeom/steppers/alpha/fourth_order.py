@@ -53,9 +53,22 @@ class FourthOrderAlpha(TwoAccelerations):
     conserves = ("momenta of linear symmetries",)
     cites = ("GuLiuAnShi",)
 
-    def __init__(self, system, dt: float, kappa: float = 1.0, **options) -> None:
+    def __init__(
+        self,
+        system,
+        dt: float,
+        kappa: float = 1.0,
+        *,
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
+    ) -> None:
         self.kappa = number("kappa", kappa)
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     @staticmethod
     def amplification(kappa: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:

@@ -89,7 +89,10 @@ class GeneralizedAlpha(MotionStepper):
         *,
         start: str = "default",
         halvings: int = 0,
-        **options,
+        t0: float = 0.0,
+        solver_parameters: dict | None = None,
+        options_prefix: str | None = None,
+        compiled: bool | None = None,
     ) -> None:
         if scheme is not None:
             instance("scheme", scheme, AlphaScheme, "an AlphaScheme such as hamel_alpha(0.8)")
@@ -98,7 +101,10 @@ class GeneralizedAlpha(MotionStepper):
         self.scheme = hamel_alpha(0.8) if scheme is None else scheme
         self.order = 2 if self.scheme.is_second_order else 1
         self._start_kind = start
-        super().__init__(system, dt, **options)
+        super().__init__(
+            system, dt, t0=t0, solver_parameters=solver_parameters,
+            options_prefix=options_prefix, compiled=compiled,
+        )  # fmt: skip
 
     def _setup(self) -> None:
         system = self.system

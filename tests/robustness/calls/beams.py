@@ -512,12 +512,6 @@ REFUSALS = [
         "poisson_ratio must be a number or a UFL expression, not '0.3'",
     ),
     (
-        "poisson_ratio",
-        lambda: fg.Section.circle(0.1, density=1.0, youngs_modulus=1.0),
-        TypeError,
-        "Section.from_properties() missing 1 required keyword-only argument: 'poisson_ratio'",
-    ),
-    (
         "shear_factor",
         lambda: fg.Section.circle(0.1, shear_factor=(1, 1, 1), **small.MATERIAL),
         ValueError,

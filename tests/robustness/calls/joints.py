@@ -26,15 +26,6 @@ REFUSALS = [
         ),
     ),
     (
-        "second",
-        lambda: fg.Spherical(fg.ground),
-        TypeError,
-        (
-            "Spherical: second is missing; it is made by Spherical(first, second, axis=, "
-            "stiffness=, damping=, rest=)"
-        ),
-    ),
-    (
         "ground",
         lambda: fg.Spherical(fg.ground, fg.ground),
         ValueError,

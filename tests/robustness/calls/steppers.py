@@ -39,24 +39,6 @@ REFUSALS = [
     ),
     (
         "dt",
-        lambda: fg.ImplicitMidpoint(small.body()),
-        TypeError,
-        "ImplicitMidpoint: dt is missing; it is made by ImplicitMidpoint(system, dt…)",
-    ),
-    (
-        "dt",
-        lambda: fg.PoissonIntegrator(small.beam()),
-        TypeError,
-        "PoissonIntegrator: dt is missing; it is made by PoissonIntegrator(system, dt…)",
-    ),
-    (
-        "system",
-        lambda: fg.RATTLE(dt=0.1),
-        TypeError,
-        "RATTLE: system is missing; it is made by RATTLE(system, dt…)",
-    ),
-    (
-        "dt",
         lambda: fg.ImplicitMidpoint(small.body(), 0.0),
         ValueError,
         "dt must be a positive number, not 0.0",
@@ -102,45 +84,6 @@ REFUSALS = [
         lambda: setattr(fg.ImplicitMidpoint(small.body(), 0.1), "dt", 0),
         ValueError,
         "dt must be a positive number, not 0",
-    ),
-    (
-        "step",
-        lambda: fg.ImplicitMidpoint(small.body(), step=0.1),
-        TypeError,
-        "ImplicitMidpoint has no argument 'step' (it is made by ImplicitMidpoint(system, dt…))",
-    ),
-    (
-        "solver_paramters",
-        lambda: fg.ImplicitMidpoint(small.body(), 0.1, solver_paramters={}),
-        TypeError,
-        (
-            "ImplicitMidpoint has no argument 'solver_paramters'; did you mean "
-            "'solver_parameters'? (it is made by ImplicitMidpoint(system, dt…))"
-        ),
-    ),
-    (
-        "options",
-        lambda: fg.ImplicitMidpoint(small.body(), 0.1, {"snes_rtol": 1e-8}),
-        TypeError,
-        (
-            "ImplicitMidpoint takes the options by their names: it is made by "
-            "ImplicitMidpoint(system, dt…)"
-        ),
-    ),
-    (
-        "rho_inf",
-        lambda: fg.GeneralizedAlpha(small.spring(), 0.1, rho_inf=0.8),
-        TypeError,
-        (
-            "GeneralizedAlpha has no argument 'rho_inf' (it is made by "
-            "GeneralizedAlpha(system, dt…))"
-        ),
-    ),
-    (
-        "energies",
-        lambda: fg.Splitting(small.body(), 0.1),
-        TypeError,
-        "Splitting: energies is missing; it is made by Splitting(system, dt…)",
     ),
     (
         "configuration",
@@ -593,15 +536,6 @@ REFUSALS = [
         "stages must be one of 1, 2, 3, 4, not 2.0",
     ),
     (
-        "stages",
-        lambda: fg.GaussLegendre(small.body(), 0.1),
-        TypeError,
-        (
-            "GaussLegendre takes the number of stages alone and makes a stepper class, "
-            "which takes system and dt: GaussLegendre(2)(system, dt)"
-        ),
-    ),
-    (
         "stepper_class",
         lambda: fg.Composition(fg.ImplicitMidpoint(small.body(), 0.1)),
         TypeError,
@@ -657,15 +591,6 @@ REFUSALS = [
             "scheme: 'blanes-moan' needs a method of two flows, half of the first, the "
             "second and again half of the first, and ImplicitMidpoint of this PoissonSystem"
             " is not; use scheme='suzuki'"
-        ),
-    ),
-    (
-        "compild",
-        lambda: fg.Composition(fg.ImplicitMidpoint)(small.body(), 0.1, compild=True),
-        TypeError,
-        (
-            "ImplicitMidpointOrder4 has no argument 'compild'; did you mean 'compiled'? (it"
-            " is made by ImplicitMidpointOrder4(system, dt…))"
         ),
     ),
     (

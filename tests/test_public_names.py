@@ -1,0 +1,41 @@
+"""The public classes: the parameters of their constructors, and where these are explained."""
+
+import inspect
+
+import pytest
+from numpydoc.docscrape import NumpyDocString
+
+import fdgeom as fg
+
+CLASSES = {name: getattr(fg, name) for name in fg.__all__ if isinstance(getattr(fg, name), type)}
+VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+#: PETSc makes these, without arguments.
+MADE_BY_PETSC = {"ChainLU", "ChainNewton", "LocalNewton"}
+
+
+def explained(cls):
+    """The names under "Parameters" of a class and its base classes."""
+    texts = [inspect.cleandoc(vars(base).get("__doc__") or "") for base in cls.__mro__[:-1]]
+    entries = [entry for text in texts for entry in NumpyDocString(text)["Parameters"]]
+    return {name.strip(" *") for entry in entries for name in entry.name.split(",")}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_parameters(name):
+    """Each parameter is seen in the signature and explained."""
+    parameters = inspect.signature(CLASSES[name]).parameters.values()
+    assert not [p.name for p in parameters if p.kind in VARIABLE]
+    if name not in MADE_BY_PETSC:
+        assert {p.name for p in parameters} <= explained(CLASSES[name])
+
+
+def test_a_composition_has_the_parameters_of_its_method():
+    composed = inspect.signature(fg.Composition(fg.SymmetricPoissonIntegrator))
+    assert composed == inspect.signature(fg.SymmetricPoissonIntegrator)
+    assert "configuration" in composed.parameters
+
+
+def test_the_run_of_a_stepper_has_the_parameters_of_run():
+    method, function = (inspect.signature(f) for f in (fg.Stepper.run, fg.run))
+    own, others = ([(p.name, p.default) for p in s.parameters.values()] for s in (method, function))
+    assert own[1:] == others[1:]
