@@ -5,9 +5,9 @@ What is recorded is tested in ``tests/adjoint``.
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace, IntervalMesh, VectorFunctionSpace, dot, dx
+from firedrake import Function, FunctionSpace, IntervalMesh, VectorFunctionSpace, assemble, dot, dx
 from firedrake.adjoint import continue_annotation, pause_annotation, stop_annotating
-from pyadjoint import Tape, get_working_tape, set_working_tape
+from pyadjoint import AdjFloat, Tape, get_working_tape, set_working_tape
 from verification.beams import SOFT, set_smooth, uneven_mesh
 
 import fdgeom as fg
@@ -101,6 +101,29 @@ def test_refused_and_unchanged(name, tape):
     with stop_annotating():
         action()
     assert len(tape.get_blocks()) == blocks
+
+
+class Relative(fg.ImplicitMidpoint):
+    """A step in parts of the mean of a field; its constructor assembles."""
+
+    def __init__(self, system, part, **options):
+        self.part = part
+        super().__init__(system, part * assemble(system.parts[0] * dx), **options)
+        self.size = assemble(system.parts[0] ** 2 * dx)
+
+
+def test_constructors_of_derived_classes(tape):
+    """What they assemble is not recorded, and they refuse numbers that pyadjoint follows."""
+    system = oscillator()
+    blocks = len(tape.get_blocks())
+    stepper = Relative(system, 0.05)
+    assert stepper.dt == pytest.approx(0.1, rel=1e-14)  # two cells of length 1
+    assert not isinstance(stepper.size, AdjFloat)
+    assert len(tape.get_blocks()) == blocks
+    with pytest.raises(NotImplementedError, match="part is a number that pyadjoint follows"):
+        Relative(system, AdjFloat(0.05))
+    with pytest.raises(AttributeError, match="parts does not exist"):
+        stepper.parts = 0.1
 
 
 def test_resume_is_refused(tape, tmp_path):

@@ -1,6 +1,5 @@
 """Sphinx: how the site looks. `build.py` gathers the sources and calls it."""
 
-import inspect
 import os
 import re
 
@@ -95,21 +94,8 @@ def keep_lines(app, what, name, obj, options, lines):
             before = line.rstrip()
 
 
-def own_signature(app, what, name, obj, options, signature, annotation):
-    """A class shows what its constructor takes, whatever its metaclass does on the way."""
-    if what == "class" and "__init__" in dir(obj):
-        try:
-            found = inspect.signature(obj.__init__)
-        except (TypeError, ValueError):
-            return None
-        own = [p.replace(annotation=p.empty) for p in list(found.parameters.values())[1:]]
-        return str(found.replace(parameters=own, return_annotation=found.empty)), annotation
-    return None
-
-
 def setup(app):
     """Hooks."""
     # Before numpydoc, whose priority is 500.
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
     app.connect("autodoc-process-docstring", keep_lines, priority=110)
-    app.connect("autodoc-process-signature", own_signature)

@@ -137,6 +137,7 @@ class Section(SectionMatrices):
         density: Number,
         youngs_modulus: Number,
         poisson_ratio: Number,
+        torsion_constant: Number | None = None,
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
     ) -> "Section":
@@ -147,8 +148,8 @@ class Section(SectionMatrices):
         """
         shape = circle_properties(radius, shear_factor, poisson_ratio)
         return cls.from_properties(
-            **shape, density=density, youngs_modulus=youngs_modulus,
-            poisson_ratio=poisson_ratio, axis=axis,
+            **shape, torsion_constant=torsion_constant, density=density,
+            youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
 
     @classmethod
@@ -160,6 +161,7 @@ class Section(SectionMatrices):
         density: Number,
         youngs_modulus: Number,
         poisson_ratio: Number,
+        torsion_constant: Number | None = None,
         shear_factor: Number | Sequence[Number] | None = None,
         axis: int = 0,
     ) -> "Section":
@@ -170,8 +172,8 @@ class Section(SectionMatrices):
         """
         shape = tube_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
         return cls.from_properties(
-            **shape, density=density, youngs_modulus=youngs_modulus,
-            poisson_ratio=poisson_ratio, axis=axis,
+            **shape, torsion_constant=torsion_constant, density=density,
+            youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
 
     # --- from drawings, stations, other programs and files -----------------------------------------

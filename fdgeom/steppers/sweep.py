@@ -172,6 +172,11 @@ class HamelFieldIntegrator(Sweep):
     (μ¹ - μ⁰)/Δt = D₂γ⁰' - [γ⁰+e, D₂γ⁰]* + ½([ζ⁰, μ⁰]* + [ζ¹, μ¹]*), the baseline of Chen & Shi
     (2025), from their reference [9]. The unknown of a substep is the new value; a prescribed motion
     of an end is that at the new time.
+
+    Parameters
+    ----------
+    system, dt, configuration, solver_parameters, options_prefix
+        As for :class:`PoissonIntegrator`.
     """
 
     order = 1
@@ -187,6 +192,11 @@ class SymmetricPoissonIntegrator(Sweep):
 
     For a beam: half a step of the strain, a step of the momentum, half a step of the strain. Second
     order, at nearly the same cost, with the same limit of the step.
+
+    Parameters
+    ----------
+    system, dt, configuration, solver_parameters, options_prefix
+        As for :class:`PoissonIntegrator`; "mean" is the default of ``configuration``.
     """
 
     order = 2
@@ -207,6 +217,11 @@ class ImplicitMidpoint(Sweep):
     bracket that is linear in the state it is not a Poisson map (Austin, Krishnaprasad & Wang, J.
     Comput. Phys. 107, 1993: almost Poisson, to second order). One coupled solve per step; the
     fastest wave does not limit the step.
+
+    Parameters
+    ----------
+    system, dt, configuration, solver_parameters, options_prefix
+        As for :class:`PoissonIntegrator`; "mean" is the default of ``configuration``.
     """
 
     order = 2

@@ -123,12 +123,6 @@ REFUSALS = [
         " and measures of the system's mesh",
     ),
     (
-        "monitor",
-        lambda: small.stepper().run(steps=1, monitor=fg.Energy()),
-        TypeError,
-        "run() got an unexpected keyword argument 'monitor'",
-    ),
-    (
         "momenta",
         lambda: small.stepper().run(steps=1, monitors=fg.Momentum()),
         TypeError,
