@@ -1,7 +1,8 @@
 """Geometric mechanics for Firedrake: beams, mechanical systems and their time integrators.
 
 This file lists the public names. The package is layered; the subpackages in the order of their
-imports are `lie` (groups), `solvers` (PETSc and compiled code), `systems` (base classes of all
+imports are `lie` (groups), `operations` (the parts of a step, with their derivatives), `solvers`
+(PETSc and compiled code), `execution` (operations performed), `systems` (base classes of all
 systems), `sections` and `beams`, `adjoint` (derivatives of steps), `steppers` (time integrators),
 `statics`, and `recording` (runs and output). Each imports only those before it. The modules beside
 them serve all subpackages.

@@ -11,7 +11,9 @@ ROOT = Path(fdgeom.__file__).parent
 #: From the ground up, as ``fdgeom/__init__.py`` says.
 ROOMS = (
     "lie",
+    "operations",
     "solvers",
+    "execution",
     "systems",
     "sections",
     "beams",

@@ -2,8 +2,9 @@
 
 Runs each case of against_cases.py in processes that alternate between the two packages, and prints the
 median of the ratios, this one over the other: of processor time on one rank, of time on several ranks and
-for first steps, of the growth of the peak of memory for gradients. First steps marked "cold" begin with
-empty caches, each side with its own. A CASE is a name or the beginning of one.
+for first steps, of the growth of the peak of memory for gradients, and of ratios within one process.
+First steps marked "cold" begin with empty caches, each side with its own. A CASE is a name or the
+beginning of one.
 
 A case fails if both sides load the same files, if a side is not compiled, or if the results differ by more
 than the tolerance of the case.
@@ -71,7 +72,7 @@ def compare(name: str, case: Case) -> str:
         # The first pair fills the caches, unless a case begins with empty ones.
         if number or case.cold:
             ratios.append(here["amount"] / max(there["amount"], 1e-300))
-    unit = "bytes" if case.clock == "memory" else "s"
+    unit = {"memory": "bytes", "ratio": ""}.get(case.clock, "s")
     return (
         f"{statistics.median(ratios):.3f}  ({case.clock}: {here['amount']:.3g} {unit}, before "
         f"{there['amount']:.3g} {unit}; Newton iterations {here['iterations']}, before "

@@ -2,7 +2,8 @@
 
 Lines, files, classes and functions, and lines of each subpackage; the closure of a class (files that its
 import loads, first without imports inside functions, then with them); circles of imports; private names
-of another file or of another library; names that occur twice. ``--list`` prints the places.
+of another file or of another library; names that occur twice; what the C++ templates repeat; what an
+author of a stepper sees. ``--list`` prints the places.
 """
 
 from __future__ import annotations
@@ -32,6 +33,13 @@ CLASSES = (
 _RELATIVE = re.compile(r'"""(What|How|Some|Of|That|By|Which)\b')
 NAMED_TUPLE = ("_asdict", "_replace")  # public methods, so named to differ from the fields
 METHODS = ("pull", "push", "pull_rates", "bent", "openings", "closings", "vjp", "jvp")
+# Functions of the C++ templates: Newton iterations, and factorisations or eliminations.
+NEWTON = re.compile(r"^(?:template.*> *)?(?:inline )?int (?:newton\w*|solve_links)\(", re.M)
+FACTORISATION = re.compile(
+    r"^(?!.*;$).*\b(?:bool|void) "
+    r"(?:factorise\w*|eliminate\w*|solve_plain|solve_pivoting|solve_transposed)\(.*\{$",
+    re.M,
+)
 
 
 def module_of(file: Path) -> str:
@@ -188,6 +196,13 @@ def _defined(node: ast.AST) -> Iterator[str]:
             yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
+def _members(node: ast.AST) -> list[str]:
+    """The name of a method or an attribute in the body of a class."""
+    if isinstance(node, ast.FunctionDef):
+        return [node.name]
+    return [node.target.id] if isinstance(node, ast.AnnAssign) else []
+
+
 def twice(names: Iterator[str]) -> list[str]:
     """The names that occur more than once."""
     return [name for name, number in Counter(names).items() if number > 1]
@@ -233,6 +248,13 @@ def report() -> tuple[dict[str, int], dict[str, list], Counter]:
     figures["Python files with C++ loops in strings"] = sum(
         "for (" in text for file, text in TEXTS.items() if file.suffix == ".py"
     )
+    headers = "\n".join(text for file, text in TEXTS.items() if file.suffix == ".hpp")
+    figures["Newton functions in headers"] = len(NEWTON.findall(headers))
+    figures["factorisations in headers"] = len(FACTORISATION.findall(headers))
+    (method,) = [node for node in classes if node.name == "Method"] or [None]
+    members = [name for part in method.body for name in _members(part)] if method else []
+    places["members of Method"] = members
+    figures["members of Method"] = len(members)
     by_subpackage: Counter = Counter()
     for file, number in lines.items():
         parts = file.relative_to(TOP).parts

@@ -1,0 +1,8 @@
+"""Execution: performs the operations of steps, and stores what their adjoints read.
+
+- `petsc`: Firedrake's assembly and PETSc's solvers, on any mesh;
+- `trajectory`: steps whose values are stored, and their adjoint steps.
+"""
+
+from fdgeom.execution.petsc import Executor
+from fdgeom.execution.trajectory import Trajectory

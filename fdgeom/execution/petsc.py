@@ -1,0 +1,279 @@
+"""Operations performed by Firedrake's assembly and PETSc's solvers, on any mesh."""
+
+from collections.abc import Callable, Sequence
+from functools import singledispatch
+
+import numpy as np
+import ufl
+from firedrake import Form, Function, TestFunction, TrialFunction, derivative
+from firedrake.assemble import get_assembler
+from mpi4py import MPI
+from petsc4py import PETSc
+from ufl.algorithms import expand_derivatives, extract_coefficients
+from ufl.classes import Zero
+
+from fdgeom.forms import is_zero, shaped_space, simplify
+from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
+from fdgeom.solvers import (
+    COUPLED,
+    MatrixAssembly,
+    Number,
+    Numerics,
+    PointwiseUpdate,
+    Snapshot,
+    SolveFailed,
+    VectorAssembly,
+    defaults,
+    is_local,
+)
+from fdgeom.solvers.compiled import scalar_space
+from fdgeom.solvers.compiling import paused_collection
+from fdgeom.solvers.derived import derived_in, is_real
+
+#: A call that performs an operation with the present values.
+Run = Callable[[], None]
+
+
+class Executor:
+    """Performs a list of operations, step by step, with PETSc."""
+
+    def __init__(self, operations: Sequence[Operation]) -> None:
+        self.operations = tuple(operations)
+        made: dict[int, Run] = {}
+        for op in self.operations:
+            if id(op) not in made:
+                made[id(op)] = runner(op)
+        self._runs = [made[id(op)] for op in self.operations]
+        numbers = {
+            s: Number(s) for op in self.operations for s in (op.dt, op.clock) if s is not None
+        }
+        self._symbols = [
+            (numbers.get(op.dt), op.fraction, numbers.get(op.clock), op.at)
+            for op in self.operations
+        ]
+        written = dict.fromkeys(f for op in self.operations for f in op.writes)
+        self._snapshot = Snapshot(list(written)) if written else None
+
+    def perform(self, index: int, t: float, dt: float) -> None:
+        """Perform one operation of a step from ``t`` to ``t + dt``."""
+        length, fraction, clock, at = self._symbols[index]
+        if length is not None:
+            length.set(fraction * dt)
+        if clock is not None:
+            clock.set(t + at * dt)
+        self._runs[index]()
+
+    def advance(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
+        """Take steps; returns their number, and the failure of the next one, which changes nothing."""
+        for done in range(steps):
+            self._snapshot.take()
+            try:
+                for index in range(len(self.operations)):
+                    self.perform(index, t + done * dt, dt)
+            except SolveFailed as failure:
+                self._snapshot.restore()
+                return done, failure
+            except BaseException:
+                self._snapshot.restore()
+                raise
+        return steps, None
+
+
+@singledispatch
+def runner(op: Operation) -> Run:
+    """The call that performs an operation; its forms and solvers are made once."""
+    raise TypeError(f"{type(op).__name__} is no operation that PETSc performs: define its run()")
+
+
+@runner.register
+def _(op: HostOperation) -> Run:
+    return op.run
+
+
+@runner.register
+def _(op: Map) -> Run:
+    return PointwiseUpdate(op.values).apply
+
+
+@runner.register
+def _(op: Copy) -> Run:
+    rows = slice(None) if op.rows is None else op.rows
+    pairs = list(
+        zip(
+            op.target.subfunctions,
+            [None] * len(op.target.subfunctions) if op.source is None else op.source.subfunctions,
+            strict=True,
+        )
+    )
+
+    def run() -> None:
+        for target, source in pairs:
+            values = 0.0 if source is None else source.dat.data_ro_with_halos.reshape(-1)[rows]
+            place = target.dat.data_with_halos.reshape(-1)
+            place[rows] = values + (place[rows] if op.adds else 0.0)
+
+    return run
+
+
+@runner.register
+def _(op: Check) -> Run:
+    nodal = op.reads[0].function_space()
+    field = Function(scalar_space(nodal))
+    update, comm = PointwiseUpdate({field: op.value}), nodal.comm
+
+    def run() -> None:
+        update.apply()
+        values = field.dat.data_ro
+        fails = bool(values.size) and not np.max(values) <= op.limit
+        if comm.allreduce(fails, op=MPI.LOR):
+            raise SolveFailed(op.message)
+
+    return run
+
+
+@runner.register
+def _(op: Solve) -> Run:
+    residual = simplify(derivative(op.work, op.test, TestFunction(op.test.function_space())))
+    if op.source is not None:
+        return _LinearSolve(residual, op).run
+    numerics = (op.numerics or _numerics)(residual, op.unknown)
+    snes = numerics.snes(
+        residual,
+        op.unknown,
+        essential=op.prescribed,
+        options=numerics.options,
+        converged=numerics.converged,
+        name=op.name,
+    )
+    if op.guess is None:
+        return snes.solve
+    copy = runner(Copy(source=op.guess, target=op.unknown))
+
+    def run() -> None:
+        copy()
+        snes.solve()
+
+    return run
+
+
+def _numerics(residual: Form, unknown: Function) -> Numerics:
+    """Linear or Newton solves, node by node for local equations, otherwise with one LU by MUMPS."""
+    local = is_local(residual, unknown)
+    options = defaults(residual, unknown, local)
+    # MUMPS pivots: saddle points have zeros on their diagonals.
+    return Numerics(
+        options if local else {**options, **COUPLED, "pc_factor_mat_solver_type": "mumps"}
+    )
+
+
+class _LinearSolve:
+    """The solve of an equation that is linear in its unknown, for a given right-hand side."""
+
+    def __init__(self, residual: Form, op: Solve) -> None:
+        self._op, space = op, op.unknown.function_space()
+        self._assembly = MatrixAssembly(
+            simplify(derivative(residual, op.unknown, TrialFunction(space))), "aij"
+        )
+        sizes = [V.dof_dset.size * V.block_size for V in space]
+        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+        own = [offsets[p.part] + p.dofs[p.dofs < sizes[p.part]] for p in op.prescribed]
+        self._own = np.concatenate(own) if own else np.array([], dtype=int)
+        first, _ = self._assembly.matrix.getOwnershipRange()
+        self._rows = (first + self._own).astype(PETSc.IntType)
+        self._ksp = PETSc.KSP().create(comm=space.comm)
+        self._ksp.setType("preonly")
+        self._ksp.getPC().setType("lu")
+        self._ksp.getPC().setFactorSolverType("mumps")
+
+    def run(self) -> None:
+        """Assemble the matrix, and solve."""
+        op, matrix = self._op, self._assembly.assemble()
+        if op.prescribed:
+            matrix.zeroRows(self._rows, diag=1.0)
+        self._ksp.setOperators(matrix)
+        with op.source.dat.vec_ro as given, op.unknown.dat.vec_wo as solution:
+            rhs = given.copy()
+            rhs.getArray()[self._own] = 0.0
+            self._ksp.solve(rhs, solution)
+        if self._ksp.getConvergedReason() < 0:
+            raise SolveFailed(f"{op.name} could not be solved for: its matrix is singular")
+
+
+@runner.register
+def _(op: Assemble) -> Run:
+    return (_assembly if isinstance(op.work, Form) else _nodal_assembly)(op)
+
+
+def _assembly(op: Assemble) -> Run:
+    forms = []
+    for f, target in op.by.items():
+        form = simplify(derivative(op.work, f, TestFunction(f.function_space())))
+        forms.append((target, None if is_zero(form) else _vector(form)))
+
+    def run() -> None:
+        found = [None if assemble is None else assemble() for _, assemble in forms]
+        for (target, _), values in zip(forms, found, strict=True):
+            for k, part in enumerate(target.subfunctions):
+                _write(op, target, part, 0.0 if values is None else values[k])
+
+    return run
+
+
+def _vector(form: Form) -> Callable[[], list[np.ndarray]]:
+    """The call that assembles a linear form; it returns copies of this rank's values, part by part."""
+    (test,) = form.arguments()
+    if is_real(test):
+        dependent = derived_in(form)
+        with paused_collection():
+            assembler = get_assembler(form)
+
+        def assembled():
+            for field in dependent:
+                field.refresh()
+            return assembler.assemble()
+    else:
+        assembled = VectorAssembly(form).assemble
+    return lambda: [np.array(part.dat.data_ro) for part in assembled().subfunctions]
+
+
+def _write(op: Assemble, target: Function, part: Function, values: np.ndarray | float) -> None:
+    """Set or add the values of a part of a target."""
+    own, adds = part.dat.data, target in op.adds
+    if target in op.rows:
+        rows = op.rows[target]
+        rows = rows[rows < own.size]
+        flat = own.reshape(-1)
+        new = values.reshape(-1)[rows] if isinstance(values, np.ndarray) else values
+        flat[rows] = new + (flat[rows] if adds else 0.0)
+    else:
+        own[...] = values + (own if adds else 0.0)
+
+
+def _nodal_assembly(op: Assemble) -> Run:
+    """The derivatives of a sum over nodes; those by a number of a Real space are summed."""
+    work = expand_derivatives(op.work)
+    nodal = next(f.function_space() for f in extract_coefficients(work) if not is_real(f))
+    element = scalar_space(nodal).ufl_element()
+    values, finish = {}, []
+    for f, target in op.by.items():
+        slope = expand_derivatives(ufl.diff(work, f))
+        space = (
+            shaped_space(f.ufl_shape, nodal.mesh(), element) if is_real(f) else f.function_space()
+        )
+        place = Function(space)
+        if not isinstance(slope, Zero):
+            values[place] = slope
+        finish.append((place, target, is_real(f)))
+    update = PointwiseUpdate(values) if values else None
+
+    def run() -> None:
+        if update is not None:
+            update.apply()
+        for place, target, is_number in finish:
+            found = place.dat.data_ro
+            if is_number:
+                found = nodal.comm.allreduce(found.sum(axis=0), op=MPI.SUM)
+                found = np.reshape(found, target.dat.data_ro.shape)
+            _write(op, target, target, found)
+
+    return run

@@ -1,0 +1,25 @@
+"""Operations: a time step is a list of them, and each gives its derivatives as operations again.
+
+- `operation`: the base class, tangents and cotangents, and the adjoint of a list; `HostOperation` for
+  operations that a Python method performs;
+- `map`: assignments at nodes; `solve`: solves for an unknown; `assemble`: derivatives of functionals;
+  `copy`: copies of degrees of freedom; `check`: conditions that fail a step;
+- `flow`: parts of a step that compositions scale and merge.
+
+These modules know forms and Functions; `execution` performs operations.
+"""
+
+from fdgeom.operations.assemble import Assemble
+from fdgeom.operations.check import Check
+from fdgeom.operations.copy import Copy
+from fdgeom.operations.flow import Flow, flattened, merged
+from fdgeom.operations.map import Map
+from fdgeom.operations.operation import (
+    Cotangents,
+    HostOperation,
+    Operation,
+    Tangents,
+    linearise,
+    reverse,
+)
+from fdgeom.operations.solve import Prescribed, Solve

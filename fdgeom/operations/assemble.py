@@ -1,0 +1,89 @@
+"""Derivatives of functionals, as vectors of degrees of freedom."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import ufl
+from firedrake import Form, Function, derivative
+from ufl.algorithms import extract_coefficients
+
+from fdgeom.forms import is_zero, simplify
+from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assemble(Operation):
+    """Sets Functions to the derivatives of a functional by others, or adds these.
+
+    The values that a target gets are degrees of freedom of a Cofunction: the derivatives by the
+    degrees of freedom of the other Function.
+
+    Parameters
+    ----------
+    work : Form or UFL expression
+        The functional; an expression means its sum over the nodes that its Functions share.
+    by : dict
+        Functions in the functional, and for each the target, a Function of the same space.
+    adds : collection of Functions, optional
+        The targets to which the derivatives are added.
+    rows : dict, optional
+        For some targets, the degrees of freedom (flat, of this rank) that are changed; by default
+        all.
+    dt, fraction, clock, at
+        As for every operation: the symbols for its length and its time.
+
+    Notes
+    -----
+    All derivatives are computed before any target is written, so the functional may read targets.
+    """
+
+    work: Work
+    by: Mapping[Function, Function]
+    adds: Collection[Function] = frozenset()
+    rows: Mapping[Function, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> list[Function]:
+        changed = [t for t in self.by.values() if t in self.adds or t in self.rows]
+        return [*extract_coefficients(self.work), *changed]
+
+    @property
+    def writes(self) -> list[Function]:
+        return list(self.by.values())
+
+    def jvp(self, tangents: Tangents) -> list[Operation]:
+        work = directional(self.work, {f: tangents[f] for f in self.reads if f in tangents})
+        by = {f: tangents[t] for f, t in self.by.items() if t in tangents}
+        adds = frozenset(tangents[t] for t in self.adds if t in tangents)
+        rows = {tangents[t]: dofs for t, dofs in self.rows.items() if t in tangents}
+        return [Assemble(work=work, by=by, adds=adds, rows=rows, **self._timed())] if by else []
+
+    def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        if any(t in cotangents for t in self.rows):
+            raise NotImplementedError("derivatives of an assembly of some rows are not there")
+        along = {f: cotangents[t] for f, t in self.by.items() if t in cotangents}
+        cotangents.drop([t for t in self.by.values() if t not in self.adds])
+        return gradient(self, directional(self.work, along), cotangents) if along else []
+
+
+def directional(work: Work, along: Mapping[Function, Function]) -> Work:
+    """The derivative of a functional along changes of Functions."""
+    if isinstance(work, Form):
+        return simplify(sum((derivative(work, f, d) for f, d in along.items()), Form([])))
+    return sum((ufl.derivative(work, f, d) for f, d in along.items()), ufl.as_ufl(0.0))
+
+
+def gradient(
+    op: Operation, work: Work, cotangents: Cotangents, but: Collection[Function] = ()
+) -> list[Operation]:
+    """The operation that adds the derivatives of a functional to the cotangents of what it reads."""
+    if isinstance(work, Form) and is_zero(work):
+        return []
+    by = [f for f in extract_coefficients(work) if cotangents.is_active(f) and f not in but]
+    if not by:
+        return []
+    adds = frozenset(cotangents[f] for f in by if f in cotangents)
+    cotangents.add(by)
+    targets = {f: cotangents[f] for f in by}
+    return [Assemble(work=work, by=targets, adds=adds, **op._timed())]

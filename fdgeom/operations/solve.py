@@ -1,0 +1,175 @@
+"""Solves of equations for one unknown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from firedrake import Form, Function
+from ufl.algorithms import extract_coefficients, replace
+
+from fdgeom.forms import is_zero
+from fdgeom.operations.assemble import Assemble, directional, gradient
+from fdgeom.operations.copy import Copy
+from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
+
+
+@dataclass(frozen=True, eq=False)
+class Prescribed:
+    """Degrees of freedom of an unknown that are not solved for.
+
+    Parameters
+    ----------
+    dofs : array of int
+        Local scalar degrees of freedom of the part, ghosts included.
+    value : Function, optional
+        A Function of the space of the part that holds their values; zero by default.
+    part : int, optional
+        The number of the part of a mixed unknown (default 0).
+    """
+
+    dofs: np.ndarray
+    value: Function | None = None
+    part: int = 0
+
+    def values(self) -> np.ndarray | float:
+        """The present values, in the order of ``dofs``."""
+        if self.value is None:
+            return 0.0
+        return self.value.dat.data_ro_with_halos.reshape(-1)[self.dofs]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Solve(Operation):
+    """Solves ∂W/∂v = 0 for the unknown u of a functional W(v, u) that is linear in v.
+
+    Parameters
+    ----------
+    work : Form
+        The residual with its test function, or with the Function ``test`` in the place of it.
+    unknown : Function
+        The unknown; its values before the solve are the first guess, unless ``guess`` is given.
+    test : Function, optional
+        The Function in the place of the test function, of its space.
+    guess : Function, optional
+        The first guess.
+    prescribed : sequence of Prescribed, optional
+        Degrees of freedom of the unknown with given values.
+    source : Function, optional
+        The right-hand side of a transposed solve: ∂W/∂v = source, linear in the unknown.
+    name : str, optional
+        Name in messages.
+    numerics : callable, optional
+        ``numerics(residual, unknown)`` gives the options and the convergence test.
+    dt, fraction, clock, at
+        As for every operation: the symbols for its length and its time.
+
+    Raises
+    ------
+    ValueError
+        If the form has no test function and none is given, or does not contain the unknown.
+
+    Notes
+    -----
+    The tangent u̇ solves ∂²W/∂v∂u u̇ = -∂²W/∂v∂c ċ. The adjoint solves ∂²W/∂u∂v λ = ū for v, by the
+    same operation with test and unknown exchanged; then c̄ -= ∂W/∂c at v = λ, and the values of
+    prescribed degrees of freedom get ū - ∂W/∂u there.
+    """
+
+    work: Work
+    unknown: Function
+    test: Function | None = None
+    guess: Function | None = None
+    prescribed: Sequence[Prescribed] = ()
+    source: Function | None = None
+    name: str = ""
+    numerics: Callable[[Form, Function], Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.test is None:
+            arguments = self.work.arguments()
+            if len(arguments) != 1:
+                raise ValueError(
+                    f"work must be a form with one test function, this one has {len(arguments)} "
+                    "arguments"
+                )
+            test = Function(arguments[0].function_space(), name=f"test of {self.name}")
+            object.__setattr__(self, "work", replace(self.work, {arguments[0]: test}))
+            object.__setattr__(self, "test", test)
+        if self.source is None and self.unknown not in extract_coefficients(self.work):
+            raise ValueError(f"work must contain the unknown {self.unknown.name()!r}")
+
+    @property
+    def reads(self) -> list[Function]:
+        own = (self.test, self.unknown)
+        found = [f for f in extract_coefficients(self.work) if f not in own]
+        # A transposed solve reads the solution of the solve that it transposes.
+        found += [] if self.source is None else [self.test, self.source]
+        found += [] if self.guess is None else [self.guess]
+        return found + [p.value for p in self.prescribed if p.value is not None]
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self.unknown]
+
+    def jvp(self, tangents: Tangents) -> list[Operation]:
+        self._refuse_transposed()
+        if self.unknown not in tangents:
+            return []
+        dot = tangents[self.unknown]
+        own = (self.test, self.unknown)
+        read = [f for f in extract_coefficients(self.work) if f not in own and f in tangents]
+        work = directional(self.work, {self.unknown: dot, **{f: tangents[f] for f in read}})
+        given = [
+            Prescribed(p.dofs, tangents[p.value] if _is_in(p.value, tangents) else None, p.part)
+            for p in self.prescribed
+        ]
+        name = f"the tangent of {self.name}"
+        test, timed = self.test, self._timed()
+        return [Solve(work=work, unknown=dot, test=test, prescribed=given, name=name, **timed)]
+
+    def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        self._refuse_transposed()
+        if self.unknown not in cotangents:
+            return []
+        bar, timed = cotangents[self.unknown], self._timed()
+        cotangents.drop([self.unknown])
+        zero = [Prescribed(p.dofs, part=p.part) for p in self.prescribed]
+        transposed = Solve(
+            work=self.work, unknown=self.test, test=self.unknown, source=bar, prescribed=zero,
+            name=f"the adjoint of {self.name}", **timed,
+        )  # fmt: skip
+        found = [transposed]
+        for p in self.prescribed:
+            if _is_in(p.value, cotangents, active=True):
+                found += self._prescribed_gradient(p, bar, cotangents)
+        return [*found, *gradient(self, -self.work, cotangents, (self.test, self.unknown))]
+
+    def _prescribed_gradient(self, p: Prescribed, bar: Function, cotangents) -> list[Operation]:
+        """The operations that add ū - ∂W/∂u to the cotangent of prescribed values."""
+        target = cotangents[p.value]
+        own = bar.subfunctions[p.part] if len(bar.function_space()) > 1 else bar
+        made: list[Operation] = []
+        if p.value not in cotangents:
+            made.append(Copy(source=None, target=target, **self._timed()))
+            cotangents.add([p.value])
+        made.append(Copy(source=own, target=target, rows=p.dofs, adds=True, **self._timed()))
+        if len(bar.function_space()) > 1:
+            raise NotImplementedError(
+                "derivatives by prescribed values of a mixed unknown are not there"
+            )
+        by, adds, rows = {self.unknown: target}, frozenset([target]), {target: p.dofs}
+        if not is_zero(self.work):
+            made.append(Assemble(work=-self.work, by=by, adds=adds, rows=rows, **self._timed()))
+        return made
+
+    def _refuse_transposed(self) -> None:
+        if self.source is not None:
+            raise NotImplementedError(
+                "an adjoint solve has no derivatives of its own: for second derivatives take the "
+                "adjoint of a list with its tangents (`linearise`)"
+            )
+
+
+def _is_in(value: Function | None, vectors, active: bool = False) -> bool:
+    return value is not None and (vectors.is_active(value) if active else value in vectors)

@@ -1,0 +1,42 @@
+"""Operations: wrong arguments, and flows that are merged."""
+
+from __future__ import annotations
+
+import pytest
+from firedrake import Constant, Function, FunctionSpace, TestFunction, as_vector, dx, inner
+
+import fdgeom as fg
+from fdgeom.operations import Copy, Flow, Map, Solve, flattened, merged
+
+
+def test_refusals():
+    x, y = (Function(FunctionSpace(fg.copies(1), "DG", 0), name=n) for n in "xy")
+    with pytest.raises(ValueError, match="values must name"):
+        Map(values={})
+    with pytest.raises(ValueError, match="shape"):
+        Map(values={x: as_vector([x, x])})
+    with pytest.raises(ValueError, match="one test function"):
+        Solve(work=inner(x, x) * dx, unknown=x)
+    with pytest.raises(ValueError, match="contain the unknown"):
+        Solve(work=inner(x, TestFunction(x.function_space())) * dx, unknown=y)
+    solves = [
+        Solve(work=(x - c) * TestFunction(x.function_space()) * dx, unknown=x) for c in (1, 2)
+    ]
+    with pytest.raises(ValueError, match="same unknown"):
+        Flow(tuple(solves))
+    with pytest.raises(ValueError, match="must not be empty"):
+        Flow(())
+    with pytest.raises(TypeError, match="must be operations"):
+        Flow((x,))
+
+
+def test_equal_exact_flows_are_merged():
+    """Half a flow, twice, is one flow; others stay."""
+    x, dt = Function(FunctionSpace(fg.copies(1), "DG", 0)), Constant(0.0)
+    drift = Flow((Map(values={x: x + dt}, dt=dt),), exact=True)
+    kick = Flow((Map(values={x: 2 * x}),))
+    found = merged([drift.scaled(0.5), drift.scaled(0.25), kick, kick, drift])
+    assert [flow.fraction for flow in found] == [0.75, 1.0, 1.0, 1.0]
+    assert [op.fraction for op in flattened(found)] == [0.75, 1.0, 1.0, 1.0]
+    with pytest.raises(ValueError, match="another Function"):
+        Copy(source=x, target=x)

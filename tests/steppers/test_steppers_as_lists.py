@@ -1,0 +1,104 @@
+"""The steps of fdgeom's steppers as lists of operations: equal steps, and derivatives of whole runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from verification import hamiltonian_systems
+from verification.beams import SOFT, set_smooth, uneven_mesh
+from verification.constrained_systems import spherical_pendulum
+from verification.rod_cases import SEPARATE, moving
+
+import fdgeom as fg
+from fdgeom.execution import Executor, Trajectory
+from fdgeom.operations import Copy, Map, Prescribed, Solve
+
+
+def operations_of(stepper):
+    """The solves of a step, with the assignments before and after them."""
+    found = []
+    for solve, fraction in stepper.sequence:
+        timed = {"dt": solve.dt, "fraction": fraction}
+        found += [Map(values=group, **timed) for group in solve.preparations]
+        found += [Copy(source=source, target=part) for part, source in solve.guess.items()]
+        found.append(
+            Solve(
+                work=solve.residual,
+                unknown=solve.unknown,
+                prescribed=[Prescribed(e.dofs, part=e.part) for e in solve.essential],
+                name=solve.name,
+                numerics=lambda residual, unknown, solve=solve: solve.numerics(),
+                **timed,
+            )
+        )
+        found += [Map(values=group, **timed) for group in solve.assignments]
+    return found
+
+
+def _state(stepper):
+    """The Functions of the state that the steps themselves change, not what is set after them."""
+    system = stepper.system
+    if name := getattr(system, "configuration", None):
+        return [*name, system.v]
+    return list(system.functions().values())
+
+
+def bracket_beam():
+    return set_smooth(fg.Beam(uneven_mesh(8), SOFT))
+
+
+CASES = {
+    "PoissonIntegrator": (fg.PoissonIntegrator, bracket_beam, 0.01),
+    "SymmetricPoissonIntegrator": (fg.SymmetricPoissonIntegrator, bracket_beam, 0.01),
+    "StormerVerlet": (fg.StormerVerlet, hamiltonian_systems.pendulum, 0.1),
+    "RungeKutta4": (fg.RungeKutta4, hamiltonian_systems.pendulum, 0.1),
+    "RATTLE": (fg.RATTLE, spherical_pendulum, 0.05),
+    "EnergyMomentum": (fg.EnergyMomentum, lambda: moving(SEPARATE), 0.01),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lists_take_the_same_steps(name):
+    """The same state after ten steps as the stepper, to the round-off of its solves."""
+    method, build, dt = CASES[name]
+    one, other = build(), build()
+    stepper, twin = method(one, dt), method(other, dt)
+    stepper.advance(10)
+    twin.system.prepare()
+    done, failure = Executor(operations_of(twin)).advance(10, 0.0, dt)
+    assert done == 10, failure
+    for f, g in zip(_state(stepper), _state(twin), strict=True):
+        ours, theirs = f.dat.data_ro, g.dat.data_ro
+        assert np.abs(ours - theirs).max() < 1e-11 * max(1.0, np.abs(theirs).max()), f.name()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "SymmetricPoissonIntegrator"])
+def test_lists_have_the_derivatives_of_runs(name):
+    """A derivative along a random direction against central differences of whole runs."""
+    method, build, dt = CASES[name]
+    stepper = method(build(), dt)
+    stepper.system.prepare()
+    step, state = operations_of(stepper), _state(stepper)
+    start, rng = [np.array(f.dat.data_ro) for f in state], np.random.default_rng(7)
+    control, seen = state[0], state[-1]
+    direction = rng.uniform(-1, 1, control.dat.data_ro.shape)
+    weights = rng.uniform(-1, 1, seen.dat.data_ro.shape)
+
+    def put(shift=0.0):
+        for f, values in zip(state, start, strict=True):
+            f.dat.data_wo[...] = values
+        control.dat.data_wo[...] += shift * direction
+
+    def value(shift):
+        put(shift)
+        Executor(step).advance(5, 0.0, dt)
+        return np.sum(weights * seen.dat.data_ro)
+
+    put()
+    trajectory = Trajectory(step, [seen], [control])
+    trajectory.advance(5, 0.0, dt)
+    trajectory.cotangents[seen].dat.data_wo[...] = weights
+    trajectory.pull()
+    slope = np.sum(trajectory.cotangents[control].dat.data_ro * direction)
+    difference = (value(1e-5) - value(-1e-5)) / 2e-5
+    assert abs(slope - difference) < 1e-6 * max(1.0, abs(difference))
