@@ -13,7 +13,7 @@ from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.options import refuse_unknown
-from fdgeom.solvers.petsc_messages import divergence, refusing
+from fdgeom.solvers.petsc_messages import divergence, refusing, set_from_options, show_reason
 from fdgeom.solvers.petsc_messages import reason as petsc_reason
 from fdgeom.solvers.problem_of import attach_problem
 
@@ -96,10 +96,7 @@ class HeldSNES:
         self._set_callbacks()
         # The SNES may get the type LocalNewton or ChainNewton.
         attach_problem(self.snes, residual, unknown, essential)
-        with refusing(options):
-            petsctools.set_from_options(
-                self.snes, options, options_prefix=prefix or None, default_prefix="fdgeom"
-            )
+        self._shows_reason = set_from_options(self.snes, options, prefix, "fdgeom")
         self._wrote = dict(wrote or {})
         #: Whether PETSc has yet to look up one of the user's options.
         self._unread = refuse_unknown(self._wrote, options_read(self.snes), _COMMON)
@@ -175,8 +172,9 @@ class HeldSNES:
                 source.copy(self._x)
 
     # --- solving -------------------------------------------------------------------------------
-    def solve(self) -> None:
+    def solve(self, *, provisional: bool = False) -> None:
         """Solve from the present value of the unknown; ``SolveFailed`` if that gives no finite solution."""
+        # provisional: the caller shows the reason of the attempt that counts.
         self._rows.set_unknown(self._fields)
         self._get()
         if self._reads_options or self._unread or not self._set_up:
@@ -188,6 +186,8 @@ class HeldSNES:
                 self._unread = refuse_unknown(self._wrote, used, _COMMON, solved=True)
         else:
             self._run()
+        if not provisional:
+            self.show_reason()
         snes = self.snes
         iterations, reason = snes.getIterationNumber(), snes.getConvergedReason()
         self.solves += 1
@@ -208,6 +208,11 @@ class HeldSNES:
         if self._jacobian is not None and not np.isfinite(self._x.norm()):
             raise SolveFailed(f"{self._label()} gave values that are not finite", residual=np.nan)
         self._put(self._x)
+
+    def show_reason(self) -> None:
+        """Print how the last solve ended, if ``-snes_converged_reason`` asks for it."""
+        if self._shows_reason:
+            show_reason(self.snes)
 
     def _renew_matrix(self) -> None:
         """Replace matrix and preconditioner, which would fail again after one singular block."""

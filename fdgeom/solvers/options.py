@@ -21,6 +21,8 @@ _READ_LATER = re.compile(
 _SHOWS = re.compile(r".*(view|reason|monitor)")
 # Limits on the number of iterations.
 _COUNTS = ("snes_max_it", "ksp_max_it")
+# Of these options users have been warned.
+_warned: set[str] = set()
 # Read by fdgeom itself.
 _COMPILED, _MATRIX = "fdgeom_compiled", "mat_type"
 _DICT = "solver_parameters"
@@ -73,9 +75,12 @@ def only_shows(user: Mapping, prefix: str, argument: bool | None) -> bool:
 
 
 def warn_of_shown(why: str, comm) -> None:
-    """Warn on rank 0 that an option that shows iterations costs time."""
-    if comm.rank == 0:
-        warnings.warn(f"{why}: without it compiled code would take less time", stacklevel=4)
+    """Warn once, on rank 0, that an option that shows iterations costs time."""
+    if comm.rank == 0 and why not in _warned:
+        _warned.add(why)
+        warnings.warn(
+            f"{why}, which takes longer than compiled code; this is said once", stacklevel=4
+        )
 
 
 def who_asked_for_snes(user: Mapping, prefix: str) -> str:
@@ -83,6 +88,24 @@ def who_asked_for_snes(user: Mapping, prefix: str) -> str:
     options = asking_for_snes(user, prefix)
     name = f"the option {options[0]!r}" if options else "compiled=False"
     return f"{name} asks for PETSc SNES"
+
+
+def list_on_help(owner: str, prefix: str, names: Iterable[str], comm) -> None:
+    """List the options that fdgeom itself reads if ``-help`` is given; PETSc lists those of each SNES."""
+    if not PETSc.Options().hasName("help"):
+        return
+    lines = [f"fdgeom: options of {owner}"]
+    if not prefix:
+        lines += ["  none from the command line: it has no options_prefix"]
+    else:
+        solves = ", ".join(f"-{prefix}{name}_" for name in dict.fromkeys(names) if name)
+        lines += [
+            f"  -{prefix}{_COMPILED}: <true> Steps in compiled code; false: through PETSc SNES",
+            *(f"  -{prefix}{name}: of Newton's method, in compiled code too" for name in _SAME),
+            *([f"  {solves}...: the same, for one of its solves"] if solves else []),
+            f"  -{prefix}...: any other option of PETSc's SNES, KSP and PC selects PETSc SNES",
+        ]
+    PETSc.Sys.Print("-" * 40, *lines, sep="\n", comm=comm)
 
 
 def merge(

@@ -1,10 +1,12 @@
-"""PETSc's errors in one sentence, without its stack of C functions."""
+"""PETSc's messages: its errors in one sentence, how solves ended, and its profile ``-log_view``."""
 
 import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 
+import petsctools
 from petsc4py import PETSc
 
 # The values that PETSc accepts for options with these endings.
@@ -47,13 +49,64 @@ def _hint(key: str, value) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def divergence(reason: int) -> str | int:
-    """PETSc's name of a divergence reason of a SNES."""
-    return _DIVERGENCES.get(reason, reason)
-
-
-_DIVERGENCES = {
+_REASONS = {
     value: name
     for name, value in vars(PETSc.SNES.ConvergedReason).items()
-    if isinstance(value, int) and value < 0
+    if isinstance(value, int) and "VERGED_" in name
 }
+
+
+def divergence(reason: int) -> str | int:
+    """PETSc's name of a divergence reason of a SNES."""
+    return _REASONS.get(reason, reason)
+
+
+_REASON = "snes_converged_reason"
+
+
+def set_from_options(snes: PETSc.SNES, options: Mapping, prefix: str, default: str) -> bool:
+    """Set up a SNES; True if ``-snes_converged_reason`` is left to :func:`show_reason`."""
+    # PETSc shows every attempt, also one that fails and is repeated in a healthy run.
+    with refusing(options):
+        petsctools.attach_options(
+            snes, options, options_prefix=prefix or None, default_prefix=default
+        )
+        manager = petsctools.get_options(snes)
+        given = manager.parameters.get(_REASON, False)
+        shows = given is None or given in ("", True, "True", "true", "1")
+        if shows:
+            manager.parameters[_REASON] = ":/dev/null"
+        petsctools.set_from_options(snes)
+    if shows:
+        manager.parameters[_REASON] = given
+        with manager.inserted_options():
+            pass  # puts the user's own option back where the command line has it
+    return shows
+
+
+def show_reason(snes: PETSc.SNES) -> None:
+    """Print how a solve ended, as PETSc does."""
+    reason = snes.getConvergedReason()
+    ended = "converged" if reason > 0 else "did not converge"
+    PETSc.Viewer.STDOUT(snes.comm).printfASCII(
+        f"  Nonlinear {snes.getOptionsPrefix()} solve {ended} due to {divergence(reason)} "
+        f"iterations {snes.getIterationNumber()}\n"
+    )
+
+
+@cache
+def _logged(name: str) -> tuple[PETSc.Log.Stage, PETSc.Log.Event]:
+    return PETSc.Log.Stage(name), PETSc.Log.Event(name)
+
+
+@contextmanager
+def logged(work: str) -> Iterator[None]:
+    """Context, or decorator, of work that ``-log_view`` shows as a stage and as an event."""
+    stage, event = _logged(f"fdgeom: {work}")
+    stage.push()
+    event.begin()
+    try:
+        yield
+    finally:
+        event.end()
+        stage.pop()

@@ -8,6 +8,7 @@ from fdgeom.solvers import Fallbacks, SolveFailed
 from fdgeom.solvers.chain import check_chain
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.options import (
+    list_on_help,
     merge,
     only_shows,
     wants_compiled,
@@ -43,6 +44,7 @@ class Iterations:
         wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
         self.fallbacks = Fallbacks(self._motion.comm, "an equilibrium", required=self._required)
         self._made: list[GroupNewton | ChainSolve | ChainPath] = []
+        list_on_help("StaticEquilibrium", prefix, (), self._motion.comm)
         asked = who_asked_for_snes(given, prefix)
         self.why_not = None if wanted or shows else asked
         if wanted or shows:
@@ -131,7 +133,7 @@ class Iterations:
     def equilibrate(self, *, may_fail: bool) -> None:
         """Newton's iteration at the present load; ``may_fail``: smaller load steps come after it."""
         if self._chain is None:
-            self._newton.solve()
+            self._newton.solve(provisional=may_fail)
             return
         why = self._chain.solve()
         if why is None:
@@ -140,7 +142,7 @@ class Iterations:
         if may_fail and not self._chain.was_singular:
             raise SolveFailed(f"Newton's method ended with {why}")
         with self.fallbacks.through_petsc(why):
-            self._newton.solve()
+            self._newton.solve(provisional=may_fail)
 
     def stats(self) -> dict[str, int]:
         """Solves, those of them through PETSc SNES, Newton and Krylov iterations since this was made."""

@@ -9,7 +9,7 @@ from petsc4py import PETSc
 from fdgeom.compat import options_read
 from fdgeom.solvers import COUPLED, SolveFailed
 from fdgeom.solvers.options import refuse_unknown
-from fdgeom.solvers.petsc_messages import divergence, refusing
+from fdgeom.solvers.petsc_messages import divergence, set_from_options, show_reason
 from fdgeom.solvers.petsc_messages import reason as petsc_reason
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Tangent
@@ -61,10 +61,7 @@ class GroupNewton:
         self.snes = PETSc.SNES().create(comm=self.comm)
         self.snes.setFunction(self._function, self._f)
         self.snes.setJacobian(self._jacobian, self._matrix)
-        with refusing(options):
-            petsctools.set_from_options(
-                self.snes, options, options_prefix=prefix or None, default_prefix="fdgeom_statics"
-            )
+        self._shows_reason = set_from_options(self.snes, options, prefix, "fdgeom_statics")
         if given:
             refuse_unknown(given, options_read(self.snes), DEFAULTS)
 
@@ -150,8 +147,10 @@ class GroupNewton:
         normal: np.ndarray | None = None,
         slope: float = 0.0,
         step: float = 0.0,
+        provisional: bool = True,
     ) -> np.ndarray:
         """Solve from the present configuration, with a first guess and (bordered) the condition."""
+        # provisional: smaller steps come after a failure.
         u = start = self._problem.start()
         factor = self._problem.load
         if self._bordered:
@@ -167,6 +166,8 @@ class GroupNewton:
         self.newton_iterations += self.snes.getIterationNumber()
         self.krylov_iterations += self.snes.getLinearSolveIterations()
         reason = self.snes.getConvergedReason()
+        if self._shows_reason and (reason > 0 or not provisional):
+            show_reason(self.snes)
         if reason < 0:
             raise SolveFailed(
                 f"SNES stopped with {divergence(reason)} after "

@@ -20,11 +20,13 @@ from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.options import (
     check_parameters,
+    list_on_help,
     only_shows,
     wants_compiled,
     warn_of_shown,
     who_asked_for_snes,
 )
+from fdgeom.solvers.petsc_messages import logged
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.solve import Solve, SolveOptions
@@ -137,6 +139,8 @@ class Stepper(OffTape, Method, NotCopied):
             self._required = bool(compiled)
             comm, what = self.system.mesh.comm, f"a step of {type(self).__name__}"
             self._fallbacks = Fallbacks(comm, what, required=self._required)
+            solves = [solve.options.name for solve, _ in self.sequence]
+            list_on_help(type(self).__name__, self._prefix, solves, comm)
             if self._wanted or shows:
                 self._fuse()
             if shows and self._fused is not None:
@@ -247,11 +251,12 @@ class Stepper(OffTape, Method, NotCopied):
                 with self._falling_back():
                     self._fused.make_ready()
             try:
-                while True:
-                    self._take(last - self.steps)
-                    if self.steps == last:
-                        break
-                    signals.check()
+                with logged("SNES steps" if self._fused is None else "compiled steps"):
+                    while True:
+                        self._take(last - self.steps)
+                        if self.steps == last:
+                            break
+                        signals.check()
             finally:
                 with shielded():
                     self.system.set_time(self.t)

@@ -89,15 +89,17 @@ class RodNewton:
             self._put(guess, multipliers)
             try:
                 with self._contracting(contracting), _line_search(solver, damped):
-                    solver.solve()
+                    solver.solve(provisional=True)
                 if damped:
                     # An update may be small because it was damped: whole ones have the last word.
-                    solver.solve()
+                    solver.solve(provisional=True)
             except SolveFailed as error:
                 failure = failure if damped else error
             else:
                 if self._settled is None or self._settled.contracts:
+                    solver.show_reason()
                     return
+        solver.show_reason()
         raise failure
 
     def _put(self, guess, multipliers) -> None:
