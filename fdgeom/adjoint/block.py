@@ -21,7 +21,7 @@ from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.state_variable import StateVariable
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.solvers import key
-from fdgeom.solvers.petsc_messages import logged
+from fdgeom.solvers.petsc_messages import REVERSE_SWEEP
 from fdgeom.taping import PreparedBlock
 
 #: The block variables of dependent fields that blocks have recomputed.
@@ -167,7 +167,7 @@ class AdvanceBlock(PreparedBlock):
         return self._passage.at(self._origin, values[:count], left)
 
     # --- derivatives -----------------------------------------------------------------------------
-    @logged("reverse sweep")
+    @REVERSE_SWEEP
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
         relevant_dependencies = self._of_inputs(relevant_dependencies)
         wanted = [self._inputs[k] for k, _ in relevant_dependencies]

@@ -12,7 +12,7 @@ from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
 from fdgeom.forms import checked_form, slope_by
 from fdgeom.messages import format_value
 from fdgeom.solvers import FunctionalAssembly
-from fdgeom.solvers.petsc_messages import logged
+from fdgeom.solvers.petsc_messages import REVERSE_SWEEP
 from fdgeom.validation import whole
 
 # Derivatives of so many functionals are cached.
@@ -91,11 +91,11 @@ def gradient(
             value += at_end.value()
             at_end.add_to(bars)
             if way is not None:
-                with logged("reverse sweep"):
+                with REVERSE_SWEEP:
                     passage.follow(way, origin, bars, wanted)
                 value += way.total
         if way is None:
-            with passage.at(origin, present), logged("reverse sweep"):
+            with passage.at(origin, present), REVERSE_SWEEP:
                 passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
         return value, [bars.read_all(f, cotangent_of(f)) for f in wrt]
 

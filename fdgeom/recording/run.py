@@ -12,7 +12,7 @@ from pyadjoint import annotate_tape, stop_annotating
 from fdgeom.errors import NotFinite
 from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.messages import format_value
-from fdgeom.solvers.petsc_messages import logged
+from fdgeom.solvers.petsc_messages import OUTPUT
 from fdgeom.validation import present_number, whole
 
 from .checkpoint import Checkpoint, check_stepper
@@ -133,7 +133,7 @@ def run(
         try:
             while True:
                 step = stepper.steps
-                with stop_annotating(), logged("output"):
+                with stop_annotating(), OUTPUT:
                     if sampled.due(step):
                         keeping = kept is not None and kept.due(step)
                         _sample(bound, stepper, history if keeping else None, csv)

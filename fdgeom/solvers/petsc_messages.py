@@ -3,8 +3,8 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from functools import cache
+from contextlib import ContextDecorator, contextmanager
+from functools import cached_property
 
 import petsctools
 from petsc4py import PETSc
@@ -94,19 +94,27 @@ def show_reason(snes: PETSc.SNES) -> None:
     )
 
 
-@cache
-def _logged(name: str) -> tuple[PETSc.Log.Stage, PETSc.Log.Event]:
-    return PETSc.Log.Stage(name), PETSc.Log.Event(name)
-
-
-@contextmanager
-def logged(work: str) -> Iterator[None]:
+class Logged(ContextDecorator):
     """Context, or decorator, of work that ``-log_view`` shows as a stage and as an event."""
-    stage, event = _logged(f"fdgeom: {work}")
-    stage.push()
-    event.begin()
-    try:
-        yield
-    finally:
+
+    def __init__(self, work: str) -> None:
+        self._name = f"fdgeom: {work}"
+
+    @cached_property
+    def _log(self) -> tuple[PETSc.Log.Stage, PETSc.Log.Event]:
+        return PETSc.Log.Stage(self._name), PETSc.Log.Event(self._name)
+
+    def __enter__(self) -> None:
+        stage, event = self._log
+        stage.push()
+        event.begin()
+
+    def __exit__(self, *error) -> None:
+        stage, event = self._log
         event.end()
         stage.pop()
+
+
+#: What ``-log_view`` shows of fdgeom.
+COMPILED_STEPS, SNES_STEPS = Logged("compiled steps"), Logged("SNES steps")
+STATICS, REVERSE_SWEEP, OUTPUT = Logged("statics"), Logged("reverse sweep"), Logged("output")

@@ -18,7 +18,7 @@ from fdgeom.messages import format_value
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import check_parameters
-from fdgeom.solvers.petsc_messages import logged
+from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
@@ -365,7 +365,7 @@ class StaticEquilibrium(OffTape, NotCopied):
             with nullcontext() if known else compiling("StaticEquilibrium"):
                 self._take(lambda: action(self._iterations.path), k)
 
-    @logged("statics")
+    @STATICS
     def _take(self, action: Callable[[], None], k: int) -> None:
         load, time = self.load, number_of(self._motion.time)
         self._motion.read_poses()

@@ -14,7 +14,7 @@ from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import check_poses
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.petsc_messages import logged
+from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
 from fdgeom.statics.pencil import Pencil, pencil
@@ -67,7 +67,7 @@ class VibrationModes(OffTape):
     """
 
     @compiling("VibrationModes")
-    @logged("statics")
+    @STATICS
     def __init__(self, beam: Beam | Assembly, number: int = 10, *, load: float = 1.0) -> None:
         motion = motion_of(beam)
         motion.read_poses()

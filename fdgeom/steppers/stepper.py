@@ -26,7 +26,7 @@ from fdgeom.solvers.options import (
     warn_of_shown,
     who_asked_for_snes,
 )
-from fdgeom.solvers.petsc_messages import logged
+from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.solve import Solve, SolveOptions
@@ -251,7 +251,7 @@ class Stepper(OffTape, Method, NotCopied):
                 with self._falling_back():
                     self._fused.make_ready()
             try:
-                with logged("SNES steps" if self._fused is None else "compiled steps"):
+                with SNES_STEPS if self._fused is None else COMPILED_STEPS:
                     while True:
                         self._take(last - self.steps)
                         if self.steps == last:

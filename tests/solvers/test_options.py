@@ -120,10 +120,11 @@ def test_compiled_steps_read_tolerances_from_the_command_line(body, command_line
 
 @pytest.mark.parametrize("option", ["snes_monitor", "snes_converged_reason", "snes_view"])
 def test_an_option_that_shows_iterations_says_that_steps_are_not_compiled(
-    body, command_line, option
+    body, command_line, option, monkeypatch
 ):
+    monkeypatch.setattr("fdgeom.solvers.options._warned", set())
     command_line(**{f"way_{option}": ":/dev/null"})
-    words = r"option '{}' asks for PETSc SNES: without it compiled code"
+    words = r"option '{}' asks for PETSc SNES, which takes longer than compiled code"
     with pytest.warns(UserWarning, match=words.format(f"way_{option}")) as said:  # noqa: PT031
         stepper = fg.ImplicitMidpoint(body, 0.1, options_prefix="way")
         stepper.advance(2)
