@@ -1,6 +1,8 @@
 """The public classes: the parameters of their constructors, and where these are explained."""
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 from numpydoc.docscrape import NumpyDocString
@@ -39,3 +41,16 @@ def test_the_run_of_a_stepper_has_the_parameters_of_run():
     method, function = (inspect.signature(f) for f in (fg.Stepper.run, fg.run))
     own, others = ([(p.name, p.default) for p in s.parameters.values()] for s in (method, function))
     assert own[1:] == others[1:]
+
+
+def test_what_is_imported_when_used():
+    """``import fdgeom`` needs none of these beside Firedrake."""
+    heavy = (
+        "scipy.interpolate scipy.optimize scipy.spatial scipy.stats matplotlib.pyplot vtkmodules"
+    )
+    code = (
+        "import sys, firedrake; before = set(sys.modules); import fdgeom; "
+        f"print(*(set('{heavy}'.split()) & set(sys.modules) - before))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not found.stdout.strip()

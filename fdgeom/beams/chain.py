@@ -1,8 +1,8 @@
 """The chain of a beam's nodes: configuration from strain, and strain from configuration."""
 
 import numpy as np
+import scipy
 from firedrake import Function
-from scipy.interpolate import BarycentricInterpolator
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
@@ -150,7 +150,9 @@ class _SubintervalRule:
         three, weights = np.polynomial.legendre.leggauss(3)
         where = nodes[:-1, None] + self._fractions[:, None] * (0.5 + 0.5 * three)
         # values[k, m, j]: basis function j at Gauss point m of piece k
-        self._values = BarycentricInterpolator(gauss, np.eye(p))(where.ravel()).reshape(p, 3, p)
+        self._values = scipy.interpolate.BarycentricInterpolator(gauss, np.eye(p))(
+            where.ravel()
+        ).reshape(p, 3, p)
         self._integrals = self._fractions[:, None] * np.einsum(
             "m,kmj->kj", weights / 2, self._values
         )

@@ -2,8 +2,8 @@
 
 import finat.ufl
 import numpy as np
+import scipy
 from firedrake import Function, SpatialCoordinate, VectorFunctionSpace
-from scipy.spatial import cKDTree
 
 # Points closer than this part of the distance between neighbouring cells are the same.
 SAME_POINT = 1e-6
@@ -70,7 +70,7 @@ class Transfer:
         # The same program on as many ranks has the same numbering.
         self.same = not self._anywhere(not np.array_equal(midpoints[own], here))
         self._rows = own if self.same else slice(None)
-        distance, cell = cKDTree(midpoints[self._rows]).query(here, k=2)
+        distance, cell = scipy.spatial.cKDTree(midpoints[self._rows]).query(here, k=2)
         # With a single cell there is no neighbour, and the distance is infinite.
         neighbour = np.where(np.isfinite(distance[:, 1]), distance[:, 1], 1.0)
         self.spacing = neighbour[:, None, None]

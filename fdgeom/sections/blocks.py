@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from firedrake import (
     BrokenElement,
     FiniteElement,
@@ -20,7 +21,6 @@ from firedrake import (
 )
 from firedrake.mesh import plex_from_cell_list
 from firedrake.petsc import PETSc
-from scipy.spatial import cKDTree
 
 from .elasticity import broken_element
 
@@ -155,7 +155,7 @@ class GluedMesh:
         places = corners.dat.data_ro_with_halos[nodes]
         known = self._vertices[self._cells]
         # Firedrake numbers cells and corners anew: they are known by where they are.
-        _, cell = cKDTree(known.mean(axis=1)).query(places.mean(axis=1))
+        _, cell = scipy.spatial.cKDTree(known.mean(axis=1)).query(places.mean(axis=1))
         gap = np.linalg.norm(places[:, :, None] - known[cell][:, None], axis=-1)
         at = self._corners[cell]
         local.dat.data_wo_with_halos[nodes] = np.take_along_axis(

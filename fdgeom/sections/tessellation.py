@@ -3,8 +3,8 @@
 from functools import cached_property
 
 import numpy as np
+import scipy
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
-from scipy.spatial import Delaunay
 
 from .elasticity import broken_element
 
@@ -23,7 +23,7 @@ class Tessellation:
         _, points = self.space.finat_element.dual_basis
         self._reference = reference = np.asarray(points.points, dtype=float)
         # A cell is cut along the lattice of its nodes, so curved sides are followed.
-        pattern = Delaunay(reference).simplices
+        pattern = scipy.spatial.Delaunay(reference).simplices
         n = reference.shape[0]
         starts = n * np.arange(len(self.cells))
         #: Triangles (triangles, 3) of nodes, counted cell by cell.

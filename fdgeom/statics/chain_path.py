@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg.lapack import dsytrf
+import scipy
 
 from fdgeom.solvers import Fallbacks, SolveFailed
 from fdgeom.solvers.chain import REASONS, SINGULAR, Vectors
@@ -142,7 +142,7 @@ def negative_eigenvalues(matrix: np.ndarray) -> int:
     if not len(matrix):
         return 0
     size = np.sqrt(np.abs(matrix).max(axis=1))
-    factors, pivots, _ = dsytrf((matrix + matrix.T) / 2 / size / size[:, None])
+    factors, pivots, _ = scipy.linalg.lapack.dsytrf((matrix + matrix.T) / 2 / size / size[:, None])
     # Blocks of two, the sign of whose numbers is negative, have an eigenvalue of each sign.
     single = pivots > 0
     return int((factors.diagonal()[single] < 0).sum()) + int((~single).sum()) // 2

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from firedrake import Function
-from scipy.optimize import brentq
 
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.statics.chain_path import ChainPath
@@ -247,7 +247,7 @@ class EquilibriumPath:
             seen[fraction] = (value, place.load)
             return value
 
-        brentq(nearest, 0.0, 1.0, xtol=1e-12, rtol=_CLOSE)
+        scipy.optimize.brentq(nearest, 0.0, 1.0, xtol=1e-12, rtol=_CLOSE)
         behind = min(fraction for fraction, (value, _) in seen.items() if value < 0)
         near = max(fraction for fraction in seen if fraction < behind)
         (a, first), (b, second) = seen[near], seen[behind]

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -346,13 +346,14 @@ class Stepper(OffTape, Method, NotCopied):
         csv: "str | os.PathLike | CSVFile | None" = None,
         checkpoint: "str | os.PathLike | Checkpoint | None" = None,
         progress: bool | str = True,
+        units: str | Mapping[str, str] | None = None,
     ) -> "History":
         """Advance to a time with monitors and output; see :func:`fdgeom.run`."""
         from fdgeom import recording
 
         return recording.run(
             self, until, steps=steps, monitors=monitors, every=every, keep=keep, output=output,
-            csv=csv, checkpoint=checkpoint, progress=progress,
+            csv=csv, checkpoint=checkpoint, progress=progress, units=units,
         )  # fmt: skip
 
     def solver_stats(self) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import sympy as sp
-from sympy.integrals.manualintegrate import manualintegrate
 from sympy.simplify.fu import TR8
 
 from fdgeom.systems.chaplygin.jets import Jets
@@ -61,6 +60,9 @@ def _definite(integrand: sp.Expr, variable: sp.Symbol) -> sp.Expr:
     # By the textbook's rules, which are fast on powers times sines; else by all that SymPy knows.
     powers = [p for p in integrand.atoms(sp.Pow) if p.base.has(variable)]
     if all(p.base == variable and p.exp.is_Integer and p.exp > 0 for p in powers):
+        # Its import takes as long as that of a tenth of fdgeom.
+        from sympy.integrals.manualintegrate import manualintegrate
+
         primitive = manualintegrate(integrand, variable)
         if not primitive.has(sp.Integral, sp.Piecewise):
             first, last = (primitive.xreplace({variable: sp.Integer(n)}) for n in (0, 1))
