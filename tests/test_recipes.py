@@ -1,4 +1,4 @@
-"""The README's recipes: one of each kind of one's own, in a module that is not in the package."""
+"""The recipes of "Inside fdgeom": one of each kind of one's own, in a module that is not in the package."""
 
 import importlib.util
 

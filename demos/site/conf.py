@@ -9,9 +9,12 @@ project = "fdgeom"
 author = "The fdgeom developers"
 copyright = author
 version = release = fg.__version__
+#: Address of the public repository, without a slash at its end; pages link to it if it is not empty.
+repository = ""
 
 extensions = [
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_copybutton",
@@ -24,7 +27,8 @@ suppress_warnings = ["bibtex.duplicate_citation"]
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 autodoc_member_order = "bysource"
-toc_object_entries = False
+autosummary_generate = False
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 highlight_language = "python"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -48,6 +52,7 @@ mathjax3_config = {"options": {"enableMenu": False}}
 html_theme = "pydata_sphinx_theme"
 html_title = "fdgeom"
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
@@ -56,15 +61,25 @@ html_copy_source = False
 # A page on a disk may not read others: no excerpts in the list of what a search found.
 html_show_search_summary = False
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": f"fdgeom {version}",
+    },
     "navbar_end": ["theme-switcher"],
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 7,
     "footer_start": ["copyright"],
     "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+if repository:
+    html_theme_options["icon_links"] = [
+        {"name": "Repository", "url": repository, "icon": "fa-brands fa-git-alt"}
+    ]
 html_sidebars = {
     page: [] for page in ("index", "start", "choose", "theory", "verification", "citing")
 }

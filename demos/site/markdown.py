@@ -53,3 +53,21 @@ def inline(text: str) -> str:
     """Code and links within a line."""
     text = re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text)
     return re.sub(r"\[([^\]]+)\]\((https?:[^)]+)\)", r"`\1 <\2>`__", text)
+
+
+def html_table(heads: list[str], groups: dict[str, list[list[str]]], kind: str) -> list[str]:
+    """A raw HTML table of rows in groups with a heading each; cells are HTML and name their column."""
+    lines = [".. raw:: html", "", f'   <table class="{kind}"><thead><tr>']
+    lines += [f"   <th>{head}</th>" for head in heads] + ["   </tr></thead>"]
+    for title, rows in groups.items():
+        lines += ["   <tbody>"]
+        if title:
+            lines += [f'   <tr><th class="group" colspan="{len(heads)}">{title}</th></tr>']
+        for row in rows:
+            cells = "".join(
+                f'<td data-label="{head}">{cell}</td>'
+                for head, cell in zip(heads, row, strict=True)
+            )
+            lines += [f"   <tr>{cells}</tr>"]
+        lines += ["   </tbody>"]
+    return [*lines, "   </table>", ""]

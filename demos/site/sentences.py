@@ -1,57 +1,126 @@
-"""The page of sentences: what wrong calls are told, from the tests; what runs may say, from the code."""
+"""The page of messages and remedies: wrong calls from the tests, runs from the code."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
+from html import escape
 from pathlib import Path
 
+from markdown import html_table
+
 TOP = Path(__file__).parents[2]
-#: Kinds of errors and warnings that tell of runs, by heading; wrong calls have tables of their own.
+#: Kinds of errors and warnings of runs, by heading; wrong calls have headings of their own.
 OF_RUNS = {
-    "While it runs": {
+    "Runs and solves": {
         "SolveFailed", "RuntimeError", "NotFinite", "NotImplementedError", "NoCompiler", "ImportError",
         "OSError", "warn",
     },
-    "Why steps are not compiled": {"CannotCompile"},
+    "Reasons why steps are not compiled": {"CannotCompile"},
 }  # fmt: skip
+#: A clause that tells the reader what to do.
+_ORDER = re.compile(
+    r"(?:[;:.,]|\bor) ((?:give|take|leave|use|call|clamp|install|look|set|make|pass|create|join|write|"
+    r"put|choose|say|state|hold|build|add|try|move|remove|evaluate|define|start|open)\b.*)$",
+    flags=re.IGNORECASE,
+)
+_SEE = "See <a href='troubleshooting.html'>Troubleshooting</a>."
+#: Remedies by words of the message, where the message itself has none. The first that fits counts.
+_REMEDIES = {
+    r"(pip install .*)": r"<code>\1</code>",
+    r"did you mean ('\w+')": r"Write <code>\1</code>.",
+    r"unexpected keyword argument '(\w+)'": r"Remove <code>\1</code>, or correct its name.",
+    r"required .*argument.*'(\w+)'": r"Give <code>\1</code>.",
+    r"^[^:;,]+ must be ((?:a|an|one|two|at|the|DirichletBC|Functions) .+?)(?:, not .*)?$": r"Give \1.",
+    r"^[^:;,]+ must lie in (.+?)(?:, not .*)?$": r"Give a value in \1.",
+    r"^[^:;,]+ must have (.+?)(?:, not .*)?$": r"Give one with \1.",
+    r"Casimir": "Leave it out of the Casimirs, or correct its form.",
+    r"no values at nodes": "Use a CG or DG0 space.",
+    r"not finite|NaN": "Take a smaller step. Look for a division by zero or a root of a negative number in "
+    "your forms.",
+    r"SNES|Newton|iterations|linear solve": f"Take a smaller step or load step, or try "
+    f"<code>halvings=3</code>. {_SEE}",
+    r"pyadjoint|[Gg]radients|tape": "Take finite differences of whole runs. See "
+    "<a href='../api/gradients.html'>Gradients</a>.",
+    r"singular|real eigenvalue": "Hold the system: clamp an end, or join it to <code>fg.ground</code>. Look "
+    "for a constraint that is given twice and for a mass that is zero.",
+    r"do not move the beam": "Give a load that moves the beam.",
+    r"against one another|half a turn": "Take a smaller step, or more cells at the place that the message "
+    "names.",
+    r"turns by more|of the path|load_step": "Take a smaller <code>step</code> in <code>follow(step)</code>.",
+    r"disk is full": "Make room, or write less often.",
+    r"folder|device": "Give the name of a regular file.",
+    r"no cross-section|no table": "Compare the order of the components: fdgeom puts rotation first.",
+    r"slower|less time": "None is needed. See <a href='performance.html'>Performance</a>.",
+}
 
 
 def page() -> str:
-    """All of it."""
+    """The page: a filter and one table."""
     lines = [
-        "Every sentence",
-        "==============",
+        ":nosearch:",
         "",
-        "Wrong calls and what they are told, from the tests' own tables: each is called there and its "
-        "sentence compared. An ellipsis stands for what differs from case to case. At the end what runs "
-        "may say, read from the code.",
+        "Messages and remedies",
+        "=====================",
         "",
+        "Type some words of a message. An ellipsis stands for a part that differs from case to case. The "
+        "messages of wrong calls come from the tests, which make each of these calls and compare its "
+        "message; those of runs are read from the code. :doc:`troubleshooting` treats symptoms.",
+        "",
+        ".. raw:: html",
+        "",
+        '   <p><input id="filter" type="search" class="form-control" placeholder="for example: dt must be" '
+        'aria-label="Words of a message"> <span id="found" role="status"></span></p>',
     ]
     for room, rows in refusals().items():
         title = room.splitlines()[0].rstrip(".")
-        lines += [title, "-" * len(title), ""]
-        for _, code, kind, sentence in rows:
-            lines += [f".. code-block:: text\n   :class: wrapped\n\n   {kind}: {sentence}", ""]
-            lines += [f"by ``{code}``", ""]
+        said_by = [
+            (f"{kind}: {text}", remedy(text, name), code.replace("small.", ""))
+            for name, code, kind, text in rows
+        ]
+        lines += ["", title, "-" * len(title), "", *table(said_by)]
     for title, kinds in OF_RUNS.items():
-        lines += [title, "-" * len(title), ""]
-        lines += [INTRODUCED[title], ""]
-        for sentence in sorted(said(kinds)):
-            lines += [f".. code-block:: text\n   :class: wrapped\n\n   {sentence}", ""]
+        found = sorted(said(kinds), key=str.lower)
+        lines += ["", title, "-" * len(title), "", INTRODUCED[title], ""]
+        named = title == "Runs and solves"
+        lines += table([(text, remedy(text) if named else "", "") for text in found])
     return "\n".join(lines) + "\n"
 
 
+def table(rows: list[tuple[str, str, str]]) -> list[str]:
+    """An HTML table of messages, remedies (a column only if there are any) and calls that cause them."""
+    two = any(what for _, what, _ in rows)
+    cells = []
+    for message, what, code in rows:
+        by = f"<br><small>for example <code>{escape(code)}</code></small>" if code else ""
+        cells.append([f"{escape(message)}{by}", what][: 1 + two])
+    return html_table(["message", "remedy"][: 1 + two], {"": cells}, "messages")
+
+
+def remedy(message: str, argument: str = "") -> str:
+    """What to do, as HTML: the clause of the message that says it, or else a remedy for its kind."""
+    if found := _ORDER.search(message):
+        words = found[1].strip().rstrip(".")
+        return f"{escape(words[0].upper() + words[1:])}."
+    for pattern, words in _REMEDIES.items():
+        if found := re.search(pattern, escape(message, quote=False)):
+            return found.expand(words)
+    if argument:
+        return f"Change <code>{escape(argument)}</code>."
+    return _SEE
+
+
 INTRODUCED = {
-    "While it runs": "A step ends in ``StepFailed``, with its time and number before one of these sentences, "
-    "statics in ``LoadStepFailed``; :doc:`troubleshooting` says where to look.",
-    "Why steps are not compiled": "``stepper.why_not_compiled`` has one of these; such steps go through "
-    "PETSc.",
+    "Runs and solves": "A step that fails raises ``StepFailed``; its message begins with time and number of "
+    "the step. Statics raises ``LoadStepFailed``.",
+    "Reasons why steps are not compiled": "``stepper.why_not_compiled`` gives one of these reasons. Such "
+    "steps are correct and slower.",
 }
 
 
 def refusals() -> dict[str, list[tuple[str, str, str, str]]]:
-    """Wrong calls of the tests, by room: argument, code, kind of error, sentence."""
+    """Wrong calls of the tests, by topic: argument, code, kind of error, message."""
     found = {}
     for file in sorted((TOP / "tests" / "robustness" / "calls").glob("*.py")):
         text = file.read_text()
@@ -75,7 +144,7 @@ def refusals() -> dict[str, list[tuple[str, str, str, str]]]:
 
 
 def said(kinds: set[str]) -> set[str]:
-    """Sentences of errors and warnings of some kinds in the package, each with some words of its own."""
+    """Messages of errors and warnings of some kinds in the package."""
     found = set()
     for file in (TOP / "fdgeom").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import printed
 import sentences
 from markdown import table, to_rst
 
@@ -39,18 +42,39 @@ def write(source: Path) -> None:
         "guide/speed.inc.rst": to_rst((HERE / "measured" / "speed.md").read_text()),
         "guide/kept.inc.rst": to_rst((HERE / "measured" / "kept.md").read_text()),
         "guide/changes.inc.rst": to_rst((TOP / "CHANGELOG.md").read_text()),
-        "guide/inside.rst": inside(),
         "references.bib": citations.bibliography(),
     }
     for name, text in parts.items():
         (source / name).write_text(text)
+    made = source / "made"
+    made.mkdir()
+    for name in ("index.rst", "start.rst"):
+        page = source / name
+        page.write_text(printed.with_output(page.read_text(), made))
+    shutil.copytree(made, source / "_extra" / "made", ignore=shutil.ignore_patterns("*.png"))
+    api(source / "api")
 
 
-def inside() -> str:
-    """The README's sections for those who want to change something."""
-    text = (TOP / "README.md").read_text()
-    part = text[text.index("## Layout") : text.index("## Citing")]
-    return "Inside the package\n==================\n\n" + to_rst(part)
+def api(folder: Path) -> None:
+    """Tables of the names on the pages of the API, a line each, on each page and on that of all."""
+    index = folder / "index.rst"
+    order = re.findall(r"^   (\w+)$", index.read_text(), flags=re.MULTILINE)
+    listing = []
+    for page in order:
+        file = folder / f"{page}.rst"
+        text = file.read_text()
+        names = re.findall(r"^\.\. auto(?:class|function|data):: (\S+)$", text, flags=re.MULTILINE)
+        lines = [
+            ".. autosummary::",
+            "   :nosignatures:",
+            "",
+            *(f"   ~{name}" for name in names),
+            "",
+        ]
+        title, mark, rest = text.split("\n", 2)
+        file.write_text("\n".join([title, mark, "", *lines, rest]))
+        listing += [f":doc:`{title} <{page}>`", "-" * (len(title) + len(page) + 10), "", *lines]
+    index.write_text(index.read_text() + "\n" + "\n".join(listing))
 
 
 def all_steppers():

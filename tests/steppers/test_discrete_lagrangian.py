@@ -73,7 +73,10 @@ def test_double_pendulum(quadrature, recorded):
     slopes = np.log2(np.array(errors[:-1]) / errors[1:])
     assert slopes[-1] == pytest.approx(2, abs=0.2)
     words = f"double pendulum, {quadrature}"
-    recorded.order("DiscreteLagrangian", words, claimed=2, measured=slopes[-1])
+    recorded.order(
+        "DiscreteLagrangian", words, claimed=2, measured=slopes[-1],
+        steps=(500, 1000, 2000), errors=errors,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("quadrature", QUADRATURES)

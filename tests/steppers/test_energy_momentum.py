@@ -123,7 +123,10 @@ def test_order(recorded):
     rates = np.log2(np.array(errors[:-1]) / errors[1:])
     # The reference is off by 1/64 of the last error.
     assert rates == pytest.approx([2, 2], abs=0.15)
-    recorded.order("EnergyMomentum", "free beam, pose", claimed=2, measured=rates[-1])
+    recorded.order(
+        "EnergyMomentum", "free beam, pose", claimed=2, measured=rates[-1],
+        steps=(20, 40, 80), errors=errors,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("inertia", ["separate", "coupled"])

@@ -92,7 +92,9 @@ def test_on_henon_heiles(name, exact, recorded):
     found = errors(stepper, HENON_HEILES, 10, numbers, exact["henon_heiles"])
     assert slope(found, numbers) == pytest.approx(cls.order, abs=0.2), found
     measured = slope(found, numbers)
-    recorded.order(name, "Hénon and Heiles", claimed=cls.order, measured=measured)
+    recorded.order(
+        name, "Hénon and Heiles", claimed=cls.order, measured=measured, steps=numbers, errors=found
+    )
 
 
 @pytest.mark.parametrize("name", ON_MIXED)

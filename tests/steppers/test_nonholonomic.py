@@ -74,7 +74,9 @@ def test_order(reference, order, steps, recorded):
     assert slopes(errors, steps)[-1] == pytest.approx(order, abs=0.1 if order == 2 else 0.3)
     name = "NonholonomicMidpoint" + (f" composed to order {order}" if order > 2 else "")
     seen = slopes(errors, steps)[-1]
-    recorded.order(name, "nonholonomic particle", claimed=order, measured=seen)
+    recorded.order(
+        name, "nonholonomic particle", claimed=order, measured=seen, steps=steps, errors=errors
+    )
 
 
 def test_multiplier_is_the_reaction_in_the_middle_of_the_step():

@@ -51,7 +51,10 @@ def test_beam(beam, reference, name, recorded):
         seen = rates(np.array(errors)[:, k], claim.steps)
         # The last of the rates is settled to a tenth.
         assert seen[-1] == pytest.approx(claim.order, abs=0.12), (field, seen)
-        recorded.order(name, f"free beam, {field}", claimed=claim.order, measured=seen[-1])
+        recorded.order(
+            name, f"free beam, {field}", claimed=claim.order, measured=seen[-1],
+            steps=claim.steps, errors=np.array(errors)[:, k],
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

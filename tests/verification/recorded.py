@@ -81,8 +81,17 @@ class Recorded:
         assert bool(measured < bound) is bool(claimed)
         self._put(f"{self.test} | {stepper} | {trait} | {system}", row)
 
-    def order(self, stepper: str, system: str, *, claimed: int, measured: float) -> None:
-        """The observed order of convergence of a stepper."""
+    def order(
+        self,
+        stepper: str,
+        system: str,
+        *,
+        claimed: int,
+        measured: float,
+        steps: Sequence[int],
+        errors: Sequence[float],
+    ) -> None:
+        """The observed order of convergence of a stepper, from its errors with numbers of steps."""
         row = {
             "kind": "order",
             "test": self.test,
@@ -90,7 +99,10 @@ class Recorded:
             "system": system,
             "claimed": int(claimed),
             "measured": round(float(measured), 2),
+            "steps": [int(n) for n in steps],
+            "errors": [float(e) for e in errors],
         }
+        assert len(row["steps"]) == len(row["errors"]) >= 2
         self._put(f"{self.test} | {stepper} | order | {system}", row)
 
     def _put(self, key: str, row: dict) -> None:
@@ -104,13 +116,18 @@ class Recorded:
 
 def different(found: dict, kept: dict) -> str:
     """What differs between a row that is found and the one that is kept; nothing if they agree."""
-    numbers = {"values", "measured", "reference", "test"}
+    numbers = {"values", "measured", "reference", "test", "errors"}
     for name in found.keys() - numbers:
         if found[name] != kept.get(name):
             return f"{name} is {found[name]!r}, kept is {kept.get(name)!r}"
     if found["kind"] == "order":
         apart = abs(found["measured"] - kept["measured"])
-        return "" if apart < 0.05 else f"order {found['measured']}, kept {kept['measured']}"
+        if apart >= 0.05:
+            return f"order {found['measured']}, kept {kept['measured']}"
+        for new, old in zip(found["errors"], kept["errors"], strict=True):
+            if abs(new - old) > NEAR * old + ROUND_OFF:
+                return f"error {new} instead of {old}"
+        return ""
     if found["kind"] == "defect":
         small = max(found["measured"], kept["measured"]) < ROUND_OFF
         # A defect that is none of round-off has a size of its own.

@@ -1,4 +1,4 @@
-"""Beams: meshes, sections, what holds an end, where a place is."""
+"""Beams: meshes, sections, supports, places."""
 
 import numpy as np
 from firedrake import (

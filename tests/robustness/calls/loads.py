@@ -1,4 +1,4 @@
-"""What acts on a beam: forces, moments, gravity, damping."""
+"""Loads: forces, moments, gravity, damping."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Runs: how long, what is sampled, where it goes; pictures of it."""
+"""Runs: length, monitors, files, pictures."""
 
 import numpy as np
 from firedrake import TestFunction, dS, dx

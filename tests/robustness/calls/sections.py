@@ -1,4 +1,4 @@
-"""Materials of sections, and criteria of their strength."""
+"""Materials of sections and criteria of failure."""
 
 from firedrake import Constant, RectangleMesh
 

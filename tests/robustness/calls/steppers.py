@@ -1,4 +1,4 @@
-"""Steppers: what each of them needs of a system, and what it may be told."""
+"""Steppers: suitable systems, steps, options."""
 
 import copy
 

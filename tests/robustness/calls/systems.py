@@ -1,4 +1,4 @@
-"""Systems that one states: brackets, energies, Lagrangians, constraints, balances of forces."""
+"""Systems: brackets, energies, Lagrangians, constraints, residuals."""
 
 from functools import cache
 
