@@ -114,11 +114,12 @@ def main() -> None:
     matplotlib.use("Agg")
     pictures = [Image.fromarray(frame) for frame in frames()]
     palette = Image.fromarray(np.concatenate([np.asarray(p) for p in pictures[::10]])).quantize(64)
-    # The background is exactly white.
-    background, levels = palette.getpixel((0, 0)), palette.getpalette()
-    levels[3 * background : 3 * background + 3] = [255] * 3
-    palette.putpalette(levels)
     indexed = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
+    # The background is exactly white.
+    background, levels = indexed[0].getpixel((0, 0)), indexed[0].getpalette()
+    levels[3 * background : 3 * background + 3] = [255] * 3
+    for picture in indexed:
+        picture.putpalette(levels)
     times = [1000 // RATE] * (len(indexed) - 1) + [1500]
     indexed[0].save(
         PICTURE, save_all=True, append_images=indexed[1:], duration=times, loop=0, optimize=True

@@ -106,7 +106,7 @@ def agreement(subjects: dict[str, list[dict]]) -> list[str]:
             order, end = limit(row)
             apart = abs(row["values"][-1] - row["reference"]) / abs(row["reference"])
             groups[subject].append([
-                f"{escape(row['problem'])}<br><small>{escape(row['test'])}</small>",
+                f"{escape(row['problem'])}<br><small>{escape(row['test'].partition('[')[0])}</small>",
                 escape(row["quantity"]),
                 f"{number(row['values'][-1])}<br><small>{row['meshes'][-1]} {escape(row['by'])}</small>",
                 f"{number(row['reference'])}<br><small>{escape(row['source'])}</small>",
@@ -130,7 +130,14 @@ def meshes(rows: list[dict]) -> list[dict]:
         same = sum(other["problem"] == row["problem"] for other in rows) > 1
         label = f"{label}: {row['quantity']}" if same else label
         errors = [abs(v - aim) / abs(aim) for v in row["values"]]
-        found.append({"label": label, "n": row["meshes"], "errors": errors, "order": 2})
+        found.append(
+            {
+                "label": label,
+                "n": row["meshes"],
+                "errors": errors,
+                "order": 2 * round(float(limit(row)[0]) / 2),
+            }
+        )
     return found
 
 
@@ -207,35 +214,29 @@ def draw(title: str, curves: list[dict], file: Path, across: str, up: str) -> No
     from matplotlib.ticker import NullFormatter, ScalarFormatter
 
     plt.rcParams["svg.hashsalt"] = "fdgeom"
-    many = len(curves) > 8
     orders = sorted({curve["order"] for curve in curves})
+    # Many curves of several orders are told apart by their orders, others by their names.
+    many = len(curves) > 8 and len(orders) > 1
+    marked = orders if many else list(range(len(curves)))
     hues = dict(
-        zip(orders, plt.colormaps["viridis"](np.linspace(0, 0.85, len(orders))), strict=True)
+        zip(marked, plt.colormaps["viridis"](np.linspace(0, 0.85, len(marked))), strict=True)
     )
-    few = plt.colormaps["viridis"](np.linspace(0, 0.85, len(curves)))
     figure, ax = plt.subplots(
-        figsize=(5.6, 4.6 if many else 3.6 + 0.22 * len(curves)), layout="constrained"
+        figsize=(5.6, 4.6 if many else 3.8 + 0.2 * len(curves)), layout="constrained"
     )
     for k, curve in enumerate(curves):
         n, errors = np.array(curve["n"]), np.array(curve["errors"])
-        colour = hues[curve["order"]] if many else few[k]
+        look = {"color": hues[curve["order"] if many else k], "marker": "osv^Dx*"[k % 7]}
         label = None if many else curve["label"]
-        ax.loglog(
-            n,
-            errors,
-            marker="osv^Dx*"[k % 7],
-            markersize=4,
-            linewidth=1.2,
-            color=colour,
-            label=label,
-        )
+        ax.loglog(n, errors, markersize=4, linewidth=1.2, label=label, **look)
         slope = errors[-1] * (n / n[-1]) ** -float(curve["order"])
         ax.loglog(n, 0.8 * slope, color="0.6", linewidth=0.7, linestyle="--", zorder=0)
     for order in orders if many else []:
         ax.plot([], [], color=hues[order], marker="o", markersize=4, label=f"order {order}")
-    ax.plot([], [], color="0.6", linewidth=0.7, linestyle="--", label="slope of the claimed order")
+    slopes = "the claimed order" if many else f"order {' and '.join(map(str, orders))}"
+    ax.plot([], [], color="0.6", linewidth=0.7, linestyle="--", label=f"slope of {slopes}")
     ticks = sorted({n for curve in curves for n in curve["n"]})
-    if ticks[-1] / ticks[0] < 10:
+    if len(ticks) < 8:
         ax.set_xticks(ticks)
     ax.xaxis.set_major_formatter(ScalarFormatter())
     ax.xaxis.set_minor_formatter(NullFormatter())

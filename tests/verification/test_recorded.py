@@ -36,7 +36,7 @@ def kept():
     found.values(**row, meshes=(1, 2), values=[1.1, 1.025])
     found.defect("S", "symmetric", "on", claimed=True, measured=1e-15, bound=1e-13)
     found.defect("S", "energy", "on", claimed=False, measured=1e-4, bound=1e-6)
-    found.order("S", "on", claimed=2, measured=2.01)
+    found.order("S", "on", claimed=2, measured=2.01, steps=(1, 2), errors=[0.4, 0.1])
     return found.kept, row
 
 
@@ -46,7 +46,7 @@ def test_the_same_is_found(kept):
     again.values(**row, meshes=(1, 2), values=[1.1, 1.026])
     again.defect("S", "symmetric", "on", claimed=True, measured=4e-14, bound=1e-13)
     again.defect("S", "energy", "on", claimed=False, measured=1.5e-4, bound=1e-6)
-    again.order("S", "on", claimed=2, measured=2.02)
+    again.order("S", "on", claimed=2, measured=2.02, steps=(1, 2), errors=[0.4, 0.101])
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,9 @@ def test_the_same_is_found(kept):
         lambda r, row: r.values(**row | {"source": "x"}, meshes=(1, 2), values=[1.1, 1.025]),
         lambda r, row: r.defect("S", "energy", "on", claimed=False, measured=4e-4, bound=1e-6),
         lambda r, row: r.defect("S", "energy", "on", claimed=False, measured=1e-7, bound=1e-6),
-        lambda r, row: r.order("S", "on", claimed=2, measured=1.9),
+        lambda r, row: r.order("S", "on", claimed=2, measured=1.9, steps=(1, 2), errors=[0.4, 0.1]),
+        lambda r, row: r.order("S", "on", claimed=2, measured=2, steps=(1, 2), errors=[0.8, 0.2]),
+        lambda r, row: r.order("S", "on", claimed=2, measured=2, steps=(1, 4), errors=[0.4, 0.1]),
     ],
 )
 def test_a_change_is_noticed(kept, call):

@@ -36,6 +36,46 @@ def test_no_page_complains(browser, pages, site):
     assert not complaints
 
 
+def test_code_and_formulas_fit(browser, pages, site):
+    """In a window of 1280 pixels, no block of code and no formula is wider than its column."""
+    browser.resize(1280, 900)
+    wide = []
+    for page in pages:
+        browser.open(page)
+        browser.wait("return document.readyState === 'complete'")
+        if browser.run("return Boolean(window.MathJax)"):
+            browser.run("MathJax.startup.promise.then(() => { window.allIsSet = true; })")
+            browser.wait("return window.allIsSet")
+        wide += [
+            f"{page.relative_to(site)}: {over} pixels in {words!r}"
+            for over, words in browser.run(
+                "return [...document.querySelectorAll('.bd-article pre, mjx-container[display]')]"
+                ".map(e => [e.scrollWidth - e.clientWidth, e.textContent.trim().slice(0, 40)])"
+                ".filter(([over]) => over > 1)"
+            )
+        ]
+    assert not wide
+
+
+def test_filter_of_messages(browser, site):
+    """The table of messages shows the rows with the words that are typed, and their remedies."""
+    browser.open(site / "guide" / "errors.html")
+    browser.wait("return document.readyState === 'complete'")
+    shown = (
+        "return [...document.querySelectorAll('table.messages tbody tr')]"
+        ".filter(row => row.checkVisibility()).map(row => row.textContent)"
+    )
+    everything = browser.run(shown)
+    browser.run(
+        "const f = document.getElementById('filter'); f.value = 'degree 1.0';"
+        "f.dispatchEvent(new Event('input'));"
+    )
+    found = browser.run(shown)
+    assert 0 < len(found) < 10 < 500 < len(everything)
+    assert any("degree must be one of 1, 2, 3, 4, not 1.0" in row for row in found)
+    assert all("Give one of 1, 2, 3, 4" in row for row in found if "degree must be one of" in row)
+
+
 def test_search(browser, site):
     browser.open(site / "search.html", "?q=RATTLE")
     browser.wait("return document.querySelectorAll('#search-results li a').length > 3")
@@ -43,6 +83,18 @@ def test_search(browser, site):
         "return [...document.querySelectorAll('#search-results li a')].map(a => a.textContent)"
     )
     assert any("RATTLE" in title for title in found)
+
+
+@pytest.mark.parametrize("word", ["rotor", "tendon", "damping"])
+def test_search_finds_what_beams_may_have(browser, site, word):
+    browser.open(site / "search.html", f"?q={word}")
+    browser.wait("return document.querySelectorAll('#search-results li a').length > 0")
+    found = browser.run(
+        "return [...document.querySelectorAll('#search-results li a')].map(a => a.href)"
+    )
+    assert any("guide/beams.html" in link for link in found), found
+    # The table of all messages would drown the others.
+    assert not any("guide/errors.html" in link for link in found), found
 
 
 @pytest.mark.parametrize(("width", "dark"), [(400, False), (400, True), (1280, True)])
