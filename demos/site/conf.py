@@ -65,6 +65,7 @@ html_theme_options = {
         "image_light": "_static/logo.svg",
         "image_dark": "_static/logo.svg",
         "text": f"fdgeom {version}",
+        "alt_text": "fdgeom, home",
     },
     "navbar_end": ["theme-switcher"],
     "show_toc_level": 2,
