@@ -58,7 +58,7 @@ def is_newer_than_sources() -> bool:
     """Whether the site was built after its last source changed."""
     index = SITE / "index.html"
     folders = ("demos", "fdgeom", "tests/verification")
-    kinds = {".py", ".rst", ".png", ".npz", ".json", ".js", ".css", ".html", ".md"}
+    kinds = {".py", ".rst", ".txt", ".png", ".npz", ".json", ".js", ".css", ".html", ".md"}
     sources = [
         path
         for folder in folders

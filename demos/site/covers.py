@@ -1,11 +1,14 @@
-"""Pictures on the cards of the gallery: shapes where a demo keeps them, else a part of one of its figures."""
+"""Pictures and moving previews of the cards: shapes where a demo keeps them, else a part of a figure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import films
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 import fdgeom as fg
 
@@ -33,14 +36,65 @@ WIDE, INCHES, MOST = 16 / 9, 5.0, 12
 
 def make(name: str, folder: Path) -> str:
     """Write the picture of a demo into a folder; its name."""
-    kept = films.DEMOS / name / f"{films.SHOWN[name].stem}.npz" if name in films.SHOWN else None
-    if kept and kept.exists():
+    if shapes := shapes_of(name):
         file = folder / f"{name}-shapes.png"
-        draw(fg.Snapshots.load(kept), file)
+        draw(shapes, file)
     else:
         file = folder / f"{name}-part.png"
         cut(films.DEMOS / name, *PARTS[name], file)
     return file.name
+
+
+def preview(name: str, folder: Path) -> None:
+    """Write the moving picture of a card, ``preview.webm``, where a demo keeps what moves."""
+    if shapes := shapes_of(name):
+        frames, rate = moving(shapes), 20
+    elif name in films.FLAT:
+        kept = films.DEMOS / name / f"{films.FLAT[name].stem}.npz"
+        frames, rate = films.bodies(kept, with_axes=False), 10
+    else:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    films.encode(frames, folder / "preview.webm", rate=rate)
+
+
+def shapes_of(name: str) -> fg.Snapshots | None:
+    """The shapes that a demo keeps, if it does."""
+    kept = films.DEMOS / name / f"{films.SHOWN[name].stem}.npz" if name in films.SHOWN else None
+    return fg.Snapshots.load(kept) if kept and kept.exists() else None
+
+
+def moving(shapes: fg.Snapshots, most: int = 80) -> Iterator[Figure]:
+    """Draw at most so many of the shapes, one after the other, each over its faint predecessors."""
+    chosen = np.unique(np.linspace(0, len(shapes) - 1, most).round().astype(int))
+    seen = project(np.array(shapes.positions))[chosen]
+    figure, ax = canvas()
+    # The limits are those of all shapes.
+    ax.plot(*np.array([seen.min(axis=(0, 1)), seen.max(axis=(0, 1))]).T, alpha=0)
+    trail = [
+        [ax.plot([], [], color="0.8", linewidth=1.5)[0] for _ in shapes.parts] for _ in range(5)
+    ]
+    lines = [
+        ax.plot([], [], color=films.COLOURS[k % 4], linewidth=4)[0]
+        for k in range(len(shapes.parts))
+    ]
+    for k in range(len(seen)):
+        for j, group in enumerate([*trail, lines]):
+            past = seen[max(0, k - 2 * (len(trail) - j))]
+            for line, (first, last) in zip(group, shapes.parts, strict=True):
+                line.set_data(*past[first:last].T)
+        yield figure
+
+
+def canvas() -> tuple[Figure, Axes]:
+    """Axes of the form of a card, without ticks and lines."""
+    import matplotlib.pyplot as plt
+
+    figure = plt.figure(figsize=(INCHES, INCHES / WIDE))
+    ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+    ax.set_aspect("equal")
+    ax.axis("off")
+    return figure, ax
 
 
 def cut(folder: Path, figure: str, part: tuple[float, ...], file: Path) -> None:
@@ -65,16 +119,13 @@ def draw(shapes: fg.Snapshots, file: Path) -> None:
     if width < height:
         # As in a series of photographs.
         seen[..., 0] += np.linspace(0, WIDE * height - width, len(chosen))[:, None]
-    figure = plt.figure(figsize=(INCHES, INCHES / WIDE))
-    ax = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+    figure, ax = canvas()
     for shape, colour in zip(
         seen, plt.colormaps["viridis"](np.linspace(0, 0.82, len(chosen))), strict=True
     ):
         for first, last in shapes.parts:
             ax.plot(*shape[first:last].T, color=colour, linewidth=3, solid_capstyle="round")
-    ax.set_aspect("equal")
-    ax.axis("off")
-    figure.savefig(file, dpi=110, transparent=True)
+    figure.savefig(file, dpi=200, transparent=True)
     plt.close(figure)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -43,7 +44,7 @@ SHOWN = {
     "frame": Shown("frame", "the frame past its limits", "P", opens=0.5),
 }
 #: Bodies in the plane, which have no scene.
-FLAT = {"elastodynamics": Shown("motion", "the cantilever on its shaken clamp")}
+FLAT = {"elastodynamics": Shown("motion", "the cantilever on its shaken clamp", opens=0.85)}
 COLOURS = ("tab:blue", "black", "tab:red", "tab:orange")
 
 
@@ -69,21 +70,19 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
             folder / f"{stem}.html", shapes, title=title, parameter=parameter, units=units
         )
         found[name] = [("scene", f"{stem}.html?at={opens:g}", words)]
-        if encode(curves(shapes, parameter), folder / f"{stem}.webm"):
+        if encode(curves(shapes, parameter), folder / f"{stem}.webm", opens):
             found[name].append(("video", f"{stem}.webm", f"Film of {words}"))
-    for name, (stem, words, *_) in FLAT.items():
+    for name, (stem, words, _, opens) in FLAT.items():
         folder = extra / "gallery" / name
         folder.mkdir(parents=True)
-        if encode(bodies(DEMOS / name / f"{stem}.npz"), folder / f"{stem}.webm", rate=10):
+        if encode(bodies(DEMOS / name / f"{stem}.npz"), folder / f"{stem}.webm", opens, rate=10):
             found[name] = [("video", f"{stem}.webm", f"Film of {words}")]
     return found
 
 
 def encoder() -> str | None:
     """FFmpeg: that of the system, or the one that a package brings."""
-    from shutil import which
-
-    if found := which("ffmpeg"):
+    if found := shutil.which("ffmpeg"):
         return found
     try:
         import imageio_ffmpeg
@@ -117,7 +116,7 @@ def curves(shapes: fg.Snapshots, parameter: str, most: int = 100) -> Iterator[Fi
         yield figure
 
 
-def bodies(file: Path) -> Iterator[Figure]:
+def bodies(file: Path, with_axes: bool = True) -> Iterator[Figure]:
     """Draw the cells of a plane body that moves, coloured by its strain."""
     with np.load(file) as kept:
         times, cells, colours = (kept[name] for name in ("times", "cells", "colours"))
@@ -131,16 +130,23 @@ def bodies(file: Path) -> Iterator[Figure]:
         ylabel="y [m]",
     )
     patches = PolyCollection([], cmap="cividis", clim=(0, colours.max()), edgecolor="face")
-    figure.colorbar(ax.add_collection(patches), ax=ax, label="strain |E|", shrink=0.8)
+    ax.add_collection(patches)
+    if with_axes:
+        figure.colorbar(patches, ax=ax, label="strain |E|", shrink=0.8)
+    else:
+        ax.axis("off")
     for t, corners, levels in zip(times, cells, colours, strict=True):
         patches.set_verts(corners)
         patches.set_array(levels)
-        ax.set_title(f"t = {t:.2f} s")
+        if with_axes:
+            ax.set_title(f"t = {t:.2f} s")
         yield figure
 
 
-def encode(frames: Iterable[Figure], path: Path, rate: int = 20) -> bool:
-    """Make a film of figures; False where there is no FFmpeg."""
+def encode(
+    frames: Iterable[Figure], path: Path, opens: float | None = None, rate: int = 20
+) -> bool:
+    """Make a film of figures, with the frame at the part ``opens`` as its poster; False without FFmpeg."""
     program = encoder()
     if program is None:
         return False
@@ -148,6 +154,9 @@ def encode(frames: Iterable[Figure], path: Path, rate: int = 20) -> bool:
         for number, figure in enumerate(frames):
             figure.savefig(f"{folder}/{number:04d}.png", dpi=110)
         plt.close(figure)
+        if opens is not None:
+            poster = path.with_name(f"{path.stem}-poster.png")
+            shutil.copy(f"{folder}/{round(opens * number):04d}.png", poster)
         command = [program, "-y", "-loglevel", "error", "-framerate", str(rate), "-i"]
         command += [f"{folder}/%04d.png", "-c:v", "libvpx-vp9", "-crf", "34", "-b:v", "0"]
         command += ["-pix_fmt", "yuv420p", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]

@@ -1,4 +1,4 @@
-"""Pages of the gallery: each demo as it is, with what it takes to run it and what it asserts."""
+"""Pages of the gallery: cards by subject, and a page for each demo with its printed output."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import covers
-
-from fdgeom.__main__ import script
+import program
 
 DEMOS = Path(__file__).parents[1]
 
@@ -25,6 +24,7 @@ class Demo:
     title: str
     words: str
     topic: str
+    tags: tuple[str, ...]
 
     @property
     def folder(self) -> Path:
@@ -36,7 +36,7 @@ class Demo:
 
     @property
     def figures(self) -> list[str]:
-        return re.findall(r"^\.\. figure:: (\S+)", self.text, flags=re.MULTILINE)
+        return re.findall(r"^\.\. (?:figure|image):: (\S+)", self.text, flags=re.MULTILINE)
 
 
 def listed() -> list[Demo]:
@@ -47,8 +47,9 @@ def listed() -> list[Demo]:
         if block.startswith("---"):
             topic = above.strip()
         if entry := re.match(r"`([^<]+) <(\w+)/\w+\.py\.rst>`_\n(.*)", block, flags=re.DOTALL):
-            words = " ".join(entry[3].split())
-            found.append(Demo(entry[2], " ".join(entry[1].split()), words, topic))
+            words, _, tags = " ".join(entry[3].split()).partition(" Tags: ")
+            title, tags = " ".join(entry[1].split()), tuple(tags.split(", "))
+            found.append(Demo(entry[2], title, words, topic, tags))
     return found
 
 
@@ -75,27 +76,81 @@ def write(source: Path, moving: dict) -> None:
         to.mkdir(parents=True, exist_ok=True)
         for picture in demo.figures:
             shutil.copy(demo.folder / picture, to)
-        code = script(demo.text)
-        (to / f"{demo.name}.py").write_text(code)
-        head, rest = demo.text.split("\n", 2)[0:2], demo.text.split("\n", 2)[2]
-        parts = ["\n".join(head), box(demo, times.get(demo.name), moving.get(demo.name, []))]
-        body = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", rest)
-        (to / "index.rst").write_text("\n\n".join([*parts, body, asserted(code)]))
+        (to / f"{demo.name}.py").write_text(program.script(demo.text))
+        (to / "index.rst").write_text(page(demo, times.get(demo.name), moving.get(demo.name, [])))
+        if demo.name in moving:
+            covers.preview(demo.name, source / "_extra" / "gallery" / demo.name)
     pictures = {demo.name: covers.make(demo.name, source / "gallery" / demo.name) for demo in demos}
     (source / "gallery" / "index.rst").write_text(overview(demos, moving, pictures))
 
 
-def box(demo: Demo, time: dict | None, moving: list) -> str:
-    """How to run it, and what moves."""
-    seconds = f" (some {time['seconds']:.0f} s of one processor)" if time else ""
-    command = f"python -m fdgeom demo {demo.name} && python {demo.name}.py"
-    lines = [
-        ".. container:: run-box",
-        "",
-        f"   Run it: ``{command}``{seconds}, or "
-        f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.",
+def page(demo: Demo, time: dict | None, moving: list) -> str:
+    """The page of a demo: title, best picture, how to run it, text with code and its printed output."""
+    title, rest = re.fullmatch(r"(.*\n=+\n)(.*)", demo.text, flags=re.DOTALL).groups()
+    picture, rest = re.fullmatch(r"\n(\.\. image::(?:.+\n)+)(.*)", rest, flags=re.DOTALL).groups()
+    # What moves takes the place of the best picture.
+    lead = shown(moving) if moving else picture
+    before = len((title + picture).splitlines()) + 1
+    printed = program.read_printed(demo.folder / "printed.txt")
+    body, number = [], 0
+    for part in program.split(demo.text):
+        lines = part.lines[max(0, before + 1 - part.start) :]
+        if not part.is_code:
+            body.append(before_block("\n".join(lines).rstrip()))
+            continue
+        body.append(code_block([line[2:] for line in lines]))
+        if number in printed:
+            body.append(listing("none", "printed", wrapped(printed[number])))
+        number += 1
+    text = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", "\n\n".join(body))
+    return "\n\n".join([title, lead, box(demo, time), text, asserted(program.script(demo.text))])
+
+
+def before_block(text: str) -> str:
+    """Text without the mark that announces a code block."""
+    if not text.endswith("::"):
+        return text
+    return text[:-2].rstrip() if text[-3] in " \n" else text[:-1]
+
+
+def code_block(lines: list[str]) -> str:
+    """Python, folded away where it parses the command line."""
+    block = listing("python", "", lines)
+    if not any("argparse" in line for line in lines):
+        return block
+    return ".. dropdown:: Imports and command-line options\n\n" + textwrap.indent(block, "   ")
+
+
+def wrapped(lines: list[str], width: int = 84) -> list[str]:
+    """Printed lines, the long ones in several."""
+    return [
+        part
+        for line in lines
+        for part in ([line] if len(line) <= width else textwrap.wrap(line, width))
     ]
-    has_scene = "scene" in {kind for kind, *_ in moving}
+
+
+def listing(language: str, look: str, lines: list[str]) -> str:
+    """A block of code or output."""
+    options = f"   :class: {look}\n" if look else ""
+    text = textwrap.indent("\n".join(lines).strip("\n"), "   ")
+    return f".. code-block:: {language}\n{options}\n{text}\n"
+
+
+def box(demo: Demo, time: dict | None) -> str:
+    """How to run it."""
+    seconds = f" (about {time['seconds']:.0f} s on one processor)" if time else ""
+    command = f"python -m fdgeom demo {demo.name} && python {demo.name}.py"
+    return (
+        ".. container:: run-box\n\n"
+        f"   Run it: ``{command}``{seconds}, or "
+        f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.\n"
+    )
+
+
+def shown(moving: list) -> str:
+    """The scene of a demo, and its film: behind its title where a scene shows the same."""
+    lines, has_scene = [], "scene" in {kind for kind, *_ in moving}
     for kind, file, words in moving:
         lines += ["", *(scene(file, words) if kind == "scene" else film(file, words, has_scene))]
     return "\n".join(lines)
@@ -117,8 +172,8 @@ def film(file: str, words: str, folded: bool) -> list[str]:
     shown = [
         ".. raw:: html",
         "",
-        f'   <video controls loop muted playsinline preload="metadata" aria-label="{words}">'
-        f'<source src="{file}"></video>',
+        f'   <video controls loop muted playsinline preload="none" poster="{poster(file)}" '
+        f'aria-label="{words}"><source src="{file}"></video>',
         "",
     ]
     if not folded:
@@ -126,46 +181,53 @@ def film(file: str, words: str, folded: bool) -> list[str]:
     return [f".. dropdown:: {words}", "   :animate: fade-in", "", *(f"   {line}" for line in shown)]
 
 
+def poster(film: str) -> str:
+    """The picture that stands for a film before it plays."""
+    return film.replace(".webm", "-poster.png")
+
+
 def asserted(code: str) -> str:
     """What the demo asserts, as a list of its own tests."""
     tests = assertions(code)
-    listing = textwrap.indent("\n".join(tests), "   ")
     return (
         "What it asserts\n---------------\n\n"
-        f"The demo stops unless these hold ({len(tests)} tests, as they stand in its code).\n\n"
-        f".. code-block:: python\n   :class: quoted\n\n{listing}\n"
+        f"The demo stops unless these conditions hold ({len(tests)} assertions of its code).\n\n"
+        + listing("python", "quoted wrapped", tests)
     )
 
 
 def overview(demos: list[Demo], moving: dict, pictures: dict[str, str]) -> str:
-    """Cards by topic."""
+    """Cards by subject. A script adds the buttons of the tags and plays the previews."""
     lines = [
         ":html_theme.sidebar_secondary.remove: true", "", "Gallery", "=======", "",
-        "Each demo is a text with code that asserts what it shows. The tests run each demo: most "
-        "with small numbers, those whose assertions need more once with the numbers that they need. "
-        "Those marked *turn* have a scene in space that can be turned, those marked *film* a moving "
-        "picture.", "",
+        "Each demo is a text with code that asserts its results. ``make test-all`` runs every demo with "
+        "small numbers, and once more with larger ones where its assertions need them. ``make gallery`` "
+        "runs the demos in full and writes the pictures and the printed output that you see here.", "",
+        ".. container:: gallery-filter", "", "   ..", "",
     ]  # fmt: skip
     topic = None
     for demo in demos:
         if demo.topic != topic:
             topic = demo.topic
-            lines += [topic, "-" * len(topic), "", ".. grid:: 1 2 2 3", "   :gutter: 3", ""]
+            lines += [topic, "-" * len(topic), "", ".. grid:: 1 1 2 2", "   :gutter: 4", ""]
         kinds = {kind for kind, *_ in moving.get(demo.name, [])}
-        marks = [word for kind, word in (("scene", "turn"), ("video", "film")) if kind in kinds]
+        marks = [word for kind, word in (("scene", "scene"), ("video", "film")) if kind in kinds]
+        classes = " ".join([*(f"tag-{tag}" for tag in demo.tags), *(["moves"] if marks else [])])
+        badges = [f":bdg-primary:`{mark}`" for mark in marks]
+        badges += [f":bdg-primary-line:`{tag}`" for tag in demo.tags]
         lines += [
             f"   .. grid-item-card:: {demo.title}",
             f"      :img-top: {demo.name}/{pictures[demo.name]}",
             f"      :img-alt: {demo.title}",
             f"      :link: {demo.name}/index",
             "      :link-type: doc",
+            f"      :class-item: {classes}",
             "",
             f"      {demo.words}",
             "",
+            f"      {' '.join(badges)}",
+            "",
         ]
-        if marks:
-            badges = " ".join(f":bdg-primary:`{mark}`" for mark in marks)
-            lines += [f"      {badges}", ""]
     lines += [".. toctree::", "   :hidden:", ""]
     lines += [f"   {demo.name}/index" for demo in demos]
     return "\n".join(lines) + "\n"

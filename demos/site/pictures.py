@@ -1,7 +1,9 @@
-"""Draws the pictures of all demos anew and says which changed: `make gallery`, or pictures.py [demo ...].
+"""Runs demos for the site and reports changed pictures: `make gallery`, or pictures.py [demo ...].
 
-Each demo runs as its reader would run it, in a folder of its own. A picture that looks as before is left
-as it is, so that only what changed is a change of the repository. The processor time goes to ``times.json``.
+Each demo runs as its reader would run it, in a folder of its own, with one style for all pictures
+(``matplotlibrc``). A picture that looks as before is not replaced, so that the repository changes only
+where a picture does. The printed output goes to ``printed.txt`` beside the demo, the processor time to
+``times.json``.
 """
 
 from __future__ import annotations
@@ -10,12 +12,12 @@ import json
 import os
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+import program
 
 HERE = Path(__file__).parent
 DEMOS = HERE.parent
@@ -68,26 +70,36 @@ def changed_shapes(new: Path, old: Path) -> str:
 def draw(name: str) -> tuple[float, dict[str, str]]:
     """Run a demo; its processor time, and what changed by picture."""
     folder = DEMOS / name
+    style = {"MPLBACKEND": "Agg", "MATPLOTLIBRC": str(HERE / "matplotlibrc")}
     with tempfile.TemporaryDirectory() as place:
-        script = Path(place) / f"{name}.py"
-        command = [sys.executable, "-m", "fdgeom", "demo", name]
-        subprocess.run(command, cwd=place, check=True, stdout=subprocess.DEVNULL)
         before = _used()
-        subprocess.run(
-            [sys.executable, script.name, "--pictures", "pictures"],
-            cwd=place,
-            check=True,
-            env=os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
+        done = program.run(
+            folder / f"{name}.py.rst",
+            ["--pictures", "pictures"],
+            Path(place),
+            os.environ | style | {"OMP_NUM_THREADS": "1"},
         )
         seconds = _used() - before
+        program.write_printed(done["printed"], folder / "printed.txt")
         found = {}
         for picture in sorted((Path(place) / "pictures").iterdir()):
             if picture.suffix not in {".png", ".npz"}:
                 continue
+            if picture.suffix == ".png":
+                reduce_colours(picture)
             found[picture.name] = changed(picture, folder / picture.name)
             if found[picture.name]:
                 shutil.copy(picture, folder)
     return seconds, found
+
+
+def reduce_colours(picture: Path) -> None:
+    """Save a picture with 256 colours, in a third of the space."""
+    from PIL import Image
+
+    with Image.open(picture) as whole:
+        few = whole.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    few.save(picture, optimize=True)
 
 
 def _used() -> float:

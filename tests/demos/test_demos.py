@@ -1,17 +1,17 @@
-"""Every demo runs as its reader would run it, only shorter, leaves what it promises, and comes to all
-that it asserts: where a short run does not, as a whole one does."""
+"""Demos run as their readers run them, only shorter. They write their files, print the lines that the
+site shows, and reach all their assertions: where a short run does not, in a longer one."""
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from demos import reached
-
 DEMOS = Path(__file__).parents[2] / "demos"
+sys.path.append(str(DEMOS / "site"))
+
+import program  # noqa: E402
 
 # Arguments of a short run, and the files it leaves.
 SHORT = {
@@ -109,45 +109,62 @@ def test_no_demo_is_missing():
     assert sorted(listed) == sorted((name, name) for name in SHORT)
 
 
+def text_of(name):
+    return (DEMOS / name / f"{name}.py.rst").read_text()
+
+
 @pytest.mark.parametrize("name", SHORT)
 def test_pictures_are_there(name):
-    text = (DEMOS / name / f"{name}.py.rst").read_text()
-    pictures = re.findall(r"^\.\. figure:: (\S+)", text, flags=re.MULTILINE)
-    assert pictures
+    """The first picture stands below the title; all are small enough to be kept beside the text."""
+    text = text_of(name)
+    pictures = re.findall(r"^\.\. (?:figure|image):: (\S+)", text, flags=re.MULTILINE)
+    assert text.splitlines()[3].startswith(".. image:: ")
     for picture in pictures:
-        # Small enough to be kept beside the text.
-        assert (DEMOS / name / picture).stat().st_size < 150_000
+        assert (DEMOS / name / picture).stat().st_size < 300_000
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_lines_fit_their_column(name):
+    """Code has at most 84 characters a line."""
+    parts = program.split(text_of(name))
+    lines = [line[2:] for part in parts if part.is_code for line in part.lines]
+    assert not [line for line in lines if len(line) > 84]
+
+
+def templates(lines):
+    """Lines without their numbers, signs and spaces."""
+    return {" ".join(re.sub(r"[-+]?\d[\d.]*(e[-+]?\d+)?", "", line).split()) for line in lines}
 
 
 @pytest.mark.parametrize("name", SHORT)
 def test_demo(name, tmp_path):
     arguments, files = SHORT[name]
-    came_to, asserted = run(name, arguments, tmp_path)
+    reached, asserted = run(name, arguments, tmp_path)
     made = {path.name for path in (tmp_path / "output").iterdir() if path.is_file()}
     assert made == set(files)
     assert all((tmp_path / "output" / file).stat().st_size > 0 for file in files)
     assert asserted
-    assert name in WHOLE or came_to == asserted
+    assert name in WHOLE or reached == asserted
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_all_assertions(name, tmp_path):
     """What only a longer run can assert."""
-    came_to, asserted = run(name, WHOLE[name], tmp_path)
-    assert came_to == asserted
+    reached, asserted = run(name, WHOLE[name], tmp_path)
+    assert reached == asserted
 
 
 def run(name, arguments, folder):
-    """The lines of assertions that a demo came to, and all that there are."""
-    script, noted = folder / f"{name}.py", folder / "noted"
-    subprocess.run([sys.executable, "-m", "fdgeom", "demo", name], cwd=folder, check=True)
-    done = subprocess.run(
-        [sys.executable, reached.__file__, noted, script, *arguments],
-        cwd=folder,
-        env=os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
+    """The lines of assertions that a demo reaches, and all that there are."""
+    done = program.run(
+        DEMOS / name / f"{name}.py.rst",
+        arguments,
+        folder,
+        os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "WARNING" not in done.stdout + done.stderr
-    return set(map(int, noted.read_text().split())), reached.assertions(script)
+    shown = program.read_printed(DEMOS / name / "printed.txt")
+    assert "WARNING" not in done["errors"]
+    for place, lines in done["printed"].items():
+        # The site shows what a long run prints: the same lines with other numbers, and more.
+        assert templates(lines) <= templates(shown.get(place, [])), place
+    return done["reached"], program.asserted(text_of(name))
