@@ -65,9 +65,14 @@ def shapes_of(name: str) -> fg.Snapshots | None:
 
 
 def moving(shapes: fg.Snapshots, most: int = 80) -> Iterator[Figure]:
-    """Draw at most so many of the shapes, one after the other, each over its faint predecessors."""
+    """Draw at most so many of the shapes, one after the other, each over its faint predecessors.
+
+    Shapes that travel far are seen from a camera that follows them.
+    """
     chosen = np.unique(np.linspace(0, len(shapes) - 1, most).round().astype(int))
     seen = project(np.array(shapes.positions))[chosen]
+    if np.ptp(seen, axis=1).max() < np.ptp(seen, axis=(0, 1)).max() / 2:
+        seen = seen - seen.mean(axis=1, keepdims=True)
     figure, ax = canvas()
     # The limits are those of all shapes.
     ax.plot(*np.array([seen.min(axis=(0, 1)), seen.max(axis=(0, 1))]).T, alpha=0)

@@ -42,6 +42,8 @@ SHOWN = {
     "flexible_double_pendulum": Shown("pendulum", "the flexible double pendulum", opens=0.4),
     "roll_up": Shown("helix", "the coil that is pulled sideways", "turns", opens=0.3),
     "frame": Shown("frame", "the frame past its limits", "P", opens=0.5),
+    "swing_up": Shown("swing", "the rod that is swung up", opens=0.7),
+    "soft_arm": Shown("arm", "the arm that comes to rest", opens=0.3),
 }
 #: Bodies in the plane, which have no scene.
 FLAT = {"elastodynamics": Shown("motion", "the cantilever on its shaken clamp", opens=0.85)}
@@ -159,7 +161,7 @@ def encode(
             shutil.copy(f"{folder}/{round(opens * number):04d}.png", poster)
         command = [program, "-y", "-loglevel", "error", "-framerate", str(rate), "-i"]
         command += [f"{folder}/%04d.png", "-c:v", "libvpx-vp9", "-crf", "34", "-b:v", "0"]
-        command += ["-pix_fmt", "yuv420p", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
+        command += ["-pix_fmt", "yuv420p", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2:color=white"]
         command += ["-threads", str(os.cpu_count() or 1), "-deadline", "realtime", "-cpu-used", "6"]
         subprocess.run([*command, str(path)], check=True)
     return True

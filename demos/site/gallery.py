@@ -86,11 +86,10 @@ def write(source: Path, moving: dict) -> None:
 
 def page(demo: Demo, time: dict | None, moving: list) -> str:
     """The page of a demo: title, best picture, how to run it, text with code and its printed output."""
-    title, rest = re.fullmatch(r"(.*\n=+\n)(.*)", demo.text, flags=re.DOTALL).groups()
-    picture, rest = re.fullmatch(r"\n(\.\. image::(?:.+\n)+)(.*)", rest, flags=re.DOTALL).groups()
+    lines = demo.text.split("\n")
+    before = lines.index("", 3)
     # What moves takes the place of the best picture.
-    lead = shown(moving) if moving else picture
-    before = len((title + picture).splitlines()) + 1
+    lead = shown(moving) if moving else "\n".join(lines[3:before])
     printed = program.read_printed(demo.folder / "printed.txt")
     body, number = [], 0
     for part in program.split(demo.text):
@@ -103,7 +102,8 @@ def page(demo: Demo, time: dict | None, moving: list) -> str:
             body.append(listing("none", "printed", wrapped(printed[number])))
         number += 1
     text = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", "\n\n".join(body))
-    return "\n\n".join([title, lead, box(demo, time), text, asserted(program.script(demo.text))])
+    head = [":html_theme.sidebar_secondary.remove: true", f"{demo.title}\n{'=' * len(demo.title)}"]
+    return "\n\n".join([*head, lead, box(demo, time), text, asserted(program.script(demo.text))])
 
 
 def before_block(text: str) -> str:
@@ -121,7 +121,7 @@ def code_block(lines: list[str]) -> str:
     return ".. dropdown:: Imports and command-line options\n\n" + textwrap.indent(block, "   ")
 
 
-def wrapped(lines: list[str], width: int = 84) -> list[str]:
+def wrapped(lines: list[str], width: int = 96) -> list[str]:
     """Printed lines, the long ones in several."""
     return [
         part

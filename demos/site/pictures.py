@@ -24,6 +24,8 @@ DEMOS = HERE.parent
 TIMES = HERE / "times.json"
 #: Levels (of 255) by which a pixel may differ, and the part of all pixels that may differ by more.
 LEVELS, PART = 24, 0.002
+#: Bytes from which a picture is saved with fewer colours.
+LARGE = 150_000
 #: Part of their extent by which shapes may differ.
 SHAPE = 1e-3
 
@@ -94,11 +96,15 @@ def draw(name: str) -> tuple[float, dict[str, str]]:
 
 
 def reduce_colours(picture: Path) -> None:
-    """Save a picture with 256 colours, in a third of the space."""
+    """Save a large picture with 256 colours, in a third of the space."""
     from PIL import Image
 
+    if picture.stat().st_size < LARGE:
+        return
     with Image.open(picture) as whole:
-        few = whole.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        few = whole.convert("RGB").quantize(
+            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
     few.save(picture, optimize=True)
 
 

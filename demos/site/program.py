@@ -1,7 +1,8 @@
 """Programs of demos: their code blocks, the output of each block, and the assertions that a run reaches.
 
-Run as ``program.py FOUND DEMO.py.rst [argument ...]``: runs a demo as its reader would, in the current
-folder, and writes what it found to the file FOUND (JSON).
+Run as ``program.py FOUND STARTS SCRIPT [argument ...]``: runs the script of a demo as its reader would, and
+writes the lines of the reached assertions to the file FOUND (JSON). STARTS are the first lines of the code
+blocks. Nothing here imports fdgeom on top: PETSc takes the arguments that the script leaves.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
-
-from fdgeom.__main__ import script
 
 #: Begins a line of the output: the number of the code block that prints the lines below it.
 _MARK = "\x1d"
@@ -47,6 +46,13 @@ def _announces(lines: list[str]) -> bool:
     return above.endswith("::") and not above.startswith("..")
 
 
+def script(text: str) -> str:
+    """The script of a demo. Its lines have the numbers that they have in the text."""
+    from fdgeom.__main__ import script
+
+    return script(text)
+
+
 def asserted(text: str) -> set[int]:
     """Lines of all assertions of a demo."""
     return {
@@ -62,9 +68,12 @@ def run(demo: Path, arguments: list[str], folder: Path, environment: dict) -> di
     RuntimeError
         The demo fails; the message ends with what it printed.
     """
-    noted = folder / "found.json"
+    text, noted = demo.read_text(), folder / "found.json"
+    starts = [part.start for part in split(text) if part.is_code]
+    program = folder / demo.name.removesuffix(".rst")
+    program.write_text(script(text))
     done = subprocess.run(
-        [sys.executable, "-u", __file__, noted, demo, *arguments],
+        [sys.executable, "-u", __file__, noted, json.dumps(starts), program.name, *arguments],
         cwd=folder, env=environment, capture_output=True, text=True,
     )  # fmt: skip
     if done.returncode:
@@ -117,10 +126,8 @@ class _Noting(ast.NodeTransformer):
         return [ast.copy_location(note, node), node]
 
 
-def main(found: Path, demo: Path, arguments: list[str]) -> None:
-    """Run a demo in this process as the main program."""
-    text = demo.read_text()
-    starts = [part.start for part in split(text) if part.is_code]
+def main(found: Path, starts: list[int], name: str, arguments: list[str]) -> None:
+    """Run a script in this process as the main program."""
     reached: set[int] = set()
     place = None
 
@@ -131,8 +138,7 @@ def main(found: Path, demo: Path, arguments: list[str]) -> None:
         place = block
 
     _unbuffered()
-    program = ast.fix_missing_locations(_Noting(starts).visit(ast.parse(script(text))))
-    name = demo.name.removesuffix(".rst")
+    program = ast.fix_missing_locations(_Noting(starts).visit(ast.parse(Path(name).read_text())))
     sys.argv, sys.path[0] = [name, *arguments], ""
     names = {"__name__": "__main__", "__file__": name, "_reached": reached, "_begin": begin}
     exec(compile(program, name, "exec"), names)
@@ -147,4 +153,4 @@ def _unbuffered() -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3], sys.argv[4:])

@@ -50,11 +50,11 @@ SHORT = {
     ),
     "soft_arm": (
         ["--cells", "4", "--steps", "20", "--waves", "3", "--iterations", "1"],
-        ["arm.png"],
+        ["arm.npz", "arm.png"],
     ),
     "swing_up": (
         ["--cells", "3", "--steps", "100", "--waves", "5", "--iterations", "1"],
-        ["swing_up.png"],
+        ["swing.npz", "swing_up.png"],
     ),
     "profiles": (["--along", "8"], ["profiles.png", "torsion.png"]),
     "blade_root": (
