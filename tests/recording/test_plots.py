@@ -5,9 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from firedrake import PeriodicIntervalMesh
+from firedrake import Constant, IntervalMesh, PeriodicIntervalMesh
 from recording_fakes import Oscillators, OscillatorStepper, Rod, RodStepper
 
+import fdgeom as fg
 from fdgeom.recording import (
     Energy,
     Momentum,
@@ -112,6 +113,22 @@ def test_a_system_draws_its_present_shape():
     assert np.allclose(np.array(ax.lines[-2].get_data_3d()).T, drawn + 1.0, rtol=0, atol=1e-15)
     with pytest.raises(TypeError, match="output_coordinates"):
         Oscillators().plot()
+
+
+def test_beams_and_assemblies_draw_themselves():
+    section = fg.Section.rectangle(0.1, 0.1, density=1, youngs_modulus=1e3, poisson_ratio=0.3)
+    arc, straight = (fg.Beam(IntervalMesh(16, np.pi), section) for _ in range(2))
+    arc.strain.interpolate(Constant((0, 0, 1, 0, 0, 0)))
+    arc.reconstruct()
+    # A strain of one about z bends it to half a unit circle about (0, 1, 0).
+    x = np.array(arc.plot().lines[0].get_data_3d()).T
+    assert np.hypot(x[:, 0], x[:, 1] - 1) == pytest.approx(np.ones(17), abs=2e-3)
+    straight.reconstruct(position=x[-1])
+    both = fg.Assembly([arc, straight], [fg.Spherical(arc.right, straight.left)])
+    drawn = np.array(both.plot().lines[0].get_data_3d()).T
+    assert np.isnan(drawn[17]).all()
+    assert drawn[:17] == pytest.approx(x, abs=1e-12)
+    assert drawn[18:] == pytest.approx(x[-1] + np.linspace(0, np.pi, 17)[:, None] * [1, 0, 0])
 
 
 def test_animation_has_a_frame_for_each_snapshot(recorded, tmp_path):
