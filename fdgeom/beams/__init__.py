@@ -6,6 +6,8 @@ and as poses of its nodes with their balance of forces. Time integration is in
 """
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.contact.contact import Contact
+from fdgeom.beams.contact.obstacles import Cylinder, LevelSet, Plane, Ring, Sphere
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.assembly import Assembly
@@ -19,17 +21,23 @@ __all__ = [
     "Assembly",
     "Beam",
     "BodyLoad",
+    "Contact",
+    "Cylinder",
     "GivenPose",
     "Gravity",
     "Joint",
+    "LevelSet",
     "Load",
+    "Plane",
     "PointBody",
     "Prismatic",
     "Revolute",
     "Rigid",
+    "Ring",
     "Section",
     "SectionLaw",
     "Sliding",
+    "Sphere",
     "Spherical",
     "ground",
 ]

@@ -15,6 +15,7 @@ from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import ReconstructedShape, projection
+from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
@@ -342,7 +343,12 @@ class Beam(BeamBracket):
 
     def output_fields(self) -> dict[str, Expr]:
         pose = self.position, self.orientation
-        return shown(pose, self.strain, self.stress(), self.momentum, self.velocity)
+        fields = shown(pose, self.strain, self.stress(), self.momentum, self.velocity)
+        if not self.loads:
+            return fields
+        spin, linear = halves(self.velocity, "velocity")
+        v = join(spin, quaternion.rotate(self.orientation, linear))
+        return fields | contact_fields(self.rod, pose, v)
 
     def strain_energy_density(self) -> Expr:
         """Elastic energy per length."""

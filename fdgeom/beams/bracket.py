@@ -111,6 +111,8 @@ class BeamBracket(BeamFields, PoissonSystem):
         self.check_state()
         check_for_bracket(self, self.rod if self.loads else None)
         self.prepare()
+        for load in self.loads:
+            load.check_start(self)
         for end in self.bracket_ends:
             end.check_start()
 

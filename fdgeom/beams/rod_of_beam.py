@@ -6,6 +6,7 @@ import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
 from mpi4py import MPI
+from ufl.classes import Expr
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.body_load import AppliedLoad, PartOfRod
@@ -15,6 +16,7 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import coordinates_of, end_node
+from fdgeom.sections.matrices import SectionMatrices
 from fdgeom.solvers.derived import private, sampled
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import everywhere, number, real_array
@@ -36,7 +38,8 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
     separate = Inertia.is_separate(beam.section.read_by_beams[1]) and beam.end_weight == 0.5
     matrix = beam.inertia if beam.end_weight == 0.5 else _end_factor(beam) * beam.inertia
     inertia = Inertia(matrix, separate=separate)
-    part = PartOfRod(place, ufl.SpatialCoordinate(beam.mesh)[0], inertia)
+    arc = ufl.SpatialCoordinate(beam.mesh)[0]
+    part = PartOfRod(place, arc, inertia, radius_of(beam.section))
     return Rod(
         cells,
         stiffness=beam.stiffness,
@@ -47,8 +50,16 @@ def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
         reference=shape_in_measure(beam, measure) if beam.shaped else beam.reference_strain,
         viscosity=viscosity_of(beam),
         loads=[AppliedLoad(load, part) for load in beam.loads],
+        part=part,
         time=beam.time,
     )
+
+
+def radius_of(section: SectionMatrices) -> Expr | None:
+    """The radius of a round section as forms read it."""
+    if section.radius is None or isinstance(section.radius, Expr):
+        return section.radius
+    return private(Constant(float(section.radius), name="radius"))
 
 
 def _nodes(beam: BeamFields, at: str | float) -> np.ndarray:
@@ -89,17 +100,17 @@ def viscosity_of(beam: BeamFields):
     damping = beam.damping
     if damping is None:
         return None
-    if not isinstance(damping, ufl.core.expr.Expr):
+    if not isinstance(damping, Expr):
         refuse_recorded("damping", damping)
     if isinstance(damping, Real) and not isinstance(damping, bool):
         return Constant(number("damping", damping, least=0)) * beam.stiffness
-    if not isinstance(damping, ufl.core.expr.Expr):
+    if not isinstance(damping, Expr):
         damping = real_array("damping", damping, "a time or a 6×6 matrix of numbers")
-    shape = damping.ufl_shape if isinstance(damping, ufl.core.expr.Expr) else damping.shape
+    shape = damping.ufl_shape if isinstance(damping, Expr) else damping.shape
     if shape != (6, 6):
         raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
     space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=(6, 6))
-    if isinstance(damping, ufl.core.expr.Expr):
+    if isinstance(damping, Expr):
         return sampled("damping", damping, space, check=_check_damping, private=True)
     everywhere(beam.comm, lambda: _check_damping(damping[None]))
     field = Function(space, name="damping")

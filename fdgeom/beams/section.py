@@ -147,10 +147,12 @@ class Section(SectionMatrices):
         (until version 0.1 it was 1). The other arguments: see :meth:`from_properties`.
         """
         shape = circle_properties(radius, shear_factor, poisson_ratio)
-        return cls.from_properties(
+        made = cls.from_properties(
             **shape, torsion_constant=torsion_constant, density=density,
             youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
+        made.radius = radius
+        return made
 
     @classmethod
     def tube(
@@ -171,10 +173,12 @@ class Section(SectionMatrices):
         was 1). The other arguments: see :meth:`from_properties`.
         """
         shape = tube_properties(outer_radius, inner_radius, shear_factor, poisson_ratio)
-        return cls.from_properties(
+        made = cls.from_properties(
             **shape, torsion_constant=torsion_constant, density=density,
             youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
+        made.radius = outer_radius
+        return made
 
     # --- from drawings, stations, other programs and files -----------------------------------------
     @classmethod

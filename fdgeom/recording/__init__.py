@@ -1,7 +1,8 @@
 """Runs of steppers, with monitors, output, restart files and plots.
 
 - `run`: advance a stepper while sampling and writing; returns a `History`
-- monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`, `Reactions`
+- monitors: `Energy`, `Momentum`, `Casimir`, `ConstraintDefect`, `Functional`, `Probe`, `Reactions`,
+  `ContactMonitor`
 - output: `VTKOutput` (ParaView), `Snapshots` (shapes in memory), `CSVFile` (table of samples)
 - restart: `Checkpoint` (during a run), `save`, `resume`
 - plots: `plot_energy`, `plot_momentum`, `plot_shapes`, `animate`, `plot_section`, `plot_solid`;
@@ -12,7 +13,16 @@ It uses only the methods of :class:`fdgeom.systems.system.System`, and `resume` 
 
 from .checkpoint import Checkpoint, resume, save
 from .history import CSVFile, History
-from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe, Reactions
+from .monitors import (
+    Casimir,
+    ConstraintDefect,
+    ContactMonitor,
+    Energy,
+    Functional,
+    Momentum,
+    Probe,
+    Reactions,
+)
 from .plots import animate, plot_energy, plot_momentum, plot_shapes
 from .run import run
 from .scene import save_scene

@@ -1,7 +1,8 @@
 """Monitors of a run: energies, momenta, Casimirs, UFL functionals, values at a point, reactions.
 
 A monitor has two methods: `bind(system)`, called once at the start of a run, and `sample()`, which
-returns a dict from names to floats or vectors.
+returns a dict from names to floats or vectors. If it also has `step()`, the run takes its steps one by
+one and calls it after each of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,6 +17,8 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
+from fdgeom.beams.contact.books import ContactBooks, contact_forms
+from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import brief, format_value
 from fdgeom.solvers import FunctionalAssembly
@@ -279,6 +282,45 @@ class Reactions:
         return values
 
 
+class ContactMonitor(FormMonitor):
+    """Contact of a beam or assembly with obstacles (`Contact`), and its books of energy.
+
+    "touching_length" is the length of the rods at nodes that touch, "contact_depth" the greatest
+    depth, "normal_force" the sum of the normal forces; "dissipated" is the energy that friction has
+    dissipated since the start of the run, and "obstacle_work" the work of moving obstacles on the
+    rods. With `EnergyMomentum` and `DiscreteGradient` energy + dissipated - obstacle_work is constant
+    to round-off, if no other load or support does work; with other methods to their order.
+
+    The run takes its steps one by one, so that the books contain each of them.
+    """
+
+    def bind(self, system) -> None:
+        """TypeError if the system has no contact."""
+        super().bind(system)
+        self._books = ContactBooks(system.rod, (system.position, system.orientation))
+
+    def _forms(self, system) -> dict:
+        rod = getattr(system, "rod", None)
+        if rod is None or not contacts_of(rod):
+            raise TypeError(
+                "ContactMonitor() needs a beam or an assembly with a fdgeom.Contact among its loads, "
+                f"and {type(system).__name__} has none"
+            )
+        return contact_forms(rod, (system.position, system.orientation))
+
+    def step(self) -> None:
+        """Add the works of the last step."""
+        self._books.step()
+
+    def sample(self) -> dict[str, float]:
+        books = self._books
+        return super().sample() | {
+            "contact_depth": books.greatest_depth(),
+            "dissipated": books.dissipated,
+            "obstacle_work": books.work,
+        }
+
+
 def _wrench(name: str, wrench) -> dict[str, np.ndarray]:
     moment, force = wrench
     return {f"{name}_moment": moment, f"{name}_force": force}
@@ -293,6 +335,13 @@ class Monitors:
         self._monitors = [_as_monitor(monitor, i) for i, monitor in enumerate(monitors)]
         for monitor in self._monitors:
             monitor.bind(system)
+        #: The monitors that follow every step.
+        self.stepwise = [m for m in self._monitors if hasattr(m, "step")]
+
+    def step(self) -> None:
+        """Tell those monitors that a step was taken."""
+        for monitor in self.stepwise:
+            monitor.step()
 
     def sample(self) -> dict[str, float | np.ndarray]:
         """Return all values by name; ValueError when two monitors use the same name."""

@@ -146,9 +146,12 @@ def run(
                 signals.check()
                 if step == last:
                     break
-                piece = pace.piece(min(rhythm.next(step) for rhythm in rhythms) - step)
+                most = min(rhythm.next(step) for rhythm in rhythms) - step
+                piece = pace.piece(1 if bound.stepwise else most)
                 with pace:
                     stepper.advance(piece)
+                with stop_annotating():
+                    bound.step()
                 if stepper.steps != step + piece:
                     raise RuntimeError(
                         f"{type(stepper).__name__}.advance({piece}) led from step {step} to "

@@ -52,6 +52,8 @@ class SectionMatrices:
 
     #: Materials in UFL that numbers were made of: beams do not follow them, and refuse changes.
     made_of: tuple[MadeOnce, ...] = ()
+    #: Outer radius of a round section, for contact; None for others.
+    radius = None
 
     # The arguments are those of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:

@@ -110,7 +110,9 @@ class HeldSNES:
         self._set_up = False
         own = self._python_context()
         iterates = self.snes.getType() != "ksponly" and getattr(own, "calls_test", own is None)
-        if converged is not None and iterates:
+        #: The convergence test in place of PETSc's own, if there is one.
+        self.test = converged if iterates else None
+        if self.test is not None:
             self.snes.setConvergenceTest(converged)
 
     # --- callbacks -----------------------------------------------------------------------------

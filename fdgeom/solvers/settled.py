@@ -8,6 +8,8 @@ from petsc4py import PETSc
 _REASON = PETSc.SNES.ConvergedReason
 # If the residual has grown by this factor, a small update means nothing.
 _LOST = 1e15
+#: See `notices_circles`; compiled code does the same (Watch in newton.hpp).
+EARLY, RECENT = 8, 4
 
 
 class Settled:
@@ -19,6 +21,8 @@ class Settled:
     # the positions whose increment is the unknown: a small increment has few digits), or at most
     # `last` times the unknown where no snes_stol is set: the next update would be below round-off.
     # gives_up: stop when the residual has grown out of all bounds, else go on until a solve fails.
+    # notices_circles: end with a failure where updates circle, as at the kink of dry friction: after
+    # `EARLY` updates, if none of the last `RECENT` is below half of the smallest before.
     def __init__(
         self,
         of: Function | None = None,
@@ -28,6 +32,7 @@ class Settled:
         small: float = 1e-8,
         left: float = 1e-6,
         gives_up: bool = False,
+        notices_circles: bool = False,
     ) -> None:
         self.of, self.unnoticed = of, unnoticed
         self.last, self.small, self.left = last, small, left
@@ -35,6 +40,8 @@ class Settled:
         # contracting: end without failure at an update that is neither small nor smaller than the
         # previous one (the first: than the guess); contracts is then False.
         self.contracting, self.contracts = False, True
+        self.notices_circles, self.circles = notices_circles, False
+        self._updates: list[float] = []
 
     def __call__(self, snes: PETSc.SNES, iteration: int, norms) -> int:
         x, step, f = norms
@@ -46,7 +53,7 @@ class Settled:
         if iteration == 0:
             self._first = self._before = f
             self._update = snes.getSolution().norm() if self.contracting else 0.0
-            self.contracts = True
+            self.contracts, self.circles, self._updates = True, False, []
             return _REASON.ITERATING
         before, self._before = self._before, f
         lost = f > _LOST * self._first
@@ -60,7 +67,11 @@ class Settled:
         if self.contracting and 0 < last <= step and step > self.small * x:
             self.contracts = False
             return _REASON.CONVERGED_ITS
-        return _REASON.ITERATING
+        self._updates.append(step)
+        if self.notices_circles and len(self._updates) >= EARLY:
+            before, recent = self._updates[:-RECENT], self._updates[-RECENT:]
+            self.circles = min(recent) >= 0.5 * min(before)
+        return _REASON.DIVERGED_LOCAL_MIN if self.circles else _REASON.ITERATING
 
     def _is_last(self, step: float, x: float, f: float, before: float, stol: float) -> bool:
         small = step <= (stol or self.last or 0.0) * x

@@ -127,9 +127,7 @@ class EquilibriumPassage(Inputs):
         problem, motion, unknown = self._problem, self._motion, self._unknown
         g = displaced(motion.configuration, unknown.vector)
         form = problem.rod.internal_work(g, unknown.test)
-        loads = problem.rod.external_work(g, unknown.test)
-        if not loads.empty():
-            form -= problem.factor * loads
+        form -= problem.rod.external_work(g, unknown.test, factor=problem.factor)
         if motion.joints is not None:
             forces = problem.multiplier + unknown.multiplier
             form += motion.joints.slope(forces, unknown.test, g)

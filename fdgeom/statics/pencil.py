@@ -65,7 +65,7 @@ class Pencil:
 def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
     """The pencil of beams and joints at their configuration, the same on every process."""
     comm, forms = motion.comm, forms_of(motion)
-    loaded = bool(load) and forms.is_loaded
+    loaded = forms.is_loaded(load)
     lengths, values = forms.lengths(), forms.elastic_strain()
     if not loaded:
         _clean(values, lengths, motion)
@@ -88,7 +88,7 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
     extent = lengths.sum()
     symmetric, change = True, forms.of_loads() if loaded else None
     if change is not None:
-        of_loads = load * change[keep][:, keep]
+        of_loads = change[keep][:, keep]
         rest = rest - of_loads
         size = sparse.diags(np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep])
         symmetric = is_symmetric(size @ rest @ size, size @ of_loads @ size)

@@ -84,16 +84,16 @@ class PencilForms:
 
     @cached_property
     def _works(self) -> list[tuple[VectorAssembly, bool]]:
-        """Works of stress, loads and springs, each with a flag for loads."""
+        """Works of stress, loads and springs, each with a flag if the load factor scales it."""
         rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
         forms = [(rod.stress_work(self._stress, pose, test), False)]
-        external = rod.external_work(pose, test)
+        external = rod.external_work(pose, test, factor=self._factor)
         if not external.empty():
-            forms.append((-self._factor * external, True))
+            forms.append((-external, all(load.load.scaled for load in self.loads)))
         if motion.joints is not None:
             forms.append((motion.spring_work(pose, ufl.zero(6), test), False))
-        forms = [(simplify(form), of_loads) for form, of_loads in forms]
-        return [(VectorAssembly(form), of_loads) for form, of_loads in forms if not form.empty()]
+        forms = [(simplify(form), scaled) for form, scaled in forms]
+        return [(VectorAssembly(form), scaled) for form, scaled in forms if not form.empty()]
 
     @cached_property
     def _rate(self) -> MatrixAssembly:
@@ -106,7 +106,8 @@ class PencilForms:
 
     @cached_property
     def _of_loads(self) -> MatrixAssembly | None:
-        return _matrix(self._rod.load_stiffness(self._pose, self._trial, self._test))
+        found = self._rod.load_stiffness(self._pose, self._trial, self._test, self._factor)
+        return _matrix(found)
 
     @cached_property
     def _slope(self) -> MatrixAssembly:
@@ -148,10 +149,9 @@ class PencilForms:
         return read_in(*(form for form in forms if not form.empty()))
 
     # --- values --------------------------------------------------------------------------------------
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the system has loads."""
-        return any(of_loads for _, of_loads in self._works)
+    def is_loaded(self, load: float) -> bool:
+        """Whether loads act on the system at a load factor."""
+        return any(load or not applied.load.scaled for applied in self.loads)
 
     def elastic_strain(self) -> np.ndarray:
         """The strain in the owned cells, minus that of the stress-free shape."""
@@ -171,13 +171,13 @@ class PencilForms:
         return self._tangent.assemble().dat.data_ro.copy()
 
     def works(self, load: float) -> list[np.ndarray]:
-        """Works of stress, ``load`` times the loads, and springs, on all displacements."""
+        """Works of stress, loads at a factor, and springs, on all displacements."""
         self._set_load.set(load)
         comm = self._motion.comm
         return [
             gathered(comm, work.assemble().dat.data_ro.ravel())
-            for work, of_loads in self._works
-            if load or not of_loads
+            for work, scaled in self._works
+            if load or not scaled
         ]
 
     def rate(self) -> sparse.csr_matrix:
@@ -189,7 +189,7 @@ class PencilForms:
         return to_scipy(self._geometric.assemble())
 
     def of_loads(self) -> sparse.csr_matrix | None:
-        """Part of the stiffness that loads of factor 1 subtract; None if there is none."""
+        """Part of the stiffness that loads at the factor of :meth:`works` subtract; None without."""
         return None if self._of_loads is None else to_scipy(self._of_loads.assemble())
 
     def slope(self) -> sparse.csr_matrix:

@@ -49,8 +49,8 @@ def number_of(constant: Constant) -> float:
 
 
 class EquilibriumProblem:
-    """F(g, λ; δ) + B(g)ᵀμ = 0 and Φ(g) = 0, with F = internal work - λ · work of the loads and the
-    conditions Φ, B of the joints, for Newton's method.
+    """F(g, λ; δ) + B(g)ᵀμ = 0 and Φ(g) = 0, with F = internal work - λ · work of the loads, and the
+    conditions Φ, B of the joints, for Newton's method; λ does not scale contact.
     """
 
     # The unknown is a vector x of 6 values and the multipliers μ of the joints (over a stiffness,
@@ -125,9 +125,9 @@ class EquilibriumProblem:
         if joints is not None:
             trial, dual = unknown.cut(trial)
 
-        loads = rod.external_work(pose, test)
-        self.is_loaded = not loads.empty()
-        self._loads_form = simplify(loads)
+        #: The virtual work of the loads that the factor scales.
+        self._loads_form = simplify(rod.scaled_work(pose, test))
+        self.is_loaded = not self._loads_form.empty()
         residual = self.balance(test)
         if joints is not None:
             residual += self.scale * joints.value(nu, pose)
@@ -139,23 +139,21 @@ class EquilibriumProblem:
         self.strain = Function(strains, name="strain")
         tangent = rod.material_stiffness(pose, trial, test, self.strain)
         tangent += rod.geometric_stiffness(self.stress, pose, trial, test)
-        change = rod.load_stiffness(pose, trial, test)
+        change = simplify(rod.load_stiffness(pose, trial, test, self.factor))
         if not change.empty():
-            tangent -= self.factor * change
+            tangent -= change
         if joints is not None:
             tangent += motion.rate(lambda g: self.joint_work(test, g), trial)
             tangent += self.scale * joints.slope(dual, test, pose)
             tangent += self.scale * joints.slope(nu, trial, pose)
         self.tangent_form = simplify(tangent)
-        self._change_form = None if change.empty() else self.factor * change
+        self._change_form = None if change.empty() else change
         self._law_stress = rod.law.stress(self.strain, rod.stiffness)
 
     def balance(self, test: Expr) -> Form:
         """Work of strains, loads, springs and joints: zero in equilibrium except at held nodes."""
         form = self.rod.internal_work(self.pose, test)
-        loads = self.rod.external_work(self.pose, test)
-        if not loads.empty():
-            form -= self.factor * loads
+        form -= self.rod.external_work(self.pose, test, factor=self.factor)
         return form if self.multiplier is None else form + self.joint_work(test)
 
     def joint_work(self, test: Expr, g: Sequence[Expr] | None = None) -> Form:

@@ -33,9 +33,7 @@ class EigenvalueSlopes(Inputs):
         phi, rod = self._shape, motion.rod
 
         def balance(g) -> Form:
-            loads = rod.external_work(g, phi)
-            form = rod.internal_work(g, phi)
-            return form if loads.empty() else form - load * loads
+            return rod.internal_work(g, phi) - rod.external_work(g, phi, factor=load)
 
         return motion.rate(balance, phi), simplify(motion.inertia(phi, phi))
 

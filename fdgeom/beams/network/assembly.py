@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from firedrake import Constant, Function, SpatialCoordinate, TestFunction
+from firedrake import Constant, Function, TestFunction
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.beam import Beam
@@ -22,7 +22,7 @@ from fdgeom.beams.network.joints import JointSet, JointSprings, owners
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.network.places import Ground, Place, PointBody
-from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all, check_loads
+from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, check_loads
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.clock import Time
@@ -332,8 +332,7 @@ class Assembly(OffTape, RodMotion):
             for k, body in enumerate(self.bodies)
         }
         # On the first beam, in terms of its own fields.
-        part = PartOfRod(along_all, SpatialCoordinate(beams[0].mesh)[0], beams[0].rod.inertia)
-        common = [AppliedLoad(load, part) for load in self.common_loads]
+        common = [AppliedLoad(load, beams[0].rod.part) for load in self.common_loads]
         return found | {"gravity": parameters_of_loads(common)}
 
     def output_fields(self) -> dict[str, Expr]:

@@ -20,7 +20,7 @@ from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_a
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod_of_beam import point_density
+from fdgeom.beams.rod_of_beam import point_density, radius_of
 from fdgeom.solvers.derived import Derived, derived_in, is_real, sampled
 from fdgeom.solvers.links import mark_links
 
@@ -153,8 +153,11 @@ class NetworkRod:
         # Of all that has mass at a node.
         total = sum((i.matrix for i in self.inertias[1:]), self.inertias[0].matrix)
         inertia = Inertia(total, separate=all(i.separate for i in self.inertias))
+        radii = [beam.section.radius for beam in self._beams]
+        same = all(radius is radii[0] or radius == radii[0] for radius in radii)
+        radius = radius_of(self._beams[0].section) if same else None
         for load in common:
-            yield AppliedLoad(load, PartOfRod(along_all, arc, inertia))
+            yield AppliedLoad(load, PartOfRod(along_all, arc, inertia, radius))
         for k, beam in enumerate(self._beams):
             if not beam.loads:
                 continue
@@ -167,7 +170,8 @@ class NetworkRod:
                 node = network.node(Place(beam, at))
                 return point_density(cells, network.local(node), f"at {at}")
 
-            part = PartOfRod(place, arc - float(network.offsets[k]), inertia)
+            along = arc - float(network.offsets[k])
+            part = PartOfRod(place, along, inertia, radius_of(beam.section))
             for load in beam.loads:
                 yield AppliedLoad(load, part, mask, partial(self._translated, load, beam, part.arc))
 

@@ -38,6 +38,8 @@ class PartOfRod:
     place: Callable[[str | float | None], Expr]
     arc: Expr
     inertia: Inertia
+    #: Radius of the section, if it is round.
+    radius: float | Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,11 @@ class BodyLoad:
     ...         return 0.5e4*max_value(-g[0][2], 0)**2
     """
 
+    #: Whether statics multiply it by the load factor.
+    scaled = True
+    #: Whether it is dry friction, at whose kink Newton's iteration may circle.
+    rubs = False
+
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
         """Virtual work, linear in ``virtual``, including that of the potential.
 
@@ -152,6 +159,9 @@ class BodyLoad:
                     raise ValueError(
                         f"loads: the work of {name} must be linear in the virtual displacement"
                     )
+
+    def check_start(self, beam) -> None:
+        """Raise ``ValueError`` for a configuration of a beam at which no motion can begin."""
 
     def sees_velocity(self, rod: PartOfRod) -> bool:
         """Whether the work depends on the velocity."""

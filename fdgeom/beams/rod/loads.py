@@ -61,7 +61,7 @@ class Load(BodyLoad):
             )
         if at is not None:
             check_at(at)
-        self.force, self.moment = _checked("force", force), _checked("moment", moment)
+        self.force, self.moment = checked_vector("force", force), checked_vector("moment", moment)
         self.at, self.frame = at, frame
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
@@ -118,7 +118,7 @@ class Gravity(BodyLoad):
     """
 
     def __init__(self, acceleration: Vector) -> None:
-        self.acceleration = _checked("acceleration", acceleration)
+        self.acceleration = checked_vector("acceleration", acceleration)
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
         return rod.inertia.weight(g[1], self._field(rod, t), virtual)
@@ -163,7 +163,7 @@ def vector(name: str, value: Vector, rod: PartOfRod, t: Expr) -> Expr:
     return value
 
 
-def _checked(name: str, value):
+def checked_vector(name: str, value):
     if value is None or is_function(value):
         if value is not None:
             place_and_time(name, value, None, None)
@@ -174,5 +174,5 @@ def _checked(name: str, value):
         return value
     if isinstance(value, list | tuple) and any(isinstance(v, Expr) for v in value):
         refuse_recorded(name, [v for v in value if not isinstance(v, Expr)])
-        return _checked(name, ufl.as_vector(list(value)))
+        return checked_vector(name, ufl.as_vector(list(value)))
     return Constant(array(name, value, (3,)))

@@ -106,21 +106,25 @@ class MeanStep:
 
     def external(self, rod: Rod, test: Expr) -> Expr:
         """Δt times the work of the loads per length at a node, exact for constant potentials."""
-        eta, shift = halves(test, "test")
+        step = self.nodal(rod.time, test)
+        works = (load.density("mean_work", step) for load in rod.loads)
+        return self.dt * sum(works, ufl.as_ufl(0.0))
+
+    def nodal(self, time: Expr, test: Expr) -> NodalStep:
+        """The step as loads see it, with a virtual displacement in space."""
         middle = _GROUP.turned(self._orientation, _half_turn(self._rotation))
+        eta, shift = halves(test, "test")
         virtual = join(quaternion.rotate_inverse(middle, eta), shift)
-        step = NodalStep(
+        return NodalStep(
             old=(self._position, self._orientation),
             new=self.configuration,
             middle=(self._position + 0.5 * self._shift, middle),
             velocity=self._increment / self.dt,
-            time=rod.time,
+            time=time,
             virtual=virtual,
             following=virtual,
             weight=lambda inertia, field: self._weight(inertia, field, eta, shift),
         )
-        works = (load.density("mean_work", step) for load in rod.loads)
-        return self.dt * sum(works, ufl.as_ufl(0.0))
 
     # --- joints ------------------------------------------------------------------------------------
     def joint_work(self, joints: Conditions, multiplier: Expr, test: Expr) -> Form:

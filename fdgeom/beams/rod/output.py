@@ -4,6 +4,7 @@ import ufl
 from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace
 from ufl.core.expr import Expr
 
+from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers import VectorAssembly
 from fdgeom.systems.motion.motion import Motion
@@ -46,7 +47,8 @@ class RodOutput:
         body = join(spin, quaternion.rotate_inverse(motion.orientation, linear))
         momentum = ufl.dot(motion.rod.inertia.matrix, body)
         pose = motion.position, motion.orientation
-        return shown(pose, self._strain, self._stress, momentum, body)
+        fields = shown(pose, self._strain, self._stress, momentum, body)
+        return fields | contact_fields(motion.rod, pose, motion.v)
 
 
 def shown(pose, strain: Expr, stress: Expr, momentum: Expr, velocity: Expr) -> dict[str, Expr]:

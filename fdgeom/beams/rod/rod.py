@@ -7,7 +7,7 @@ from firedrake import Constant
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.law import LINEAR, SectionLaw
-from fdgeom.beams.rod.body_load import AppliedLoad
+from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.strains import STRAINS
@@ -38,12 +38,15 @@ class Rod:
         reference: Expr | None = None,
         viscosity: Expr | None = None,
         loads: Sequence[AppliedLoad] = (),
+        part: PartOfRod | None = None,
         time: Constant | None = None,
     ) -> None:
         self.cells, self.inertia = cells, inertia
         self.stiffness, self.viscosity, self.law = stiffness, viscosity, law
         self.tangent, self.reference = tangent, reference
         self.loads = tuple(loads)
+        #: The whole rod, as loads on a beam see it.
+        self.part = part
         self.time = Time() if time is None else time
         self._measure = STRAINS[strain]
         #: Whether the strain softens where a cell turns by more than 90 degrees.
@@ -106,10 +109,18 @@ class Rod:
         virtual: Expr,
         velocity: Expr | None = None,
         time: Expr | None = None,
+        *,
+        factor: Expr | float = 1.0,
     ) -> Form:
-        """Virtual work of the loads, by default at rest and at the rod's time."""
-        work = self._load_work(configuration, virtual, velocity, time)
+        """Virtual work of the loads, by default at rest and at the rod's time; ``factor`` is that of
+        loads which statics scale."""
+        work = self._load_work(configuration, virtual, velocity, time, factor)
         return self.cells.at_nodes(work)
+
+    def scaled_work(self, configuration: Pose, virtual: Expr) -> Form:
+        """Virtual work at rest of the loads that statics scale."""
+        loads = [load for load in self.loads if load.load.scaled]
+        return self.cells.at_nodes(self._load_work(configuration, virtual, loads=loads))
 
     def _load_work(
         self,
@@ -117,11 +128,21 @@ class Rod:
         virtual: Expr,
         velocity: Expr | None = None,
         time: Expr | None = None,
+        factor: Expr | float = 1.0,
+        loads: Sequence[AppliedLoad] | None = None,
     ) -> Expr:
         v = ufl.zero(6) if velocity is None else velocity
         t = self.time if time is None else time
-        works = (load.density("work", configuration, v, t, virtual) for load in self.loads)
-        return sum(works, ufl.as_ufl(0.0))
+        work = ufl.as_ufl(0.0)
+        for load in self.loads if loads is None else loads:
+            found = load.density("work", configuration, v, t, virtual)
+            work += factor * found if load.load.scaled else found
+        return work
+
+    @property
+    def rubbing(self) -> tuple[BodyLoad, ...]:
+        """The loads that are dry friction."""
+        return tuple(load.load for load in self.loads if load.load.rubs)
 
     @property
     def loads_see_velocity(self) -> bool:
@@ -169,10 +190,16 @@ class Rod:
 
         return self.cells.sum(rate(work))
 
-    def load_stiffness(self, configuration: Pose, increment: Expr, virtual: Expr) -> Form:
-        """Derivative of the loads' work along the increment."""
-        work = rate(lambda s: self._load_work(displaced(configuration, s * increment), virtual))
-        return self.cells.at_nodes(work)
+    def load_stiffness(
+        self, configuration: Pose, increment: Expr, virtual: Expr, factor: Expr | float = 1.0
+    ) -> Form:
+        """Derivative of the loads' work along the increment, with the factor of scaled loads."""
+
+        def work(s: Expr) -> Expr:
+            moved = displaced(configuration, s * increment)
+            return self._load_work(moved, virtual, factor=factor)
+
+        return self.cells.at_nodes(rate(work))
 
     def inertial_product(self, configuration: Pose, a: Expr, b: Expr) -> Form:
         """∫ a·M b ds, lumped at the nodes: the mass matrix."""

@@ -43,6 +43,8 @@ class RodMotion(Motion):
     joins_multiplier = True
     #: The beams that it moves.
     members: tuple = ()
+    #: Loads on all of them, beside their own.
+    common_loads: tuple = ()
     is_chain = True
 
     def __init__(
@@ -250,13 +252,22 @@ class RodMotion(Motion):
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, unknown):
-        numerics = rod_numerics(self)
-        return lambda residual, function: numerics, RodNewton(unknown, numerics.converged)
+        numerics = rod_numerics(self, rubs=bool(self.rod.rubbing))
+        return lambda residual, function: numerics, RodNewton(
+            unknown, numerics.converged, self.rod.rubbing
+        )
 
     def check_start(self) -> None:
         self._check_finite()
         self.check_configuration()
+        self.check_loads()
         super().check_start()
+
+    def check_loads(self) -> None:
+        """Raise ``ValueError`` for a configuration that a load refuses."""
+        for beam in self.members:
+            for load in (*beam.loads, *self.common_loads):
+                load.check_start(beam)
 
     def check_configuration(self) -> None:
         """Raise ``ValueError`` for poses that methods cannot move."""

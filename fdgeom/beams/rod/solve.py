@@ -1,6 +1,6 @@
 """Solve of a step of rods: options, convergence test, and Newton's iteration from two guesses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,21 +15,26 @@ _LAST = 1e-9
 # Of the positions' norm: round-off of strains, brought back to displacements by the stiffness.
 _UNNOTICED = 1e-13
 _EPSILON = float(np.finfo(float).eps)
+# Iterations of damped attempts: through the kink of friction at many nodes they take long.
+_DAMPED = 200
 
 
-def rod_numerics(motion: Motion) -> Numerics:
+def rod_numerics(motion: Motion, *, rubs: bool = False) -> Numerics:
     """Newton with an LU of everything, without pivoting in the order of the nodes, which ends by
     the size of the updates (:class:`Settled`), since the residual ends at EA ε |x|/h, which is not
-    small.
+    small; ``rubs``: with dry friction.
     """
     moved = motion.configuration[0]
-    settled = Settled(moved, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True)
+    settled = Settled(
+        moved, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True,
+        notices_circles=rubs,
+    )  # fmt: skip
     return Numerics(_options(motion.comm), settled)
 
 
-def exact_numerics(changed: Function) -> Numerics:
+def exact_numerics(changed: Function, *, rubs: bool = False) -> Numerics:
     """`rod_numerics` that ends at round-off, for invariants that hold to the last digits."""
-    settled = Settled(changed, unnoticed=_EPSILON)
+    settled = Settled(changed, unnoticed=_EPSILON, notices_circles=rubs)
     return Numerics(_options(changed.function_space().comm), settled)
 
 
@@ -60,8 +65,12 @@ class RodNewton:
     # sequence depends on the state alone, so resumed runs repeat it; a good first guess costs no
     # extra evaluation. `settled`, the test of convergence, ends an attempt that does not contract;
     # without it the guess of the smaller residual is the first, which takes an evaluation for each.
-    def __init__(self, unknown: NodalUnknown, settled: Settled | None = None) -> None:
-        self._unknown, self._settled = unknown, settled
+    # `rubbing` are the loads with dry friction: at its kink whole steps circle where they are large
+    # against the slip at which it is rounded off. Then damped steps come at once, and they are slow.
+    def __init__(
+        self, unknown: NodalUnknown, settled: Settled | None = None, rubbing: Sequence = ()
+    ) -> None:
+        self._unknown, self._settled, self._rubbing = unknown, settled, rubbing
         #: The first attempts, as compiled steps know them, and what makes the other guess.
         self.attempt = "smaller" if settled is None else "contracting"
         self.other = unknown.without_increment()
@@ -84,8 +93,10 @@ class RodNewton:
             if self._settled is not None:
                 # The first again, whatever it takes, comes after the other.
                 attempts[:2] = (first, True, False), (other, False, False), (first, False, False)
-        failure = None
+        failure, circles = None, False
         for guess, contracting, damped in attempts:
+            if circles and not damped:
+                continue
             self._put(guess, multipliers)
             try:
                 with self._contracting(contracting), _line_search(solver, damped):
@@ -94,12 +105,15 @@ class RodNewton:
                     # An update may be small because it was damped: whole ones have the last word.
                     solver.solve(provisional=True)
             except SolveFailed as error:
-                failure = failure if damped else error
+                failure = failure if damped and failure else error
+                circles = isinstance(solver.test, Settled) and solver.test.circles
             else:
                 if self._settled is None or self._settled.contracts:
                     solver.show_reason()
                     return
         solver.show_reason()
+        if self._rubbing:
+            failure.remedy = _remedy(self._rubbing)
         raise failure
 
     def _put(self, guess, multipliers) -> None:
@@ -127,9 +141,26 @@ def _line_search(solver: HeldSNES, damped: bool) -> Iterator[None]:
     if not damped:
         yield
         return
-    search = solver.snes.getLineSearch()
+    snes, test = solver.snes, solver.test
+    search, most = snes.getLineSearch(), snes.getTolerances()[3]
+    notices = isinstance(test, Settled) and test.notices_circles
     search.setType("nleqerr")
+    snes.setTolerances(max_it=max(most, _DAMPED))
+    if notices:
+        test.notices_circles = False
     try:
         yield
     finally:
         search.setType("basic")
+        snes.setTolerances(max_it=most)
+        if notices:
+            test.notices_circles = True
+
+
+def _remedy(rubbing: Sequence) -> str:
+    """Advice for a step that fails with friction."""
+    slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(rubbing))
+    return (
+        f"friction: try a smaller dt, a larger slip (now {slips}), or loads that grow from zero "
+        "instead of jumping"
+    )

@@ -10,12 +10,22 @@ struct Test {
   int positions;    // the function of nodes whose norm `unnoticed` is a part of; -1: none
   int contracting;  // whether an update that is not smaller than the last one is a failure
   double grown;     // for kind 0: factor of the first residual beyond which it has diverged; 0: none
+  int circles;      // for kind 1: whether updates that circle are a failure (notices_circles)
 };
 
-enum { iterating = 0, converged = 1, too_many = -1, singular = -2, not_finite = -3, diverged = -4 };
+enum { iterating = 0, converged = 1, too_many = -1, singular = -2, not_finite = -3, diverged = -4, circling = -6 };
 
 struct Watch {
   double first = 0.0, before = 0.0, last = 0.0, positions = 0.0;
+  double smallest = HUGE_VAL, recent[4] = {HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};  // of the updates
+
+  // Whether none of the last four of at least eight updates is below half of the smallest before.
+  bool circles(int it, double step) {
+    smallest = std::min(smallest, recent[it % 4]);
+    recent[it % 4] = step;
+    const double least = std::min(std::min(recent[0], recent[1]), std::min(recent[2], recent[3]));
+    return it >= 8 && least >= 0.5 * smallest;
+  }
 
   int operator()(const Test &t, int it, double x, double step, double f) {
     if (!std::isfinite(f) || !std::isfinite(step)) return not_finite;
@@ -35,7 +45,8 @@ struct Watch {
     if (small || (t.positions >= 0 && step <= t.unnoticed * positions)) return converged;
     const double l = last;
     last = step;
-    return t.contracting && l > 0.0 && l <= step && step > t.small * x ? diverged : iterating;
+    if (t.contracting && l > 0.0 && l <= step && step > t.small * x) return diverged;
+    return t.circles && circles(it, step) ? circling : iterating;
   }
 };
 

@@ -202,7 +202,7 @@ _ATTEMPTS = {
     const bool is_smaller = X.residual <= first;
     if (!is_smaller) restore(X);
     const int reason = newton<Cell, Link, Step>(X, t, iterations);
-    if (reason == converged) return reason;
+    if (reason == converged || reason == circling) return reason;
     if (is_smaller) restore(X); else other(X);
     return newton<Cell, Link, Step>(X, t, iterations) == converged ? converged : reason;""",
     "contracting": """
@@ -211,7 +211,8 @@ _ATTEMPTS = {
     const int reason = newton<Cell, Link, Step>(X, guarded, iterations);
     if (reason == converged) return reason;
     other(X);
-    if (newton<Cell, Link, Step>(X, whole, iterations) == converged) return converged;
+    const int second = newton<Cell, Link, Step>(X, whole, iterations);
+    if (second == converged || second == circling) return second;
     restore(X);
     return newton<Cell, Link, Step>(X, whole, iterations) == converged ? converged : reason;""",
 }

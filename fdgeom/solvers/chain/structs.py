@@ -128,6 +128,7 @@ class Test(Structure):
         ("positions", c_int),
         ("contracting", c_int),
         ("grown", c_double),
+        ("circles", c_int),
     ]
 
 

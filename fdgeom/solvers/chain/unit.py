@@ -36,6 +36,7 @@ REASONS = {
     SINGULAR: "a singular matrix",
     -3: "values that are not finite",
     -4: "divergence",
+    -6: "updates that circle, as at the kink of friction",
 }
 
 

@@ -122,9 +122,11 @@ class EnergyMomentum(Stepper):
             preparations=unknown.assignments(first, [guess], impulse),
             essential=unknown.essential,
             options=self.solve_options(),
-            numerics=lambda residual, function: exact_numerics(system.position),
+            numerics=lambda residual, function: exact_numerics(
+                system.position, rubs=bool(system.rod.rubbing)
+            ),
             # Where steps do not resolve the stiff directions their velocities alternate.
-            run=RodNewton(unknown),
+            run=RodNewton(unknown, rubbing=system.rod.rubbing),
             following=self._following(dt),
         )
         return [(solve, 1.0)]

@@ -127,6 +127,7 @@ class ChainSteps(CompiledSteps):
             test.kind = 1
             test.unnoticed, test.small, test.left = settled.unnoticed, settled.small, settled.left
             test.last = -1.0 if settled.last is None else settled.last
+            test.circles = settled.notices_circles
             if settled.of is not None:
                 test.positions = self._unit.number(settled.of)
         return test

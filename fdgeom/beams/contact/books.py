@@ -1,0 +1,103 @@
+"""Energy books of contact: dissipation by friction and the work of moving obstacles, step by step."""
+
+import numpy as np
+import ufl
+from firedrake import Constant, Function, FunctionSpace, TestFunction
+from mpi4py import MPI
+from ufl.classes import Expr, Form
+
+from fdgeom.beams.contact.contact import contacts_of, penetration
+from fdgeom.beams.rod.mean_directors import MeanStep
+from fdgeom.beams.rod.rod import Rod
+from fdgeom.beams.rod.variation import Pose
+from fdgeom.lie import join, quaternion
+from fdgeom.solvers import Field, FunctionalAssembly, Number, VectorAssembly
+
+
+class ContactBooks:
+    """Contact of a rod or a network of rods: present values, and works of the steps so far.
+
+    With the middle of each step as `EnergyMomentum` and `DiscreteGradient` use it, energy +
+    ``dissipated`` - ``work`` is constant to round-off, for rods with contact and loads that have a
+    potential.
+    """
+
+    def __init__(self, rod: Rod, pose: Pose) -> None:
+        self._rod = rod
+        self.contacts = contacts_of(rod)
+        #: Energy that friction has dissipated, and the work of moving obstacles on the rod.
+        self.dissipated = self.work = 0.0
+        self._pose = tuple(Field(f) for f in pose)
+        before = tuple(Function(f.function_space()) for f in pose)
+        self._before = tuple(Field(f) for f in before)
+        begin, dt = Constant(0.0), Constant(1.0)
+        self._begin, self._dt = Number(begin), Number(dt)
+        increment = join(
+            quaternion.cay_inverse(quaternion.product(quaternion.conjugate(before[1]), pose[1])),
+            pose[0] - before[0],
+        )
+        step = MeanStep(before, ufl.zero(6), increment, dt, True).nodal(begin + dt / 2, increment)
+        rubbing = [load for load in self.contacts if load.load.rubs]
+        moving = [load for load in self.contacts if load.load.moves]
+        dissipated = sum(load.density("dissipation", step) for load in rubbing)
+        work = dt * sum(load.density("drive", step) for load in rubbing)
+        for load in moving:
+            for sign, g, t in (
+                (1, pose, begin + dt),
+                (-1, pose, begin + dt / 2),
+                (1, before, begin + dt / 2),
+                (-1, before, begin),
+            ):
+                work += sign * load.density("potential", g, t)
+        self._dissipation = self._assembly(dt * dissipated) if rubbing else None
+        self._drive = self._assembly(work) if rubbing or moving else None
+        self._depth = self._deepest(pose)
+        self.start()
+
+    def _assembly(self, density: Expr) -> FunctionalAssembly:
+        return FunctionalAssembly(self._rod.cells.at_nodes(density))
+
+    def start(self) -> None:
+        """Begin a step at the present configuration and time."""
+        for before, now in zip(self._before, self._pose, strict=True):
+            now.update_ghosts()
+            before.array[...] = now.array
+            before.written(ghosts_too=True)
+        self._time = self._now
+
+    @property
+    def _now(self) -> float:
+        return float(self._rod.time)
+
+    def step(self) -> None:
+        """Add the works of the step that led to the present configuration, and begin another."""
+        self._begin.set(self._time)
+        self._dt.set(self._now - self._time)
+        if self._dissipation is not None:
+            self.dissipated += self._dissipation.assemble()
+        if self._drive is not None:
+            self.work += self._drive.assemble()
+        self.start()
+
+    # --- present values ----------------------------------------------------------------------------
+    def _deepest(self, pose: Pose) -> list[VectorAssembly]:
+        """Depth times length, and the length that belongs to it, at the nodes."""
+        rod, space = self._rod, pose[0].function_space()
+        test = TestFunction(FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0]))
+        depth = penetration(self.contacts, pose, rod.time)
+        return [VectorAssembly(rod.cells.at_nodes(value * test)) for value in (depth, 1.0)]
+
+    def greatest_depth(self) -> float:
+        """The greatest depth at a node of any rank; 0 if nothing touches."""
+        depth, length = (np.array(v.assemble().dat.data_ro) for v in self._depth)
+        own = (depth / np.where(length > 0, length, 1.0)).max(initial=0.0)
+        return self._rod.cells.mesh.comm.allreduce(float(own), op=MPI.MAX)
+
+
+def contact_forms(rod: Rod, pose: Pose) -> dict[str, Form]:
+    """The touching length and the sum of the normal forces."""
+    contacts, time = contacts_of(rod), rod.time
+    touching = ufl.conditional(ufl.gt(penetration(contacts, pose, time), 0), 1.0, 0.0)
+    pressure = sum(load.density("pressure", pose, time) for load in contacts)
+    at_nodes = rod.cells.at_nodes
+    return {"touching_length": at_nodes(touching), "normal_force": at_nodes(pressure)}
