@@ -107,6 +107,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         given, prefix = check_parameters(solver_parameters, options_prefix)
         self._motion.read_poses()
         self._motion.check_configuration()
+        self._motion.check_loads()
         if self._motion.constraint is not None:
             self._motion.constraint.check_position()
         self._check_held()

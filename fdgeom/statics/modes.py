@@ -19,7 +19,7 @@ from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
 from fdgeom.statics.pencil import Pencil, pencil
 from fdgeom.statics.pencil_forms import Standing
-from fdgeom.statics.problem import motion_of
+from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import OffTape
 
@@ -70,6 +70,7 @@ class VibrationModes(OffTape):
     @STATICS
     def __init__(self, beam: Beam | Assembly, number: int = 10, *, load: float = 1.0) -> None:
         motion = motion_of(beam)
+        check_contact(motion.rod, still=True)
         motion.read_poses()
         free = np.ones(motion.v.dat.data_ro.size, dtype=bool)
         if motion.held is not None:

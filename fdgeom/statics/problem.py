@@ -21,8 +21,10 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.network.assembly import Assembly
+from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
@@ -41,6 +43,21 @@ def motion_of(beam) -> RodMotion:
         return beam
     hint = ": give the beam itself" if isinstance(getattr(beam, "beam", None), Beam) else ""
     raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}{hint}")
+
+
+def check_contact(rod: Rod, *, still: bool = False) -> None:
+    """Raise ``ValueError`` for friction, and with ``still`` for obstacles that move."""
+    for load in rod.rubbing:
+        raise ValueError(
+            f"loads: {load!r}: at rest nothing slips, so friction is undetermined; take "
+            "friction=0, or let the beam come to rest in time with damping"
+        )
+    for contact in contacts_of(rod):
+        if still and contact.load.moves:
+            raise ValueError(
+                f"loads: {contact.load!r} has an obstacle that moves in time, so there is no "
+                "equilibrium to vibrate about; give the obstacle a fixed place"
+            )
 
 
 def number_of(constant: Constant) -> float:
@@ -73,6 +90,7 @@ class EquilibriumProblem:
     def __init__(self, motion: RodMotion) -> None:
         self.motion, self.rod, self.comm = motion, motion.rod, motion.comm
         self.pose, self.space = motion.configuration, motion.space
+        check_contact(self.rod)
         self.factor = Constant(0.0, name="load factor")
         self._load = Number(self.factor)
         unknown = self.unknown = NodalUnknown(motion)

@@ -1,1 +1,6 @@
-"""Contact of rods with obstacles: the obstacles, the load that they exert, and its energy books."""
+"""Contact of rods with obstacles.
+
+`obstacles` has the bodies, by the distance from their surface; `contact` the load that they exert on a
+rod, with friction; `books` the dissipation and the work of moving obstacles. Rods and loads are in
+:mod:`fdgeom.beams.rod`.
+"""

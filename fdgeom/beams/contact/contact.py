@@ -15,7 +15,6 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import Numbering
-from fdgeom.mean_slope import MeanSlope
 from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Interpolation
 from fdgeom.taping import off_the_tape
@@ -23,6 +22,8 @@ from fdgeom.validation import instance, scalar
 
 # Of the squared slip at which friction is rounded off: below it friction has no direction.
 _STILL = 1e-24
+# Below the square of any change of a depth, so that no change is no quotient of zeros.
+_TINY = 1e-60
 
 
 class Contact(BodyLoad):
@@ -128,17 +129,14 @@ class Contact(BodyLoad):
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
         """The exact change of the potential, and friction in the middle of the step."""
-        old, change = step.old[0], step.new[0] - step.old[0]
-        rule = MeanSlope(None)
-        forces = [self._normal_force(rod, old + c * change, step.time) for c in rule.nodes]
-        energies = (self._energy(rod, x, step.time) for x in (old, step.new[0]))
-        slopes = [-ufl.dot(force, change) for force in forces]
-        size, reached = (ufl.dot(y, y) for y in (change, step.new[0]))
-        force = rule.mean(forces) - rule.correction(*energies, slopes, size, reached) * change
+        ends, force = (step.old[0], step.new[0]), ufl.zero(3)
+        for obstacle in self.obstacles:
+            depths = [self._depth(rod, obstacle, x, step.time) for x in ends]
+            pressing = _mean_force(*depths, self._rounding(rod))
+            force += self.stiffness * pressing * obstacle.mean_slope(*ends, step.time)
         work = ufl.dot(force, halves(step.virtual, "virtual")[1])
-        if not self.rubs:
-            return work
-        return work + self._friction_work(rod, step.middle, step.velocity, step.time, step.virtual)
+        at = rod, step.middle, step.velocity, step.time, step.virtual
+        return work + self._friction_work(*at) if self.rubs else work
 
     @property
     def moves(self) -> bool:
@@ -343,6 +341,22 @@ def _soft_and_hard(depth: Expr, rounding: Expr) -> tuple[Expr, Expr]:
     """The part of a depth up to the rounding, and the part beyond it; 0 without contact."""
     soft = ufl.min_value(ufl.max_value(depth, 0), rounding)
     return soft, ufl.max_value(depth - rounding, 0)
+
+
+def _mean_force(old: Expr, new: Expr, rounding: Expr) -> Expr:
+    """(V¹ - V⁰)/(q¹ - q⁰)/k for two depths, in terms of the soft and the hard part of each."""
+    (soft0, hard0), (soft1, hard1) = (_soft_and_hard(depth, rounding) for depth in (old, new))
+    squares = soft0 * soft0 + soft0 * soft1 + soft1 * soft1
+    change, middle = new - old, 0.5 * (old + new)
+    is_hard = ufl.conditional(ufl.lt(rounding, middle), 1.0, 0.0)
+    is_soft = ufl.conditional(ufl.lt(0, middle), 1 - is_hard, 0.0)
+
+    def part(difference: Expr, at_once: Expr) -> Expr:
+        """The part of the change, also of none."""
+        return (difference * change + _TINY * at_once) / (change * change + _TINY)
+
+    soft = squares / (6 * rounding) * part(soft1 - soft0, is_soft)
+    return soft + 0.5 * (rounding + hard0 + hard1) * part(hard1 - hard0, is_hard)
 
 
 def _at_touch(orientation: Expr, arm: Expr, displacement: Expr) -> Expr:

@@ -12,6 +12,7 @@ from ufl.classes import Expr, Zero
 from fdgeom.beams.rod.loads import Vector, checked_vector
 from fdgeom.beams.rod.variation import rate
 from fdgeom.clock import Time
+from fdgeom.mean_slope import MeanSlope
 from fdgeom.messages import format_value, is_function, reported_as
 from fdgeom.solvers.derived import private
 from fdgeom.validation import evaluated, instance, scalar
@@ -28,7 +29,7 @@ class Obstacle:
 
     #: Whether the slope of the distance has length one everywhere.
     is_exact = True
-    #: Whether it changes its place or shape in time.
+    #: Whether it changes its place or shape in time (a drum that turns does not).
     moves = False
     #: Radius of the hollow of a body that is turned inside out, if it is round.
     hollow: Expr | None = None
@@ -44,6 +45,15 @@ class Obstacle:
     def slope(self, x: Expr, t: Expr) -> Expr:
         """Derivative of the distance by ``x`` (3): the normal, into the free space."""
         raise NotImplementedError
+
+    def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
+        """A mean s̄ (3) of the slope over a step: s̄·(x¹ - x⁰) is the change of the distance."""
+        rule, change = MeanSlope(None), new - old
+        slopes = [self.slope(old + c * change, t) for c in rule.nodes]
+        along = [ufl.dot(slope, change) for slope in slopes]
+        size, reached = ufl.dot(change, change), ufl.dot(new, new)
+        ends = self.distance(old, t), self.distance(new, t)
+        return rule.mean(slopes) + rule.correction(*ends, along, size, reached) * change
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
         """Velocity (3) of the surface near ``x``."""
@@ -103,6 +113,9 @@ class Plane(Obstacle):
     def slope(self, x: Expr, t: Expr) -> Expr:
         return self._sign * self.normal
 
+    def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
+        return self.slope(new, t)
+
     def velocity(self, x: Expr, t: Expr) -> Expr:
         return _speed(self.point, t)
 
@@ -146,6 +159,10 @@ class Sphere(Obstacle):
     def slope(self, x: Expr, t: Expr) -> Expr:
         y = x - _at(self.centre, t)
         return self._sign / _length(y, self.radius) * y
+
+    def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
+        centre = _at(self.centre, t)
+        return self._sign * _mean_direction(old - centre, new - centre, self.radius)
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
         return _speed(self.centre, t)
@@ -196,7 +213,7 @@ class Cylinder(Obstacle):
             self.spin = constant(scalar("spin", spin))
         else:
             _turning(spin, Time())
-        self.moves = is_function(self.point) or is_function(spin)
+        self.moves = is_function(self.point)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
         return self._sign * (_length(self._arm(x, t), self.radius) - self.radius)
@@ -204,6 +221,9 @@ class Cylinder(Obstacle):
     def slope(self, x: Expr, t: Expr) -> Expr:
         arm = self._arm(x, t)
         return self._sign / _length(arm, self.radius) * arm
+
+    def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
+        return self._sign * _mean_direction(self._arm(old, t), self._arm(new, t), self.radius)
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
         spin = _turning(self.spin, t) if is_function(self.spin) else self.spin
@@ -268,20 +288,34 @@ class Ring(Obstacle):
         self.moves = is_function(self.centre)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
-        return self._sign * (_length(self._arm(x, t), self.thickness) - self.thickness / 2)
+        _, out, along = self._parts(x, t)
+        return self._sign * (self._reach(out, along) - self.thickness / 2)
 
     def slope(self, x: Expr, t: Expr) -> Expr:
-        arm = self._arm(x, t)
-        return self._sign / _length(arm, self.thickness) * arm
+        flat, out, along = self._parts(x, t)
+        arm = out / _length(flat, self.radius) * flat + along * self.axis
+        return self._sign / self._reach(out, along) * arm
+
+    def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
+        (flat0, out0, along0), (flat1, out1, along1) = (self._parts(x, t) for x in (old, new))
+        arm = (out0 + out1) * _mean_direction(flat0, flat1, self.radius)
+        arm += (along0 + along1) * self.axis
+        return self._sign / (self._reach(out0, along0) + self._reach(out1, along1)) * arm
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
         return _speed(self.centre, t)
 
-    def _arm(self, x: Expr, t: Expr) -> Expr:
-        """The vector to a point from the nearest one of the circle in the middle of the wire."""
+    def _parts(self, x: Expr, t: Expr) -> tuple[Expr, Expr, Expr]:
+        """The vector to a point in the plane of the ring, its length beyond the radius, and the
+        distance from the plane."""
         y = x - _at(self.centre, t)
-        flat = y - ufl.dot(self.axis, y) * self.axis
-        return y - self.radius / _length(flat, self.radius) * flat
+        along = ufl.dot(self.axis, y)
+        flat = y - along * self.axis
+        return flat, _length(flat, self.radius) - self.radius, along
+
+    def _reach(self, out: Expr, along: Expr) -> Expr:
+        """The distance from the circle in the middle of the wire."""
+        return _length(ufl.as_vector([out, along]), self.thickness)
 
     def surface(self, centre, size, t=0.0):
         middle, axis = _numbers(_at(self.centre, Constant(t))), _numbers(self.axis)
@@ -433,6 +467,11 @@ def _turning(spin: Callable, t: Expr) -> Expr:
 def _length(y: Expr, size: Expr) -> Expr:
     """|y|, with a slope of zero at y = 0."""
     return ufl.sqrt(ufl.dot(y, y) + _ROUNDED * size * size)
+
+
+def _mean_direction(old: Expr, new: Expr, size: Expr) -> Expr:
+    """A mean e of y/|y| over a step, e·(y¹ - y⁰) = |y¹| - |y⁰|."""
+    return (old + new) / (_length(old, size) + _length(new, size))
 
 
 def _slope(value: Expr, x: Constant) -> Expr:
