@@ -78,7 +78,7 @@ def test_energy(method):
 )  # fmt: skip
 def test_bouncing_as_a_whole(method):
     """Down, a half oscillation of √(k/m) in the floor, and up with the same speed: of order 2."""
-    # With so large a depth the rounding, which makes the floor a little softer, does not matter.
+    # With so large a depth the rounding does not matter, which makes the floor a little softer.
     rounding = 1e-6 * RADIUS
     touch = fg.Contact(
         fg.Plane((0, 0, 0), (0, 0, 1)), stiffness=STIFF, radius=RADIUS, rounding=rounding

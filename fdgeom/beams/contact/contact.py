@@ -344,19 +344,19 @@ def _soft_and_hard(depth: Expr, rounding: Expr) -> tuple[Expr, Expr]:
 
 
 def _mean_force(old: Expr, new: Expr, rounding: Expr) -> Expr:
-    """(V¹ - V⁰)/(q¹ - q⁰)/k for two depths, in terms of the soft and the hard part of each."""
+    """(V¹ - V⁰)/(q¹ - q⁰)/k for two depths."""
     (soft0, hard0), (soft1, hard1) = (_soft_and_hard(depth, rounding) for depth in (old, new))
-    squares = soft0 * soft0 + soft0 * soft1 + soft1 * soft1
-    change, middle = new - old, 0.5 * (old + new)
-    is_hard = ufl.conditional(ufl.lt(rounding, middle), 1.0, 0.0)
-    is_soft = ufl.conditional(ufl.lt(0, middle), 1 - is_hard, 0.0)
+    low, high = ufl.min_value(old, new), ufl.max_value(old, new)
+    width = high - low
 
-    def part(difference: Expr, at_once: Expr) -> Expr:
-        """The part of the change, also of none."""
-        return (difference * change + _TINY * at_once) / (change * change + _TINY)
+    def beyond(limit: Expr) -> Expr:
+        """The part of the step beyond a depth; 1 and 0 are exact, so that short steps lose no digit."""
+        part = ufl.max_value(high - limit, 0) * width / (width * width + _TINY)
+        return ufl.conditional(ufl.lt(limit, low), 1.0, part)
 
-    soft = squares / (6 * rounding) * part(soft1 - soft0, is_soft)
-    return soft + 0.5 * (rounding + hard0 + hard1) * part(hard1 - hard0, is_hard)
+    soft = (soft0 * soft0 + soft0 * soft1 + soft1 * soft1) / (6 * rounding)
+    hard = 0.5 * (rounding + hard0 + hard1)
+    return soft * beyond(ufl.as_ufl(0.0)) + (hard - soft) * beyond(rounding)
 
 
 def _at_touch(orientation: Expr, arm: Expr, displacement: Expr) -> Expr:
