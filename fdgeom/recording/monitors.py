@@ -257,7 +257,7 @@ class Reactions:
     A beam has "left_moment", "left_force", "right_moment", "right_force" at its supports;
     an assembly has these as "beam0_left_moment", ..., and "joint0_moment", "joint0_force", ... on the
     second place of each joint. The moment at an end with a given orientation is the torque that
-    turns it. ``reactions`` of the systems and `Assembly.force` say at what time they are taken.
+    turns it. ``reactions`` of the systems and `Assembly.force` say to which state they belong.
     """
 
     def bind(self, system) -> None:

@@ -23,11 +23,10 @@ _VIEWS = ({"elev": 0, "azim": 0}, {"elev": 0, "azim": -90}, {"elev": 90, "azim":
 
 
 def space_axes(ax, points, units: str | Mapping[str, str] | None = None) -> None:
-    """Give 3-D axes one scale for all of ``points``, names, and a place for every label.
+    """Give 3-D axes one scale for all of ``points``, names, and room for all labels.
 
-    Points in one plane are looked at from across it. The axes then fill the place that their figure
-    has for them, whatever its layout, its size and the view, and nothing that is written on them is
-    cut off or lies on anything else; a title is to be set after this.
+    Points in one plane are seen along its normal. The axes fill their place in the figure, for any
+    layout, size and view. Labels are not cut off and do not overlap. Set a title after this call.
 
     Parameters
     ----------

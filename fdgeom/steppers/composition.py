@@ -55,9 +55,10 @@ def Composition(
     order 4, 0.80, 1.32, 0.32 for order 6, 0.61, 0.80, 1.96, 0.14 for order 8, in the order above.
     Hairer, Lubich & Wanner, Geometric Numerical Integration, section V.3.
 
-    The order also holds with held and moved ends and with loads that change in time or follow: time
-    goes forwards and backwards with the fractions of the step; where flows are composed, it goes
-    with the one that moves the configuration. Combinations that would lose the order are refused.
+    The order also holds with supported and prescribed ends, with loads that depend on time and with
+    follower loads: the time advances by the fractions of the step, forwards and backwards. If flows
+    are composed, it advances with the flow of the configuration. Combinations that would lose the
+    order are refused.
 
     Blanes & Moan's splitting S6 composes the two flows inside a splitting method (the two halves of
     the energy in :class:`StormerVerlet`, in :class:`Splitting` with two energies, the two parts of a

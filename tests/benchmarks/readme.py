@@ -17,18 +17,18 @@ TOP = HERE.parents[1]
 MEASURED = TOP / "demos" / "site" / "measured"
 #: Rows of the table of speed: what stands there, and the program of ``bench.py``.
 WAYS = {
-    "`advance(n)`, compiled, order of the chain": "fused, chain",
-    "the same through general maps": "fused, maps",
-    "`advance()`, one step a call": "advance(1)",
-    "one step a call through SNES with `fdgeom.LocalNewton`": "SNES LocalNewton",
-    "one step a call through SNES as it is": "SNES",
-    "NumPy, all nodes at once": "NumPy",
+    "`advance(n)`, compiled, nodes in the order of the mesh": "fused, chain",
+    "`advance(n)`, compiled, any numbering": "fused, maps",
+    "`advance()`, one step per call": "advance(1)",
+    "one step per call through SNES with `fdgeom.LocalNewton`": "SNES LocalNewton",
+    "one step per call through SNES with its defaults": "SNES",
+    "NumPy, vectorised over the nodes": "NumPy",
 }
 
 INTRODUCTION = (
-    "Seconds a step of the paper's beam as ratios to a hand-written scalar C program of the same "
-    "scheme (gcc -O3 -march=native -ffast-math), measured side by side on one core (processor time, "
-    "the least of seven rounds)."
+    "Time of a step of the paper's beam, as a ratio to a hand-written scalar C program of the same "
+    "scheme (gcc -O3 -march=native -ffast-math). Both ran side by side on one core; the time is "
+    "processor time, the shortest of seven rounds."
 )
 
 
@@ -68,7 +68,7 @@ def ratios(results: dict) -> str:
     sizes = [n for n in ("100", "10000", "100000", "1000000") if n in steps]
     lines = [f"Measured by `make readme` on: {results['machine']}", ""]
     first, *others = (short(float(n)) for n in sizes)
-    lines += [f"| way | {' | '.join([f'{first} cells', *others])} |"]
+    lines += [f"| program | {' | '.join([f'{first} cells', *others])} |"]
     lines += ["|---" * (len(sizes) + 1) + "|"]
     for words, program in WAYS.items():
         cells = [
@@ -83,26 +83,28 @@ def sentences(results: dict) -> str:
     steps = results["steps"]["100"]
     faster = steps["C"] / steps["C, unrolled"]
     out = [
-        f"The C program takes {1e6 * steps['C']:.0f} µs a step for 100 cells; gcc makes it "
-        f"{faster:.1f} times as fast when its 6×6 eliminations are unrolled by pragma."
+        f"The C program takes {1e6 * steps['C']:.0f} µs per step for 100 cells. It is {faster:.1f} "
+        "times as fast if pragmas unroll its 6×6 eliminations."
     ]
     if flight := results["flight"].get("100"):
         theirs = flight["PyElastica"]
         out.append(
             f"In the same run, on a free-flying beam of 100 cells, PyElastica's Verlet takes "
-            f"{1e6 * theirs:.0f} µs a step, `advance(n)` {flight['fdgeom, advance(n)'] / theirs:.2f} "
-            f"times that and `advance()` {flight['fdgeom, advance(1)'] / theirs:.2f}."
+            f"{1e6 * theirs:.0f} µs per step. `advance(n)` takes "
+            f"{flight['fdgeom, advance(n)'] / theirs:.2f} times as long, and `advance()` "
+            f"{flight['fdgeom, advance(1)'] / theirs:.2f} times."
         )
     if ranks := results.get("ranks"):
         gains = " and ".join(
-            f"{r['one'] / r['two']:.2f} at {short(r['cells'])} cells" for r in ranks
+            f"{r['one'] / r['two']:.2f} times as fast as one at {short(r['cells'])} cells"
+            for r in ranks
         )
-        out.append(f"Two ranks with a core each are faster than one by {gains}.")
+        out.append(f"Two ranks with a core each are {gains}.")
     if times := results["startup"].get("fused, chain"):
         cold, warm = times
         out.append(
-            f"From making a stepper to its first step takes {warm:.1f} s, or {cold:.0f} s where "
-            "nothing has been compiled yet."
+            f"The first step ends {warm:.1f} s after the stepper is created, or {cold:.0f} s if its "
+            "code must be compiled."
         )
     return " ".join(out)
 
@@ -110,9 +112,9 @@ def sentences(results: dict) -> str:
 def of_rods(rows: list) -> str:
     """The table of the integrators on the group."""
     lines = [
-        "The integrators on the group, on a free beam of 100 cells (`tests/benchmarks/rods.py`):",
+        "Steppers in configuration form, on a free beam of 100 cells (`tests/benchmarks/rods.py`):",
         "",
-        "| stepper | step | ms a step | s for a simulated second | energy error |",
+        "| stepper | step | ms per step | s for a simulated second | energy error |",
         "|---|---|---|---|---|",
     ]
     lines += [f"| {n} | {dt:.0e} | {ms:.2g} | {s:.2g} | {e:.0e} |" for n, dt, ms, s, e in rows]

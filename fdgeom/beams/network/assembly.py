@@ -73,8 +73,8 @@ class Assembly(OffTape, RodMotion):
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, the nodes of a joint do not coincide, joints hold
-        something that is held already, or the beams have different strain measures.
+        If an argument is not as described, the nodes of a joint do not coincide, the
+        constraints of joints and supports are redundant, or the beams have different strain measures.
 
     Examples
     --------

@@ -57,7 +57,7 @@ class VariationalIntegrator(Stepper):
     ------
     TypeError, ValueError
         If the system is no beam of degree 1 and no assembly, has damping or an end with a given
-        motion, or its start contradicts how it is held.
+        motion, or its initial state contradicts its supports.
     """
 
     moves = RodMotion
