@@ -11,8 +11,8 @@ class ChainLU:
     """PC type: the LU of the Jacobian of a residual that couples the two nodes of each cell.
 
     Choose it by the options ``pc_type: python``, ``pc_python_type: fdgeom.ChainLU``, for the steppers of
-    fdgeom or for any Firedrake problem on an interval mesh; SNES, its line search and KSP
-    are yours to choose. Compiled code assembles the matrix from the form at the present value of the unknown, and
+    fdgeom or for any Firedrake problem on an interval mesh. SNES, its line search and KSP are yours to
+    choose. Compiled code assembles the matrix from the form at the present value of the unknown, and
     eliminates it. The matrix of KSP need not be assembled (``mat_type: matfree``). See
     :class:`fdgeom.ChainNewton` for the residuals that are supported.
 
