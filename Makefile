@@ -67,11 +67,11 @@ readme: setup
 	@$(VPY) tests/benchmarks/readme.py $(ARGS)
 
 lint: setup
-	@$(VPY) -m ruff check . && $(VPY) -m ruff format --check .
+	@$(VPY) -m ruff check . && $(VPY) -m ruff format --check . && $(VPY) -m mypy
 
 format: setup
 	@$(VPY) -m ruff check --fix . && $(VPY) -m ruff format .
 
 clean:
-	@rm -rf .venv .setup/log .pytest_cache .ruff_cache *.egg-info demos/*/output $(filter-out demos/site/%,$(wildcard demos/*/*.py)) build tests/benchmarks/output
+	@rm -rf .venv .setup/log .pytest_cache .ruff_cache .mypy_cache *.egg-info demos/*/output $(filter-out demos/site/%,$(wildcard demos/*/*.py)) build tests/benchmarks/output
 	@echo "Removed .venv and outputs; the shared Firedrake stays in the cache folder"

@@ -114,8 +114,21 @@ from fdgeom.systems import (
 
 __version__ = "0.1.0"
 
-#: All that is imported above, with those subpackages and modules that users name.
+#: In the form that type checkers read.
 __all__ = [
-    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, type(lie))
-]
-__all__ += ["analysis", "lie", "measures", "sections"]
+    "CSVFile", "Casimir", "ChainLU", "ChainNewton", "Checkpoint", "ConstraintDefect", "Energy",
+    "Functional", "History", "Isotropic", "LoadStepFailed", "LocalNewton", "Momentum",
+    "Orthotropic", "Ply", "Probe", "Reactions", "Snapshots", "StepFailed", "TsaiWu", "VTKOutput",
+    "VonMises", "analysis", "animate", "gradient", "lie", "measures", "plot_energy",
+    "plot_momentum", "plot_section", "plot_shapes", "plot_solid", "resume", "run", "save",
+    "save_scene", "sections", "simplify", "space_axes",
+]  # fmt: skip
+__all__ += beams.__all__
+__all__ += statics.__all__
+__all__ += steppers.__all__
+__all__ += systems.__all__
+
+
+def __dir__() -> list[str]:
+    """The public names, with the subpackages that authors of steppers and systems name."""
+    return sorted({*__all__, "beams", "statics", "steppers", "systems", "__version__"})

@@ -143,7 +143,8 @@ def summands(expression: Expr) -> list[Expr]:
 
 def sorted_by(functional: Form, function: Function) -> tuple[Form, Form]:
     """The terms of a functional that hold a function, and those that do not."""
-    holding, others = [], []
+    holding: list[Integral] = []
+    others: list[Integral] = []
     for integral in simplify(functional).integrals():
         for term in summands(integral.integrand()):
             held = function in extract_coefficients(term)
@@ -316,7 +317,7 @@ def _restricted(name: str, form: Form) -> Form:
         ) from error
 
 
-def _sided(integral: Integral) -> Integral:
+def _sided(integral: Integral):
     if integral.integral_type() != "interior_facet":
         return integral
     sides = dict.fromkeys(extract_domains(integral.integrand()), "+")

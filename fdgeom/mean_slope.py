@@ -40,7 +40,7 @@ class MeanSlope:
     # if it is none.
     def __init__(self, degree: int | None, points: int = LEAST_POINTS) -> None:
         self.exact = degree is not None
-        count = max(1, -(-degree // 2)) if self.exact else max(points, LEAST_POINTS)
+        count = max(points, LEAST_POINTS) if degree is None else max(1, -(-degree // 2))
         nodes, weights = legendre.leggauss(count)
         basis = legendre.legvander(nodes, count - 1)
         self.nodes, self._weights = (0.5 + 0.5 * nodes).tolist(), (0.5 * weights).tolist()

@@ -4,6 +4,8 @@ Firedrake ignores an unknown quadrature scheme on intervals silently; here an un
 impossible number of points is an error.
 """
 
+from collections.abc import Callable
+
 import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
 from firedrake.mesh import MeshGeometry
@@ -76,7 +78,12 @@ def measure(name: str, mesh, points: int | None = None) -> ufl.Measure:
     choice("name", name, NAMES)
     if not NAMES[name] and points is not None:
         raise ValueError(f"points has no meaning for {name!r}: leave it out")
-    rule = {"vertex": vertex, "midpoint": midpoint, "gauss": gauss, "gauss-lobatto": gauss_lobatto}
+    rule: dict[str, Callable] = {
+        "vertex": vertex,
+        "midpoint": midpoint,
+        "gauss": gauss,
+        "gauss-lobatto": gauss_lobatto,
+    }
     return rule[name](mesh, points) if NAMES[name] else rule[name](mesh)
 
 

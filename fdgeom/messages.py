@@ -66,7 +66,7 @@ def reported_as(text: str) -> Iterator[None]:
         _called.pop()
 
 
-def brief(error: Exception) -> str:
+def brief(error: BaseException) -> str:
     """The first line of an error in a user's function, without the place of that function."""
     line = (str(error).splitlines() or [""])[0].rstrip(".")
     if isinstance(error, KeyError) and " " not in line:

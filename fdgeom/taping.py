@@ -116,7 +116,7 @@ class OffTape:
             if type(self).__init__ is unrecorded:
                 self._is_made = True
 
-        cls.__init__ = unrecorded
+        setattr(cls, "__init__", unrecorded)  # noqa: B010
 
 
 def _name(method: Callable, args: tuple) -> str:

@@ -8,6 +8,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
+from types import UnionType
 
 import numpy as np
 import ufl
@@ -124,7 +125,7 @@ def real_array(name: str, value, wanted: str) -> np.ndarray:
     raise TypeError(f"{name} must be {wanted}, not {format_value(value)}")
 
 
-def instance(name: str, value, kind: type, wanted: str, hint: str = ""):
+def instance(name: str, value, kind: type | UnionType, wanted: str, hint: str = ""):
     """An instance of a class, which ``wanted`` names in the message, before a hint."""
     if not isinstance(value, kind):
         raise TypeError(f"{name} must be {wanted}, not {format_value(value)}{hint}")

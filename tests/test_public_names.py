@@ -54,3 +54,17 @@ def test_what_is_imported_when_used():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not found.stdout.strip()
+
+
+def test_all_names_are_listed():
+    """The list that type checkers read has all names that ``fdgeom/__init__.py`` imports."""
+    modules = {"analysis", "lie", "measures", "sections"}
+    imported = {n for n, value in vars(fg).items() if n[0] != "_" and not inspect.ismodule(value)}
+    assert sorted(fg.__all__) == sorted(imported | modules)
+    assert set(dir(fg)) - set(fg.__all__) == {
+        "beams",
+        "statics",
+        "steppers",
+        "systems",
+        "__version__",
+    }

@@ -28,7 +28,7 @@ from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.derived import Derived, derived_in
+from fdgeom.solvers.derived import Derived, MadeOnce, derived_in
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
 
@@ -215,7 +215,7 @@ class Beam(BeamBracket):
         return None
 
     @cached_property
-    def _derived(self) -> tuple[Derived, ...]:
+    def _derived(self) -> tuple[Derived | MadeOnce, ...]:
         """The dependent fields in its own forms."""
         return derived_in(self.stress(), self.compliance_of_inertia)
 

@@ -6,6 +6,7 @@ import re
 import warnings
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from firedrake import COMM_WORLD
@@ -243,7 +244,7 @@ class CSVFile:
     def __init__(self, path: str | os.PathLike, append: bool = False) -> None:
         self.path = as_path("csv", path)
         self.append = append
-        self._file = None
+        self._file: Any = None
 
     def open(self, comm, columns: list[str], step: int) -> None:
         """Begin the table: `columns` is its header, `step` the step of the first sample to come.

@@ -270,7 +270,8 @@ class Reactions:
 
     def sample(self) -> dict[str, np.ndarray]:
         """Return the present values by name."""
-        found, values = self._system.reactions(), {}
+        found = self._system.reactions()
+        values: dict[str, np.ndarray] = {}
         several = not isinstance(found, dict)
         for k, ends in enumerate(found if several else [found]):
             for end, wrench in ends.items():

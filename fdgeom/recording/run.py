@@ -248,8 +248,8 @@ def _close(items: list, exc: BaseException | None) -> None:
     for item in items:
         try:
             item.close()
-        except Exception as problem:
-            problems.append(problem)
+        except Exception as error:
+            problems.append(error)
     for problem in problems:
         if exc is None:
             raise problem

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from itertools import pairwise
 from types import MethodType
+from typing import Any
 
 import numpy as np
 
@@ -95,7 +96,7 @@ class _Fitted:
     def __init__(self) -> None:
         self._known: tuple | None = None
         self._bounds: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
-        self.shown = None
+        self.shown: Any = None
 
     def __call__(self, ax, renderer):
         from matplotlib.transforms import Bbox

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -115,7 +116,8 @@ class VTKOutput:
         from .solid import SolidMesh
 
         body = SolidMesh(system, self.fields)
-        self._position = self._topology = None
+        self._position: Any = None
+        self._topology: Any = None
         self._mesh, self._functions = body.mesh, body.functions
         self._updates.append(body.update)
 

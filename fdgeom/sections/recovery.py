@@ -58,7 +58,7 @@ class Recovery:
         field.dat.data_wo[...] = mixed(loads, self._solutions.warping) @ self._axes.T
         return field
 
-    def scalar(self, name: str, values: np.ndarray) -> Function:
+    def scalar(self, name: str, values: np.ndarray | float) -> Function:
         """A scalar field of values at the nodes."""
         field = Function(FunctionSpace(self._op.mesh, self.element), name=name)
         field.dat.data_wo[...] = values

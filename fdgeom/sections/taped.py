@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import ufl
@@ -194,7 +195,7 @@ class SectionBlock(PreparedBlock):
             }
 
 
-def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
+def made_on_tape(make: Callable[[], Any]) -> Any:
     """Make a section, and record it on the working tape if its materials contain Functions."""
     with stop_annotating():
         section = make()

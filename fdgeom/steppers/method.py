@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Set
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from firedrake import Function
 
@@ -22,10 +22,13 @@ class Method(ABC):
     """
 
     #: The class of systems that the method moves, and what to call them in an error.
-    moves: ClassVar[type]
+    moves: ClassVar[type[Any]]
     needs: ClassVar[str] = ""
+    #: The system, and the solves of one step with their fractions of it.
+    system: Any
+    sequence: list[tuple[Solve, float]]
     #: Order of convergence in time.
-    order: ClassVar[int]
+    order: int
     #: Whether a step with -dt undoes a step with dt.
     symmetric: ClassVar[bool] = False
     #: Whether the step is a symplectic (Poisson) map, and on what.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from firedrake import (
@@ -138,7 +139,7 @@ def defining_gradients(system: PoissonSystem, unknown: Stages, at: Sequence[Part
 class StagesStepper(Stepper):
     """Base of the methods whose unknowns are :class:`Stages`: the state alone may move."""
 
-    moves = PoissonSystem
+    moves: ClassVar[type[Any]] = PoissonSystem
     needs = "a PoissonSystem (a bracket and an energy)"
     is_its_solves = True
 

@@ -437,7 +437,7 @@ class Stepper(OffTape, Method, NotCopied):
         return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
 
 
-def _wrong_system(method: type, system: object) -> TypeError:
+def _wrong_system(method: type[Method], system: object) -> TypeError:
     """The error for a system of another kind."""
     stepper, kind = method.__name__, method.moves.__name__
     needs = method.needs or f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from firedrake import Constant, Function
@@ -54,11 +55,10 @@ class System(NotCopied, ABC):
         Symbols for (parts of) the state in its forms, beside the state's own Functions.
     """
 
-    constraint = None
-    #: Check of rotations in a step: `fdgeom.beams.rod.turns.Turns` of beams; None in general.
-    turns = None
+    constraint: Any = None
     clocks: tuple[Constant, ...] = ()
     symbols: tuple[Function, ...] = ()
+    velocity: Any
 
     def __init__(self, mesh, coordinates: Function | None = None) -> None:
         if coordinates is not None:
@@ -66,7 +66,7 @@ class System(NotCopied, ABC):
         self.mesh, self.comm = mesh, mesh.comm
         self._coordinates = coordinates
         # Objects that are made at their first use.
-        self._held: dict[str, object] = {}
+        self._held: dict[str, Any] = {}
 
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod
@@ -218,6 +218,11 @@ class System(NotCopied, ABC):
     @abstractmethod
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state."""
+
+    @property
+    def turns(self):
+        """Check of rotations in a step: `fdgeom.beams.rod.turns.Turns` of beams; None in general."""
+        return None
 
     def branch(self) -> np.ndarray | None:
         """Numbers whose signs no step may change; None in general."""

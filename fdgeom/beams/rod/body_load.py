@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import ufl
@@ -114,7 +115,7 @@ class BodyLoad:
         """
         return -rate(lambda s: self.potential(rod, displaced(g, s * virtual), t))
 
-    def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr | None:
+    def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Any:
         """The potential V at the time ``t``; None if there is none.
 
         Its negative change is a part of the work.

@@ -1,9 +1,9 @@
 """Loads on rods: gravity, forces and moments, dead or follower, at an end or along the rod."""
 
+import math
 from collections.abc import Callable, Sequence
 from numbers import Real
 
-import numpy as np
 import ufl
 from firedrake import Constant
 from ufl.core.expr import Expr
@@ -148,7 +148,7 @@ def check_at(at) -> None:
         isinstance(at, str)
         or not isinstance(at, Real)
         or isinstance(at, bool)
-        or not np.isfinite(at)
+        or not math.isfinite(at)
     ):
         raise ValueError(
             "at must be 'left', 'right', the arc length of a node, or None (all along), not "

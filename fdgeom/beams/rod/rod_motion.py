@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import ufl
@@ -74,7 +75,7 @@ class RodMotion(Motion):
         self.step_forces: Forces | None = None
 
     @property
-    def joints(self) -> Condition | None:
+    def joints(self) -> Any:
         """The joints of a network, the conditions of the motion; None for a single rod."""
         return self.constraint
 

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from firedrake import (
@@ -41,7 +42,7 @@ class RateConstraint(ABC):
         #: ν, the test function of the multiplier's space.
         self.test = TestFunction(self.space)
         self._direction = Function(tangent, name="direction")
-        self._held: dict[str, object] = {}
+        self._held: dict[str, Any] = {}
 
     @property
     def space(self):

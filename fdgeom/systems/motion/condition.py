@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from firedrake import Function, TestFunction, TrialFunction
@@ -22,7 +23,7 @@ class Condition(ABC):
     """
 
     multiplier: Function
-    space: object
+    space: Any
     idle: np.ndarray = np.array([], dtype=int)
 
     @abstractmethod
@@ -99,7 +100,7 @@ class UserCondition(Constraint, Condition):
         self.check(motion.v, motion.inertia(test, trial), ())
 
 
-def stated(functional: Callable | None, multiplier) -> Callable | None:
+def stated(functional: Any, multiplier) -> Callable | None:
     """A function that makes the condition of a user for a motion; None without one."""
     if (functional is None) != (multiplier is None):
         raise ValueError("give constraint and multiplier together, or neither")

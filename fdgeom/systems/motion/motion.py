@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import ufl
 from firedrake import Constant, Function, TestFunction, derivative
@@ -128,7 +129,7 @@ class Motion(System):
             update.apply()
 
     @abstractmethod
-    def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
+    def rate(self, f: Callable[[Sequence[Expr]], Any], direction: Expr) -> Form:
         """d/ds f(g ∘ retraction(s direction)) at s = 0, of a form f(g) of the configuration."""
 
     def bracket(self, a: Expr, b: Expr) -> Expr:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import ufl
@@ -157,7 +158,7 @@ class RigidBodies(Motion):
         at = self.configuration if configuration is None else configuration
         return self.group.retract(tuple(at), increment)
 
-    def rate(self, f: Callable[[Sequence[Expr]], Form], direction: Expr) -> Form:
+    def rate(self, f: Callable[[Sequence[Expr]], Any], direction: Expr) -> Form:
         """d/ds f(g ∘ retraction(s direction)) at s = 0."""
         form, slope = f(self.configuration), Form([])
         rates = self.group.rate(self.configuration, direction)

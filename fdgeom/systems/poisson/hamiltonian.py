@@ -88,4 +88,6 @@ class HamiltonianSystem(PoissonSystem):
 
     def with_energy(self, energy: Form) -> "HamiltonianSystem":
         """The system with the same q, p and pairing and another energy."""
-        return HamiltonianSystem(self.q, self.p, energy, measure=self._measure, names=self.names)
+        return HamiltonianSystem(
+            self.q, self.p, energy, measure=self._measure, names=(self.names[0], self.names[1])
+        )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from firedrake import Function, TestFunction, TrialFunction, derivative, split
 from ufl.classes import Expr, Form
@@ -67,7 +68,7 @@ class PoissonForms(System):
         }
         self.check_state()
         #: Functions that follow from the state, if there are any.
-        self.auxiliary: Auxiliary | None = None
+        self.auxiliary: Any = None
         if auxiliary:
             self.auxiliary = self._make_auxiliary(auxiliary)
             self.auxiliary.prepare(lambda form: substitute(form, self._state_map(None)))
