@@ -1,6 +1,6 @@
 # make demo    set up everything and run the flagship demo
 # make test    set up everything and run the tests;  make test-all   the long ones too
-# make docs    set up everything and build the site into build/site (2 minutes; nothing is run again)
+# make docs    set up everything and build the site into build/site (3 minutes; demos are not run again)
 # make verification   measure anew what the page of verification shows;  make gallery   its pictures
 # make setup   only set up;  make lint;  make bench;  make readme (its measured parts);  make clean
 # On a fresh Debian 12 or Ubuntu machine with Python 3.11 or newer, the first set-up takes

@@ -1,8 +1,8 @@
 """Builds the site: python demos/site/build.py, or `make docs`.
 
 Gathers the pages, the demos and their pictures in ``build/source``, draws the moving pictures from
-the shapes that are kept beside the demos, and has Sphinx write ``build/site``. Nothing is run again
-and nothing is fetched.
+the shapes that are kept beside the demos, and has Sphinx write ``build/site``. The code of the start
+pages runs, so that its output stands under it; demos are not run again, and nothing is fetched.
 """
 
 from __future__ import annotations

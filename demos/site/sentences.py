@@ -95,7 +95,7 @@ def table(rows: list[tuple[str, str, str]]) -> list[str]:
     for message, what, code in rows:
         by = f"<br><small>for example <code>{escape(code)}</code></small>" if code else ""
         cells.append([f"{escape(message)}{by}", what][: 1 + two])
-    return html_table(["message", "remedy"][: 1 + two], {"": cells}, "messages")
+    return html_table(["message", "remedy"][: 1 + two], {"": cells}, "messages stacked")
 
 
 def remedy(message: str, argument: str = "") -> str:

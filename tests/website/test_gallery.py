@@ -12,6 +12,9 @@ sys.path.append(str(SITE))
 import covers  # noqa: E402
 import gallery  # noqa: E402
 import pictures  # noqa: E402
+import printed  # noqa: E402
+import sentences  # noqa: E402
+import verified  # noqa: E402
 from markdown import to_rst  # noqa: E402
 
 
@@ -65,6 +68,41 @@ def test_kept_pictures_are_small():
     """All that the site is made from: below 15 MB."""
     kept = [p for p in SITE.parent.rglob("*") if p.is_file() and "output" not in p.parts]
     assert sum(p.stat().st_size for p in kept) < 15e6
+
+
+def test_output_stands_under_its_code(tmp_path):
+    """Blocks share their names; those that print nothing stay as they are."""
+    block = ".. code-block:: python\n\n   {}\n\n"
+    page = block.format("x = 6") + "Text.\n\n" + block.format("print(x * 7)") + "End.\n"
+    found = printed.with_output(page, tmp_path)
+    assert found == page.replace(
+        "End.", ".. code-block:: text\n   :class: printed\n\n   42\n\nEnd."
+    )
+    with pytest.raises(SystemExit, match="division by zero"):
+        printed.with_output(block.format("1 / 0"), tmp_path)
+
+
+def test_order_and_limit():
+    """Of values 2 + 3/n², with another reference."""
+    row = {"meshes": [4, 8, 16], "values": [2 + 3 / n**2 for n in (4, 8, 16)], "reference": 2.5}
+    order, limit = verified.limit(row)
+    assert order == "2.00"
+    assert limit == pytest.approx(2, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("dt must be a positive number, not -1", "Give a positive number."),
+        ("poisson_ratio must lie in (-1, 0.5), not 2", "Give a value in (-1, 0.5)."),
+        ("degree=1 is much too stiff; take degree=2", "Take degree=2."),
+        ('plots need it: pip install "fdgeom[plots]"', "pip install"),
+        ("run() got an unexpected keyword argument 'monitor'", "Remove <code>monitor</code>"),
+        ("the tangent stiffness is singular", "clamp an end"),
+    ],
+)
+def test_remedies(message, remedy):
+    assert remedy in sentences.remedy(message)
 
 
 def test_markdown():
