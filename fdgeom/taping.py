@@ -34,8 +34,8 @@ def refuse_annotation(what: str, instead: str = "") -> None:
     instead = instead or "take the gradient of what it does by finite differences of whole runs"
     if annotate_tape():
         raise NotImplementedError(
-            f"{what} is not recorded by pyadjoint: it would leave no trace on the tape, and gradients "
-            "would be wrong without a word. Call it inside 'with firedrake.adjoint.stop_annotating():' "
+            f"{what} is not recorded by pyadjoint: its result would not be on the tape, and gradients "
+            "would be wrong without a warning. Call it inside 'with firedrake.adjoint.stop_annotating():' "
             f"(its result then counts as given data), and {instead}"
         )
 
@@ -46,8 +46,8 @@ def refuse_recorded(name: str, value) -> None:
     if annotate_tape() and _is_followed(value):
         raise NotImplementedError(
             f"{name} is a number that pyadjoint follows, but counts as given data here: gradients by it "
-            "are not there, and would be wrong without a word. Give float(...) of it, whose gradient is "
-            "zero, or a Function of a Real space where a Function is taken"
+            "are not available, and would be wrong without a warning. Give float(...) of it, whose gradient "
+            "is zero, or a Function of a Real space where a Function is taken"
         )
 
 

@@ -129,12 +129,12 @@ class Agreement:
                 return made  # it is refused before the steps, whatever records
             if not alone:
                 raise NotImplementedError(
-                    "gradients by the strain of a beam in a network are not there: it does not say "
+                    "gradients by the strain of a beam in a network are not available: it does not say "
                     "where the beam is; take position, orientation and velocity"
                 )
             if not set_now and not self._chain.agrees():
                 raise NotImplementedError(
-                    "gradients by a strain that steps in configuration form have left are not there: "
+                    "gradients by a strain that steps in configuration form have left are not available: "
                     "it is that of their own measure, and the beam would move if it were set; take "
                     "position, orientation and velocity"
                 )

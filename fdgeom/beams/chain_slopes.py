@@ -45,7 +45,7 @@ class FollowingShape:
         if beam.degree != 1:
             raise NotImplementedError(
                 "gradients where the configuration of a beam of higher degree follows its strain are "
-                "not there: call reconstruct() inside 'with firedrake.adjoint.stop_annotating():' "
+                "not available: call reconstruct() inside 'with firedrake.adjoint.stop_annotating():' "
                 "(the configuration then counts as given data), or take degree=1"
             )
         self._beam, self._chain, self._anchor = beam, chain, anchor

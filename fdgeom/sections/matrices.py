@@ -322,7 +322,7 @@ def check_stations(stations) -> tuple[np.ndarray, list]:
             raise ValueError("stations: a section varies along the beam itself")
         if section.read_by_beams[0] is not section.stiffness:
             raise NotImplementedError(
-                "gradients by materials of sections between stations are not there: make the drawn "
+                "gradients by materials of sections between stations are not available: make the drawn "
                 "sections inside 'with firedrake.adjoint.stop_annotating():' (their matrices then "
                 "count as given data), or give beams of one section each"
             )

@@ -223,6 +223,6 @@ def _asks(functions: Sequence[Function], relevant_dependencies) -> bool:
 
 def _no_coordinates() -> NotImplementedError:
     return NotImplementedError(
-        "gradients of Section.from_mesh by the coordinates of its mesh are not there: take differences "
+        "gradients of Section.from_mesh by the coordinates of its mesh are not available: take differences "
         "of sections drawn on moved meshes"
     )

@@ -281,7 +281,7 @@ def _refuse_moved(motion) -> None:
     if any(extract_coefficients(e) for e in held):
         raise NotImplementedError(
             "gradients through StaticEquilibrium.solve() by a GivenPose that is made of Functions are "
-            "not there: clamp the end, and set its position and orientation before solve(), which "
+            "not available: clamp the end, and set its position and orientation before solve(), which "
             "keeps them; or call it inside 'with firedrake.adjoint.stop_annotating():' (its result "
             "then counts as given data)"
         )

@@ -130,5 +130,5 @@ def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: boo
         )
     if why is not None:
         raise NotImplementedError(
-            f"gradients of VibrationModes.eigenvalue({k}) are not there {why}"
+            f"gradients of VibrationModes.eigenvalue({k}) are not available {why}"
         )
