@@ -102,8 +102,8 @@ def page(demo: Demo, time: dict | None, moving: list) -> str:
             body.append(listing("none", "printed", wrapped(printed[number])))
         number += 1
     text = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", "\n\n".join(body))
-    head = [":html_theme.sidebar_secondary.remove: true", f"{demo.title}\n{'=' * len(demo.title)}"]
-    return "\n\n".join([*head, lead, box(demo, time), text, asserted(program.script(demo.text))])
+    title = "\n".join(lines[:2])
+    return "\n\n".join([title, lead, box(demo, time), text, asserted(program.script(demo.text))])
 
 
 def before_block(text: str) -> str:
@@ -121,7 +121,7 @@ def code_block(lines: list[str]) -> str:
     return ".. dropdown:: Imports and command-line options\n\n" + textwrap.indent(block, "   ")
 
 
-def wrapped(lines: list[str], width: int = 96) -> list[str]:
+def wrapped(lines: list[str], width: int = 84) -> list[str]:
     """Printed lines, the long ones in several."""
     return [
         part

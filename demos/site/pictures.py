@@ -25,7 +25,7 @@ TIMES = HERE / "times.json"
 #: Levels (of 255) by which a pixel may differ, and the part of all pixels that may differ by more.
 LEVELS, PART = 24, 0.002
 #: Bytes from which a picture is saved with fewer colours.
-LARGE = 150_000
+LARGE = 200_000
 #: Part of their extent by which shapes may differ.
 SHAPE = 1e-3
 
