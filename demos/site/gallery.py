@@ -87,7 +87,7 @@ def write(source: Path, moving: dict) -> None:
 def page(demo: Demo, time: dict | None, moving: list) -> str:
     """The page of a demo: title, best picture, how to run it, text with code and its printed output."""
     lines = demo.text.split("\n")
-    before = lines.index("", 3)
+    title, before = "\n".join(lines[:2]), lines.index("", 3)
     # What moves takes the place of the best picture.
     lead = shown(moving) if moving else "\n".join(lines[3:before])
     printed = program.read_printed(demo.folder / "printed.txt")
@@ -102,7 +102,6 @@ def page(demo: Demo, time: dict | None, moving: list) -> str:
             body.append(listing("none", "printed", wrapped(printed[number])))
         number += 1
     text = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", "\n\n".join(body))
-    title = "\n".join(lines[:2])
     return "\n\n".join([title, lead, box(demo, time), text, asserted(program.script(demo.text))])
 
 

@@ -76,6 +76,22 @@ def test_filter_of_messages(browser, site):
     assert all("Give one of 1, 2, 3, 4" in row for row in found if "degree must be one of" in row)
 
 
+def test_cards_of_a_tag(browser, site):
+    """A button of the gallery leaves the cards with its tag, and the sections that have one."""
+    browser.open(site / "gallery" / "index.html")
+    browser.wait("return document.querySelectorAll('.gallery-filter button').length > 5")
+    shown = "return [...document.querySelectorAll('.sd-col')].filter(c => c.checkVisibility())"
+    every = browser.run(f"{shown}.length")
+    buttons = "[...document.querySelectorAll('.gallery-filter button')]"
+    browser.run(f"{buttons}.find(b => b.textContent === 'statics').click()")
+    chosen = browser.run(f"{shown}.map(c => c.textContent)")
+    assert 0 < len(chosen) < every
+    assert all("statics" in words for words in chosen)
+    assert not browser.run("return document.getElementById('fields').checkVisibility()")
+    browser.run(f"{buttons}.find(b => b.textContent === 'all').click()")
+    assert browser.run(f"{shown}.length") == every
+
+
 def test_search(browser, site):
     browser.open(site / "search.html", "?q=RATTLE")
     browser.wait("return document.querySelectorAll('#search-results li a').length > 3")

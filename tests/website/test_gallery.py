@@ -1,5 +1,7 @@
 """The gallery's tools: which pictures count as changed, and what a demo asserts."""
 
+import os
+import re
 import sys
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import covers  # noqa: E402
 import gallery  # noqa: E402
 import pictures  # noqa: E402
 import printed  # noqa: E402
+import program  # noqa: E402
 import sentences  # noqa: E402
 import verified  # noqa: E402
 from markdown import to_rst  # noqa: E402
@@ -51,6 +54,47 @@ def test_each_demo_is_listed_with_its_topic():
     for demo in demos:
         assert demo.topic
         assert demo.words
+        assert all(demo.tags)
+
+
+@pytest.mark.parametrize("demo", gallery.listed(), ids=lambda demo: demo.name)
+def test_page_of_a_demo(demo):
+    """The best picture is on top; options are folded away; printed lines stand below their code."""
+    page = gallery.page(demo, {"seconds": 10}, [])
+    title, _, rest = page.partition("\n\n")
+    assert title.splitlines() == [demo.title, "=" * len(demo.title)]
+    assert rest.startswith(f".. image:: {demo.figures[0]}\n")
+    assert not re.search(r"^(::|[^.].* ::)$", page, flags=re.MULTILINE)
+    assert page.count("import argparse") == page.count(".. dropdown:: Imports") == 1
+    for place, lines in program.read_printed(demo.folder / "printed.txt").items():
+        part = [part for part in program.split(demo.text) if part.is_code][place]
+        code = next(line for line in reversed(part.lines) if line).strip()
+        below = page[page.index(f"{code}\n") :]
+        assert ":class: printed" in below
+        assert gallery.wrapped(lines)[0].strip() in below
+
+
+def test_printed_output_is_read_back(tmp_path):
+    lines = {0: ["one", "", "  two"], 3: ["[1, 2]"]}
+    program.write_printed(lines, tmp_path / "printed.txt")
+    assert program.read_printed(tmp_path / "printed.txt") == lines
+    assert program.read_printed(tmp_path / "nothing.txt") == {}
+
+
+def test_output_belongs_to_its_block(tmp_path):
+    """Lines of Python and of PETSc in their order, and the assertions that are reached."""
+    demo = tmp_path / "small.py.rst"
+    demo.write_text(
+        "Small\n=====\n\nFirst. ::\n\n  from firedrake import PETSc\n\n  def f():\n"
+        "      print('from f')\n      assert True\n\n"
+        "Then. ::\n\n  PETSc.Sys.Print('by PETSc')\n  f()\n  if False:\n      assert True\n"
+    )
+    folder = tmp_path / "run"
+    folder.mkdir()
+    found = program.run(demo, [], folder, os.environ | {"OMP_NUM_THREADS": "1"})
+    assert found["printed"] == {1: ["by PETSc", "from f"]}
+    assert found["reached"] == {10}
+    assert program.asserted(demo.read_text()) == {10, 17}
 
 
 @pytest.mark.parametrize("name", [demo.name for demo in gallery.listed()])
