@@ -88,6 +88,15 @@ def is_linear(element) -> bool:
     return element.family() == "Lagrange" and element.degree() == 1
 
 
+def extent(mesh) -> tuple[int, float]:
+    """The number of cells of a line and its length, on all ranks together."""
+    x = mesh.coordinates.dat.data_ro
+    ends = [(x.min(), x.max())] if len(x) else []
+    found = mesh.comm.allgather((mesh.cell_set.size, ends))
+    places = np.array([pair for _, pairs in found for pair in pairs])
+    return sum(cells for cells, _ in found), float(places.max() - places.min())
+
+
 class Numbering:
     """Numbers the nodes of a space on a mesh of intervals by their coordinates."""
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from firedrake import Function
@@ -36,13 +37,30 @@ def format_value(value: object) -> str:
         return "a UFL form"
     if isinstance(value, Expr):
         return f"a UFL expression of shape {value.ufl_shape}"
-    text = repr(value)
-    if len(text) <= _LONGEST and "\n" not in text and " at 0x" not in text:
+    text, name = repr(value), type(value).__name__
+    described = type(value).__module__.startswith("fdgeom.") and text.startswith(f"{name}(")
+    if not described and len(text) <= _LONGEST and "\n" not in text and " at 0x" not in text:
         return text
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    name = "function" if callable(value) and hasattr(value, "__code__") else type(value).__name__
+    name = "function" if callable(value) and hasattr(value, "__code__") else name
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+class Described:
+    """Base of classes whose ``repr`` shows some attributes: ``_shown``, or the fields of a dataclass."""
+
+    _shown: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        names = self._shown or tuple(getattr(self, "__dataclass_fields__", ()))
+        given = [(name, getattr(self, name, None)) for name in names]
+        parts = [
+            f"{name}={str(value) if isinstance(value, Path) else format_value(value)}"
+            for name, value in given
+            if value is not None
+        ]
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def is_function(value: object) -> bool:

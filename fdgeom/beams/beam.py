@@ -167,6 +167,18 @@ class Beam(BeamBracket):
             return BeamMotion(self, self.rod, self.agreement)
         return BeamMotion(self, rod_of(self, measure), self.agreement, measure=measure)
 
+    def __repr__(self) -> str:
+        if not hasattr(self, "_extent"):
+            return "Beam(...)"
+        cells, length = self._extent
+        ends = " – ".join(
+            e.kind if isinstance(e.kind, str) else _support(e.kind) for e in self.ends
+        )
+        return (
+            f"Beam({cells} cell{'s' if cells > 1 else ''}, length {length:.3g}, "
+            f"{self.section.description}, {ends})"
+        )
+
     # --- places, for joints ------------------------------------------------------------------------
     @property
     def left(self) -> Place:
@@ -362,3 +374,8 @@ class Beam(BeamBracket):
 
     def drawn_beams(self) -> "tuple[Beam, ...]":
         return (self,)
+
+
+def _support(kind) -> str:
+    """The support of an end in a few words."""
+    return "moved" if callable(kind) else repr(kind)

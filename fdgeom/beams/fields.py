@@ -28,7 +28,7 @@ from fdgeom.beams.sampling import (
     warn_beyond_stations,
 )
 from fdgeom.clock import Time
-from fdgeom.line import check_line, coordinates_of
+from fdgeom.line import check_line, coordinates_of, extent
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
 from fdgeom.sections.matrices import MatrixAlong, SectionMatrices
 from fdgeom.solvers.derived import private
@@ -77,6 +77,8 @@ class BeamFields:
         self.ends = End("left", left), End("right", right)
         self.mesh, self.comm = mesh, mesh.comm
         self.section, self.degree = section, int(degree)
+        #: Number of cells and length of all ranks, for descriptions.
+        self._extent = extent(mesh)
 
         strain_space = _spectral(mesh, "DG", degree - 1, 6)
         momentum_space = _spectral(mesh, "CG", degree, 6)

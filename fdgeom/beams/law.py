@@ -12,7 +12,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.forms import shaped_space
 from fdgeom.mean_slope import mean_slope_of
-from fdgeom.messages import format_value, reported_as
+from fdgeom.messages import Described, format_value, reported_as
 from fdgeom.solvers.derived import sampled
 from fdgeom.validation import everywhere
 
@@ -23,7 +23,7 @@ _ROUND_OFF = 1e-10
 _PROBE = 0.01
 
 
-class SectionLaw(ABC):
+class SectionLaw(Described, ABC):
     """Elastic energy of a section per length: a function ψ(ε) of the elastic strain.
 
     Derive your own law with :meth:`energy`, in UFL. It may read Constants and Functions on the

@@ -9,6 +9,7 @@ from fdgeom.sections.bars import (
     Number,
     bar_matrices,
     circle_properties,
+    described,
     rectangle_properties,
     tube_properties,
 )
@@ -124,10 +125,12 @@ class Section(SectionMatrices):
         polar moment and 1). The other arguments: see :meth:`from_properties`.
         """
         shape = rectangle_properties(width, height, torsion_constant, shear_factor, poisson_ratio)
-        return cls.from_properties(
+        made = cls.from_properties(
             **shape, density=density, youngs_modulus=youngs_modulus,
             poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
+        made.description = described("rectangle", width, height)
+        return made
 
     @classmethod
     def circle(
@@ -151,7 +154,7 @@ class Section(SectionMatrices):
             **shape, torsion_constant=torsion_constant, density=density,
             youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
-        made.radius = radius
+        made.radius, made.description = radius, described("circle of radius", radius)
         return made
 
     @classmethod
@@ -178,6 +181,7 @@ class Section(SectionMatrices):
             youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
         made.radius = outer_radius
+        made.description = described("tube of radii", outer_radius, inner_radius)
         return made
 
     # --- from drawings, stations, other programs and files -----------------------------------------

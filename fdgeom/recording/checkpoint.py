@@ -14,7 +14,7 @@ from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
 from fdgeom.files import as_path, on_root, replacing, writable
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.messages import brief, format_value
+from fdgeom.messages import Described, brief, format_value
 from fdgeom.solvers.derived import is_real
 from fdgeom.solvers.petsc_messages import reason
 from fdgeom.taping import not_taped
@@ -27,7 +27,7 @@ FORMAT = 3  # in which the fingerprint is called "identity"
 GROUP = "/fdgeom"
 
 
-class Checkpoint:
+class Checkpoint(Described):
     """Restart file for `run(checkpoint=...)`, read by `resume`.
 
     Parameters
@@ -44,6 +44,11 @@ class Checkpoint:
     replaced. If another run has written the file meanwhile, it stays and the run ends with a
     ValueError.
     """
+
+    _shown = (
+        "path",
+        "every",
+    )
 
     #: The writer of the file when this run last read it, "" if there was no file; None before.
     _writer: str | None = None

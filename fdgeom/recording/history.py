@@ -12,6 +12,7 @@ import numpy as np
 from firedrake import COMM_WORLD
 
 from fdgeom.files import as_path, on_root, writable, write_text
+from fdgeom.messages import Described
 
 from .units import check_units, unit_of
 
@@ -229,7 +230,7 @@ def _groups(columns: Sequence[str]) -> dict[str, int | list[int]]:
     return groups
 
 
-class CSVFile:
+class CSVFile(Described):
     """Samples in a CSV file, one row each, on disk as soon as they are taken.
 
     Parameters
@@ -240,6 +241,8 @@ class CSVFile:
         Continue an existing file (a resumed run): rows at or after the first new step are cut off,
         all others stay unchanged. With False (default) an existing file is overwritten.
     """
+
+    _shown = ("path",)
 
     def __init__(self, path: str | os.PathLike, append: bool = False) -> None:
         self.path = as_path("csv", path)

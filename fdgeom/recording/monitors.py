@@ -20,7 +20,7 @@ from ufl.domain import extract_unique_domain
 from fdgeom.beams.contact.books import ContactBooks, contact_forms
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.forms import check_domains, checked_form
-from fdgeom.messages import brief, format_value
+from fdgeom.messages import Described, brief, format_value
 from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
 from fdgeom.validation import real_array, text
@@ -67,7 +67,7 @@ def _provided(system, method: str, monitor: str) -> dict:
     return provided
 
 
-class FormMonitor:
+class FormMonitor(Described):
     """Base class of monitors of 0-forms, which `_forms(system)` returns by name."""
 
     def _forms(self, system) -> dict:
@@ -135,6 +135,8 @@ class Casimir(FormMonitor):
         A 0-form of one's own.
     """
 
+    _shown = ("name",)
+
     def __init__(self, name: str | None = None, form: ufl.BaseForm | None = None) -> None:
         self.name = None if name is None else text("name", name, "; a form is given as form=")
         self.form = form
@@ -155,7 +157,7 @@ class Casimir(FormMonitor):
         return {self.name: known[self.name]}
 
 
-class ConstraintDefect:
+class ConstraintDefect(Described):
     """Errors in the constraints of a system: "constraint" is the largest |g(q)|, "velocity constraint"
     the largest |Dg(q) q̇|, of a system with `constraint_defect()` and `velocity_defect()`.
     """
@@ -187,6 +189,8 @@ class Functional(FormMonitor):
         0-forms, in which the system's Functions appear.
     """
 
+    _shown = ("name",)
+
     def __init__(self, name: str, forms: ufl.BaseForm | Sequence[ufl.BaseForm]) -> None:
         self.name = text("name", name)
         self.forms = forms
@@ -196,7 +200,7 @@ class Functional(FormMonitor):
         return {self.name: self.forms}
 
 
-class Probe:
+class Probe(Described):
     """Value of a Function or a UFL expression at one point of its mesh.
 
     Parameters
@@ -209,6 +213,11 @@ class Probe:
     point : float or sequence of float
         A point of the mesh: for a beam, the arc length.
     """
+
+    _shown = (
+        "name",
+        "point",
+    )
 
     def __init__(
         self, name: str, function: Function | ufl.core.expr.Expr, point: float | Sequence[float]
@@ -251,7 +260,7 @@ class Probe:
         return {self.name: self._evaluator.evaluate(self._values)[0]}
 
 
-class Reactions:
+class Reactions(Described):
     """Support reactions of a beam or an assembly: moments about the nodes, and forces, (3,) each in space.
 
     A beam has "left_moment", "left_force", "right_moment", "right_force" at its supports;

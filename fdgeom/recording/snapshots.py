@@ -10,14 +10,14 @@ import ufl
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 
 from fdgeom.files import as_path, writing
-from fdgeom.messages import brief
+from fdgeom.messages import Described, brief
 from fdgeom.sections.matrices import check_axis
 from fdgeom.validation import whole
 
 from .interpolated import following
 
 
-class Snapshots:
+class Snapshots(Described):
     """Shapes of a system at some times, an output for `run`; nodes are in order along the system.
 
     Parameters
@@ -51,6 +51,8 @@ class Snapshots:
     closed : bool
         Whether the mesh is periodic, so that the last node is joined to the first.
     """
+
+    _shown = ("every",)
 
     def __init__(self, every: int = 1, fields: Sequence[str] = ()) -> None:
         self.every = whole("every", every, least=1)

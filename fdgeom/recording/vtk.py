@@ -14,12 +14,13 @@ from firedrake import Function, FunctionSpace, Mesh, VTKFile, as_vector
 
 from fdgeom.compat import set_topology
 from fdgeom.files import as_path, on_root, writable
+from fdgeom.messages import Described
 from fdgeom.validation import whole
 
 from .interpolated import common_element, following
 
 
-class VTKOutput:
+class VTKOutput(Described):
     """Fields of the system as a .pvd time series, written with Firedrake's VTKFile.
 
     A beam is drawn as a curve where it is in space, other systems on their own mesh. Vectors of
@@ -58,6 +59,12 @@ class VTKOutput:
     of the highest degree among them. A mixture of CG1 and DG0 fields is written as DG1, in which
     both are exact.
     """
+
+    _shown = (
+        "path",
+        "every",
+        "fields",
+    )
 
     def __init__(
         self,

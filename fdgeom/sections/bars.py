@@ -182,6 +182,13 @@ def _ring_properties(outer, inner, shear_factor, poisson_ratio) -> dict:
     }
 
 
+def described(name: str, *sizes: Number) -> str:
+    """A shape and its sizes, if they are numbers, in a few words."""
+    if any(isinstance(size, Expr) for size in sizes):
+        return f"{name.split()[0]} of varying size"
+    return f"{name} {' × '.join(f'{size:.4g}' for size in sizes)}"
+
+
 def _diagonal(entries: list):
     if any(isinstance(e, Expr) for e in entries):
         return ufl.as_matrix([[entries[i] if i == j else 0 for j in range(6)] for i in range(6)])

@@ -132,8 +132,10 @@ class DrawnSection(SectionMatrices):
         self.on_tape: tuple[Function, Function] | None = None
         self.__dict__["compliance"] = T @ inverse @ S @ inverse.T @ T.T
 
-    def __repr__(self) -> str:
-        return f"<section of {self._cells} cells along axis {self.axis}>"
+    @property
+    def description(self) -> str:
+        """The cross-section in a few words."""
+        return f"section of {self._cells} cells"
 
     @property
     def element(self):

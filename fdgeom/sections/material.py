@@ -11,13 +11,13 @@ import numpy as np
 import ufl
 from ufl.core.expr import Expr
 
-from fdgeom.messages import format_value
+from fdgeom.messages import Described, format_value
 from fdgeom.validation import scalar
 
 Value = float | Expr
 
 
-class Material:
+class Material(Described):
     """Base class of the materials of this package: stress in UFL from entry-wise formulas."""
 
     def components(self, strain, frame) -> list[list]:
@@ -33,7 +33,7 @@ class Material:
         raise NotImplementedError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Isotropic(Material):
     """Isotropic material: σ = λ tr(ε) 1 + 2μ ε.
 
@@ -79,7 +79,7 @@ class Isotropic(Material):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Orthotropic(Material):
     """Orthotropic material by engineering constants; 1 is the fibre, order 12, 13, 23.
 
@@ -171,7 +171,7 @@ class Orthotropic(Material):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ply(Material):
     """A material rotated into the plane of a ply and by the fibre angle in it.
 

@@ -53,7 +53,8 @@ class SectionMatrices:
     #: Materials in UFL that numbers were made of: beams do not follow them, and refuse changes.
     made_of: tuple[MadeOnce, ...] = ()
     #: Outer radius of a round section, for contact; None for others.
-    radius = None
+    radius: float | Expr | None = None
+    _description = ""
 
     # The arguments are those of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:
@@ -62,9 +63,17 @@ class SectionMatrices:
         self.inertia = _matrix("inertia", inertia)
         self.axis = axis
 
+    @property
+    def description(self) -> str:
+        """The cross-section in a few words."""
+        return self._description or f"{'constant' if self.is_constant else 'varying'} section"
+
+    @description.setter
+    def description(self, text: str) -> None:
+        self._description = text
+
     def __repr__(self) -> str:
-        kind = "constant" if self.is_constant else "varying"
-        return f"<{kind} section along axis {self.axis}>"
+        return f"{type(self).__name__}({self.description}, axis {self.axis})"
 
     @property
     def is_constant(self) -> bool:

@@ -454,4 +454,4 @@ class StaticEquilibrium(OffTape, NotCopied):
         return self._resultants.stress_at(s, beam)
 
     def __repr__(self) -> str:
-        return f"<StaticEquilibrium of {type(self.beam).__name__}: load = {self.load:g}>"
+        return f"StaticEquilibrium({type(self.beam).__name__}, load = {self.load:g})"

@@ -171,7 +171,7 @@ class VibrationModes(OffTape):
         return np.abs(self.eigenvalues) <= self._round_off
 
     def __repr__(self) -> str:
-        return f"<{len(self.shapes)} vibration modes of {type(self.beam).__name__}>"
+        return f"VibrationModes({type(self.beam).__name__}, {len(self.eigenvalues)} modes)"
 
 
 def _lowest(found: Pencil, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

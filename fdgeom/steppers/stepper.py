@@ -434,7 +434,7 @@ class Stepper(OffTape, Method, NotCopied):
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
-        return f"<{name}, order {self.order}, of {system}: t = {self.t:g}, dt = {self.dt:g}>"
+        return f"{name}({system}, order {self.order}, t = {self.t:g}, dt = {self._dt:g})"
 
 
 def _wrong_system(method: type[Method], system: object) -> TypeError:

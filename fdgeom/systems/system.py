@@ -68,6 +68,13 @@ class System(NotCopied, ABC):
         # Objects that are made at their first use.
         self._held: dict[str, Any] = {}
 
+    def __repr__(self) -> str:
+        try:
+            names = ", ".join(self.functions())
+        except AttributeError:  # it is being made
+            names = "..."
+        return f"{type(self).__name__}({names})"
+
     # --- what it is made of ----------------------------------------------------------------------
     @abstractmethod
     def functions(self) -> dict[str, Function]:

@@ -91,7 +91,7 @@ def test_varying_section_is_an_expression():
     assert isinstance(section.stiffness, ufl.core.expr.Expr)
     assert section.stiffness.ufl_shape == (6, 6)
     assert not section.is_constant
-    assert repr(section) == "<varying section along axis 0>"
+    assert repr(section) == "Section(circle of varying size, axis 0)"
 
 
 def spoiled(i, j, value):

@@ -53,7 +53,7 @@ def test_axes():
             )
         assert sections[axis].shear_centre == pytest.approx(sections[0].shear_centre, rel=1e-12)
         assert sections[axis].principal_axes @ np.eye(3)[axis] == pytest.approx([0, 0])
-    assert repr(sections[1]) == "<section of 16 cells along axis 1>"
+    assert repr(sections[1]) == "MeshSection(section of 16 cells, axis 1)"
 
 
 def test_origin():

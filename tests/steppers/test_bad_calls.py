@@ -109,7 +109,7 @@ def test_repr_and_stats(body, compiled):
     system, _ = body
     stepper = M(system, 0.1, compiled=compiled)
     assert stepper.is_compiled is compiled
-    assert repr(stepper) == "<ImplicitMidpoint, order 2, of PoissonSystem: t = 0, dt = 0.1>"
+    assert repr(stepper) == "ImplicitMidpoint(PoissonSystem, order 2, t = 0, dt = 0.1)"
     stepper.advance(0)
     assert stepper.solver_stats()["steps"] == 0
     stepper.advance(3)

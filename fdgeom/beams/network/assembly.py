@@ -142,6 +142,17 @@ class Assembly(OffTape, RodMotion):
         self.external_work(self.configuration, TestFunction(self.space))
         self._read()
 
+    def __repr__(self) -> str:
+        joints = () if self.joints is None else self.joints.joints
+        counts = {"beam": self.beams, "joint": joints, "body": self.bodies}
+        many = {"body": "bodies"}
+        parts = [
+            f"{len(found)} {name if len(found) == 1 else many.get(name, name + 's')}"
+            for name, found in counts.items()
+            if found
+        ]
+        return f"Assembly({', '.join(parts)})"
+
     # --- what it is made of --------------------------------------------------------------------------
     def _start(self) -> tuple[np.ndarray, np.ndarray]:
         """Positions and quaternions of all nodes; a node of the ground has those of its partner."""

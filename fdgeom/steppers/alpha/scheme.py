@@ -71,6 +71,10 @@ class AlphaScheme:
             )
         check_beta(self.beta)
 
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{f.name}={getattr(self, f.name):.4g}" for f in fields(self)[:5])
+        return f"AlphaScheme({self.name or numbers})"
+
     @property
     def gamma(self) -> float:
         """Newmark's γ, which is A."""

@@ -15,6 +15,9 @@ from fdgeom.systems.chaplygin.zero import is_zero, shortest
 class ChaplyginEquations:
     """The equations E_σ(L̃) = Φ_σ; arguments are those of :class:`ChaplyginSystem`."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._jets.names)})"
+
     def __init__(self, lagrangian, coordinates: Sequence, velocities: Mapping) -> None:
         citations.cite(type(self))
         if not isinstance(coordinates, (tuple, list)):
