@@ -99,7 +99,7 @@ def page(demo: Demo, time: dict | None, moving: list) -> str:
             continue
         body.append(code_block([line[2:] for line in lines]))
         if number in printed:
-            body.append(listing("none", "printed", wrapped(printed[number])))
+            body.append(listing("none", "printed unwrapped", wrapped(printed[number])))
         number += 1
     text = re.sub(r"<\.\./(\w+)/\w+\.py\.rst>", r"<../\1/index.html>", "\n\n".join(body))
     return "\n\n".join([title, lead, box(demo, time), text, asserted(program.script(demo.text))])
@@ -125,7 +125,9 @@ def wrapped(lines: list[str], width: int = 84) -> list[str]:
     return [
         part
         for line in lines
-        for part in ([line] if len(line) <= width else textwrap.wrap(line, width))
+        for part in (
+            [line] if len(line) <= width else textwrap.wrap(line, width, subsequent_indent="    ")
+        )
     ]
 
 

@@ -70,7 +70,7 @@ def test_page_of_a_demo(demo):
         part = [part for part in program.split(demo.text) if part.is_code][place]
         code = next(line for line in reversed(part.lines) if line).strip()
         below = page[page.index(f"{code}\n") :]
-        assert ":class: printed" in below
+        assert ":class: printed unwrapped" in below
         assert gallery.wrapped(lines)[0].strip() in below
 
 
