@@ -109,12 +109,10 @@ def curves(shapes: fg.Snapshots, parameter: str, most: int = 100) -> Iterator[Fi
     # Times to as many digits as tell them apart.
     digits = max(0, -int(np.floor(np.log10(np.abs(np.diff(shapes.times)).max()))))
     unit = " s" if parameter == "t" else ""
-    for number, k in enumerate(range(0, len(shapes), every)):
+    for k in range(0, len(shapes), every):
         for line, (first, last) in zip(lines, shapes.parts, strict=True):
             line.set_data_3d(*positions[k, first:last].T)
-        ax.set_title(f"{parameter} = {shapes.times[k]:.{digits}f}{unit}")
-        if number == 1:  # the layout is that of the first frame
-            figure.set_layout_engine("none")
+        ax.title.set_text(f"{parameter} = {shapes.times[k]:.{digits}f}{unit}")
         yield figure
 
 

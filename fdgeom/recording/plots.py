@@ -145,8 +145,7 @@ def plot_shapes(
 ):
     """Draw shapes of a beam or an assembly in space, dark at first and light at last.
 
-    The axes have one scale and fill the place that they have; shapes in one plane are seen from
-    across it.
+    The axes have one scale; shapes in one plane are seen from across it.
 
     Parameters
     ----------
@@ -233,7 +232,6 @@ def animate(
         raise ImportError('animate needs Pillow: pip install "fdgeom[plots]"') from exc
     from matplotlib.animation import PillowWriter
 
-    # Of one resolution from the start: another would have all labels placed anew.
     figure = pyplot.figure(figsize=(6, 5), dpi=dpi, layout="constrained")
     ax = figure.add_subplot(projection="3d")
     (line,) = ax.plot(*curves[0].T, "k-", linewidth=2)
@@ -246,12 +244,10 @@ def animate(
         line.set_data_3d(*curves[i].T)
         end.set_data_3d(*curves[i][:1].T)
         time = f"t = {snapshots.times[i]:.{digits}f} {units.get('time', '')}".rstrip()
-        ax.set_title(f"{title}, {time}" if title else time)
+        ax.title.set_text(f"{title}, {time}" if title else time)
 
     draw(len(curves) - 1)
-    trim(ax)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # every frame has this one
+    trim(ax)  # every frame has this layout
 
     writer = PillowWriter(fps=fps)
     with writer.saving(figure, path, dpi):
