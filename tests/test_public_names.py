@@ -1,11 +1,13 @@
 """The public classes: the parameters of their constructors, and where these are explained."""
 
 import inspect
+import re
 import subprocess
 import sys
 
 import pytest
 from numpydoc.docscrape import NumpyDocString
+from robustness.calls import small
 
 import fdgeom as fg
 
@@ -56,6 +58,31 @@ def test_what_is_imported_when_used():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not found.stdout.strip()
+
+
+def hooks(cls):
+    """The names that a class and its base classes list under "For authors"."""
+    found = [
+        re.search(r"For authors: (.*?)\.$", vars(base).get("__doc__") or "", re.DOTALL | re.M)
+        for base in cls.__mro__
+    ]
+    return {name for listed in found if listed for name in re.findall(r"``(\w+)``", listed[1])}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        small.beam, small.assembly, small.stepper, small.body, small.oscillator, small.pendulum,
+        small.link, small.skate, small.spring, small.top,
+    ],
+)  # fmt: skip
+def test_what_a_user_sees(make):
+    """Without the hooks for authors, an object has at most forty public names."""
+    thing = make()
+    names = {name for name in dir(thing) if name[0] != "_"}
+    assert hooks(type(thing)) <= names
+    seen = names - hooks(type(thing))
+    assert 10 <= len(seen) <= 40, sorted(seen)
 
 
 def test_all_names_are_listed():

@@ -93,6 +93,12 @@ def escape_bars(app, what, name, obj, options, lines):
         lines[k] = "".join(p if p.startswith("``") else p.replace("|", "\\|") for p in pieces)
 
 
+def drop_hooks(app, what, name, obj, options, lines):
+    """The list "For authors" of a class is on the page of one's own systems and steppers."""
+    text = re.sub(r"\nFor authors: .*?(\n\n|\Z)", r"\n", "\n".join(lines), flags=re.DOTALL)
+    lines[:] = re.sub(r"\nNotes\n-----\n\s*\Z", "\n", text).split("\n")
+
+
 def keep_lines(app, what, name, obj, options, lines):
     """Equations stand indented in our docstrings, a line each: so they shall on a page."""
     end = next((k - 1 for k, line in enumerate(lines) if re.fullmatch(r"-{3,}", line)), len(lines))
@@ -113,5 +119,6 @@ def keep_lines(app, what, name, obj, options, lines):
 def setup(app):
     """Hooks."""
     # Before numpydoc, whose priority is 500.
+    app.connect("autodoc-process-docstring", drop_hooks, priority=90)
     app.connect("autodoc-process-docstring", escape_bars, priority=100)
     app.connect("autodoc-process-docstring", keep_lines, priority=110)

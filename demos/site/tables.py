@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
+from functools import cached_property
 from pathlib import Path
 
 import printed
@@ -16,8 +18,13 @@ from markdown import table, to_rst
 
 import fdgeom as fg
 from fdgeom import citations, steppers
+from fdgeom.beams.bracket import BeamBracket
+from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
+from fdgeom.steppers.method import Method
+from fdgeom.systems.poisson.poisson_forms import PoissonForms
+from fdgeom.systems.system import System
 
 HERE = Path(__file__).parent
 TOP = HERE.parents[1]
@@ -41,6 +48,7 @@ def write(source: Path) -> None:
         "guide/snes_view.inc.rst": snes_view(),
         "guide/speed.inc.rst": to_rst((HERE / "measured" / "speed.md").read_text()),
         "guide/kept.inc.rst": to_rst((HERE / "measured" / "kept.md").read_text()),
+        "guide/hooks.inc.rst": hooks(),
         "guide/changes.inc.rst": to_rst((TOP / "CHANGELOG.md").read_text()),
         "references.bib": citations.bibliography(),
     }
@@ -117,6 +125,31 @@ def cited() -> str:
     for name, keys in (papers | PAPERS).items():
         if keys:
             rows.append([f"``{name}``", f":cite:`{','.join(keys)}`"])
+    return "\n".join(table(rows)) + "\n"
+
+
+def hooks() -> str:
+    """The methods that base classes list under "For authors", with their first sentences."""
+    bases = {
+        "all steppers": (Method, steppers.Stepper),
+        "all systems": (System,),
+        "Poisson systems": (PoissonForms,),
+        "beams": (BeamBracket,),
+        "motions": (fg.Motion,),
+        "beams and assemblies in configuration form": (RodMotion,),
+    }
+    rows = [["hooks of", "name", "what it is"]]
+    for kind, classes in bases.items():
+        for cls in classes:
+            listed = re.search(
+                r"For authors: (.*?)\.$", cls.__doc__, flags=re.DOTALL | re.MULTILINE
+            )
+            for name in re.findall(r"``(\w+)``", listed[1]):
+                found = inspect.getattr_static(cls, name, None)
+                has_text = callable(found) or isinstance(found, property | cached_property)
+                text = inspect.getdoc(found) if has_text else None
+                first = (text or "An attribute.").split("\n\n")[0].replace("\n", " ")
+                rows.append([kind, f"``{name}``", first])
     return "\n".join(table(rows)) + "\n"
 
 

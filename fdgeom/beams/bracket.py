@@ -27,10 +27,15 @@ class BeamBracket(BeamFields, PoissonSystem):
         {f, h} = ∫ a·(β' + [γ+e, β]) - b·(α' + [γ+e, α]) ds + ∫ μ·[β, α] ds
 
     with (a, α) = δf/δz and (b, β) = δh/δz: Chen & Shi (2025), equations (41) and (50).
+
+    For authors: ``agreement``, ``at_nodes``, ``bracket_ends``, ``chain``,
+    ``compliance_of_inertia``, ``elastic_strain``, ``ends``, ``in_measure``, ``inertia``,
+    ``inside``, ``kinetic``, ``numbers_of_inertia``, ``potential``, ``rod``, ``sampled_law``,
+    ``shaped``, ``stiffness``, ``tangent``, ``time``.
     """
 
     # Steps in configuration form never ask for them.
-    forms_are_known = structure_is_known = True
+    _forms_are_known = _structure_is_known = True
 
     def __init__(self, mesh, section, **options) -> None:
         BeamFields.__init__(self, mesh, section, **options)
@@ -80,7 +85,7 @@ class BeamBracket(BeamFields, PoissonSystem):
     def with_energy(self, energy):
         raise ValueError("system: the energy of a Beam cannot be exchanged; state a PoissonSystem")
 
-    def chart(self, k: int, unknown: Expr):
+    def _chart(self, k: int, unknown: Expr):
         """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
         if k == 0:
             return unknown, self.stress(unknown)
@@ -89,7 +94,7 @@ class BeamBracket(BeamFields, PoissonSystem):
     def frozen_gradient(self, k: int):
         return self.stress(self.strain) if k == 0 else self.velocity
 
-    def essential_values(self, active):
+    def _essential_values(self, active):
         if 1 not in active:
             return ()
         part = tuple(active).index(1)

@@ -19,6 +19,11 @@ class Method(ABC):
     returns the solves of a step. From these a stepper takes its steps, through PETSc SNES or in
     compiled code, counts its solves and reads the user's options. The fields of :meth:`functions`
     are part of the state: a checkpoint stores them, and a failed or interrupted step restores them.
+
+    For authors: ``closings``, ``entrance``, ``flows``, ``functions``, ``is_its_solves``,
+    ``mark``, ``moves``, ``needs``, ``openings``, ``parameters``, ``remembered``,
+    ``samples_coefficients``, ``sequence``, ``substeps``, ``uncompilable``, ``uncomposable``,
+    ``underivable``.
     """
 
     #: The class of systems that the method moves, and what to call them in an error.

@@ -98,6 +98,8 @@ class Stepper(OffTape, Method, NotCopied):
     However :meth:`advance` ends (a failed step, Ctrl-C, an error in a callback, no memory), the
     state is that after a completed step. The clock, the fields that the method carries from step to
     step and the dependent fields belong to that state.
+
+    For authors: ``clock``, ``passage``, ``solve_options``, ``take_up``.
     """
 
     #: At what part of a step its one solve is told the time, if it is one; None: of that it says

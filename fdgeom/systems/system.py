@@ -53,6 +53,16 @@ class System(NotCopied, ABC):
         The time in its forms; the steppers set it.
     symbols : tuple of Function
         Symbols for (parts of) the state in its forms, beside the state's own Functions.
+
+    Notes
+    -----
+    For authors: ``agree``, ``all_forms``, ``branch``, ``casimirs``, ``check_branch``,
+    ``check_start``, ``clocks``, ``closings``, ``coefficients``, ``constraint``,
+    ``drawn_beams``, ``equations``, ``followers``, ``functions``, ``given_in_time``,
+    ``momenta``, ``moving``, ``openings``, ``output_cells``, ``output_coordinates``,
+    ``output_fields``, ``output_orientation``, ``parameters``, ``prepare``, ``refresh_output``,
+    ``remembered``, ``set_clock``, ``set_time``, ``settle``, ``strain_energy_density``,
+    ``symbols``, ``turns``, ``underivable``.
     """
 
     constraint: Any = None

@@ -99,7 +99,7 @@ class Assembly(OffTape, RodMotion):
         joints = instances("joints", joints, Joint, "a sequence of Joint")
         bodies = instances("bodies", bodies, PointBody, "a sequence of PointBody")
         common = check_loads(loads)
-        self.bodies, self.common_loads = bodies, common
+        self.bodies, self._common_loads = bodies, common
         if any(map(_is_gravity, common)):
             _warn_of_weight(self.beams)
         for load in common:
@@ -207,9 +207,9 @@ class Assembly(OffTape, RodMotion):
             return super().spring_work(configuration, v, test)
         return self._springs.work(configuration, v, test)
 
-    def spring_potential(self, configuration) -> Form:
+    def _spring_potential(self, configuration) -> Form:
         if self._springs is None:
-            return super().spring_potential(configuration)
+            return super()._spring_potential(configuration)
         return self._springs.potential(configuration)
 
     def branch(self):
@@ -343,7 +343,7 @@ class Assembly(OffTape, RodMotion):
             for k, body in enumerate(self.bodies)
         }
         # On the first beam, in terms of its own fields.
-        common = [AppliedLoad(load, beams[0].rod.part) for load in self.common_loads]
+        common = [AppliedLoad(load, beams[0].rod.part) for load in self._common_loads]
         return found | {"gravity": parameters_of_loads(common)}
 
     def output_fields(self) -> dict[str, Expr]:

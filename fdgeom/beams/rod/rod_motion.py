@@ -36,6 +36,12 @@ class RodMotion(Motion):
 
     at the nodes, with velocities and virtual displacements (rotation in the body frame, translation
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
+
+    For authors: ``cells``, ``check_configuration``, ``check_loads``, ``check_turned``,
+    ``external_work``, ``forces``, ``group``, ``held_by``, ``in_rods``, ``inertial_work``,
+    ``inertias``, ``joints``, ``kinetic``, ``member_of_nodes``, ``members``, ``network``,
+    ``pieces``, ``potential``, ``reactions_of``, ``read_poses``, ``rod``, ``shapes``,
+    ``spring_work``, ``step_forces``, ``turned``, ``write_poses``.
     """
 
     #: The stiff directions of rods make the rate of the acceleration huge.
@@ -45,7 +51,7 @@ class RodMotion(Motion):
     #: The beams that it moves.
     members: tuple = ()
     #: Loads on all of them, beside their own.
-    common_loads: tuple = ()
+    _common_loads: tuple = ()
     is_chain = True
 
     def __init__(
@@ -110,7 +116,7 @@ class RodMotion(Motion):
         """Virtual work of the springs and dampers of joints, against the motion (none)."""
         return Form([])
 
-    def spring_potential(self, configuration) -> Form:
+    def _spring_potential(self, configuration) -> Form:
         """Energy of the springs of joints (none)."""
         return Form([])
 
@@ -131,7 +137,7 @@ class RodMotion(Motion):
 
     def potential(self, configuration) -> Form:
         """Elastic energy, of the joints' springs too."""
-        return self.rod.potential(configuration) + self.spring_potential(configuration)
+        return self.rod.potential(configuration) + self._spring_potential(configuration)
 
     def energies(self) -> dict[str, Form]:
         """Kinetic energy, potential energy (elastic, of the joints' springs too), the potential of
@@ -267,7 +273,7 @@ class RodMotion(Motion):
     def check_loads(self) -> None:
         """Raise ``ValueError`` for a configuration that a load refuses."""
         for beam in self.members:
-            for load in (*beam.loads, *self.common_loads):
+            for load in (*beam.loads, *self._common_loads):
                 load.check_start(beam)
 
     def check_configuration(self) -> None:

@@ -68,6 +68,13 @@ class Motion(System):
         λ.
     held : Held or None
         The degrees of freedom that are given.
+
+    Notes
+    -----
+    For authors: ``accelerated``, ``algorithmic``, ``balance``, ``bracket``, ``can``,
+    ``configuration``, ``displace``, ``displacements``, ``fixed``, ``held``, ``inertia``,
+    ``is_chain``, ``is_in_cells``, ``joins_multiplier``, ``moved``, ``names``, ``rate``,
+    ``solver_defaults``, ``space``.
     """
 
     #: Capabilities that methods ask for: "jerk", an acceleration whose rate means something, as it

@@ -170,7 +170,7 @@ class RigidBodies(Motion):
     def bracket(self, a: Expr, b: Expr) -> Expr:
         return self.group.bracket(a, b)
 
-    def body_momentum(self, v: Expr) -> Expr:
+    def _body_momentum(self, v: Expr) -> Expr:
         """Mv."""
         if self.position is None:
             return ufl.dot(self._inertia, v)
@@ -179,8 +179,8 @@ class RigidBodies(Motion):
 
     def balance(self, configuration: Sequence[Expr], v: Expr, a: Expr, t: Expr, test: Expr) -> Form:
         """M v̇ - ad*_v(Mv) - f, and the potential's derivative."""
-        momentum = self.body_momentum(v)
-        inertial = self.body_momentum(a) - self.group.coadjoint(v, momentum)
+        momentum = self._body_momentum(v)
+        inertial = self._body_momentum(a) - self.group.coadjoint(v, momentum)
         if self._force is not None:
             inertial -= self._force(*configuration, v, t)
         form = ufl.dot(inertial, test) * dx
@@ -231,7 +231,7 @@ class RigidBodies(Motion):
 
     def energies(self) -> dict[str, Form]:
         """½ v·Mv, the potential if one was given, and their sum, over all bodies."""
-        kinetic = 0.5 * ufl.dot(self.v, self.body_momentum(self.v)) * dx
+        kinetic = 0.5 * ufl.dot(self.v, self._body_momentum(self.v)) * dx
         return named_energies(kinetic, self._potential)
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
@@ -241,7 +241,7 @@ class RigidBodies(Motion):
         return self._held["momenta"]
 
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
-        momentum, turn = self.body_momentum(self.v), partial(quaternion.rotate, self.orientation)
+        momentum, turn = self._body_momentum(self.v), partial(quaternion.rotate, self.orientation)
         if self.position is None:
             return {"angular_momentum": _components(turn(momentum))}
         moment, linear = halves(momentum, "momentum")

@@ -32,7 +32,7 @@ class HamiltonianSystem(PoissonSystem):
         If an argument is not as described.
     """
 
-    structure_is_known = True
+    _structure_is_known = True
 
     def __init__(
         self,

@@ -164,7 +164,7 @@ class PoissonSystem(PoissonForms):
     def check_start(self) -> None:
         self.check_state()
         self.update_auxiliary()
-        if not (self.structure_is_known or "demands" in self._held):
+        if not (self._structure_is_known or "demands" in self._held):
             self._held["demands"] = demands(self)
             self._demands.update(self._held["demands"])
             warn_of_casimirs(self)
@@ -176,7 +176,7 @@ class PoissonSystem(PoissonForms):
     def settle(self) -> None:
         self.update_auxiliary()
 
-    def chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
+    def _chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
         """Part ``k`` of the state, and of δh/δz if it follows directly, in terms of the unknown."""
         return unknown, None
 
@@ -184,7 +184,7 @@ class PoissonSystem(PoissonForms):
         """Part ``k`` of δh/δz at the present state, if the system has it as a field."""
         return None
 
-    def essential_values(self, active: Sequence[int]) -> tuple:
+    def _essential_values(self, active: Sequence[int]) -> tuple:
         """Degrees of freedom of a stage that boundary conditions fix (none in general)."""
         return ()
 
@@ -250,10 +250,10 @@ class PoissonSystem(PoissonForms):
         slope = [self.frozen_gradient(k) for k in range(len(self.parts))]
         test = [ufl.zero(*s) if s else ufl.as_ufl(0) for s in self.shapes]
         for k, field, w in zip(active, fields, tests, strict=False):
-            state[k], slope[k] = self.chart(k, field)
+            state[k], slope[k] = self._chart(k, field)
             test[k] = w
         auxiliary, conditions = tuple(fields[own:]), Form([])
-        essential = self.essential_values(active)
+        essential = self._essential_values(active)
         if auxiliary:
             conditions = self.auxiliary.conditions(auxiliary, tests[own:])
             conditions = substitute(conditions, self._state_map(tuple(state)))
@@ -279,7 +279,7 @@ class PoissonSystem(PoissonForms):
         """Whether charts and held fields give every part of δh/δz."""
         probe = [self.frozen_gradient(k) for k in range(len(self.parts))]
         for k in active:
-            probe[k] = self.chart(k, self.parts[k])[1]
+            probe[k] = self._chart(k, self.parts[k])[1]
         return all(b is not None for b in probe)
 
     def start_values(self, stage: Stage) -> dict[Function, Function]:

@@ -29,13 +29,21 @@ _EXAMPLES = {"bracket": "(a[0]*b[1] - a[1]*b[0])", "pairing": "inner(a, b)"}
 
 
 class PoissonForms(System):
-    """State, energy, bracket and pairing of a Poisson system, as forms at any state."""
+    """State, energy, bracket and pairing of a Poisson system, as forms at any state.
+
+    For authors: ``auxiliary``, ``bracket``, ``casimir_derivatives``, ``check_state``,
+    ``companions``, ``energy_degree``, ``energy_derivative``, ``energy_form``,
+    ``energy_in_state``, ``forcing``, ``forms``, ``frozen_gradient``, ``gather_state``,
+    ``gradient``, ``has_pointwise_density``, ``lagrangian_form``, ``names``, ``pairing``,
+    ``pairing_varies``, ``parts``, ``shapes``, ``space``, ``stage``, ``start_values``, ``test``,
+    ``trial``, ``update_auxiliary``, ``whole``, ``with_energy``.
+    """
 
     #: Whether the forms are right beyond doubt: they are then made when they are first asked for, and
     #: ``energy`` is a function that gives it.
-    forms_are_known = False
+    _forms_are_known = False
     #: Whether bracket and pairing are what they must be beyond doubt.
-    structure_is_known = False
+    _structure_is_known = False
 
     def __init__(
         self,
@@ -58,7 +66,7 @@ class PoissonForms(System):
         #: The arguments of :attr:`forms`.
         self.test, self.trial = TestFunction(self.space), TrialFunction(self.space)
         self._given = energy, bracket, pairing
-        if not self.forms_are_known:
+        if not self._forms_are_known:
             _ = self.forms  # what is wrong with them is said now
         casimirs = _mapping("casimirs", "{name: functional}", casimirs)
         auxiliary = _mapping("auxiliary", "{psi: form}", auxiliary)
@@ -73,7 +81,7 @@ class PoissonForms(System):
             self.auxiliary = self._make_auxiliary(auxiliary)
             self.auxiliary.prepare(lambda form: substitute(form, self._state_map(None)))
             self.auxiliary.check()
-        if not self.forms_are_known:
+        if not self._forms_are_known:
             followed = () if self.auxiliary is None else self.auxiliary.functions
             check_depends("energy", self._energy, self.state, *followed)
 
@@ -92,8 +100,8 @@ class PoissonForms(System):
     @cached_property
     def _energy(self) -> Form:
         given, _, _ = self._given
-        given = given() if self.forms_are_known else given
-        if not self.forms_are_known:
+        given = given() if self._forms_are_known else given
+        if not self._forms_are_known:
             given = checked_form("energy", given, mesh=self.mesh)
         energy = self._in_terms_of_state(given)
         return with_fixed_quadrature(energy, self.state)
@@ -107,7 +115,7 @@ class PoissonForms(System):
         return self._bilinear("pairing", self._given[2])
 
     def _bilinear(self, name: str, form: Callable) -> Form:
-        if self.forms_are_known:
+        if self._forms_are_known:
             return self._in_terms_of_state(form(self.test, self.trial))
         example, symbols = f"lambda a, b: {_EXAMPLES[name]}*dx", (self.test, self.trial)
         result = form_of(name, form, symbols, "(a, b)", example, "a and in b", self.mesh)
