@@ -1,4 +1,4 @@
-"""The little Markdown that the repository writes, as reStructuredText."""
+"""A subset of Markdown as reStructuredText, and HTML tables."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ SHAPE = 1e-3
 
 
 def changed(new: Path, old: Path) -> str:
-    """What differs between two pictures or files of shapes, in a few words; nothing if they look the same."""
+    """Difference of two pictures or files of shapes in words; empty if they look the same."""
     if not old.exists():
         return "is new"
     return (changed_shapes if new.suffix == ".npz" else changed_pixels)(new, old)

@@ -1,4 +1,4 @@
-"""Pages whose code runs when the site is built: what a block prints stands under it."""
+"""Pages whose code runs when the site is built, with the printed output under each block."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def code(block: str) -> str:
 
 
 def run(blocks: list[str], folder: Path) -> list[str]:
-    """Run blocks of code one after the other in a folder; what each of them prints."""
+    """Run blocks of code one after the other in a folder; return the printed output of each."""
     import json
 
     environment = os.environ | {

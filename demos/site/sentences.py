@@ -99,7 +99,7 @@ def table(rows: list[tuple[str, str, str]]) -> list[str]:
 
 
 def remedy(message: str, argument: str = "") -> str:
-    """What to do, as HTML: the clause of the message that says it, or else a remedy for its kind."""
+    """Remedy as HTML: the clause of the message that says it, or else a remedy for its kind."""
     if found := _ORDER.search(message):
         words = found[1].strip().rstrip(".")
         return f"{escape(words[0].upper() + words[1:])}."

@@ -64,7 +64,7 @@ def write(source: Path) -> None:
 
 
 def api(folder: Path) -> None:
-    """Tables of the names on the pages of the API, a line each, on each page and on that of all."""
+    """Insert a table of names, a line each, at the top of each page of the API and on its index."""
     index = folder / "index.rst"
     order = re.findall(r"^   (\w+)$", index.read_text(), flags=re.MULTILINE)
     listing = []
@@ -154,7 +154,7 @@ def hooks() -> str:
 
 
 def snes_view() -> str:
-    """What ``-beam_snes_view`` prints of an energy–momentum step."""
+    """Output of ``-beam_snes_view`` for an energy–momentum step."""
     done = subprocess.run(
         [sys.executable, "-c", _VIEW, "-beam_snes_view"],
         capture_output=True,

@@ -84,7 +84,7 @@ def number(x: float) -> str:
 
 
 def limit(row: dict) -> tuple[str, float | None]:
-    """Observed order on the last three meshes, and the limit of the values; from the values alone."""
+    """Observed order on the last three meshes and limit of the values, without the reference."""
     sizes, values, reference = row["meshes"], row["values"], row["reference"]
     if len(values) < 3:
         return "–", None
