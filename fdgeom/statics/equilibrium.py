@@ -225,17 +225,19 @@ class StaticEquilibrium(OffTape, NotCopied):
         try:
             self._iterations.equilibrate(may_fail=bool(halvings) and scaled)
             self._motion.check_turned(turned)
+            return
         except SolveFailed as failure:
             if not scaled:
                 # Halves of it would be the same solve again.
                 raise SolveFailed(str(failure), remedy=_NOTHING_SCALED) from failure
             if not halvings:
                 raise
-            before.restore()
-            self._problem.load = start
-            self._motion.set_time(begin)
-            self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
-            self._load_step(load, time, halvings - 1)
+        # Not in the handler: a traceback would list the failures of all halves.
+        before.restore()
+        self._problem.load = start
+        self._motion.set_time(begin)
+        self._load_step((start + load) / 2, (begin + time) / 2, halvings - 1)
+        self._load_step(load, time, halvings - 1)
 
     def follow(self, step: float, *, steps: int = 1, load_step: float | None = None) -> float:
         """Go along the path of equilibria by its arc length, past limits of the load.
