@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fdgeom.sections import outline
 from fdgeom.sections.bars import (
     Number,
     bar_matrices,
@@ -130,6 +131,7 @@ class Section(SectionMatrices):
             poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
         made.description = described("rectangle", width, height)
+        made.outline = outline.of_numbers(outline.rectangle, width, height)
         return made
 
     @classmethod
@@ -155,6 +157,7 @@ class Section(SectionMatrices):
             youngs_modulus=youngs_modulus, poisson_ratio=poisson_ratio, axis=axis,
         )  # fmt: skip
         made.radius, made.description = radius, described("circle of radius", radius)
+        made.outline = outline.of_numbers(outline.ellipse, radius, radius)
         return made
 
     @classmethod
@@ -182,6 +185,7 @@ class Section(SectionMatrices):
         )  # fmt: skip
         made.radius = outer_radius
         made.description = described("tube of radii", outer_radius, inner_radius)
+        made.outline = outline.of_numbers(outline.ring, outer_radius, inner_radius)
         return made
 
     # --- from drawings, stations, other programs and files -----------------------------------------
@@ -300,6 +304,7 @@ class Section(SectionMatrices):
             MatrixAlong(places, np.array([section.inertia for section in sections])),
             axis=sections[0].axis,
         )
+        made.outline = sections[len(sections) // 2].outline
         made.made_of = tuple(once for section in sections for once in section.made_of)
         made.check_unchanged()
         return made

@@ -12,9 +12,12 @@ from firedrake import Function, FunctionSpace, SpatialCoordinate
 from fdgeom.files import as_path, writing
 from fdgeom.messages import Described, brief
 from fdgeom.sections.matrices import check_axis
+from fdgeom.sections.outline import of_section as outline_of
+from fdgeom.sections.outline import rectangle
 from fdgeom.validation import whole
 
 from .interpolated import following
+from .marks import Arrows, Mark, check_node, gravity_of, marks_of
 
 
 class Snapshots(Described):
@@ -43,9 +46,18 @@ class Snapshots(Described):
         Mesh coordinate (arc length) of the nodes; on rank 0 only.
     parts : list of (int, int)
         First node of each beam, and the node after its last one.
-    sizes : list of (float, float)
-        Sides of the rectangle that bends as each beam's section does, along its two transverse axes;
-        empty where the system has none.
+    outlines : list of numpy.ndarray, shape (corners, 3) each
+        Outline of each beam's section: coordinates along its two transverse axes and the number of
+        the closed curve. A section without a known shape has the rectangle that bends as it does;
+        no corners where that varies along the beam.
+    marks : list of Mark
+        Supports, joints and bodies.
+    loaded : list of int
+        Nodes at which forces act.
+    forces : list of numpy.ndarray, shape (loaded, 3) each
+        These forces in space; per length where they act along a beam.
+    gravity : numpy.ndarray, shape (3,)
+        Constant acceleration of gravity, if there is one.
     axis : int
         Material axis along the beams.
     closed : bool
@@ -64,7 +76,11 @@ class Snapshots(Described):
         self.orientations: list[np.ndarray] = []
         self.values: dict[str, list[np.ndarray]] = {name: [] for name in self.fields}
         self.parts: list[tuple[int, int]] = []
-        self.sizes: list[tuple[float, float]] = []
+        self.outlines: list[np.ndarray] = []
+        self.marks: list[Mark] = []
+        self.loaded: list[int] = []
+        self.forces: list[np.ndarray] = []
+        self.gravity = np.zeros(3)
         self.axis, self.closed = 0, False
         self._reader: _ShapeReader | None = None
 
@@ -75,7 +91,9 @@ class Snapshots(Described):
     def _begin(self, system) -> None:
         self._reader = reader = _ShapeReader(system, self.fields)
         self.closed, self.axis = reader.closed, reader.axis
-        self.parts, self.sizes = reader.parts, reader.sizes
+        self.parts, self.outlines = reader.parts, reader.outlines
+        self.marks, self.loaded = marks_of(system), reader.arrows.nodes
+        self.gravity = gravity_of(system)
         if reader.s is not None:
             self.s = reader.s
 
@@ -102,12 +120,17 @@ class Snapshots(Described):
         self.times.append(float(t))
         if shape is None:
             return
-        position, orientation, values = shape
+        position, orientation, values, forces = shape
+        self.forces.append(forces)
         self.positions.append(position)
         if orientation is not None:
             self.orientations.append(orientation)
         for name, value in values.items():
             self.values[name].append(value)
+
+    def nodal(self, function: Function) -> np.ndarray | None:
+        """Values of a function at the nodes of the shapes; None on ranks other than 0."""
+        return self._reader.nodal(function)
 
     def close(self) -> None:
         """Do nothing."""
@@ -131,7 +154,17 @@ class Snapshots(Described):
             "times": np.array(self.times),
             "s": self.s,
             "parts": np.array(self.parts),
-            "sizes": np.array(self.sizes).reshape(-1, 2),
+            "outlines": np.concatenate(
+                [np.zeros((0, 4))]
+                + [
+                    np.pad(o, ((0, 0), (0, 1)), constant_values=k)
+                    for k, o in enumerate(self.outlines)
+                ]
+            ),
+            "marks": np.array([mark.numbers() for mark in self.marks]).reshape(-1, 6),
+            "loaded": np.array(self.loaded, dtype=int),
+            "forces": np.array(self.forces, dtype=np.float32),
+            "gravity": self.gravity,
             "axis": self.axis,
             "closed": self.closed,
             "positions": np.array(self.positions, dtype=np.float32),
@@ -168,6 +201,7 @@ class Snapshots(Described):
         """The snapshots in the arrays of a file."""
         values = {name[6:]: array for name, array in arrays.items() if name.startswith("field ")}
         number, nodes, _ = arrays["positions"].shape
+        arrays = _completed(arrays, number)
         pieces = {array.shape[1] for array in values.values()}
         shapes = {
             "positions": [(number, nodes, 3)],
@@ -176,7 +210,11 @@ class Snapshots(Described):
             # Of an assembly also the places of the ground.
             "s": [(max(nodes, arrays["s"].size),)],
             "parts": [(len(arrays["parts"]), 2)],
-            "sizes": [(0, 2), (len(arrays["parts"]), 2)],
+            "outlines": [(len(arrays["outlines"]), 4)],
+            "marks": [(len(arrays["marks"]), 6)],
+            "loaded": [(arrays["loaded"].size,)],
+            "forces": [(number, arrays["loaded"].size, 3)],
+            "gravity": [(3,)],
             "axis": [()],
             "closed": [()],
             **{f"field {name}": [(number, max(pieces))] for name in values},
@@ -190,11 +228,30 @@ class Snapshots(Described):
         found.s, found.axis = arrays["s"], check_axis(int(arrays["axis"]))
         found.closed = bool(arrays["closed"])
         found.parts = [tuple(map(int, part)) for part in arrays["parts"]]
-        found.sizes = [tuple(map(float, size)) for size in arrays["sizes"]]
+        outlines, owners = arrays["outlines"][:, :3], arrays["outlines"][:, 3]
+        found.outlines = [outlines[owners == k] for k in range(len(found.parts)) if len(outlines)]
+        found.marks = [Mark.of_numbers(row, nodes) for row in arrays["marks"].tolist()]
+        found.loaded = [check_node(node, nodes) for node in arrays["loaded"].tolist()]
+        found.forces = list(arrays["forces"].astype(float))
+        found.gravity = arrays["gravity"]
         found.positions = list(arrays["positions"].astype(float))
         found.orientations = list(arrays["orientations"].astype(float))
         found.values = {name: list(array.astype(float)) for name, array in values.items()}
         return found
+
+
+def _completed(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
+    """The arrays of a file, with those that files of version 0.1 lack."""
+    sizes = arrays.pop("sizes", np.zeros((0, 2)))
+    corners = [np.column_stack([rectangle(*size), np.full(4, k)]) for k, size in enumerate(sizes)]
+    missing = {
+        "outlines": np.concatenate([np.zeros((0, 4)), *corners]),
+        "marks": np.zeros((0, 6)),
+        "loaded": np.zeros(0, dtype=int),
+        "forces": np.zeros((number, 0, 3)),
+        "gravity": np.zeros(3),
+    }
+    return missing | arrays
 
 
 class _ShapeReader:
@@ -218,23 +275,29 @@ class _ShapeReader:
         # First and last node of each beam: joints lie between them.
         self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
         self.axis = beams[0].section.axis if beams else 0
-        self.sizes = [_sides(beam.section) for beam in beams]
+        self.outlines = [outline_of(beam.section) for beam in beams]
+        self.arrows = Arrows(beams)
         self._orientation = system.output_orientation()
         self._fields = self._follow(fields, element) if fields else {}
 
-    def read(self) -> tuple[np.ndarray, np.ndarray | None, dict[str, np.ndarray]] | None:
-        """The present positions, orientations and values of fields; None on ranks other than 0."""
+    def read(self):
+        """Present positions, orientations, values of fields and forces; None on ranks other than 0."""
         # Rods in configuration form bring their fields up to date when they are asked to.
         self.system.refresh_output()
-        # Behind the nodes of the beams come those of the ground, in joints.
-        last, turned = self.parts[-1][1], self._orientation
-        position = self._gather(self.system.output_coordinates(), self._order, last)
-        turned = None if turned is None else self._gather(turned, self._order, last)
+        turned = self._orientation
+        position = self.nodal(self.system.output_coordinates())
+        turned = None if turned is None else self.nodal(turned)
         values = {}
         for name, (function, update) in self._fields.items():
             update()
             values[name] = self._gather(function, self._segments)
-        return None if position is None else (position, turned, values)
+        forces = self.arrows.read()
+        return None if position is None else (position, turned, values, forces)
+
+    def nodal(self, function: Function) -> np.ndarray | None:
+        """Values at the nodes of the parts; None on ranks other than 0."""
+        # Behind the nodes of the beams come those of the ground, in joints.
+        return self._gather(function, self._order, self.parts[-1][1])
 
     def _gather(self, function: Function, order, last: int | None = None) -> np.ndarray | None:
         gathered = self._comm.gather(function.dat.data_ro.copy())
@@ -274,17 +337,3 @@ class _ShapeReader:
             length = ufl.sqrt(ufl.dot(value, value)) if value.ufl_shape else value
             found[name] = following(length, segments, system.mesh)
         return found
-
-
-def _sides(section) -> tuple[float, float]:
-    """Sides of the rectangle that bends like a section, at the beam's middle if it changes."""
-    if not section.is_constant:
-        at = getattr(section.stiffness, "stations", None)
-        if at is None:
-            return (0.0, 0.0)
-        section = section.at(float(np.mean(at)))
-    stiffness, axis = section.stiffness, section.axis
-    across = [k for k in range(3) if k != axis]
-    stretch = stiffness[3 + axis, 3 + axis]
-    # A rectangle of width b bends by E A b²/12: about the second axis by its extent along the first.
-    return tuple(float(np.sqrt(12.0 * stiffness[k, k] / stretch)) for k in reversed(across))

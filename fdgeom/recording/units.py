@@ -16,6 +16,18 @@ SI = {
     "angular_momentum": "kg m²/s",
 }
 
+#: SI units of fields in scenes.
+FIELDS = {
+    "curvature": "1/m",
+    "moment": "N m",
+    "force": "N",
+    "velocity": "m/s",
+    "angular_velocity": "1/s",
+    "strain_energy": "J/m",
+    "linear_momentum": "kg/s",
+    "angular_momentum": "kg m/s",
+}
+
 
 def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()) -> dict[str, str]:
     """The units by quantity; an error names an unknown quantity."""

@@ -14,11 +14,12 @@ from fdgeom.solvers.derived import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
-from .elasticity import Regions, change_of
+from .elasticity import Regions, broken_element, change_of
 from .gradient import density_gradient, elasticity_gradient
 from .material import Material
 from .matrices import SectionMatrices, check_axis
 from .operators import Operators
+from .outline import of_edges
 from .properties import (
     mass_centre,
     section_axes,
@@ -31,6 +32,7 @@ from .properties import (
 from .recovery import Criterion, Recovery
 from .saint_venant import SaintVenant
 from .slopes import MatrixSlopes
+from .tessellation import Tessellation
 
 #: Words for the origin, and the centre that each means, from compliance and inertia.
 ORIGINS = {
@@ -141,6 +143,15 @@ class DrawnSection(SectionMatrices):
     def element(self):
         """Scalar element of the recovered fields: discontinuous, with nodes at the corners."""
         return self._recovery.element
+
+    @cached_property
+    def outline(self) -> np.ndarray:
+        cut = Tessellation(self.mesh, broken_element(self.mesh, self.degree))
+        parts = self.mesh.comm.allgather((cut.places.reshape(-1, 2), cut.outline))
+        starts = np.cumsum([0, *(len(points) for points, _ in parts)])
+        edges = [own + start for (_, own), start in zip(parts, starts, strict=False)]
+        points = np.concatenate([points for points, _ in parts])
+        return of_edges(points, np.concatenate(edges)) - (*self.origin, 0)
 
     @property
     def elasticity(self) -> Function:

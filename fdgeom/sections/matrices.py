@@ -55,6 +55,9 @@ class SectionMatrices:
     #: Outer radius of a round section, for contact; None for others.
     radius: float | Expr | None = None
     _description = ""
+    #: Closed curves of the shape, for pictures: coordinates along the two transverse axes and the
+    #: number of the curve, (n, 3); None if the shape is not known.
+    outline: np.ndarray | None = None
 
     # The arguments are those of `fdgeom.Section`; a matrix may be a `MatrixAlong` too.
     def __init__(self, stiffness, inertia, *, axis: int = 0) -> None:

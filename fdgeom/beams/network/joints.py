@@ -68,7 +68,7 @@ class JointSet(Condition):
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
         self.sizes = self.field(np.array([float(joint.size) for joint in joints]), "sizes")
         self._first, self._second = self._triads(rotations)
-        self.idle = self._idle()
+        self.rotations, self.idle = rotations, self._idle()
         self._held: dict[str, VectorAssembly] = {}
 
     # --- fields of the joints ------------------------------------------------------------------------

@@ -1,7 +1,3 @@
-"""A scene in space that can be turned, as a page of its own: three.js and the shapes of a run.
-
-What a system shows of itself is asked of it; pictures by matplotlib stand one floor up, in
-:mod:`fdgeom.recording`.
-"""
+"""Scenes in space: pages that show a run or its modes in a browser, drawn by k3d."""
 
 from .scene import save_scene

@@ -1,8 +1,6 @@
-"""`save_scene`: shapes of a run as a page that a browser shows, with nothing beside it."""
+"""`save_scene`: a run or its modes as a page that a browser shows without anything beside it."""
 
-import base64
 import html
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -13,56 +11,83 @@ import numpy as np
 from fdgeom.files import as_path, writing
 from fdgeom.messages import format_value
 from fdgeom.recording.snapshots import Snapshots
-from fdgeom.recording.units import check_units
+from fdgeom.recording.units import FIELDS, check_units
+from fdgeom.sections.outline import ellipse, rectangle
+from fdgeom.statics.modes import VibrationModes
 from fdgeom.validation import choice, instance, text
 
+from .modes import shapes_of
+from .picture import picture
+
 _HERE = Path(__file__).parent
-_OUTLINES = ("rectangle", "ellipse")
-#: A rod that is thinner than this part of the scene is drawn thicker at first.
-_VISIBLE = 0.006
-#: Side of a curve that has no section, as a part of the scene.
-_CURVE = 0.01
+#: The files of k3d (in k3d/static) that a page without k3d in it loads.
+LIBRARY = ("require", "standalone")
+_OUTLINES = {"rectangle": rectangle, "ellipse": lambda a, b: ellipse(a / 2, b / 2)}
+
+
+class Scene:
+    """A scene in a file; Jupyter shows it below the cell that made it."""
+
+    def __init__(self, path: Path, page: str) -> None:
+        self.path, self._page = path, page
+
+    def __repr__(self) -> str:
+        return f"Scene('{self.path}', {len(self._page) / 1e6:.1f} MB)"
+
+    def _repr_html_(self) -> str:
+        style = "width: 100%; height: 520px; border: 0"
+        return f'<iframe srcdoc="{html.escape(self._page)}" style="{style}"></iframe>'
 
 
 def save_scene(
     path: str | os.PathLike,
-    shapes: Snapshots,
+    shapes: Snapshots | VibrationModes,
     *,
     title: str = "",
     outline: str | None = None,
     thickness: float | Sequence[float] | None = None,
     parameter: str = "t",
     units: str | Mapping[str, str] | None = None,
-) -> None:
-    """Write shapes of a run as a page that can be turned, played and coloured in a browser.
+) -> Scene | None:
+    """Write shapes of a run, or vibration modes, as a page for a browser.
 
-    The page needs nothing beside it, and no network: three.js (MIT licence) is in it. Faint lines show
-    where the rods are at other times. ``run.html?at=0.3`` opens it at 0.3 of the run.
+    You can turn the scene, play it and colour it by a field. It shows the sections, supports,
+    joints, bodies and loads of the beams. The page works from a file and without a network. It
+    plays once unless the reader prefers reduced motion, and follows the browser's dark mode.
+    ``run.html?at=0.3`` opens it at 0.3 of the run. In a Jupyter notebook, the result of this
+    function shows the scene.
 
     Parameters
     ----------
     path : path-like
         Name of the .html file.
-    shapes : Snapshots
-        That a run has filled. Rods with directors show their twist; what ``Snapshots(fields=...)``
-        has kept is there to colour by.
+    shapes : Snapshots or VibrationModes
+        Snapshots that a run has filled: fields of ``Snapshots(fields=...)`` become choices of
+        colour. Of more than 400 snapshots, 400 are drawn. Modes are drawn one at a time.
     title : str
-        What is seen; the name of the file by default.
+        Title of the page; the name of the file by default.
     outline : {"rectangle", "ellipse"}, optional
-        Of the sections: a rectangle by default, an ellipse where there are no directors.
+        Outline of all sections. The default is that of each section, and a circle where the beams
+        have none.
     thickness : float or two floats, optional
-        Sides of the section along its two transverse axes; by default those of the rectangle that
-        bends as the section does. Rods too thin to be seen are drawn thicker, by a factor that the
-        page tells and lets the reader change.
+        Sides of the outline along its two transverse axes. By default they are those of the
+        sections; beams too thin to be seen are drawn thicker, and the page states by how much.
     parameter : str
-        Name of what changes from shape to shape, if it is not the time.
+        Name of the parameter of the shapes, if it is not the time.
     units : "SI" or dict of str to str, optional
-        Units of time and length.
+        Units of time, length and the fields.
+
+    Returns
+    -------
+    Scene, or None on ranks without data
+        It displays itself in Jupyter.
 
     Raises
     ------
     TypeError, ValueError
         If an argument is not as described, or ``shapes`` is empty.
+    ImportError
+        Without k3d: ``pip install "fdgeom[scene]"``.
 
     Examples
     --------
@@ -70,96 +95,62 @@ def save_scene(
     >>> stepper.run(until=1.0, output=shapes)
     >>> fg.save_scene("run.html", shapes)  # doctest: +SKIP
     """
-    instance("shapes", shapes, Snapshots, "a Snapshots that a run has filled")
+    path = as_path("path", path, ".html")
+    page = scene_page(shapes, title or path.stem, outline, thickness, parameter, units)
+    if page is None:
+        return None
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
+    return Scene(path, page)
+
+
+def scene_page(shapes, title, outline, thickness, parameter, units, library="") -> str | None:
+    """The page of `save_scene`; it loads k3d from the folder ``library``, or has k3d in it."""
+    wanted = "a Snapshots that a run has filled, or VibrationModes"
+    instance("shapes", shapes, Snapshots | VibrationModes, wanted)
     text("title", title)
     text("parameter", parameter)
-    path = as_path("path", path, ".html")
     if outline is not None:
-        choice("outline", outline, _OUTLINES)
+        choice("outline", outline, tuple(_OUTLINES))
     sides = None if thickness is None else _sides(thickness)
-    units = check_units(units)
+    names = shapes.fields if isinstance(shapes, Snapshots) else ()
+    units = check_units(units, names) | (FIELDS if units == "SI" else {})
+    cases = []
+    if isinstance(shapes, VibrationModes):
+        shapes, cases = shapes_of(shapes, units.get("time"))
     if not len(shapes):
         raise ValueError("shapes is empty: give it to run(..., output=shapes) first")
     if not shapes.positions:
-        return
-    title = title or path.stem
-    data = _data(shapes, outline, sides) | {
-        "parameter": parameter,
-        "unit": f" {units['time']}" if "time" in units and parameter == "t" else "",
-        "length": units.get("length", ""),
-    }
-    page = _page(title, data)
-    with writing(path):
-        path.write_text(page, encoding="utf-8")
+        return None
+    unit = units.get("time", "") if parameter == "t" else ""
+    words = {"title": title, "parameter": parameter, "unit": unit}
+    try:
+        plot = picture(shapes, _outlines(shapes, outline, sides), words, units, cases)
+    except ImportError as exc:
+        raise ImportError('save_scene needs k3d: pip install "fdgeom[scene]"') from exc
+    plot.snapshot_type = "online" if library else "full"
+    page = plot.get_snapshot(additional_js_code=(_HERE / "controls.js").read_text("utf-8"))
+    for name in LIBRARY if library else ():
+        page = re.sub(rf'src="https://[^"]*/{name}[^"/]*"', f'src="{library}/{name}.js"', page)
+    head = [
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="generator" content="fdgeom">',
+        f"<title>{html.escape(title)}</title>",
+    ]
+    # The first title of a page counts, and of two equal rules of style the last.
+    page = page.replace("<head>", "\n".join(["<head>", *head]), 1)
+    style = (_HERE / "controls.css").read_text("utf-8")
+    return page.replace("</head>", f"<style>\n{style}</style>\n</head>", 1)
 
 
-def _page(title: str, data: dict) -> str:
-    """The template with all of its parts."""
-    parts = {
-        "TITLE": html.escape(title),
-        "STYLE": (_HERE / "style.css").read_text(encoding="utf-8"),
-        # A browser looks for tags in a script: "</script" ends it, "<!--<script" hides its end.
-        "DATA": json.dumps(data, allow_nan=False).replace("<", "\\u003c"),
-        "CORE": _library("three.core.min.js"),
-        "MODULE": _library("three.module.min.js"),
-        "ORBIT": _library("OrbitControls.js"),
-        "VIEWER": (_HERE / "viewer.js").read_text(encoding="utf-8"),
-    }
-    template = (_HERE / "page.html").read_text(encoding="utf-8")
-    return re.sub(r"@([A-Z]+)@", lambda match: parts[match[1]], template)
-
-
-def _library(name: str) -> str:
-    return (_HERE / "three" / name).read_text(encoding="utf-8").replace("</script", "<\\/script")
-
-
-def _data(shapes: Snapshots, outline: str | None, sides: tuple[float, float] | None) -> dict:
-    """What the viewer reads."""
-    positions = np.array(shapes.positions)
-    orientations = np.array(shapes.orientations) if shapes.orientations else None
-    parts, values = list(shapes.parts), {n: np.array(v) for n, v in shapes.values.items()}
-    if shapes.closed:
-        positions = np.concatenate([positions, positions[:, :1]], axis=1)
-        parts = [(0, positions.shape[1])]
-        if orientations is not None:
-            orientations = np.concatenate([orientations, orientations[:, :1]], axis=1)
-    if not np.all(np.isfinite(positions)):
-        raise ValueError("shapes: a position is not finite")
-    extent = float(np.linalg.norm(np.ptp(positions.reshape(-1, 3), axis=0))) or 1.0
-    sizes = list(shapes.sizes) or [(0.0, 0.0)] * len(parts)
-    sizes = [sides or (s if min(s) > 0 else (_CURVE * extent,) * 2) for s in sizes]
-    thickest = max(max(size) for size in sizes)
-    factor = max(1.0, _VISIBLE * extent / thickest) if sides is None else 1.0
-    steps = np.diff(np.unique(shapes.times))
-    digits = max(0, -int(np.floor(np.log10(steps.max())))) if len(steps) else 3
-    return {
-        "times": [float(t) for t in shapes.times],
-        "digits": digits + 1 if len(steps) else digits,
-        "nodes": positions.shape[1],
-        "parts": parts,
-        "sizes": sizes,
-        "thickness": float(f"{factor:.2g}"),
-        "axis": shapes.axis,
-        "outline": outline or ("ellipse" if orientations is None else "rectangle"),
-        "positions": _packed(positions),
-        "orientations": None if orientations is None else _packed(_continued(orientations)),
-        "fields": {name: _packed(value) for name, value in values.items()},
-    }
-
-
-def _continued(quaternions: np.ndarray) -> np.ndarray:
-    """Signs such that quaternions of neighbouring times may be mixed."""
-    signs = np.sign(np.einsum("tnk,tnk->tn", quaternions[1:], quaternions[:-1]))
-    signs = np.cumprod(np.where(signs == 0, 1.0, signs), axis=0)
-    return np.concatenate([quaternions[:1], signs[..., None] * quaternions[1:]])
-
-
-def _packed(values: np.ndarray) -> dict:
-    """Integers of 16 bits between the bounds, in base 64."""
-    low, high = float(values.min()), float(values.max())
-    numbers = np.round((values - low) * (65535 / ((high - low) or 1.0))).astype("<u2")
-    text = base64.b64encode(numbers.tobytes()).decode("ascii")
-    return {"low": low, "high": high, "base64": text}
+def _outlines(shapes: Snapshots, outline: str | None, sides) -> list[np.ndarray]:
+    """The outlines of the parts: their own, or as the caller asks."""
+    if outline is None and sides is None:
+        return shapes.outlines
+    made = _OUTLINES[outline or ("rectangle" if shapes.orientations else "ellipse")]
+    if sides is not None:
+        return [made(*sides)] * max(1, len(shapes.parts))
+    return [made(*np.ptp(own[:, :2], axis=0)) if len(own) else own for own in shapes.outlines]
 
 
 def _sides(thickness) -> tuple[float, float]:

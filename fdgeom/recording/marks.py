@@ -1,0 +1,169 @@
+"""Supports, joints, bodies and loads of beams, as pictures show them."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from firedrake import Constant, SpatialCoordinate
+
+from fdgeom.beams.ends import Sliding
+from fdgeom.beams.network.assembly import Assembly
+from fdgeom.beams.network.joint import Prismatic, Revolute
+from fdgeom.beams.network.places import Ground, Place
+from fdgeom.beams.rod.body_load import PartOfRod, along_all
+from fdgeom.beams.rod.loads import Gravity, Load, vector
+from fdgeom.lie import quaternion
+from fdgeom.line import Numbering
+
+from .interpolated import following
+
+_JOINTS = {"revolute": Revolute, "prismatic": Prismatic}
+#: Arrows of a load along a beam.
+_ALONG = 9
+
+
+#: Kinds of marks; "joint" is every joint that has no axis.
+KINDS = (
+    "clamped",
+    "pinned",
+    "sliding",
+    "given",
+    "ground",
+    "body",
+    "revolute",
+    "prismatic",
+    "joint",
+)
+
+
+class Mark(NamedTuple):
+    """A support, joint or body at a node.
+
+    ``kind`` is one of `KINDS`; ``vector`` the axis of the slide (in space), or the joint's axis or
+    the body's offset (in the axes of the section); ``size`` the radius of the body, 0 if it is a
+    point.
+    """
+
+    kind: str
+    node: int
+    vector: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    size: float = 0.0
+
+    def numbers(self) -> list[float]:
+        """Six numbers, for a file."""
+        return [KINDS.index(self.kind), self.node, *self.vector, self.size]
+
+    @classmethod
+    def of_numbers(cls, row: list[float], nodes: int) -> "Mark":
+        """The mark of such numbers; an error if it is at none of so many nodes."""
+        return cls(KINDS[int(row[0])], check_node(row[1], nodes), tuple(row[2:5]), row[5])
+
+
+def check_node(node: float, nodes: int) -> int:
+    """``node`` as an int; ``ValueError`` unless it is the number of one of the nodes."""
+    if not 0 <= node < nodes:
+        raise ValueError(f"there is no node {node:g}")
+    return int(node)
+
+
+def marks_of(system) -> list[Mark]:
+    """The supports, joints and bodies of a system of beams."""
+    beams = system.drawn_beams()
+    starts = np.cumsum([0, *(beam.position.function_space().dim() // 3 for beam in beams)])
+    found = []
+    for beam, start, stop in zip(beams, starts, starts[1:], strict=False):
+        for end in beam.ends:
+            if end.kind != "free":
+                node = int(start if end.name == "left" else stop - 1)
+                sliding = isinstance(end.kind, Sliding)
+                axis = tuple(np.eye(3)[end.kind.along].tolist()) if sliding else (0.0, 0.0, 0.0)
+                found.append(Mark(_support(end.kind), node, axis))
+    if isinstance(system, Assembly):
+        found += _joints(system) + [_body(system, body) for body in system.bodies]
+    return found
+
+
+def _support(kind) -> str:
+    if isinstance(kind, Sliding):
+        return "sliding"
+    return kind if isinstance(kind, str) else "given"
+
+
+def _joints(assembly: Assembly) -> list[Mark]:
+    found = []
+    joints = () if assembly.joints is None else assembly.joints.joints
+    for joint in joints:
+        node = assembly.network.node(joint.second if _grounded(joint.first) else joint.first)
+        axis = np.zeros(3)
+        if joint.axis is not None:
+            axis = assembly.joints.rotations[node].T @ joint.axis
+        kind = next((k for k, of in _JOINTS.items() if isinstance(joint, of)), "joint")
+        found.append(Mark(kind, node, tuple(axis.tolist())))
+        if _grounded(joint.first) or _grounded(joint.second):
+            found.append(Mark("ground", node))
+    return found
+
+
+def _grounded(place: Place | Ground) -> bool:
+    return isinstance(place, Ground)
+
+
+def _body(assembly: Assembly, body) -> Mark:
+    mass, inertia = body.matrix[5, 5], body.matrix[:3, :3]
+    hat = body.matrix[:3, 3:]
+    offset = np.array([hat[2, 1], hat[0, 2], hat[1, 0]]) / (mass or 1.0)
+    own = np.trace(inertia) - 2 * mass * offset @ offset
+    # The ball of the same mass with the mean of the moments, 2/5 m r².
+    radius = (
+        np.sqrt(max(2.5 * own / 3 / mass, 0.0)) if mass and own > 1e-9 * np.trace(inertia) else 0.0
+    )
+    return Mark("body", assembly.network.node(body.at), tuple(offset.tolist()), float(radius))
+
+
+class Arrows:
+    """Forces on the beams of a system, at the ends, at nodes and along them, at the present time."""
+
+    def __init__(self, beams: Sequence) -> None:
+        self.nodes: list[int] = []
+        self._parts = []
+        start = 0
+        for beam in beams:
+            numbering = Numbering(beam.position.function_space())
+            count = len(numbering.coordinates)
+            for load in beam.loads:
+                if isinstance(load, Load) and load.force is not None:
+                    if load.at is None:
+                        at = np.unique(np.linspace(0, count - 1, _ALONG).astype(int))
+                    else:
+                        at = np.array([Place(beam, load.at).index(numbering.coordinates)])
+                    self.nodes += (start + at).tolist()
+                    self._parts.append((numbering, at, *_followed(beam, load)))
+            start += count
+
+    def read(self) -> np.ndarray:
+        """The forces in space at `nodes`, (n, 3), on every rank; per length along a beam."""
+        found = [np.zeros((0, 3))]
+        for numbering, at, function, update in self._parts:
+            update()
+            found.append(numbering.gather(function)[at])
+        return np.concatenate(found)
+
+
+def _followed(beam, load: Load):
+    """A Function of a load's force at the nodes, in space, and what updates it."""
+    part = PartOfRod(along_all, SpatialCoordinate(beam.mesh)[0], None)
+    force = vector("force", load.force, part, beam.time)
+    if load.frame == "body":
+        force = quaternion.rotate(beam.orientation, force)
+    element = beam.position.function_space().ufl_element().sub_elements[0]
+    return following(force, element, beam.mesh)
+
+
+def gravity_of(system) -> np.ndarray:
+    """Constant acceleration of gravity on a system, (3,); zero if there is none or it varies."""
+    loads = [load for beam in system.drawn_beams() for load in beam.loads]
+    loads += list(getattr(system, "common_loads", ()))
+    for load in loads:
+        if isinstance(load, Gravity) and isinstance(load.acceleration, Constant):
+            return np.array(load.acceleration.values(), dtype=float)
+    return np.zeros(3)

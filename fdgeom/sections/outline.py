@@ -1,0 +1,119 @@
+"""Outlines of sections for pictures: closed curves along the two transverse axes."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, depth_first_order
+from scipy.spatial import Delaunay
+from ufl.core.expr import Expr
+
+#: Of the section's size: how far a drawn outline may lie from its simplified polygon.
+_TOLERANCE = 0.004
+#: Corners of a circle.
+_ROUND = 16
+
+
+def rectangle(width: float, height: float) -> np.ndarray:
+    """Outline of a rectangle: corners and number of the curve, (4, 3)."""
+    return np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)]) * (width / 2, height / 2, 1)
+
+
+def ellipse(first: float, second: float, curve: int = 0) -> np.ndarray:
+    """Outline of an ellipse with these half-axes, (n, 3)."""
+    angle = np.arange(_ROUND) * (2 * np.pi / _ROUND)
+    return np.stack(
+        [first * np.cos(angle), second * np.sin(angle), np.full(_ROUND, float(curve))], axis=1
+    )
+
+
+def ring(outer: float, inner: float) -> np.ndarray:
+    """Outline of a circular tube: two curves, (2n, 3)."""
+    return np.concatenate([ellipse(outer, outer), ellipse(inner, inner, 1)])
+
+
+def of_numbers(shape: Callable[..., np.ndarray], *lengths) -> np.ndarray | None:
+    """An outline by its lengths; None if one of them is an expression, which has no single value."""
+    return None if any(isinstance(x, Expr) for x in lengths) else shape(*map(float, lengths))
+
+
+def of_edges(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Closed curves (n, 3) of the edges (m, 2) between points (p, 2) that occur once."""
+    size = np.ptp(points, axis=0).max()
+    # Each cell has its own copies of its corners: points that coincide are one.
+    places = np.round(points / (1e-9 * size))
+    _, first, same = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    pairs = np.sort(same.reshape(-1)[edges], axis=1)
+    pairs, occurrences = np.unique(pairs, axis=0, return_counts=True)
+    a, b = pairs[occurrences == 1].T
+    graph = coo_array((np.ones(len(a)), (a, b)), shape=(len(first),) * 2).tocsr()
+    _, label = connected_components(graph, directed=False)
+    curves = []
+    for start in np.unique(a)[np.unique(label[np.unique(a)], return_index=True)[1]]:
+        # Each point has two neighbours, so going deep first goes round.
+        order = depth_first_order(graph, start, directed=False, return_predecessors=False)
+        corners = _simplified(points[first[order]], _TOLERANCE * size)
+        if len(corners) > 2:
+            curves.append(np.column_stack([corners, np.full(len(corners), float(len(curves)))]))
+    return np.concatenate(curves)
+
+
+def _simplified(curve: np.ndarray, tolerance: float) -> np.ndarray:
+    """The corners of a closed curve that a polygon within a tolerance needs (Douglas and Peucker)."""
+    far = int(np.linalg.norm(curve - curve[0], axis=1).argmax())
+    closed = np.concatenate([curve, curve[:1]])
+    kept, pieces = {0, far}, [(0, far), (far, len(curve))]
+    while pieces:
+        a, b = pieces.pop()
+        if b - a < 2:
+            continue
+        chord = closed[b] - closed[a]
+        offset = closed[a + 1 : b] - closed[a]
+        distance = np.abs(chord[0] * offset[:, 1] - chord[1] * offset[:, 0]) / np.linalg.norm(chord)
+        worst = int(distance.argmax())
+        if distance[worst] > tolerance:
+            middle = a + 1 + worst
+            kept.add(middle)
+            pieces += [(a, middle), (middle, b)]
+    return curve[sorted(kept)]
+
+
+def of_section(section) -> np.ndarray:
+    """The outline of a section, else of the rectangle that bends as it does; empty if it varies."""
+    if section.outline is not None:
+        return section.outline
+    if not section.is_constant:
+        stations = getattr(section.stiffness, "stations", None)
+        return (
+            np.zeros((0, 3))
+            if stations is None
+            else of_section(section.at(float(np.mean(stations))))
+        )
+    stiffness, axis = section.stiffness, section.axis
+    across = [k for k in range(3) if k != axis]
+    stretch = stiffness[3 + axis, 3 + axis]
+    # A rectangle of width b bends by E A b²/12: about the second axis by its extent along the first.
+    return rectangle(*(np.sqrt(12.0 * stiffness[k, k] / stretch) for k in reversed(across)))
+
+
+def edges_of(outline: np.ndarray) -> np.ndarray:
+    """Pairs (n, 2) of neighbouring corners on each curve of an outline."""
+    index = np.arange(len(outline))
+    _, first, counts = np.unique(outline[:, 2], return_index=True, return_counts=True)
+    following = index + 1
+    following[first + counts - 1] = first
+    return np.column_stack([index, following])
+
+
+def triangles_of(outline: np.ndarray) -> np.ndarray:
+    """Triangles (m, 3) of corners that fill an outline."""
+    points = outline[:, :2]
+    triangles = Delaunay(points).simplices
+    middles = points[triangles].mean(axis=1)
+    a, b = points[edges_of(outline).T]
+    # A point is inside if a ray from it crosses the outline an odd number of times.
+    x, y = middles[:, None, 0], middles[:, None, 1]
+    spans = (a[:, 1] > y) != (b[:, 1] > y)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        crossing = a[:, 0] + (y - a[:, 1]) / (b[:, 1] - a[:, 1]) * (b[:, 0] - a[:, 0])
+    return triangles[(spans & (x < crossing)).sum(axis=1) % 2 == 1]
