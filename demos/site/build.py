@@ -38,6 +38,7 @@ def gather() -> None:
     tables.write(SOURCE)
     verified.write(SOURCE)
     put_mathjax(SOURCE / "_static" / "mathjax")
+    put_k3d(SOURCE / "_static" / "k3d")
     gallery.write(SOURCE, films.make(EXTRA))
 
 
@@ -52,6 +53,19 @@ def put_mathjax(folder: Path) -> None:
             shutil.copy(file, folder)
             return
     raise SystemExit('sphinx-mathjax-offline is missing: pip install -e ".[docs]"')
+
+
+def put_k3d(folder: Path) -> None:
+    """The files of k3d that all scenes load, with their licences, from the installed package."""
+    from importlib.metadata import files
+
+    from fdgeom.recording.scene.scene import LIBRARY
+
+    folder.mkdir()
+    wanted = {f"{name}.js{end}" for name in LIBRARY for end in ("", ".LICENSE.txt")}
+    for file in files("k3d"):
+        if file.name in wanted | {"LICENSE.txt"}:
+            shutil.copy(file.locate(), folder)
 
 
 def is_newer_than_sources() -> bool:

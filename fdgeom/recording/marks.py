@@ -56,14 +56,15 @@ class Mark(NamedTuple):
     @classmethod
     def of_numbers(cls, row: list[float], nodes: int) -> "Mark":
         """The mark of such numbers; an error if it is at none of so many nodes."""
-        return cls(KINDS[int(row[0])], check_node(row[1], nodes), tuple(row[2:5]), row[5])
+        kind = KINDS[check_index("kind", row[0], len(KINDS))]
+        return cls(kind, check_index("node", row[1], nodes), tuple(row[2:5]), row[5])
 
 
-def check_node(node: float, nodes: int) -> int:
-    """``node`` as an int; ``ValueError`` unless it is the number of one of the nodes."""
-    if not 0 <= node < nodes:
-        raise ValueError(f"there is no node {node:g}")
-    return int(node)
+def check_index(name: str, value: float, count: int) -> int:
+    """``value`` as an int; ``ValueError`` unless it is the number of one of so many things."""
+    if value not in range(count):
+        raise ValueError(f"there is no {name} {value:g}")
+    return int(value)
 
 
 def marks_of(system) -> list[Mark]:

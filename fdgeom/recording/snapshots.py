@@ -17,7 +17,7 @@ from fdgeom.sections.outline import rectangle
 from fdgeom.validation import whole
 
 from .interpolated import following
-from .marks import Arrows, Mark, check_node, gravity_of, marks_of
+from .marks import Arrows, Mark, check_index, gravity_of, marks_of
 
 
 class Snapshots(Described):
@@ -163,7 +163,9 @@ class Snapshots(Described):
             ),
             "marks": np.array([mark.numbers() for mark in self.marks]).reshape(-1, 6),
             "loaded": np.array(self.loaded, dtype=int),
-            "forces": np.array(self.forces, dtype=np.float32),
+            "forces": np.array(self.forces, dtype=np.float32).reshape(
+                len(self.times), len(self.loaded), 3
+            ),
             "gravity": self.gravity,
             "axis": self.axis,
             "closed": self.closed,
@@ -231,7 +233,7 @@ class Snapshots(Described):
         outlines, owners = arrays["outlines"][:, :3], arrays["outlines"][:, 3]
         found.outlines = [outlines[owners == k] for k in range(len(found.parts)) if len(outlines)]
         found.marks = [Mark.of_numbers(row, nodes) for row in arrays["marks"].tolist()]
-        found.loaded = [check_node(node, nodes) for node in arrays["loaded"].tolist()]
+        found.loaded = [check_index("node", node, nodes) for node in arrays["loaded"].tolist()]
         found.forces = list(arrays["forces"].astype(float))
         found.gravity = arrays["gravity"]
         found.positions = list(arrays["positions"].astype(float))
@@ -241,17 +243,18 @@ class Snapshots(Described):
 
 
 def _completed(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
-    """The arrays of a file, with those that files of version 0.1 lack."""
-    sizes = arrays.pop("sizes", np.zeros((0, 2)))
+    """The arrays of a file, also of one of version 0.1, which has the sides of rectangles."""
+    if "sizes" not in arrays:
+        return arrays
+    sizes = arrays["sizes"]
     corners = [np.column_stack([rectangle(*size), np.full(4, k)]) for k, size in enumerate(sizes)]
-    missing = {
+    return arrays | {
         "outlines": np.concatenate([np.zeros((0, 4)), *corners]),
         "marks": np.zeros((0, 6)),
         "loaded": np.zeros(0, dtype=int),
         "forces": np.zeros((number, 0, 3)),
         "gravity": np.zeros(3),
     }
-    return missing | arrays
 
 
 class _ShapeReader:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import fdgeom as fg
+from fdgeom.recording.marks import Mark
+from fdgeom.sections.outline import rectangle
 
 
 def refused(read, path, why=""):
@@ -148,7 +150,9 @@ def snapshots(path):
         shapes.positions.append(np.stack([s, k * s, 0 * s], axis=1))
         shapes.orientations.append(np.tile([1.0, 0, 0, 0], (5, 1)))
         shapes.values["moment"].append(s[1:])
-    shapes.s, shapes.parts, shapes.sizes = s, [(0, 5)], [(0.1, 0.2)]
+    shapes.s, shapes.parts, shapes.outlines = s, [(0, 5)], [rectangle(0.1, 0.2)]
+    shapes.marks, shapes.loaded = [Mark("clamped", 0)], [4]
+    shapes.forces = [np.array([[0.0, 0, k]]) for k in range(3)]
     shapes.save(path)
     with np.load(path) as file:
         return dict(file)
@@ -169,6 +173,22 @@ def test_snapshots_without_a_part(tmp_path):
         for other in [*others, array.reshape(*array.shape, 1)]:
             np.savez(path, **rest, **{name: other})
             refused(fg.Snapshots.load, path, "holds no snapshots")
+
+
+def test_snapshots_of_other_nodes(tmp_path):
+    """A mark or a force at a node that is not there, and a mark of no kind."""
+    path = tmp_path / "a.npz"
+    good = snapshots(path)
+    marks = good["marks"]
+    for name, bad in (
+        ("loaded", np.array([5])),
+        ("loaded", np.array([-1])),
+        ("marks", marks + np.array([0, 5, 0, 0, 0, 0])),
+        ("marks", marks + np.array([90, 0, 0, 0, 0, 0])),
+        ("marks", marks + np.array([-1, 0, 0, 0, 0, 0])),
+    ):
+        np.savez(path, **good | {name: bad})
+        refused(fg.Snapshots.load, path, "holds no snapshots")
 
 
 def test_snapshots_cut_off_or_of_another_format(tmp_path):

@@ -96,7 +96,9 @@ def save_scene(
     >>> fg.save_scene("run.html", shapes)  # doctest: +SKIP
     """
     path = as_path("path", path, ".html")
-    page = scene_page(shapes, title or path.stem, outline, thickness, parameter, units)
+    page = scene_page(
+        shapes, title or path.stem, outline=outline, thickness=thickness, parameter=parameter, units=units
+    )  # fmt: skip
     if page is None:
         return None
     with writing(path):
@@ -104,7 +106,9 @@ def save_scene(
     return Scene(path, page)
 
 
-def scene_page(shapes, title, outline, thickness, parameter, units, library="") -> str | None:
+def scene_page(
+    shapes, title, *, outline=None, thickness=None, parameter="t", units=None, library=""
+) -> str | None:
     """The page of `save_scene`; it loads k3d from the folder ``library``, or has k3d in it."""
     wanted = "a Snapshots that a run has filled, or VibrationModes"
     instance("shapes", shapes, Snapshots | VibrationModes, wanted)
