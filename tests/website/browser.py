@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import tempfile
 import time
@@ -24,7 +25,9 @@ OWN = ("GPU stall due to ReadPixels", "GL Driver Message")
 class Browser:
     """A window of a given width."""
 
-    def __init__(self, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+    def __init__(
+        self, width: int = 1280, height: int = 900, dark: bool = False, still: bool = False
+    ) -> None:
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
 
@@ -33,12 +36,21 @@ class Browser:
         self._profile = tempfile.TemporaryDirectory()
         for flag in (*FLAGS, f"--user-data-dir={self._profile.name}"):
             options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         driver = Service(shutil.which("chromedriver"))
         self.driver = webdriver.Chrome(options=options, service=driver)
         self.resize(width, height)
-        theme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": theme})
+        self.prefer(dark, still)
+
+    def prefer(self, dark: bool = False, still: bool = False) -> None:
+        """What the reader prefers: dark pages, and pages without motion."""
+        motion = "reduce" if still else "no-preference"
+        features = {
+            "prefers-color-scheme": "dark" if dark else "light",
+            "prefers-reduced-motion": motion,
+        }
+        listed = [{"name": name, "value": value} for name, value in features.items()]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": listed})
 
     def resize(self, width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
@@ -67,6 +79,16 @@ class Browser:
             for entry in self.driver.get_log("browser")
             if entry["level"] == "SEVERE" and not any(words in entry["message"] for words in OWN)
         ]
+
+    def requests(self) -> list[str]:
+        """The addresses that were asked for since the last call, but for those of files and in pages."""
+        entries = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        asked = [
+            entry["params"]["request"]["url"]
+            for entry in entries
+            if entry["method"] == "Network.requestWillBeSent"
+        ]
+        return [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))]
 
     def pixels(self) -> np.ndarray:
         """What is seen, (height, width, 3)."""
