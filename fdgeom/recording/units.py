@@ -16,11 +16,9 @@ SI = {
     "angular_momentum": "kg m²/s",
 }
 
-#: SI units of fields in scenes.
+#: SI units of fields along beams, beside those.
 FIELDS = {
     "curvature": "1/m",
-    "moment": "N m",
-    "force": "N",
     "velocity": "m/s",
     "angular_velocity": "1/s",
     "strain_energy": "J/m",

@@ -3,9 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, depth_first_order
-from scipy.spatial import Delaunay
 from ufl.core.expr import Expr
 
 #: Of the section's size: how far a drawn outline may lie from its simplified polygon.
@@ -39,6 +36,9 @@ def of_numbers(shape: Callable[..., np.ndarray], *lengths) -> np.ndarray | None:
 
 def of_edges(points: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Closed curves (n, 3) of the edges (m, 2) between points (p, 2) that occur once."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components, depth_first_order
+
     size = np.ptp(points, axis=0).max()
     # Each cell has its own copies of its corners: points that coincide are one.
     places = np.round(points / (1e-9 * size))
@@ -107,6 +107,8 @@ def edges_of(outline: np.ndarray) -> np.ndarray:
 
 def triangles_of(outline: np.ndarray) -> np.ndarray:
     """Triangles (m, 3) of corners that fill an outline."""
+    from scipy.spatial import Delaunay
+
     points = outline[:, :2]
     triangles = Delaunay(points).simplices
     middles = points[triangles].mean(axis=1)

@@ -423,7 +423,7 @@ REFUSALS = [
         lambda: fg.plot_energy(small.history(), units={"enrgy": "J"}),
         ValueError,
         (
-            "units: 'enrgy' is none of time, length, energy, linear_momentum, "
+            "units: 'enrgy' is none of time, length, energy, force, moment, linear_momentum, "
             "angular_momentum; did you mean 'energy'?"
         ),
     ),
@@ -467,7 +467,7 @@ REFUSALS = [
         "shapes",
         lambda: fg.save_scene("run.html", small.history()),
         TypeError,
-        "shapes must be a Snapshots that a run has filled, not a History",
+        "shapes must be a Snapshots that a run has filled, or VibrationModes, not a History",
     ),
     (
         "shapes",
