@@ -134,7 +134,7 @@ class Arrows:
             for load in beam.loads:
                 if isinstance(load, Load) and load.force is not None:
                     if load.at is None:
-                        at = np.unique(np.linspace(0, count - 1, _ALONG).astype(int))
+                        at = np.arange(0, count, max(1, round((count - 1) / (_ALONG - 1))))
                     else:
                         at = np.array([Place(beam, load.at).index(numbering.coordinates)])
                     self.nodes += (start + at).tolist()

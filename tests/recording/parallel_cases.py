@@ -61,6 +61,14 @@ def beam():
     )
 
 
+def box():
+    """A beam whose section is drawn on a mesh that the ranks divide."""
+    material = fg.Isotropic(youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
+    drawn = fg.sections.shapes.box(0.2, 0.1, 0.02, along=4, through=1)
+    section = fg.Section.from_mesh(drawn.mesh, material, origin="mass")
+    return fg.Beam(IntervalMesh(5, 1.0), section, right="clamped")
+
+
 def write(folder):
     """All that a run writes, to a folder for this number of ranks."""
     folder = folder / str(COMM_WORLD.size)
@@ -79,6 +87,10 @@ def write(folder):
     assert len(snapshots.positions) == (3 if COMM_WORLD.rank == 0 else 0)
     if COMM_WORLD.rank == 0:
         np.save(folder / "shapes.npy", snapshots.positions)
+    for made in (beam, box):
+        still = Snapshots()
+        still.take(made(), 0.0)
+        still.save(folder / f"{made.__name__}.npz")
     for degree in DEGREES:
         stepper = rod(degree)
         stepper.advance(3)

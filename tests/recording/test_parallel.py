@@ -55,6 +55,19 @@ def test_tables_and_shapes(folder):
         assert (folder / ranks / "a.csv").read_text() == (folder / ranks / "b.csv").read_text()
 
 
+@pytest.mark.parametrize("name", ["beam", "box"])
+def test_outlines_supports_and_forces(folder, name):
+    one, two = (np.load(folder / ranks / f"{name}.npz") for ranks in "12")
+    assert one.keys() == two.keys()
+    for key in one:
+        assert np.allclose(one[key], two[key], rtol=0, atol=1e-12), key
+    assert len(one["marks"]) == 1
+    if name == "beam":
+        assert one["forces"] == pytest.approx(np.array([[[np.sin(9 / 7), 3 / 7, 0.7]]]), rel=1e-6)
+    else:
+        assert np.unique(one["outlines"][:, 2]).tolist() == [0, 1]
+
+
 def test_curves(folder):
     pytest.importorskip("vtkmodules")
     values = []

@@ -1,5 +1,6 @@
-"""Meshes of scenes: sections moved along rods, and symbols of supports, joints and loads."""
+"""Surfaces of rods: outlines of sections at the poses of the nodes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,19 @@ class Surface(NamedTuple):
     vertices: np.ndarray
     triangles: np.ndarray
     nodes: np.ndarray
+
+
+def joined(surfaces: Sequence[Surface], starts: Sequence[int] = ()) -> Surface:
+    """One surface of several; ``starts``: the numbers of their first nodes, 0 by default."""
+    counts = np.cumsum([0, *(s.vertices.shape[1] for s in surfaces)])
+    times = max(len(s.vertices) for s in surfaces)
+    vertices = [np.broadcast_to(s.vertices, (times, *s.vertices.shape[1:])) for s in surfaces]
+    starts = starts or [0] * len(surfaces)
+    return Surface(
+        np.concatenate(vertices, axis=1),
+        np.concatenate([s.triangles + n for s, n in zip(surfaces, counts, strict=False)]),
+        np.concatenate([s.nodes + n for s, n in zip(surfaces, starts, strict=True)]),
+    )
 
 
 def sweep(outline, positions, orientations, axis: int) -> Surface:
@@ -74,30 +88,3 @@ def shortest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     other = np.where(np.abs(a[..., :1]) < 0.6, [1.0, 0, 0], [0.0, 1, 0])
     half = np.concatenate([np.zeros_like(w), np.cross(a, other)], axis=-1)
     return quaternion.normalize(np.where(w > 1e-9, turn, half))
-
-
-def revolved(profile, sides: int, scale=(1.0, 1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
-    """Points and triangles of a solid of revolution about z, or of a prism, by (radius, z) pairs."""
-    angle = (np.arange(sides) + 0.5) * (2 * np.pi / sides)
-    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1) / np.cos(np.pi / sides)
-    points = np.concatenate(
-        [np.column_stack([r * ring, np.full(sides, z)]) for r, z in profile]
-    ) * np.array(scale)
-    k = np.arange(sides)
-    following = (k + 1) % sides
-    start = sides * np.arange(len(profile) - 1)[:, None]
-    quads = [start + k, start + following, start + sides + following]
-    other = [start + k, start + sides + following, start + sides + k]
-    return points, np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in (quads, other)])
-
-
-#: Symbols by name; z is the direction of the beam at a clamp, else the vertical or the joint's axis.
-SYMBOLS = {
-    "clamped": revolved([(0, -0.35), (1.5, -0.35), (1.5, 0), (0, 0)], 4),
-    "pinned": revolved([(0, 0), (1.0, -1.5), (0, -1.5)], 4),
-    "sliding": revolved([(0, 0.35), (0.6, 0.35), (0.6, -0.35), (0, -0.35)], 4, (1, 1, 6)),
-    "given": revolved([(0, 1.1), (1.1, 0), (0, -1.1)], 4),
-    "revolute": revolved([(0, -1.5), (0.55, -1.5), (0.55, 1.5), (0, 1.5)], 16),
-    "prismatic": revolved([(0, -3.0), (0.6, -3.0), (0.6, 3.0), (0, 3.0)], 4),
-    "arrow": revolved([(0, 0), (0.028, 0), (0.028, 0.72), (0.085, 0.72), (0, 1)], 12),
-}

@@ -6,30 +6,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fdgeom.lie.arrays import quaternion
-from fdgeom.recording.marks import Mark
 from fdgeom.recording.snapshots import Snapshots
 from fdgeom.sections.outline import ellipse
 
-from .geometry import SYMBOLS, Surface, shortest, sweep, transported
+from .geometry import joined, sweep, transported
+from .symbols import Symbols, across
 
 #: Shapes in a scene at most.
 MOST = 400
-#: Lengths as parts of the scene: the thickness of a rod that is seen, of a curve without section,
-#: the size of a symbol, the longest arrow.
-_VISIBLE, _CURVE, _SYMBOL, _ARROW = 0.006, 0.01, 0.014, 0.16
+#: Of the scene: the thickness of a rod that is seen, and of a curve without a section.
+_VISIBLE, _CURVE = 0.006, 0.01
 #: Directions in which the furthest points are looked for: the camera shows these.
 _DIRECTIONS = np.stack(np.meshgrid(*[[-1, 0, 1]] * 3), axis=-1).reshape(-1, 3)
 #: Times whose shapes are drawn as faint lines.
 _TRACES = 9
-PLAIN, METAL, BODY, FORCE, WEIGHT, FAINT = (
-    0x4F86C6,
-    0x8A919C,
-    0xE0A03C,
-    0xD9532C,
-    0x9AA0A6,
-    0x8E96A0,
-)
+_PLAIN, _FAINT = 0x4F86C6, 0x8E96A0
 
 
 class Case(NamedTuple):
@@ -53,7 +44,8 @@ def picture(
     """
     import k3d
 
-    chosen = np.unique(np.linspace(0, len(shapes) - 1, min(len(shapes), MOST)).round().astype(int))
+    count = len(shapes) if cases else min(len(shapes), MOST)
+    chosen = np.linspace(0, len(shapes) - 1, count).round().astype(int)
     positions, orientations, values = _arrays(shapes, chosen)
     parts = [(0, positions.shape[1])] if shapes.closed else shapes.parts
     low, high = positions.min(axis=(0, 1)), positions.max(axis=(0, 1))
@@ -75,7 +67,7 @@ def picture(
         camera_up_axis="xyz"[int(up.argmax())], axes_helper=0.9,
         colorbar_object_id=0, lighting=1.5,
     )  # fmt: skip
-    rods = _joined(
+    rods = joined(
         [
             sweep(outline, positions[:, a:b], orientations[:, a:b], shapes.axis)
             for outline, (a, b) in zip(outlines, parts, strict=True)
@@ -87,25 +79,27 @@ def picture(
         numbers.in_time(rods.vertices), rods.triangles.astype(np.uint32), flat_shading=False,
         side="double", name="rods", color_map=k3d.matplotlib_color_maps.Viridis, roughness=0.5,
         **({"attribute": fields[0][1], "color_range": fields[0][0]["range"]} if fields
-           else {"color": PLAIN}),
+           else {"color": _PLAIN}),
         custom_data={"fields": [attribute for _, attribute in fields[1:]]},
     )  # fmt: skip
     plot += mesh
-    symbol = max(_SYMBOL * extent, 0.6 * factor * size)
-    for balls in _balls(shapes.marks, positions, orientations, symbol, factor * size):
+    symbols = Symbols(shapes, positions, orientations, extent, factor * size, up)
+    symbols.add_arrows(chosen)
+    shown = [rods.vertices.reshape(-1, 3)]
+    if symbols.balls:
+        places, sizes, colors = symbols.joined_balls()
         plot += k3d.points(
-            numbers.in_time(balls.places), point_sizes=balls.sizes, color=balls.color, shader="3d"
+            numbers.in_time(places), point_sizes=sizes, colors=colors, shader="3d", name="balls"
         )
-    shown = rods.vertices.reshape(-1, 3)
-    pieces, note = _symbols(shapes, chosen, positions, orientations, symbol, extent, up)
-    if pieces:
-        surface = _joined([p for p, _ in pieces], [0] * len(pieces))
-        colors = np.repeat([c for _, c in pieces], [p.vertices.shape[1] for p, _ in pieces])
+        shown.append(places.reshape(-1, 3))
+    if symbols.surfaces:
+        surface = joined(symbols.surfaces)
         plot += k3d.mesh(
             numbers.in_time(surface.vertices), surface.triangles.astype(np.uint32),
-            colors=colors.astype(np.uint32), side="double", name="symbols", roughness=0.6,
+            colors=symbols.colors(), side="double", name="symbols", roughness=0.6,
         )  # fmt: skip
-        shown = np.concatenate([shown, surface.vertices.reshape(-1, 3)])
+        shown.append(surface.vertices.reshape(-1, 3))
+    shown = np.concatenate(shown)
     low, high = shown.min(axis=0), shown.max(axis=0)
     trace = None
     if len(chosen) > 1 and not cases:
@@ -122,11 +116,11 @@ def picture(
         "cases": [case._asdict() for case in cases],
         "rods": mesh.id,
         "traces": trace.id if trace else None,
-        "plain": PLAIN,
+        "plain": _PLAIN,
         "hull": shown[np.argmax(shown @ _DIRECTIONS.T, axis=0)].tolist(),
         "up": up.tolist(),
         "from": _view(flat, up).tolist(),
-        "note": ", ".join(notes + note),
+        "note": ", ".join(notes + symbols.notes),
     }
     return plot
 
@@ -160,18 +154,6 @@ def _arrays(shapes: Snapshots, chosen: np.ndarray):
     return positions, orientations, values
 
 
-def _joined(surfaces: list[Surface], starts: list[int]) -> Surface:
-    """One surface of several; ``starts``: the numbers of their first nodes."""
-    counts = np.cumsum([0, *(s.vertices.shape[1] for s in surfaces)])
-    times = max(len(s.vertices) for s in surfaces)
-    vertices = [np.broadcast_to(s.vertices, (times, *s.vertices.shape[1:])) for s in surfaces]
-    return Surface(
-        np.concatenate(vertices, axis=1),
-        np.concatenate([s.triangles + n for s, n in zip(surfaces, counts, strict=False)]),
-        np.concatenate([s.nodes + n for s, n in zip(surfaces, starts, strict=True)]),
-    )
-
-
 def _field(name: str, values: np.ndarray, parts, nodes: np.ndarray, units) -> tuple[dict, dict]:
     """Name, unit and range of a field, and its series at the vertices."""
     starts = np.cumsum([0, *(b - a - 1 for a, b in parts)])
@@ -192,88 +174,6 @@ def _field(name: str, values: np.ndarray, parts, nodes: np.ndarray, units) -> tu
     return about, {str(k): value for k, value in enumerate(found.astype(np.float32))}
 
 
-class _Balls(NamedTuple):
-    places: np.ndarray
-    sizes: np.ndarray
-    color: int
-
-
-def _balls(marks: list[Mark], positions, orientations, symbol: float, thick: float) -> list[_Balls]:
-    """Bodies and joints without an axis, which are drawn as balls."""
-    found = []
-    for kind, color in (("body", BODY), ("joint", METAL)):
-        own = [mark for mark in marks if mark.kind == kind]
-        if own:
-            nodes = [mark.node for mark in own]
-            offsets = np.array([mark.vector for mark in own]) * (kind == "body")
-            places = positions[:, nodes] + quaternion.rotate(orientations[:, nodes], offsets)
-            radius = symbol if kind == "body" else 0.7 * max(symbol, thick)
-            sizes = [2 * max(mark.size, radius) for mark in own]
-            found.append(_Balls(places, np.array(sizes, dtype=np.float32), color))
-    return found
-
-
-def _symbols(shapes: Snapshots, chosen, positions, orientations, symbol, extent, up):
-    """Surfaces with their colours: supports, joints with an axis, forces; and words on the arrows."""
-    e_z, found, note = np.array([0.0, 0, 1]), [], []
-    upright = shortest(e_z, up)
-    for mark in shapes.marks:
-        if mark.kind in ("body", "joint"):
-            continue
-        x, q = positions[:, mark.node], orientations[:, mark.node]
-        if mark.kind == "ground":
-            x, turn, kind = x[:1], upright, "pinned"
-        elif mark.kind in ("revolute", "prismatic"):
-            turn, kind = quaternion.product(q, shortest(e_z, np.array(mark.vector))), mark.kind
-        elif mark.kind == "sliding":
-            turn, kind = shortest(e_z, np.array(mark.vector)), mark.kind
-            x = x - 1.6 * symbol * up
-        elif mark.kind == "clamped":
-            first = mark.node in [a for a, _ in shapes.parts]
-            inward = (1 if first else -1) * np.eye(3)[shapes.axis]
-            turn, kind = quaternion.product(q, shortest(e_z, inward)), mark.kind
-        else:
-            turn, kind = upright, mark.kind
-        color = FORCE if kind == "given" else METAL
-        found.append((_placed(kind, x, turn, symbol), color))
-        if mark.kind == "sliding":
-            found.append((_placed("pinned", x + 1.6 * symbol * up, upright, 0.7 * symbol), METAL))
-    forces = np.array(shapes.forces)[chosen] if shapes.loaded else np.zeros((1, 0, 3))
-    most = np.linalg.norm(forces, axis=-1).max(initial=0.0)
-    if most > 0:
-        for k, node in enumerate(shapes.loaded):
-            found.append(
-                (_arrow(positions[:, node], forces[:, k] * (_ARROW * extent / most)), FORCE)
-            )
-        note.append(f"longest arrow {most:.3g}")
-    if np.any(shapes.gravity):
-        side = _across(up)
-        box = positions.reshape(-1, 3)
-        reach = np.abs((box - box.mean(axis=0)) @ side).max() + 0.1 * extent
-        top = box.mean(axis=0) + up * (box @ up - box.mean(axis=0) @ up).max() + side * reach
-        weight = shapes.gravity * (0.7 * _ARROW * extent / np.linalg.norm(shapes.gravity))
-        found.append((_arrow(top[None], weight[None]), WEIGHT))
-        note.append("grey arrow: gravity")
-    return found, note
-
-
-def _placed(kind: str, places: np.ndarray, turn: np.ndarray, scale) -> Surface:
-    """A symbol at places (times, 3), turned by quaternions."""
-    points, triangles = SYMBOLS[kind]
-    turn = np.broadcast_to(turn, (len(places), 4))
-    scale = np.broadcast_to(scale, len(places))[:, None, None]
-    vertices = places[:, None] + scale * quaternion.rotate(turn[:, None], points)
-    return Surface(vertices, triangles, np.zeros(len(points), dtype=int))
-
-
-def _arrow(places: np.ndarray, vectors: np.ndarray) -> Surface:
-    """An arrow from places (times, 3) along vectors (times, 3)."""
-    length = np.linalg.norm(vectors, axis=1)
-    along = vectors / np.maximum(length, 1e-300)[:, None]
-    turn = shortest(np.broadcast_to([0.0, 0, 1], along.shape), along)
-    return _placed("arrow", places, turn, length)
-
-
 def _traces(k3d, positions: np.ndarray, parts):
     """Faint lines of the rods at some times."""
     at = np.unique(np.linspace(0, len(positions) - 1, _TRACES).round().astype(int))
@@ -283,7 +183,7 @@ def _traces(k3d, positions: np.ndarray, parts):
     return k3d.lines(
         positions[at].reshape(-1, 3).astype(np.float32),
         np.concatenate([segments + k * count for k in range(len(at))]).astype(np.uint32),
-        indices_type="segment", shader="simple", color=FAINT, opacity=0.45, name="traces",
+        indices_type="segment", shader="simple", color=_FAINT, opacity=0.45, name="traces",
     )  # fmt: skip
 
 
@@ -303,14 +203,9 @@ def _vertical(gravity: np.ndarray, extent: np.ndarray) -> tuple[np.ndarray, np.n
     return up, normal
 
 
-def _across(up: np.ndarray) -> np.ndarray:
-    """The axis to the right of one who looks at the scene."""
-    return np.eye(3)[1 if abs(up[0]) > 0.5 else 0]
-
-
 def _view(flat: np.ndarray | None, up: np.ndarray) -> np.ndarray:
     """Direction from the scene to the camera."""
-    right = _across(up)
+    right = across(up)
     to = np.cross(right, up) if flat is None else flat * (np.cross(right, up) @ flat or 1.0)
     found = to + 0.22 * up - 0.3 * right if flat is not None else to - 0.75 * right + 0.5 * up
     return found / np.linalg.norm(found)
@@ -339,6 +234,6 @@ def _ground(k3d, low, high, up, flat):
     points = np.concatenate(lines).astype(np.float32)
     pairs = np.arange(len(points), dtype=np.uint32).reshape(-1, 2)
     return square, k3d.lines(
-        points, pairs, indices_type="segment", shader="simple", color=FAINT, opacity=0.35,
+        points, pairs, indices_type="segment", shader="simple", color=_FAINT, opacity=0.35,
         name="ground",
     )  # fmt: skip

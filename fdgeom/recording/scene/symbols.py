@@ -1,0 +1,150 @@
+"""Symbols of supports, joints, bodies, forces and gravity."""
+
+import numpy as np
+
+from fdgeom.lie.arrays import quaternion
+from fdgeom.recording.snapshots import Snapshots
+
+from .geometry import Surface, shortest
+
+#: Of the scene: the size of a symbol and the longest arrow.
+_SYMBOL, _ARROW = 0.014, 0.16
+#: Arrows of forces at most.
+_MOST = 200
+_METAL, _BODY, _FORCE, _WEIGHT = 0x8A919C, 0xE0A03C, 0xD9532C, 0x9AA0A6
+_Z = np.array([0.0, 0.0, 1.0])
+
+
+def _revolved(profile, sides: int, scale=(1.0, 1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
+    """Points and triangles of a solid of revolution about z, or of a prism, by (radius, z) pairs."""
+    angle = (np.arange(sides) + 0.5) * (2 * np.pi / sides)
+    ring = np.stack([np.cos(angle), np.sin(angle)], axis=1) / np.cos(np.pi / sides)
+    points = np.concatenate(
+        [np.column_stack([r * ring, np.full(sides, z)]) for r, z in profile]
+    ) * np.array(scale)
+    k = np.arange(sides)
+    following = (k + 1) % sides
+    start = sides * np.arange(len(profile) - 1)[:, None]
+    quads = [start + k, start + following, start + sides + following]
+    other = [start + k, start + sides + following, start + sides + k]
+    return points, np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in (quads, other)])
+
+
+#: Symbols by name; z is the direction of the beam at a clamp, else the vertical or the joint's axis.
+_SYMBOLS = {
+    "clamped": _revolved([(0, -0.35), (1.5, -0.35), (1.5, 0), (0, 0)], 4),
+    "pinned": _revolved([(0, 0), (1.0, -1.5), (0, -1.5)], 4),
+    "sliding": _revolved([(0, 0.35), (0.6, 0.35), (0.6, -0.35), (0, -0.35)], 4, (1, 1, 6)),
+    "given": _revolved([(0, 1.1), (1.1, 0), (0, -1.1)], 4),
+    "revolute": _revolved([(0, -1.5), (0.55, -1.5), (0.55, 1.5), (0, 1.5)], 16),
+    "prismatic": _revolved([(0, -3.0), (0.6, -3.0), (0.6, 3.0), (0, 3.0)], 4),
+    "arrow": _revolved([(0, 0), (0.028, 0), (0.028, 0.72), (0.085, 0.72), (0, 1)], 12),
+}
+
+
+class Symbols:
+    """The symbols of shapes: balls, and surfaces of the others; words about the arrows."""
+
+    def __init__(
+        self, shapes: Snapshots, positions, orientations, extent: float, thick: float, up
+    ) -> None:
+        self._shapes, self._extent, self._up = shapes, extent, up
+        self._positions, self._orientations = positions, orientations
+        self._size, self._thick = max(_SYMBOL * extent, 0.6 * thick), thick
+        self._upright = shortest(_Z, up)
+        self.balls: list[tuple] = []
+        self.surfaces: list[Surface] = []
+        self._colors: list[int] = []
+        self.notes: list[str] = []
+        for mark in shapes.marks:
+            x, q = positions[:, mark.node], orientations[:, mark.node]
+            getattr(self, f"_{mark.kind}")(mark, x, q)
+
+    def joined_balls(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Places (times, n, 3), diameters and colours of the balls."""
+        places, sizes, colors = zip(*self.balls, strict=True)
+        return np.stack(places, axis=1), np.float32(sizes), np.uint32(colors)
+
+    def colors(self) -> np.ndarray:
+        """Colours of the vertices of the joined surfaces."""
+        counts = [surface.vertices.shape[1] for surface in self.surfaces]
+        return np.repeat(np.uint32(self._colors), counts)
+
+    # --- a method for each kind of mark ----------------------------------------------------------------
+    def _body(self, mark, x, q) -> None:
+        places = x + quaternion.rotate(q, np.array(mark.vector))
+        self.balls.append((places, 2 * max(mark.size, self._size), _BODY))
+
+    def _joint(self, mark, x, q) -> None:
+        self.balls.append((x, 1.4 * max(self._size, self._thick), _METAL))
+
+    def _revolute(self, mark, x, q) -> None:
+        turn = quaternion.product(q, shortest(_Z, np.array(mark.vector)))
+        self._place(mark.kind, x, turn)
+
+    _prismatic = _revolute
+
+    def _clamped(self, mark, x, q) -> None:
+        is_first = mark.node in [first for first, _ in self._shapes.parts]
+        inward = (1.0 if is_first else -1.0) * np.eye(3)[self._shapes.axis]
+        self._place(mark.kind, x, quaternion.product(q, shortest(_Z, inward)))
+
+    def _pinned(self, mark, x, q) -> None:
+        self._place(mark.kind, x, self._upright)
+
+    def _ground(self, mark, x, q) -> None:
+        self._place("pinned", x[:1], self._upright)
+
+    def _sliding(self, mark, x, q) -> None:
+        turn = shortest(_Z, np.array(mark.vector))
+        self._place(mark.kind, x - 1.4 * self._size * self._up, turn)
+        self._place("pinned", x, self._upright, 0.7 * self._size)
+
+    def _given(self, mark, x, q) -> None:
+        self._place(mark.kind, x, self._upright, color=_FORCE)
+
+    def _place(self, kind: str, places, turn, scale=None, color: int = _METAL) -> None:
+        """A symbol at places (times, 3), turned by quaternions."""
+        points, triangles = _SYMBOLS[kind]
+        turn = np.broadcast_to(turn, (len(places), 4))
+        scale = self._size if scale is None else scale
+        scale = np.broadcast_to(scale, len(places))[:, None, None]
+        vertices = places[:, None] + scale * quaternion.rotate(turn[:, None], points)
+        self.surfaces.append(Surface(vertices, triangles, np.zeros(len(points), dtype=int)))
+        self._colors.append(color)
+
+    # --- loads ------------------------------------------------------------------------------------------
+    def add_arrows(self, chosen: np.ndarray) -> None:
+        """Forces at the chosen times, and gravity."""
+        shapes = self._shapes
+        every = -(-len(shapes.loaded) // _MOST) or 1
+        nodes = shapes.loaded[::every]
+        forces = np.array(shapes.forces)[chosen][:, ::every] if nodes else np.zeros((1, 0, 3))
+        most = np.linalg.norm(forces, axis=-1).max(initial=0.0)
+        if most > 0:
+            for k, node in enumerate(nodes):
+                vectors = forces[:, k] * (_ARROW * self._extent / most)
+                self._arrow(self._positions[:, node], vectors, _FORCE)
+            self.notes.append(f"longest arrow {most:.3g}")
+        weight = np.linalg.norm(shapes.gravity)
+        if weight > 0:
+            # At the upper right of the scene.
+            points, right = self._positions.reshape(-1, 3), across(self._up)
+            middle = points.mean(axis=0)
+            reach = ((points - middle) @ right).max() + 0.1 * self._extent
+            place = middle + right * reach + self._up * ((points - middle) @ self._up).max()
+            vector = shapes.gravity * (0.7 * _ARROW * self._extent / weight)
+            self._arrow(place[None], vector[None], _WEIGHT)
+            self.notes.append("grey arrow: gravity")
+
+    def _arrow(self, places: np.ndarray, vectors: np.ndarray, color: int) -> None:
+        """An arrow from places (times, 3) along vectors (times, 3)."""
+        length = np.linalg.norm(vectors, axis=1)
+        along = vectors / np.maximum(length, 1e-300)[:, None]
+        turn = shortest(np.broadcast_to(_Z, along.shape), along)
+        self._place("arrow", places, turn, length, color)
+
+
+def across(up: np.ndarray) -> np.ndarray:
+    """The axis to the right of one who looks at a scene."""
+    return np.eye(3)[1 if abs(up[0]) > 0.5 else 0]
