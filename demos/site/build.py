@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import re
 import shutil
 import sys
 import time
+from importlib.metadata import files
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -27,6 +29,12 @@ import verified  # noqa: E402
 SOURCE, SITE, DOCTREES = (TOP / "build" / name for name in ("source", "site", "doctrees"))
 EXTRA = SOURCE / "_extra"
 
+#: What a page of k3d decodes its data by; it stands among the scripts that `share_k3d` takes out.
+DECODER = (
+    "const _base64ToArrayBuffer = "
+    "(text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer;"
+)
+
 
 def gather() -> None:
     """All sources in one folder, made anew."""
@@ -38,8 +46,8 @@ def gather() -> None:
     tables.write(SOURCE)
     verified.write(SOURCE)
     put_mathjax(SOURCE / "_static" / "mathjax")
-    put_k3d(SOURCE / "_static" / "k3d")
     gallery.write(SOURCE, films.make(EXTRA))
+    share_k3d(EXTRA, SOURCE / "_static" / "scenes")
 
 
 def put_mathjax(folder: Path) -> None:
@@ -55,17 +63,26 @@ def put_mathjax(folder: Path) -> None:
     raise SystemExit('sphinx-mathjax-offline is missing: pip install -e ".[docs]"')
 
 
-def put_k3d(folder: Path) -> None:
-    """The files of k3d that all scenes load, with their licences, from the installed package."""
-    from importlib.metadata import files
-
-    from fdgeom.recording.scene.scene import LIBRARY
-
+def share_k3d(pages: Path, folder: Path) -> None:
+    """One copy of k3d, with its licences, from the installed package, for all scenes among the pages."""
+    # k3d would try to read itself, which no page on a disk may, from a folder with k3d in its name.
     folder.mkdir()
-    wanted = {f"{name}.js{end}" for name in LIBRARY for end in ("", ".LICENSE.txt")}
-    for file in files("k3d"):
-        if file.name in wanted | {"LICENSE.txt"}:
+    scripts = ("require.js", "standalone.js")
+    wanted = {"LICENSE.txt", *scripts, *(f"{name}.LICENSE.txt" for name in scripts)}
+    for file in files("k3d") or []:
+        if file.name in wanted:
             shutil.copy(file.locate(), folder)
+    own = re.compile("<script id='fflatejs'>.*?<script id='requirejs'>.*?</script>", re.DOTALL)
+    for page in pages.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if 'name="generator" content="fdgeom"' in text:
+            root = "../" * (len(page.relative_to(pages).parts) - 1) + f"_static/{folder.name}"
+            loaded = "".join(f'<script src="{root}/{name}"></script>\n' for name in scripts)
+            loaded += f"<script>{DECODER}</script>"
+            text, count = own.subn(loaded, text)
+            if count != 1 or "eval(k3dSource);" not in text:
+                raise SystemExit(f"{page.name}: this version of k3d has other scripts in its pages")
+            page.write_text(text.replace("eval(k3dSource);", ""), encoding="utf-8")
 
 
 def is_newer_than_sources() -> bool:

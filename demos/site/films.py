@@ -17,14 +17,11 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import fdgeom as fg
-from fdgeom.recording.scene.scene import scene_page
 from fdgeom.recording.space import trim
 
 matplotlib.use("Agg")
 
 DEMOS = Path(__file__).parents[1]
-#: Where scenes find k3d: `build.put_k3d` puts it there.
-LIBRARY = "../../_static/k3d"
 
 
 class Shown(NamedTuple):
@@ -71,8 +68,9 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
         shapes = fg.Snapshots.load(kept)
         units = "SI" if parameter == "t" else None
         title = words[0].upper() + words[1:]
-        page = scene_page(shapes, title, parameter=parameter, units=units, library=LIBRARY)
-        (folder / f"{stem}.html").write_text(page, encoding="utf-8")
+        fg.save_scene(
+            folder / f"{stem}.html", shapes, title=title, parameter=parameter, units=units
+        )
         found[name] = [("scene", f"{stem}.html?at={opens:g}", words)]
         if encode(curves(shapes, parameter), folder / f"{stem}.webm", opens):
             found[name].append(("video", f"{stem}.webm", f"Film of {words}"))

@@ -81,14 +81,14 @@ class Browser:
         ]
 
     def requests(self) -> list[str]:
-        """The addresses that were asked for since the last call, but for those of files and in pages."""
+        """The addresses on a network that were asked for since the last call."""
         entries = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         asked = [
             entry["params"]["request"]["url"]
             for entry in entries
             if entry["method"] == "Network.requestWillBeSent"
         ]
-        return [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))]
+        return [url for url in asked if url.startswith(("http:", "https:", "ws:", "wss:"))]
 
     def pixels(self) -> np.ndarray:
         """What is seen, (height, width, 3)."""

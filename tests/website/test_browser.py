@@ -173,9 +173,9 @@ def test_scenes_of_the_site(browser, site):
         p for p in site.rglob("*.html") if 'name="generator" content="fdgeom"' in p.read_text()
     ]
     assert len(scenes) >= 4
-    assert [p.parent.name for p in site.rglob("standalone.js")] == ["k3d"]
+    assert [p.parent.name for p in site.rglob("standalone.js")] == ["scenes"]
     for scene in scenes:
-        assert scene.stat().st_size < 1.5e6
+        assert scene.stat().st_size < 1.2e6
         at = [shown(browser, scene, f"?at={part}") for part in (0.05, 0.5)]
         background = at[1][-1, 2]
         drawn = np.abs(at[1] - background).sum(axis=2) > 60

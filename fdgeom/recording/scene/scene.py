@@ -2,7 +2,6 @@
 
 import html
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,11 +16,9 @@ from fdgeom.statics.modes import VibrationModes
 from fdgeom.validation import choice, instance, text
 
 from .modes import shapes_of
-from .picture import picture
+from .picture import Case, picture
 
 _HERE = Path(__file__).parent
-#: The files of k3d (in k3d/static) that a page without k3d in it loads.
-LIBRARY = ("require", "standalone")
 _OUTLINES = {"rectangle": rectangle, "ellipse": lambda a, b: ellipse(a / 2, b / 2)}
 
 
@@ -96,20 +93,6 @@ def save_scene(
     >>> fg.save_scene("run.html", shapes)  # doctest: +SKIP
     """
     path = as_path("path", path, ".html")
-    page = scene_page(
-        shapes, title or path.stem, outline=outline, thickness=thickness, parameter=parameter, units=units
-    )  # fmt: skip
-    if page is None:
-        return None
-    with writing(path):
-        path.write_text(page, encoding="utf-8")
-    return Scene(path, page)
-
-
-def scene_page(
-    shapes, title, *, outline=None, thickness=None, parameter="t", units=None, library=""
-) -> str | None:
-    """The page of `save_scene`; it loads k3d from the folder ``library``, or has k3d in it."""
     wanted = "a Snapshots that a run has filled, or VibrationModes"
     instance("shapes", shapes, Snapshots | VibrationModes, wanted)
     text("title", title)
@@ -119,7 +102,7 @@ def scene_page(
     sides = None if thickness is None else _sides(thickness)
     names = shapes.fields if isinstance(shapes, Snapshots) else ()
     units = check_units(units, names) | (FIELDS if units == "SI" else {})
-    cases = []
+    cases: list[Case] = []
     if isinstance(shapes, VibrationModes):
         shapes, cases = shapes_of(shapes, units.get("time"))
     if not len(shapes):
@@ -127,22 +110,28 @@ def scene_page(
     if not shapes.positions:
         return None
     unit = units.get("time", "") if parameter == "t" else ""
-    words = {"title": title, "parameter": parameter, "unit": unit}
+    words = {"title": title or path.stem, "parameter": parameter, "unit": unit}
     try:
         plot = picture(shapes, _outlines(shapes, outline, sides), words, units, cases)
     except ImportError as exc:
         raise ImportError('save_scene needs k3d: pip install "fdgeom[scene]"') from exc
-    plot.snapshot_type = "online" if library else "full"
+    page = _page(plot, words["title"])
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
+    return Scene(path, page)
+
+
+def _page(plot, title: str) -> str:
+    """The page of a plot, with our controls."""
     page = plot.get_snapshot(additional_js_code=(_HERE / "controls.js").read_text("utf-8"))
-    for name in LIBRARY if library else ():
-        page = re.sub(rf'src="https://[^"]*/{name}[^"/]*"', f'src="{library}/{name}.js"', page)
     head = [
+        "<head>",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<meta name="generator" content="fdgeom">',
         f"<title>{html.escape(title)}</title>",
     ]
     # The first title of a page counts, and of two equal rules of style the last.
-    page = page.replace("<head>", "\n".join(["<head>", *head]), 1)
+    page = page.replace("<head>", "\n".join(head), 1)
     style = (_HERE / "controls.css").read_text("utf-8")
     return page.replace("</head>", f"<style>\n{style}</style>\n</head>", 1)
 
