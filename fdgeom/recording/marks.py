@@ -163,7 +163,8 @@ def _followed(beam, load: Load):
 def gravity_of(system) -> np.ndarray:
     """Constant acceleration of gravity on a system, (3,); zero if there is none or it varies."""
     loads = [load for beam in system.drawn_beams() for load in beam.loads]
-    loads += list(getattr(system, "common_loads", ()))
+    if isinstance(system, Assembly):
+        loads += [applied.load for applied in system.rod.loads]
     for load in loads:
         if isinstance(load, Gravity) and isinstance(load.acceleration, Constant):
             return np.array(load.acceleration.values(), dtype=float)
