@@ -36,7 +36,7 @@ WIDE, INCHES, MOST = 16 / 9, 5.0, 12
 
 def make(name: str, folder: Path) -> str:
     """Write the picture of a demo into a folder; its name."""
-    if shapes := shapes_of(name):
+    if shapes := films.load(name):
         file = folder / f"{name}-shapes.png"
         draw(shapes, file)
     else:
@@ -47,7 +47,7 @@ def make(name: str, folder: Path) -> str:
 
 def preview(name: str, folder: Path) -> None:
     """Write the moving picture of a card, ``preview.webm``, where a demo keeps what moves."""
-    if shapes := shapes_of(name):
+    if shapes := films.load(name):
         frames, rate = moving(shapes), 20
     elif name in films.FLAT:
         kept = films.DEMOS / name / f"{films.FLAT[name].stem}.npz"
@@ -56,12 +56,6 @@ def preview(name: str, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     films.encode(frames, folder / "preview.webm", rate=rate)
-
-
-def shapes_of(name: str) -> fg.Snapshots | None:
-    """The shapes that a demo keeps, if it does."""
-    kept = films.DEMOS / name / f"{films.SHOWN[name].stem}.npz" if name in films.SHOWN else None
-    return fg.Snapshots.load(kept) if kept and kept.exists() else None
 
 
 def moving(shapes: fg.Snapshots, most: int = 80) -> Iterator[Figure]:
@@ -121,7 +115,7 @@ def draw(shapes: fg.Snapshots, file: Path) -> None:
     seen = project(np.array(shapes.positions))[chosen]
     low, high = seen.min(axis=(0, 1)), seen.max(axis=(0, 1))
     width, height = high - low
-    if width < height:
+    if width < 0.8 * height:
         # As in a series of photographs.
         seen[..., 0] += np.linspace(0, WIDE * height - width, len(chosen))[:, None]
     figure, ax = canvas()

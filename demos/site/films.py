@@ -17,6 +17,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 import fdgeom as fg
+from fdgeom.lie.arrays import quaternion
 from fdgeom.recording.space import trim
 
 matplotlib.use("Agg")
@@ -32,6 +33,8 @@ class Shown(NamedTuple):
     parameter: str = "t"
     #: The part of the run at which its scene opens.
     opens: float = 0.0
+    #: Whether gravity acts along the first axis; pictures are turned so that it acts downwards.
+    turned: bool = False
 
 
 SHOWN = {
@@ -42,12 +45,24 @@ SHOWN = {
     "flexible_double_pendulum": Shown("pendulum", "the flexible double pendulum", opens=0.4),
     "roll_up": Shown("helix", "the coil that is pulled sideways", "turns", opens=0.3),
     "frame": Shown("frame", "the frame past its limits", "P", opens=0.5),
-    "swing_up": Shown("swing", "the rod that is swung up", opens=0.7),
+    "swing_up": Shown("swing", "the rod that is swung up", opens=0.7, turned=True),
     "soft_arm": Shown("arm", "the arm that comes to rest", opens=0.3),
 }
 #: Bodies in the plane, which have no scene.
 FLAT = {"elastodynamics": Shown("motion", "the cantilever on its shaken clamp", opens=0.85)}
 COLOURS = ("tab:blue", "black", "tab:red", "tab:orange")
+
+
+def load(name: str) -> fg.Snapshots | None:
+    """The shapes that a demo stores, if it does."""
+    if name not in SHOWN or not (file := DEMOS / name / f"{SHOWN[name].stem}.npz").exists():
+        return None
+    shapes = fg.Snapshots.load(file)
+    if SHOWN[name].turned:
+        quarter = np.sqrt(0.5) * np.array([1, 0, 0, -1])
+        shapes.positions = [quaternion.rotate(quarter, x) for x in shapes.positions]
+        shapes.orientations = [quaternion.product(quarter, q) for q in shapes.orientations]
+    return shapes
 
 
 def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
@@ -59,13 +74,12 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
         A list of (kind, file, words) by name; without FFmpeg there are scenes only.
     """
     found = {}
-    for name, (stem, words, parameter, opens) in SHOWN.items():
-        kept = DEMOS / name / f"{stem}.npz"
-        if not kept.exists():
+    for name, (stem, words, parameter, opens, _) in SHOWN.items():
+        shapes = load(name)
+        if shapes is None:
             continue
         folder = extra / "gallery" / name
         folder.mkdir(parents=True)
-        shapes = fg.Snapshots.load(kept)
         units = "SI" if parameter == "t" else None
         title = words[0].upper() + words[1:]
         fg.save_scene(
@@ -74,7 +88,7 @@ def make(extra: Path) -> dict[str, list[tuple[str, str, str]]]:
         found[name] = [("scene", f"{stem}.html?at={opens:g}", words)]
         if encode(curves(shapes, parameter), folder / f"{stem}.webm", opens):
             found[name].append(("video", f"{stem}.webm", f"Film of {words}"))
-    for name, (stem, words, _, opens) in FLAT.items():
+    for name, (stem, words, _, opens, _) in FLAT.items():
         folder = extra / "gallery" / name
         folder.mkdir(parents=True)
         if encode(bodies(DEMOS / name / f"{stem}.npz"), folder / f"{stem}.webm", opens, rate=10):
