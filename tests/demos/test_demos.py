@@ -162,9 +162,9 @@ def run(name, arguments, folder):
         folder,
         os.environ | {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"},
     )
-    shown = program.read_printed(DEMOS / name / "printed.txt")
-    assert "WARNING" not in done["errors"]
-    for place, lines in done["printed"].items():
-        # The site shows what a long run prints: the same lines with other numbers, and more.
-        assert templates(lines) <= templates(shown.get(place, [])), place
+    assert "WARNING" not in done["errors"] + str(done["printed"])
+    # The site shows what a long run prints: the same lines with other numbers, and more.
+    if shown := program.read_printed(DEMOS / name / "printed.txt"):
+        for place, lines in done["printed"].items():
+            assert templates(lines) <= templates(shown.get(place, [])), place
     return done["reached"], program.asserted(text_of(name))
