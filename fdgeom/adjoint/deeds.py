@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence, Set
 
-import numpy as np
 import ufl
-from firedrake import Function
+from firedrake import Form, Function
 
-from fdgeom.adjoint.implicit import Solved
-from fdgeom.adjoint.pointwise import Assigned
-from fdgeom.adjoint.values import Kept, Vectors, keys
-from fdgeom.solvers import Deed
+from fdgeom.adjoint.list_derivative import ListDerivative
+from fdgeom.adjoint.values import Kept, Vectors
+from fdgeom.operations import Copy, Map, Operation, Prescribed, Solve
+from fdgeom.solvers import Deed, EssentialValues
 
 
 def written_by(deed) -> list[Function]:
@@ -36,21 +35,33 @@ def forms_of(deed) -> list:
 def derived(deed, active: Set[int]):
     """An operation with its derivatives: ``targets``, ``apply()``, ``pull(bars)``, ``push(tangents)``."""
     if isinstance(deed, dict):
-        return Assigned(deed, active)
-    return Done(deed, active) if isinstance(deed, Deed) else deed
+        return _Derived([Map(values=deed)], active)
+    return _Done(deed, active) if isinstance(deed, Deed) else deed
 
 
-class Done:
+class _Derived(ListDerivative):
+    """Operations whose derivatives leave the state before them."""
+
+    def push(self, tangents: Vectors) -> None:
+        """The tangents after the operations from those before them."""
+        here = Kept(self.targets)
+        super().push(tangents)
+        here.restore()
+
+
+class _Done(_Derived):
     """A `Deed` with its derivatives, which must be called at the state before it."""
 
-    # active: keys of the functions that derivatives are taken by, and of all that operations change.
     def __init__(self, deed: Deed, active: Set[int]) -> None:
-        self._deed, self.targets = deed, tuple(written_by(deed))
-        self._assigned = [Assigned(group, active) for group in deed.assignments]
-        self._solved = None
-        if deed.residual is not None:
-            own = keys([deed.unknown])
-            self._solved = Solved(deed.residual, deed.unknown, deed.essential, active - own)
+        self._deed = deed
+        made = (
+            []
+            if deed.residual is None
+            else solve_operations(deed.residual, deed.unknown, deed.essential)
+        )
+        made += [Map(values=group) for group in deed.assignments]
+        made += [Copy(source=None, target=f, rows=dofs) for f, dofs in deed.fixed]
+        super().__init__(made, active, self._find)
 
     def apply(self) -> None:
         """Run the operation."""
@@ -58,51 +69,30 @@ class Done:
 
     def _find(self) -> None:
         """Set the unknown to its solution, with all other functions as before the operation."""
-        if self._solved is not None:
-            here = Kept(self.targets)
-            self.apply()
-            solution = Kept([self._deed.unknown])
-            here.restore()
-            solution.restore()
+        here = Kept(self.targets)
+        self.apply()
+        solution = Kept([self._deed.unknown])
+        here.restore()
+        solution.restore()
 
-    def pull(self, bars: Vectors) -> None:
-        """The cotangents before the operation from those after it."""
-        self._find()
-        for assigned in reversed(self._assigned):
-            assigned.pull(bars)
-        if self._solved is not None:
-            self._solved.pull(bars)
-        self._fix(bars)
 
-    def pull_rates(self, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
-        """:meth:`pull`, and its derivative along the tangents before the operation."""
-        here = tangents.copy()
-        self._find()
-        if self._solved is not None:
-            self._solved.push(here)
-        for assigned in reversed(self._assigned):
-            assigned.pull_rates(bars, rates, here)
-        if self._solved is not None:
-            self._solved.pull_rates(bars, rates, here)
-        self._fix(bars)
-        self._fix(rates)
-
-    def push(self, tangents: Vectors) -> None:
-        """The tangents after the operation from those before it."""
-        self._find()
-        if self._solved is not None:
-            self._solved.push(tangents)
-        for assigned in self._assigned:
-            assigned.push(tangents)
-        self._fix(tangents)
-
-    def _fix(self, vectors: Vectors) -> None:
-        for f, dofs in self._deed.fixed:
-            values = vectors.of(f)
-            if values is not None:
-                values = np.array(values)
-                values.reshape(-1)[dofs[dofs < values.size]] = 0.0
-                vectors.put(f, values)
+def solve_operations(
+    residual: Form, unknown: Function, essential: Sequence, name: str = "", **timed
+) -> list[Operation]:
+    """A solve as operations, with the values of prescribed degrees of freedom before it."""
+    found: list[Operation] = []
+    prescribed = []
+    for e in essential:
+        value = None
+        # Numbers (`GivenValues`) depend on nothing.
+        if isinstance(e, EssentialValues):
+            value = Function(unknown.subfunctions[e.part].function_space(), name="prescribed")
+            mean = (1 - e.share) * e.old
+            new = mean if e.target is None else mean + e.share * e.target
+            found.append(Map(values={value: new}, **timed))
+        prescribed.append(Prescribed(e.dofs, value, e.part))
+    solve = Solve(work=residual, unknown=unknown, prescribed=prescribed, name=name, **timed)
+    return [*found, solve]
 
 
 def applied(deeds: Sequence) -> list[tuple]:

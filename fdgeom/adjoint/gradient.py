@@ -6,9 +6,9 @@ from firedrake import Cofunction, Form, Function
 from pyadjoint.tape import stop_annotating
 
 from fdgeom.adjoint.block import NO_PLACES, passage_of
-from fdgeom.adjoint.linear import Linear
 from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
+from fdgeom.execution import LinearForm
 from fdgeom.forms import checked_form, slope_by
 from fdgeom.messages import format_value
 from fdgeom.solvers import FunctionalAssembly
@@ -120,7 +120,7 @@ class _Slopes:
         self._slopes = []
         for f in form.coefficients():
             if keys([f]) & active and (slope := slope_by(form, f)) is not None:
-                self._slopes.append((f, Linear(slope)))
+                self._slopes.append((f, LinearForm(slope)))
 
     @property
     def by(self) -> set[int]:

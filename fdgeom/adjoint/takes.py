@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from firedrake import Constant, Function
 
-from fdgeom.adjoint.deeds import applied, passed, pull_of, pull_rates_of, push_along
-from fdgeom.adjoint.implicit import Solved
-from fdgeom.adjoint.pointwise import Assigned
+from fdgeom.adjoint.deeds import solve_operations
+from fdgeom.adjoint.list_derivative import ListDerivative
 from fdgeom.adjoint.values import Kept, Vectors, keys
+from fdgeom.operations import Map
 from fdgeom.solvers import Number, key
 
 
@@ -39,12 +39,15 @@ class Taken:
         moving: Sequence[Function],
         clocks: Sequence[Constant],
     ) -> None:
-        self._solve = solve
-        self._before = [Assigned(group, active) for group in solve.preparations]
-        self._solved = Solved(solve.residual, solve.unknown, solve.essential, active)
-        self._after = [Assigned(group, active) for group in solve.assignments]
-        self._moving, self._clocks = tuple(moving), tuple(clocks)
-        self._dt, self._times = Number(solve.dt), [Number(c) for c in clocks]
+        self._solve, timed = solve, {"dt": solve.dt}
+        operations = [
+            *(Map(values=group, **timed) for group in solve.preparations),
+            *solve_operations(solve.residual, solve.unknown, solve.essential, solve.name, **timed),
+            *(Map(values=group, **timed) for group in solve.assignments),
+        ]
+        self._derivative = ListDerivative(operations, active, self._find)
+        self._moving, self._times = tuple(moving), [Number(c) for c in clocks]
+        self._clocks = tuple(clocks)
 
     @contextmanager
     def recorded(self, records: list[Record], dt: float) -> Iterator[None]:
@@ -57,52 +60,35 @@ class Taken:
     def pull(self, record: Record, bars: Vectors) -> None:
         """The cotangents before the solve from those after it."""
         self._set(record)
-        before = applied(self._before)
-        self._find(record)
-        after = applied(self._after)
-        self._leave(record)
-        pull_of(after, bars)
-        self._solved.pull(bars)
-        pull_of(before, bars)
+        self._derivative.pull(bars, record.dt, self._leave)
 
     def pull_rates(self, record: Record, bars: Vectors, rates: Vectors, tangents: Vectors) -> None:
         """:meth:`pull`, and its derivative along the tangents before the solve."""
         self._set(record)
-        before = passed(self._before, tangents)
-        self._find(record)
-        self._solved.push(tangents)
-        here = tangents.copy()
-        after = passed(self._after, tangents)
-        self._leave(record)
-        pull_rates_of(after, bars, rates)
-        self._solved.pull_rates(bars, rates, here)
-        pull_rates_of(before, bars, rates)
+        self._derivative.pull_rates(bars, rates, tangents, record.dt, self._leave)
 
     def push(self, record: Record, tangents: Vectors) -> None:
         """The tangents after the solve from those before it."""
         self._set(record)
-        push_along(self._before, tangents)
-        self._find(record)
-        self._solved.push(tangents)
-        push_along(self._after, tangents)
-        self._leave(record)
+        self._derivative.push(tangents, record.dt, self._leave)
 
     def _set(self, record: Record) -> None:
+        self._record = record
         record.before.restore()
-        self._dt.set(record.dt)
         for number, value in zip(self._times, record.clocks, strict=True):
             number.set(value)
 
-    def _find(self, record: Record) -> None:
+    def _find(self) -> None:
         """Set the values prescribed in time, and the unknown to the recorded solution."""
         self._solve.put_given()
-        record.solution.restore()
+        self._record.solution.restore()
 
-    def _leave(self, record: Record) -> None:
+    def _leave(self) -> None:
         """Set the values prescribed in time; ``NotImplementedError`` if other functions changed."""
         self._solve.keep_given()
-        own = keys([self._solve.unknown]) | keys(f for a in self._before for f in a.targets)
-        unseen = [f for f in record.after.differing() if key(f) not in own]
+        written = [f for group in self._solve.preparations for f in group]
+        own = keys([self._solve.unknown, *written])
+        unseen = [f for f in self._record.after.differing() if key(f) not in own]
         refuse_unseen(unseen, self._solve.name, self._solve.unknown.function_space().comm)
 
 

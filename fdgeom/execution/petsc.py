@@ -1,6 +1,6 @@
 """Operations performed by Firedrake's assembly and PETSc's solvers, on any mesh."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 
 import numpy as np
@@ -35,15 +35,17 @@ Run = Callable[[], None]
 
 
 class Executor:
-    """Performs a list of operations, step by step, with PETSc."""
+    """Performs a list of operations, step by step, with PETSc; ``runs`` perform some of them otherwise."""
 
-    def __init__(self, operations: Sequence[Operation]) -> None:
+    def __init__(
+        self, operations: Sequence[Operation], runs: Mapping[Operation, Run] | None = None
+    ) -> None:
         self.operations = tuple(operations)
-        made: dict[int, Run] = {}
+        #: The calls that perform operations, each made once.
+        self.runs: dict[Operation, Run] = dict(runs or {})
         for op in self.operations:
-            if id(op) not in made:
-                made[id(op)] = runner(op)
-        self._runs = [made[id(op)] for op in self.operations]
+            if op not in self.runs:
+                self.runs[op] = runner(op)
         numbers = {
             s: Number(s) for op in self.operations for s in (op.dt, op.clock) if s is not None
         }
@@ -61,7 +63,7 @@ class Executor:
             length.set(fraction * dt)
         if clock is not None:
             clock.set(t + at * dt)
-        self._runs[index]()
+        self.runs[self.operations[index]]()
 
     def advance(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
         """Take steps; returns their number, and the failure of the next one, which changes nothing."""
@@ -208,10 +210,11 @@ def _assembly(op: Assemble) -> Run:
     forms = []
     for f, target in op.by.items():
         form = simplify(derivative(op.work, f, TestFunction(f.function_space())))
-        forms.append((target, None if is_zero(form) else _vector(form)))
+        forms.append((target, None if is_zero(form) else LinearForm(form)))
 
     def run() -> None:
-        found = [None if assemble is None else assemble() for _, assemble in forms]
+        # Copies: two targets may be derivatives by one Function.
+        found = [form and [np.array(part) for part in form.assemble()] for _, form in forms]
         for (target, _), values in zip(forms, found, strict=True):
             for k, part in enumerate(target.subfunctions):
                 _write(op, target, part, 0.0 if values is None else values[k])
@@ -219,34 +222,27 @@ def _assembly(op: Assemble) -> Run:
     return run
 
 
-def _vector(form: Form) -> Callable[[], list[np.ndarray]]:
-    """The call that assembles a linear form; it returns copies of this rank's values, part by part."""
-    (test,) = form.arguments()
-    if is_real(test):
-        dependent = derived_in(form)
-        with paused_collection():
-            assembler = get_assembler(form)
+class LinearForm:
+    """A form with one argument, which may be of a Real space, to be assembled repeatedly."""
 
-        def assembled():
-            for field in dependent:
+    def __init__(self, form: Form) -> None:
+        (test,) = form.arguments()
+        self._dependent, self._real = derived_in(form), is_real(test)
+        with paused_collection():
+            self._form = get_assembler(form) if self._real else VectorAssembly(form)
+
+    def assemble(self) -> list[np.ndarray]:
+        """This rank's values with the present coefficients, part by part."""
+        if self._real:
+            for field in self._dependent:
                 field.refresh()
-            return assembler.assemble()
-    else:
-        assembled = VectorAssembly(form).assemble
-    return lambda: [np.array(part.dat.data_ro) for part in assembled().subfunctions]
+        return [part.dat.data_ro for part in self._form.assemble().subfunctions]
 
 
 def _write(op: Assemble, target: Function, part: Function, values: np.ndarray | float) -> None:
     """Set or add the values of a part of a target."""
-    own, adds = part.dat.data, target in op.adds
-    if target in op.rows:
-        rows = op.rows[target]
-        rows = rows[rows < own.size]
-        flat = own.reshape(-1)
-        new = values.reshape(-1)[rows] if isinstance(values, np.ndarray) else values
-        flat[rows] = new + (flat[rows] if adds else 0.0)
-    else:
-        own[...] = values + (own if adds else 0.0)
+    own = part.dat.data
+    own[...] = values + (own if target in op.adds else 0.0)
 
 
 def _nodal_assembly(op: Assemble) -> Run:

@@ -1,11 +1,11 @@
 """Steps whose values are stored, and their adjoint steps."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from firedrake import Function
 
-from fdgeom.execution.petsc import Executor
+from fdgeom.execution.petsc import Executor, Run
 from fdgeom.operations import Cotangents, Operation, Solve
 
 # The store: one array for each version of a Function. An operation that writes a Function makes a new
@@ -17,11 +17,19 @@ class Trajectory:
     """Steps of a list of operations, and the cotangents before them from those after them.
 
     ``seeds`` are the Functions with cotangents after the steps, ``wanted`` those by which derivatives
-    are computed. The values of ``cotangents`` are set before and read after :meth:`pull`.
+    are computed. The values of ``cotangents`` are set before and read after :meth:`pull`. With
+    ``once`` it serves single steps alone, and the adjoint omits what only several steps need. ``runs``
+    perform some operations otherwise.
     """
 
     def __init__(
-        self, operations: Sequence[Operation], seeds: Iterable[Function], wanted: Iterable[Function]
+        self,
+        operations: Sequence[Operation],
+        seeds: Iterable[Function],
+        wanted: Iterable[Function],
+        *,
+        once: bool = False,
+        runs: Mapping[Operation, Run] | None = None,
     ) -> None:
         self.operations, seeds = tuple(operations), list(seeds)
         active = _reached(self.operations, list(wanted))
@@ -31,13 +39,13 @@ class Trajectory:
         while True:
             back = self._reverse(alive)
             more = set(self.cotangents.nonzero) - alive
-            if not more:
+            if once or not more:
                 break
             alive |= more
         #: The adjoint of a step: for each operation the place of the one that it belongs to.
         self._places = [place for place, _ in back]
         self._zeroed = [self.cotangents[f] for f in alive - set(self.cotangents.nonzero)]
-        self._forward = Executor(self.operations)
+        self._forward = Executor(self.operations, runs)
         self._backward = Executor([op for _, op in back])
         self._last = {id(f.dat): k for k, op in enumerate(self.operations) for f in _written(op)}
         self._versions = self._needed([op for _, op in back])

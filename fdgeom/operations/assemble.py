@@ -1,9 +1,8 @@
 """Derivatives of functionals, as vectors of degrees of freedom."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
 import ufl
 from firedrake import Form, Function, derivative
 from ufl.algorithms import extract_coefficients
@@ -27,9 +26,6 @@ class Assemble(Operation):
         Functions in the functional, and for each the target, a Function of the same space.
     adds : collection of Functions, optional
         The targets to which the derivatives are added.
-    rows : dict, optional
-        For some targets, the degrees of freedom (flat, of this rank) that are changed; by default
-        all.
     dt, fraction, clock, at
         As for every operation: the symbols for its length and its time.
 
@@ -41,12 +37,10 @@ class Assemble(Operation):
     work: Work
     by: Mapping[Function, Function]
     adds: Collection[Function] = frozenset()
-    rows: Mapping[Function, np.ndarray] = field(default_factory=dict)
 
     @property
     def reads(self) -> list[Function]:
-        changed = [t for t in self.by.values() if t in self.adds or t in self.rows]
-        return [*extract_coefficients(self.work), *changed]
+        return [*extract_coefficients(self.work), *self.adds]
 
     @property
     def writes(self) -> list[Function]:
@@ -56,12 +50,9 @@ class Assemble(Operation):
         work = directional(self.work, {f: tangents[f] for f in self.reads if f in tangents})
         by = {f: tangents[t] for f, t in self.by.items() if t in tangents}
         adds = frozenset(tangents[t] for t in self.adds if t in tangents)
-        rows = {tangents[t]: dofs for t, dofs in self.rows.items() if t in tangents}
-        return [Assemble(work=work, by=by, adds=adds, rows=rows, **self._timed())] if by else []
+        return [Assemble(work=work, by=by, adds=adds, **self._timed())] if by else []
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
-        if any(t in cotangents for t in self.rows):
-            raise NotImplementedError("derivatives of an assembly of some rows are not there")
         along = {f: cotangents[t] for f, t in self.by.items() if t in cotangents}
         cotangents.drop([t for t in self.by.values() if t not in self.adds])
         return gradient(self, directional(self.work, along), cotangents) if along else []

@@ -8,7 +8,6 @@ import numpy as np
 from firedrake import Form, Function
 from ufl.algorithms import extract_coefficients, replace
 
-from fdgeom.forms import is_zero
 from fdgeom.operations.assemble import Assemble, directional, gradient
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
@@ -147,21 +146,17 @@ class Solve(Operation):
 
     def _prescribed_gradient(self, p: Prescribed, bar: Function, cotangents) -> list[Operation]:
         """The operations that add ū - ∂W/∂u to the cotangent of prescribed values."""
-        target = cotangents[p.value]
-        own = bar.subfunctions[p.part] if len(bar.function_space()) > 1 else bar
-        made: list[Operation] = []
+        target, timed = cotangents[p.value], self._timed()
+        found: list[Operation] = []
         if p.value not in cotangents:
-            made.append(Copy(source=None, target=target, **self._timed()))
+            found.append(Copy(source=None, target=target, **timed))
             cotangents.add([p.value])
-        made.append(Copy(source=own, target=target, rows=p.dofs, adds=True, **self._timed()))
-        if len(bar.function_space()) > 1:
-            raise NotImplementedError(
-                "derivatives by prescribed values of a mixed unknown are not there"
-            )
-        by, adds, rows = {self.unknown: target}, frozenset([target]), {target: p.dofs}
-        if not is_zero(self.work):
-            made.append(Assemble(work=-self.work, by=by, adds=adds, rows=rows, **self._timed()))
-        return made
+        slope = Function(self.unknown.function_space(), name="slope of the work")
+        found.append(Assemble(work=-self.work, by={self.unknown: slope}, **timed))
+        for source in (bar, slope):
+            part = source.subfunctions[p.part]
+            found.append(Copy(source=part, target=target, rows=p.dofs, adds=True, **timed))
+        return found
 
     def _refuse_transposed(self) -> None:
         if self.source is not None:

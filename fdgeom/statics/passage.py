@@ -11,12 +11,21 @@ from firedrake import Function
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
-from fdgeom.adjoint import Assigned, Coefficients, Inputs, Kept, Solved, Vectors, keys
+from fdgeom.adjoint import (
+    Coefficients,
+    Inputs,
+    Kept,
+    ListDerivative,
+    Vectors,
+    keys,
+    solve_operations,
+)
 from fdgeom.beams.network.copying import Gathered, Scattered
 from fdgeom.beams.rod.variation import displaced
 from fdgeom.forms import simplify
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join, quaternion
+from fdgeom.operations import Map
 from fdgeom.solvers import EssentialValues
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -112,11 +121,12 @@ class EquilibriumPassage(Inputs):
         )
         moving = keys([*poses, *motion.configuration, *self._carried, unknown.function])
         super().__init__(poses, Coefficients([reads], moving, motion.clocks))
-        self._solved: dict[frozenset[int], Solved] = {}
+        self._solved: dict[frozenset[int], ListDerivative] = {}
         self._set_given()
         moved = displaced(motion.configuration, unknown.vector)
-        self._moved = Assigned(
-            dict(zip(motion.configuration, moved, strict=True)), keys([unknown.function])
+        self._moved = ListDerivative(
+            [Map(values=dict(zip(motion.configuration, moved, strict=True)))],
+            keys([unknown.function]),
         )
         pieces = motion.pieces(("position", "orientation"))
         self._reading = [Gathered(p) for p in pieces]
@@ -146,7 +156,7 @@ class EquilibriumPassage(Inputs):
         relative = join(2 * ufl.as_vector([turn[k] for k in (1, 2, 3)]), x - x0)
         none = None if unknown.multiplier is None else 0 * unknown.multiplier
         (group,) = unknown.assignments(self._given, [relative], none)
-        self._start = Assigned(group, keys(motion.configuration))
+        self._start = ListDerivative([Map(values=group)], keys(motion.configuration))
         self._essential = []
         if motion.held is not None:
             (held,) = motion.held.dofs
@@ -264,15 +274,13 @@ class EquilibriumPassage(Inputs):
         for copy, f in zip(self._there, self._motion.configuration, strict=True):
             copy.assign(f)
 
-    def _derivative(self, reached: set[int]) -> Solved:
+    def _derivative(self, reached: set[int]) -> ListDerivative:
         name = frozenset(reached)
         if name not in self._solved:
-            self._solved[name] = Solved(
-                self._residual,
-                self._unknown.function,
-                self._essential,
-                reached | keys([self._given]),
-            )
+            solve = solve_operations(self._residual, self._unknown.function, self._essential)
+            # The unknown is zero at the equilibrium.
+            active = reached | keys([self._given])
+            self._solved[name] = ListDerivative(solve, active, lambda: None)
         return self._solved[name]
 
 

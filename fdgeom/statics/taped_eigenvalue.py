@@ -6,8 +6,9 @@ from pyadjoint import AdjFloat, Block
 from pyadjoint.tape import stop_annotating
 from ufl.classes import Form
 
-from fdgeom.adjoint import Coefficients, Inputs, Linear, Vectors, keys, parts
+from fdgeom.adjoint import Coefficients, Inputs, Vectors, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.execution import LinearForm
 from fdgeom.forms import is_zero, simplify
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
@@ -38,11 +39,11 @@ class EigenvalueSlopes(Inputs):
         return motion.rate(balance, phi), simplify(motion.inertia(phi, phi))
 
     @staticmethod
-    def _slope(form: Form, f: Function) -> Linear | None:
+    def _slope(form: Form, f: Function) -> LinearForm | None:
         if not keys([f]) & keys(form.coefficients()):
             return None
         found = simplify(derivative(form, f, TestFunction(f.function_space())))
-        return None if is_zero(found) else Linear(found)
+        return None if is_zero(found) else LinearForm(found)
 
     def bars(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
         """The derivatives by all inputs, from the eigenvalue and its vector."""
