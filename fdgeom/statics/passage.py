@@ -123,7 +123,8 @@ class EquilibriumPassage(Inputs):
         super().__init__(poses, Coefficients([reads], moving, motion.clocks))
         self._solved: dict[frozenset[int], ListDerivative] = {}
         self._set_given()
-        moved = displaced(motion.configuration, unknown.vector)
+        # From copies of the equilibrium, which counts as given here.
+        moved = displaced(self._there, unknown.vector)
         self._moved = ListDerivative(
             [Map(values=dict(zip(motion.configuration, moved, strict=True)))],
             keys([unknown.function]),
