@@ -1,22 +1,22 @@
 """Derivatives of a list of operations at the present values of its inputs."""
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
+from functools import cached_property
 
-import numpy as np
 from firedrake import Function
 
-from fdgeom.adjoint.values import Vectors, fill, keys, parts
+from fdgeom.adjoint.values import Vectors, keys, parts
 from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Map, Operation, Solve, Tangents, linearise
-from fdgeom.solvers import key
+from fdgeom.solvers import Field, key
 from fdgeom.solvers.compiled import has_nodal_values
 
 
 class ListDerivative:
     """Operations that are performed once, and their derivatives."""
 
-    # active: keys of the functions that derivatives are taken by, and of all that operations change.
-    # find: sets the unknown of a solve to a solution that is known, in place of the solve.
+    # active: keys of the functions that derivatives are taken by; all that operations write is active
+    # too. find: sets the unknown of a solve to a solution that is known, in place of the solve.
     def __init__(
         self,
         operations: Sequence[Operation],
@@ -25,15 +25,13 @@ class ListDerivative:
     ) -> None:
         self.operations = tuple(operations)
         self.targets = tuple(_parts(f for op in self.operations for f in op.writes))
+        self._written = keys(self.targets)
         read = _parts(f for op in self.operations for f in op.reads)
-        written = keys(self.targets)
-        #: The functions with derivatives that are inputs alone, and all functions with derivatives.
-        self._inputs = [f for f in read if key(f) in active and key(f) not in written]
+        self._inputs = [f for f in read if key(f) in active and key(f) not in self._written]
         self._active = [*self._inputs, *self.targets]
         solves = [op for op in self.operations if isinstance(op, Solve)]
         self._runs = {} if find is None else dict.fromkeys(solves, find)
-        self._trajectories: dict[tuple, tuple[Trajectory, Tangents | None]] = {}
-        self._tangents: tuple[Tangents, Executor] | None = None
+        self._adjoints: dict[tuple, _Adjoint] = {}
         for op in self.operations:
             for f in (*op.reads, *op.writes) if isinstance(op, Map) else ():
                 if not has_nodal_values(f.function_space()):
@@ -49,21 +47,20 @@ class ListDerivative:
         for op in self.operations:
             self._runs[op]()
 
+    # Each of the next three is called at the state before the operations. `after` is called once when
+    # these have been performed.
     def pull(self, bars: Vectors, dt: float = 0.0, after: Callable[[], None] | None = None) -> None:
-        """The cotangents before the operations from those after them; call it at the state before.
-
-        ``after`` is called once when the operations have been performed.
-        """
-        seeds = frozenset(bars.keys() & keys(self.targets))
+        """Replace the cotangents after the operations by those before them."""
+        seeds = frozenset(bars.keys() & self._written)
         if not seeds and after is None:
             return
-        trajectory, _ = self._trajectory(seeds)
-        trajectory.advance(1, 0.0, dt)
+        adjoint = self._adjoint(seeds)
+        adjoint.trajectory.advance(1, 0.0, dt)
         if after is not None:
             after()
-        _put(self._active, trajectory.cotangents, bars)
-        trajectory.pull()
-        _get(self._active, trajectory, bars)
+        adjoint.bars.put(bars)
+        adjoint.trajectory.pull()
+        adjoint.bars.get(bars)
 
     def pull_rates(
         self,
@@ -74,83 +71,92 @@ class ListDerivative:
         after: Callable[[], None] | None = None,
     ) -> None:
         """:meth:`pull`, and its derivative along the tangents before the operations."""
-        seeds = frozenset((bars.keys() | rates.keys()) & keys(self.targets))
+        seeds = frozenset((bars.keys() | rates.keys()) & self._written)
         if not seeds and after is None:
             return
-        trajectory, dots = self._trajectory(seeds, second=True)
-        _put(self._active, dots, tangents)
-        trajectory.advance(1, 0.0, dt)
+        adjoint, (_, places, _) = self._adjoint(seeds, second=True), self._linearised
+        places.put(tangents)
+        adjoint.trajectory.advance(1, 0.0, dt)
         if after is not None:
             after()
-        # The cotangents of tangents are the cotangents, and those of values their rates.
-        along = [dots[f] for f in self._active]
-        for f, dot in zip(self._active, along, strict=True):
-            fill(trajectory.cotangents[dot], bars.of(f))
-            fill(trajectory.cotangents[f], rates.of(f))
-        trajectory.pull()
-        _get(self._active, trajectory, rates)
-        _get(self._active, trajectory, bars, along)
+        adjoint.bars.put(bars)
+        adjoint.rates.put(rates)
+        adjoint.trajectory.pull()
+        adjoint.bars.get(bars)
+        adjoint.rates.get(rates)
 
     def push(
         self, tangents: Vectors, dt: float = 0.0, after: Callable[[], None] | None = None
     ) -> None:
         """Perform the operations, and set the tangents after them."""
-        dots, executor = self._linearised()
-        _put(self._active, dots, tangents)
+        _, places, executor = self._linearised
+        places.put(tangents)
         executor.advance(1, 0.0, dt)
         if after is not None:
             after()
-        for f in self.targets:
-            tangents.put(f, np.array(dots[f].dat.data_ro))
+        places.get(tangents)
 
-    def _linearised(self) -> tuple[Tangents, Executor]:
-        if self._tangents is None:
-            dots = Tangents(self._whole())
-            executor = Executor(linearise(self.operations, dots), self._runs)
-            self._tangents = dots, executor
-        return self._tangents
+    @cached_property
+    def _linearised(self) -> "tuple[Tangents, _Places, Executor]":
+        # Tangents of mixed functions serve their parts.
+        active = keys(self._active)
+        whole = [f for op in self.operations for f in (*op.reads, *op.writes) if keys([f]) & active]
+        dots = Tangents([*whole, *self._active])
+        executor = Executor(linearise(self.operations, dots), self._runs)
+        return dots, _Places(self._active, self._active, dots), executor
 
-    def _whole(self) -> list[Function]:
-        """The functions with derivatives, and the mixed functions that they are parts of."""
-        active, found = keys(self._active), []
-        for op in self.operations:
-            found += [f for f in (*op.reads, *op.writes) if keys([f]) & active]
-        return [*found, *self._active]
-
-    def _trajectory(
-        self, seeds: frozenset[int], second: bool = False
-    ) -> tuple[Trajectory, Tangents | None]:
+    def _adjoint(self, seeds: frozenset[int], second: bool = False) -> "_Adjoint":
+        """The adjoint of the operations, or of the operations with their tangents, made once."""
         name = seeds, second
-        if name not in self._trajectories:
+        if name not in self._adjoints:
             seeded = [f for f in self._active if key(f) in seeds or f in self._inputs]
             wanted, dots, operations = list(self._active), None, self.operations
             if second:
-                dots, executor = self._linearised()
+                dots, _, executor = self._linearised
                 operations = executor.operations
                 seeded += [dots[f] for f in seeded]
                 wanted += [dots[f] for f in wanted]
             made = Trajectory(operations, seeded, wanted, once=True, runs=self._runs)
-            self._trajectories[name] = made, dots
-        return self._trajectories[name]
+            self._adjoints[name] = _Adjoint(made, self._active, dots)
+        return self._adjoints[name]
 
 
-def _parts(functions) -> list[Function]:
+class _Places:
+    """The tangents or cotangents of functions, as fields; ``of`` are the functions that they belong to."""
+
+    def __init__(
+        self, functions: Sequence[Function], of: Sequence[Function], vectors: Tangents
+    ) -> None:
+        self._places = [
+            (f, Field(vectors[g]), g in vectors) for f, g in zip(functions, of, strict=True)
+        ]
+
+    def put(self, vectors: Vectors) -> None:
+        """Set the fields to vectors."""
+        for f, field, _ in self._places:
+            values = vectors.of(f)
+            field.owned[...] = 0.0 if values is None else values
+            field.written()
+
+    def get(self, vectors: Vectors) -> None:
+        """Set vectors to the fields, those of zero cotangents to zero."""
+        for f, field, nonzero in self._places:
+            vectors.put(f, field.owned if nonzero else None)
+
+
+class _Adjoint:
+    """A trajectory of one step, with its cotangents."""
+
+    # Of a step with its tangents: the cotangents of tangents are the cotangents, and those of values
+    # are their rates.
+    def __init__(
+        self, trajectory: Trajectory, functions: Sequence[Function], dots: Tangents | None
+    ) -> None:
+        self.trajectory, cotangents = trajectory, trajectory.cotangents
+        along = functions if dots is None else [dots[f] for f in functions]
+        self.bars = _Places(functions, along, cotangents)
+        self.rates = _Places(functions, functions, cotangents)
+
+
+def _parts(functions: Iterable[Function]) -> list[Function]:
     return list({key(part): part for f in functions for part in parts(f)}.values())
-
-
-def _put(functions: Sequence[Function], places: Tangents, vectors: Vectors) -> None:
-    """Set the tangents or cotangents of functions to vectors."""
-    for f in functions:
-        fill(places[f], vectors.of(f))
-
-
-def _get(
-    functions: Sequence[Function],
-    trajectory: Trajectory,
-    vectors: Vectors,
-    along: Sequence[Function] | None = None,
-) -> None:
-    """Set vectors to the cotangents of functions, or of their tangents."""
-    for f, place in zip(functions, along or functions, strict=True):
-        nonzero = place in trajectory.cotangents
-        vectors.put(f, trajectory.cotangents[place].dat.data_ro if nonzero else None)

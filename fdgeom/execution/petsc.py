@@ -16,6 +16,7 @@ from fdgeom.forms import is_zero, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import (
     COUPLED,
+    Field,
     MatrixAssembly,
     Number,
     Numerics,
@@ -24,6 +25,7 @@ from fdgeom.solvers import (
     SolveFailed,
     VectorAssembly,
     defaults,
+    fields,
     is_local,
 )
 from fdgeom.solvers.compiled import scalar_space
@@ -210,16 +212,31 @@ def _assembly(op: Assemble) -> Run:
     forms = []
     for f, target in op.by.items():
         form = simplify(derivative(op.work, f, TestFunction(f.function_space())))
-        forms.append((target, None if is_zero(form) else LinearForm(form)))
+        forms.append((_Target(op, target), None if is_zero(form) else LinearForm(form)))
 
     def run() -> None:
         # Copies: two targets may be derivatives by one Function.
         found = [form and [np.array(part) for part in form.assemble()] for _, form in forms]
         for (target, _), values in zip(forms, found, strict=True):
-            for k, part in enumerate(target.subfunctions):
-                _write(op, target, part, 0.0 if values is None else values[k])
+            target.put(values)
 
     return run
+
+
+class _Target:
+    """A Function that an assembly sets or adds to."""
+
+    def __init__(self, op: Assemble, target: Function) -> None:
+        self._fields, self._adds = fields(target), target in op.adds
+
+    def put(self, values: Sequence[np.ndarray] | None) -> None:
+        """Set or add the values that this rank owns, part by part; None is zero."""
+        for k, field in enumerate(self._fields):
+            if self._adds and values is None:
+                continue
+            new = 0.0 if values is None else values[k]
+            field.owned[...] = new + field.owned if self._adds else new
+            field.written()
 
 
 class LinearForm:
@@ -239,12 +256,6 @@ class LinearForm:
         return [part.dat.data_ro for part in self._form.assemble().subfunctions]
 
 
-def _write(op: Assemble, target: Function, part: Function, values: np.ndarray | float) -> None:
-    """Set or add the values of a part of a target."""
-    own = part.dat.data
-    own[...] = values + (own if target in op.adds else 0.0)
-
-
 def _nodal_assembly(op: Assemble) -> Run:
     """The derivatives of a sum over nodes; those by a number of a Real space are summed."""
     work = expand_derivatives(op.work)
@@ -259,17 +270,16 @@ def _nodal_assembly(op: Assemble) -> Run:
         place = Function(space)
         if not isinstance(slope, Zero):
             values[place] = slope
-        finish.append((place, target, is_real(f)))
+        finish.append((Field(place), _Target(op, target), is_real(f) and target.dat.data_ro.shape))
     update = PointwiseUpdate(values) if values else None
 
     def run() -> None:
         if update is not None:
             update.apply()
-        for place, target, is_number in finish:
-            found = place.dat.data_ro
-            if is_number:
-                found = nodal.comm.allreduce(found.sum(axis=0), op=MPI.SUM)
-                found = np.reshape(found, target.dat.data_ro.shape)
-            _write(op, target, target, found)
+        for place, target, number in finish:
+            found = place.owned
+            if number:
+                found = nodal.comm.allreduce(found.sum(axis=0), op=MPI.SUM).reshape(number)
+            target.put([found])
 
     return run

@@ -7,10 +7,11 @@ from firedrake import Function
 
 from fdgeom.execution.petsc import Executor, Run
 from fdgeom.operations import Cotangents, Operation, Solve
+from fdgeom.solvers import Field
 
 # The store: one array for each version of a Function. An operation that writes a Function makes a new
 # version; the adjoint of an operation reads the versions before it, but the solution of a solve.
-_START = -1
+Version = tuple[int, int]  # the place of the operation, and the key of the Function
 
 
 class Trajectory:
@@ -48,8 +49,9 @@ class Trajectory:
         self._forward = Executor(self.operations, runs)
         self._backward = Executor([op for _, op in back])
         self._last = {id(f.dat): k for k, op in enumerate(self.operations) for f in _written(op)}
-        self._versions = self._needed([op for _, op in back])
-        self._store: list[dict[tuple[int, int], np.ndarray]] = []
+        self._reads = self._needed([op for _, op in back])
+        self._before, self._writes = self._stored()
+        self._store: list[dict[Version, np.ndarray]] = []
         self._times: list[tuple[float, float]] = []
 
     def _reverse(self, alive: set[Function]) -> list[tuple[int, Operation]]:
@@ -72,29 +74,43 @@ class Trajectory:
         before = [k for k in range(place) if name in writes[k]]
         return (0, before[-1]) if before else (-1, self._last[name])
 
-    def _needed(self, back: Sequence[Operation]) -> list[list[tuple[Function, tuple[int, int]]]]:
-        """For each operation of the adjoint step the Functions that it reads, with their versions."""
+    def _needed(self, back: Sequence[Operation]) -> list[list[tuple[Field, int, Version]]]:
+        """For each operation of the adjoint step what it reads: a field, and the step and the version."""
         found = []
         for place, op in zip(self._places, back, strict=True):
             read = {id(f.dat): f for g in op.reads for f in _split(g)}
-            pairs = [(f, self._version(place, f)) for f in read.values()]
-            found.append([(f, version) for f, version in pairs if version is not None])
+            versions = [(f, self._version(place, f)) for f in read.values()]
+            found.append(
+                [(Field(f), v[0], (v[1], id(f.dat))) for f, v in versions if v is not None]
+            )
         return found
+
+    def _stored(self) -> tuple[list, list[list[tuple[Field, Version]]]]:
+        """The versions that are stored before the first step, and after each operation."""
+        wanted = {version for reads in self._reads for _, _, version in reads}
+        before = {
+            version: field
+            for reads in self._reads
+            for field, _, (_, name) in reads
+            if (version := (self._last[name], name))
+        }
+        after = [
+            [(Field(f), (k, id(f.dat))) for f in _written(op) if (k, id(f.dat)) in wanted]
+            for k, op in enumerate(self.operations)
+        ]
+        return list(before.items()), after
 
     def advance(self, steps: int, t: float, dt: float) -> None:
         """Take steps and store what their adjoints read."""
-        wanted = {(k, id(f.dat)) for pairs in self._versions for f, (_, k) in pairs}
         if not self._store:
-            names = {id(f.dat): f for pairs in self._versions for f, _ in pairs}
             # The values before the first step stand for those that a step before has left.
-            self._store.append({(self._last[n], n): _values(f) for n, f in names.items()})
+            self._store.append({version: _values(field) for version, field in self._before})
         for step in range(steps):
             row, now = {}, t + step * dt
-            for k, op in enumerate(self.operations):
+            for k, writes in enumerate(self._writes):
                 self._forward.perform(k, now, dt)
-                row |= {
-                    (k, id(f.dat)): _values(f) for f in _written(op) if (k, id(f.dat)) in wanted
-                }
+                for field, version in writes:
+                    row[version] = _values(field)
             self._store.append(row)
             self._times.append((now, dt))
 
@@ -102,10 +118,11 @@ class Trajectory:
         """The cotangents before the steps, in place of those after them; the store is empty then."""
         while self._times:
             t, dt = self._times.pop()
-            rows = {-1: self._store[-2], 0: self._store[-1]}
-            for k, pairs in enumerate(self._versions):
-                for f, (step, writer) in pairs:
-                    f.dat.data_wo_with_halos[...] = rows[step][writer, id(f.dat)]
+            rows = self._store[-2:]
+            for k, reads in enumerate(self._reads):
+                for field, step, version in reads:
+                    field.array[...] = rows[step + 1][version]
+                    field.written(ghosts_too=True)
                 self._backward.perform(k, t, dt)
             for bar in self._zeroed:
                 bar.assign(0.0)
@@ -121,8 +138,9 @@ def _written(op: Operation) -> list[Function]:
     return [part for f in op.writes for part in _split(f)]
 
 
-def _values(f: Function) -> np.ndarray:
-    return np.array(f.dat.data_ro_with_halos)
+def _values(field: Field) -> np.ndarray:
+    field.update_ghosts()
+    return np.array(field.array)
 
 
 def _reached(operations: Sequence[Operation], wanted: Iterable[Function]) -> list[Function]:
