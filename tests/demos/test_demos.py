@@ -41,6 +41,7 @@ SHORT = {
         ["--until", "0.5", "--cells", "4", "--live", "0.2"],
         ["forces.png", "linkage.gif", "linkage.html", "linkage.npz", "linkage.png", "live.gif"],
     ),
+    "capstan": (["--cells", "100", "--angles", "1"], ["capstan.png"]),
     "roll_up": (["--steps", "60"], ["helix.html", "helix.npz", "helix.png", "roll_up.png"]),
     "frame": (["--cells", "10"], ["frame.html", "frame.npz", "frame.png"]),
     "strip_modes": (["--loads", "13"], ["modes.png", "tipping.png"]),
