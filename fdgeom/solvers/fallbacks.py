@@ -17,12 +17,13 @@ class Fallbacks(dict):
         self._comm, self._what, self._required = comm, what, required
 
     @contextmanager
-    def through_petsc(self, why: str) -> Iterator[None]:
+    def through_petsc(self, why: str, remedy: str = "") -> Iterator[None]:
         """Context for such a solve; raises ``SolveFailed`` instead if compiled code is required."""
         if self._required:
             raise SolveFailed(
                 f"the compiled solve stopped with {why}, and compiled=True leaves nothing to PETSc "
-                "SNES: leave compiled out to let it try"
+                "SNES: leave compiled out to let it try",
+                remedy=remedy or None,
             )
         yield
         is_first = not self

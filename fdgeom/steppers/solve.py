@@ -147,6 +147,8 @@ class Solve:
         self.uncompilable, self.not_local = uncompilable, not_local
         self.following, self.linked = following, linked
         self.attempt, self.other = getattr(run, "attempt", None), getattr(run, "other", None)
+        #: ``remedy()``: advice for a failed step.
+        self.remedy: Callable[[], str] = getattr(run, "remedy", str)
         self._numerics, self._run, self._dt = numerics, run, Number(dt)
         #: A context that each :meth:`take` is done in, made of its ``dt``: what looks on.
         self.around: Callable[[float], AbstractContextManager] | None = None

@@ -112,9 +112,16 @@ class RodNewton:
                     solver.show_reason()
                     return
         solver.show_reason()
-        if self._rubbing:
-            failure.remedy = _remedy(self._rubbing)
+        failure.remedy = self.remedy() or failure.remedy
         raise failure
+
+    def remedy(self) -> str:
+        """Advice for a step that fails with friction; empty without."""
+        slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(self._rubbing))
+        return slips and (
+            f"friction: try a smaller dt, a larger slip (now {slips}), or loads that grow from zero "
+            "instead of jumping"
+        )
 
     def _put(self, guess, multipliers) -> None:
         unknown = self._unknown
@@ -155,12 +162,3 @@ def _line_search(solver: HeldSNES, damped: bool) -> Iterator[None]:
         snes.setTolerances(max_it=most)
         if notices:
             test.notices_circles = True
-
-
-def _remedy(rubbing: Sequence) -> str:
-    """Advice for a step that fails with friction."""
-    slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(rubbing))
-    return (
-        f"friction: try a smaller dt, a larger slip (now {slips}), or loads that grow from zero "
-        "instead of jumping"
-    )

@@ -163,7 +163,7 @@ class ChainSteps(CompiledSteps):
                 unit.give(cosines)
                 self._solve.turns.refuse(*_in_cells(cosines).T)
         if not done:
-            with self._stepper._fallbacks.through_petsc(why):
+            with self._stepper._fallbacks.through_petsc(why, self._solve.remedy()):
                 self._step_through_petsc(dt)
             done = 1
         return done, None

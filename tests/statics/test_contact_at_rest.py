@@ -1,0 +1,125 @@
+"""Beams at rest on obstacles: a lifted strip, loads that are scaled and contact that is not, modes."""
+
+import numpy as np
+import pytest
+from firedrake import Function, FunctionSpace, IntervalMesh
+from verification.beams import along
+
+import fdgeom as fg
+
+FLOOR = fg.Plane((0, 0, 0), (0, 0, 1))
+RADIUS = 0.01
+
+
+def section(shear=1e4):
+    return fg.Section(np.diag([1.0] * 3 + [shear] * 3), np.eye(6))
+
+
+def test_a_heavy_strip_is_lifted():
+    """Its end is lifted by H under the force w (24 EI H/w)^¼ / 2; here EI = w = 1."""
+    force, stiffness, rounding = 0.5 * 0.24**0.25, 1e6, 1e-7
+    assert force == pytest.approx(0.349964, abs=1e-6)
+    touch = fg.Contact(FLOOR, stiffness=stiffness, radius=RADIUS, rounding=rounding)
+    loads = [touch, fg.Gravity((0, 0, -1.0)), fg.Load(force=(0, 0, force), at="right")]
+    beam = fg.Beam(IntervalMesh(200, 2.0), section(), left="clamped", loads=loads)
+    rest = RADIUS - 1 / stiffness - rounding / 2
+    beam.reconstruct(position=(0, 0, rest))
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve(steps=5)
+    assert not statics.fallbacks
+    assert along(beam.position)[-1, 2] - rest == pytest.approx(0.01, rel=2e-3)
+    # All of the weight is on the floor, the lifting force and the clamp.
+    reaction = statics.reactions()["left"][1][2]
+    assert touch.forces(beam)[:, 2].sum() + force + reaction == pytest.approx(2.0, abs=1e-8)
+
+
+def pressed(stiffness=1e4):
+    touch = fg.Contact(fg.Plane((0, 0, -0.02), (0, 0, 1)), stiffness=stiffness, radius=RADIUS)
+    loads = [touch, fg.Load(force=(0, 0, -0.5), at="right")]
+    beam = fg.Beam(IntervalMesh(20, 1.0), section(), left="clamped", loads=loads)
+    return beam, touch
+
+
+def test_the_load_factor_does_not_scale_contact():
+    """At a factor of 2 the beam rests as under a load of 2, and at 0 it is straight."""
+    beam, touch = pressed()
+    statics = fg.StaticEquilibrium(beam)
+    statics.solve(2.0)
+    assert touch.depth(beam).max() > 1e-4
+    reaction = statics.reactions()["left"][1]
+    total = touch.forces(beam).sum(axis=0) + reaction
+    assert total == pytest.approx([0, 0, 1.0], abs=1e-9)
+    doubled, other = pressed()[0], fg.Load(force=(0, 0, -1.0), at="right")
+    doubled = fg.Beam(doubled.mesh, section(), left="clamped", loads=[touch, other])
+    fg.StaticEquilibrium(doubled).solve()
+    assert along(beam.position) == pytest.approx(along(doubled.position), abs=1e-10)
+    statics.solve(0.0, steps=2)
+    assert np.abs(along(beam.position)[:, 2]).max() < 1e-10
+
+
+def test_a_path_through_the_first_touch():
+    """The load on the arc length of the path: below the first touch EI w''' = F, then stiffer."""
+    beam, touch = pressed()
+    statics = fg.StaticEquilibrium(beam)
+    loads, depths = [], []
+    for _ in range(6):
+        loads.append(statics.follow(0.004))
+        depths.append(touch.depth(beam).max())
+    assert depths[0] < 0 < depths[-1]
+    free = along(beam.position)[-1, 2]
+    assert free < -0.01
+    slopes = np.diff([0.0, *loads])
+    assert slopes[0] < 0.2 * slopes[-1]
+    through = fg.StaticEquilibrium(pressed()[0], compiled=False)
+    through.solve(loads[-1], steps=4)
+    assert along(through.beam.position) == pytest.approx(along(beam.position), abs=1e-9)
+
+
+def test_modes_of_a_beam_that_touches():
+    """On a uniform bed of stiffness k every ω² of a beam without contact grows by k/m.
+
+    A rod lies in a pipe that is so soft that all of it touches; its weight presses it down.
+    """
+    stiffness, rounding = 5.0, 1e-6
+    touch = fg.Contact(FLOOR, stiffness=stiffness, radius=1.0, rounding=rounding)
+    beams = [
+        fg.Beam(
+            IntervalMesh(20, 1.0),
+            section(),
+            left=fg.Sliding("z"),
+            right=fg.Sliding("z"),
+            loads=loads,
+        )
+        for loads in ([], [touch, fg.Gravity((0, 0, -1.0))])
+    ]
+    beams[1].reconstruct(position=(0, 0, 1 - 1 / stiffness - rounding / 2))
+    found = []
+    for beam in beams:
+        modes = fg.VibrationModes(beam, 6)
+        # Those that move across the floor.
+        across = [np.abs(along(shape)[:, 5]).max() > 1e-3 for shape in modes.shapes]
+        found.append(modes.eigenvalues[across])
+    assert found[1][:2] == pytest.approx(found[0][:2] + stiffness, rel=1e-6)
+
+
+def test_equilibria_have_derivatives_by_contact():
+    """The tip by the stiffness of the floor, against differences; the load factor stays out."""
+    from firedrake import assemble, dx
+    from firedrake.adjoint import Control, ReducedFunctional, continue_annotation, pause_annotation
+
+    mesh = IntervalMesh(10, 1.0)
+    stiffness = Function(FunctionSpace(mesh, "R", 0)).assign(1e4)
+    touch = fg.Contact(fg.Plane((0, 0, -0.02), (0, 0, 1)), stiffness=stiffness, radius=RADIUS)
+    load = fg.Load(force=(0, 0, -0.5), at="right")
+    beam = fg.Beam(mesh, section(), left="clamped", loads=[touch, load])
+    statics = fg.StaticEquilibrium(beam)
+    continue_annotation()
+    try:
+        statics.solve(2.0)
+        objective = ReducedFunctional(assemble(beam.position[2] * dx(degree=1)), Control(stiffness))
+        slope = float(objective.derivative().dat.data_ro.item())
+    finally:
+        pause_annotation()
+    step = 1.0
+    ends = [objective(Function(stiffness.function_space()).assign(1e4 + s)) for s in (step, -step)]
+    assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
