@@ -312,4 +312,55 @@ REFUSALS = [
         TypeError,
         "force must be a vector of 3 finite numbers, not the class int",
     ),
+    (
+        "obstacles",
+        lambda: fg.Contact(stiffness=1.0),
+        ValueError,
+        "obstacles: give at least one, such as fdgeom.Plane(point, normal)",
+    ),
+    (
+        "inside",
+        lambda: fg.Plane((0, 0, 0), (0, 0, 1), inside="yes"),
+        TypeError,
+        "inside must be True or False, not 'yes'",
+    ),
+    (
+        "normal",
+        lambda: fg.Plane((0, 0, 0), (0, 0, 0)),
+        ValueError,
+        "normal must not be zero: it is a direction",
+    ),
+    (
+        "radius",
+        lambda: fg.Sphere((0, 0, 0), -1.0),
+        ValueError,
+        "radius must be a positive number, not -1.0",
+    ),
+    (
+        "axis",
+        lambda: fg.Cylinder((0, 0, 0), (0, 0, 0), 1.0),
+        ValueError,
+        "axis must not be zero: it is a direction",
+    ),
+    (
+        "axis",
+        lambda: fg.Ring((0, 0, 0), (0, 0, 0), 1.0, 0.1),
+        ValueError,
+        "axis must not be zero: it is a direction",
+    ),
+    (
+        "function",
+        lambda: fg.LevelSet(1.0),
+        TypeError,
+        "function must be a function of x and t, not 1.0",
+    ),
+    (
+        "ContactMonitor",
+        lambda: fg.ContactMonitor().bind(small.body()),
+        TypeError,
+        (
+            "ContactMonitor() needs a beam or an assembly with a fdgeom.Contact among its loads, "
+            "and PoissonSystem has none"
+        ),
+    ),
 ]
