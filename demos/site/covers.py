@@ -14,19 +14,18 @@ import fdgeom as fg
 
 #: Figure and the part of it that is shown: left, upper, right, lower, as parts of width and height.
 PARTS = {
-    "blade_root": ("blade.png", (0, 0.09, 0.87, 0.85)),
+    "blade_root": ("blade.png", (0, 0.1, 0.76, 0.97)),
     "chaplygin_ball": ("centre.png", (0, 0.06, 0.5, 1)),
     "elastodynamics": ("shaken.png", (0.082, 0.085, 0.413, 0.86)),
-    "exploding_gradients": ("sensitivity.png", (0.058, 0.057, 0.457, 0.9)),
+    "exploding_gradients": ("sensitivity.png", (0.066, 0.057, 0.457, 0.9)),
     "generalized_alpha": ("spectrum.png", (0, 0, 0.33, 1)),
     "heavy_top": ("position.png", (0.62, 0.1, 1, 1)),
     "henon_heiles": ("henon_heiles.png", (0, 0.05, 0.493, 1)),
-    "own_bracket": ("own_bracket.png", (0.05, 0.1, 0.262, 0.8)),
+    "own_bracket": ("own_bracket.png", (0.09, 0.16, 0.26, 0.7)),
     "profiles": ("profiles.png", (0, 0.05, 1, 1)),
     "soft_arm": ("arm.png", (0.612, 0.043, 0.942, 0.505)),
-    "spherical_pendulum": ("motion.png", (0.06, 0.045, 0.404, 0.455)),
-    "stiff_springs": ("springs.png", (0, 0.105, 0.33, 0.485)),
-    "swing_up": ("swing_up.png", (0.552, 0.052, 0.998, 0.449)),
+    "spherical_pendulum": ("motion.png", (0.07, 0.04, 0.41, 0.44)),
+    "stiff_springs": ("springs.png", (0, 0.09, 0.33, 0.485)),
     "strip_stiffness": ("strip.png", (0.582, 0.043, 0.942, 0.405)),
     "strip_modes": ("modes.png", (0, 0, 1, 1)),
 }
