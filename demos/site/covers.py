@@ -15,6 +15,7 @@ import fdgeom as fg
 #: Figure and the part of it that is shown: left, upper, right, lower, as parts of width and height.
 PARTS = {
     "blade_root": ("blade.png", (0, 0.1, 0.76, 0.97)),
+    "capstan": ("capstan.png", (0.07, 0.06, 0.34, 0.86)),
     "chaplygin_ball": ("centre.png", (0, 0.06, 0.5, 1)),
     "elastodynamics": ("shaken.png", (0.082, 0.085, 0.413, 0.86)),
     "exploding_gradients": ("sensitivity.png", (0.066, 0.057, 0.457, 0.9)),
@@ -33,14 +34,14 @@ PARTS = {
 WIDE, INCHES, MOST = 16 / 9, 5.0, 12
 
 
-def make(name: str, folder: Path) -> str:
-    """Write the picture of a demo into a folder; its name."""
+def make(name: str, figure: str, folder: Path) -> str:
+    """Write the picture of a demo into a folder; its name. Without shapes and part it is the figure."""
     if shapes := films.load(name):
         file = folder / f"{name}-shapes.png"
         draw(shapes, file)
     else:
         file = folder / f"{name}-part.png"
-        cut(films.DEMOS / name, *PARTS[name], file)
+        cut(films.DEMOS / name, *PARTS.get(name, (figure, (0, 0, 1, 1))), file)
     return file.name
 
 

@@ -80,7 +80,10 @@ def write(source: Path, moving: dict) -> None:
         (to / "index.rst").write_text(page(demo, times.get(demo.name), moving.get(demo.name, [])))
         if demo.name in moving:
             covers.preview(demo.name, source / "_extra" / "gallery" / demo.name)
-    pictures = {demo.name: covers.make(demo.name, source / "gallery" / demo.name) for demo in demos}
+    pictures = {
+        demo.name: covers.make(demo.name, demo.figures[0], source / "gallery" / demo.name)
+        for demo in demos
+    }
     (source / "gallery" / "index.rst").write_text(overview(demos, moving, pictures))
 
 

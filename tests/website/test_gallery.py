@@ -97,11 +97,11 @@ def test_output_belongs_to_its_block(tmp_path):
     assert program.asserted(demo.read_text()) == {10, 17}
 
 
-@pytest.mark.parametrize("name", [demo.name for demo in gallery.listed()])
-def test_covers(name, tmp_path):
+@pytest.mark.parametrize("demo", gallery.listed(), ids=lambda demo: demo.name)
+def test_covers(demo, tmp_path):
     """Each card has a picture with something on it."""
     image = pytest.importorskip("PIL.Image")
-    with image.open(tmp_path / covers.make(name, tmp_path)) as picture:
+    with image.open(tmp_path / covers.make(demo.name, demo.figures[0], tmp_path)) as picture:
         levels = np.asarray(picture.convert("RGBA"), dtype=int)
     assert min(levels.shape[:2]) > 80
     seen = (levels[..., 3] > 128) & (levels[..., :3].min(axis=2) < 200)
