@@ -1,4 +1,4 @@
-"""Supports, joints, bodies and loads of beams, as pictures show them."""
+"""Supports, joints, bodies, loads and obstacles of beams, as pictures show them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,11 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from firedrake import Constant, SpatialCoordinate
 
+from fdgeom.beams.contact.contact import Contact
 from fdgeom.beams.ends import Sliding
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Prismatic, Revolute
 from fdgeom.beams.network.places import Ground, Place
-from fdgeom.beams.rod.body_load import PartOfRod, along_all
+from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.loads import Gravity, Load, vector
 from fdgeom.lie import quaternion
 from fdgeom.line import Numbering
@@ -160,12 +161,42 @@ def _followed(beam, load: Load):
     return following(force, element, beam.mesh)
 
 
+def _loads(system) -> list[BodyLoad]:
+    """The loads of beams, and those of all beams of an assembly."""
+    found = [load for beam in system.drawn_beams() for load in beam.loads]
+    if isinstance(system, Assembly):
+        found += [applied.load for applied in system.rod.loads]
+    return found
+
+
 def gravity_of(system) -> np.ndarray:
     """Constant acceleration of gravity on a system, (3,); zero if there is none or it varies."""
-    loads = [load for beam in system.drawn_beams() for load in beam.loads]
-    if isinstance(system, Assembly):
-        loads += [applied.load for applied in system.rod.loads]
-    for load in loads:
+    for load in _loads(system):
         if isinstance(load, Gravity) and isinstance(load.acceleration, Constant):
             return np.array(load.acceleration.values(), dtype=float)
     return np.zeros(3)
+
+
+class Obstacles:
+    """The obstacles that beams may touch, as surfaces near their first shape."""
+
+    def __init__(self, system) -> None:
+        loads = [load for load in _loads(system) if isinstance(load, Contact)]
+        found = [obstacle for load in loads for obstacle in load.obstacles]
+        self._known = list({id(obstacle): obstacle for obstacle in found}.values())
+        self.move = any(obstacle.moves for obstacle in self._known)
+        self._centre: np.ndarray | None = None
+
+    def read(self, positions: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Points (n, 3) and triangles (m, 3) at a time."""
+        if self._centre is None:
+            self._centre = positions.mean(axis=0)
+            self._size = 1.6 * float(np.linalg.norm(np.ptp(positions, axis=0)))
+        points, triangles, count = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=int)], 0
+        for obstacle in self._known:
+            found = obstacle.surface(self._centre, self._size, t)
+            if found is not None:
+                points.append(found[0])
+                triangles.append(found[1] + count)
+                count += len(found[0])
+        return np.concatenate(points), np.concatenate(triangles)

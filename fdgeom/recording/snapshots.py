@@ -17,7 +17,10 @@ from fdgeom.sections.outline import rectangle
 from fdgeom.validation import whole
 
 from .interpolated import following
-from .marks import Arrows, Mark, check_index, gravity_of, marks_of
+from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
+
+#: Arrays of a file that only systems with obstacles have.
+_OBSTACLES = ("obstacles", "obstacle triangles")
 
 
 class Snapshots(Described):
@@ -58,6 +61,10 @@ class Snapshots(Described):
         These forces in space; per length where they act along a beam.
     gravity : numpy.ndarray, shape (3,)
         Constant acceleration of gravity, if there is one.
+    obstacles : list of numpy.ndarray, shape (points, 3) each
+        Points on the obstacles of `Contact`; a single array if none moves.
+    obstacle_triangles : numpy.ndarray, shape (triangles, 3)
+        Numbers of such points.
     axis : int
         Material axis along the beams.
     closed : bool
@@ -81,6 +88,8 @@ class Snapshots(Described):
         self.loaded: list[int] = []
         self.forces: list[np.ndarray] = []
         self.gravity = np.zeros(3)
+        self.obstacles: list[np.ndarray] = []
+        self.obstacle_triangles = np.zeros((0, 3), dtype=int)
         self.axis, self.closed = 0, False
         self._reader: _ShapeReader | None = None
 
@@ -122,6 +131,10 @@ class Snapshots(Described):
             return
         position, orientation, values, forces = shape
         self.forces.append(forces)
+        obstacles = self._reader.obstacles
+        if obstacles.move or not self.obstacles:
+            points, self.obstacle_triangles = obstacles.read(position, t)
+            self.obstacles.append(points)
         self.positions.append(position)
         if orientation is not None:
             self.orientations.append(orientation)
@@ -172,6 +185,9 @@ class Snapshots(Described):
             "positions": np.array(self.positions, dtype=np.float32),
             "orientations": np.array(self.orientations, dtype=np.float32),
         }
+        if self.obstacle_triangles.size:
+            arrays["obstacles"] = np.array(self.obstacles, dtype=np.float32)
+            arrays["obstacle triangles"] = self.obstacle_triangles
         arrays |= {f"field {n}": np.array(v, dtype=np.float32) for n, v in self.values.items()}
         with writing(path):
             np.savez_compressed(path, **arrays)
@@ -217,6 +233,7 @@ class Snapshots(Described):
             "loaded": [(arrays["loaded"].size,)],
             "forces": [(number, arrays["loaded"].size, 3)],
             "gravity": [(3,)],
+            **{name: [(*arrays[name].shape[:-1], 3)] for name in _OBSTACLES if name in arrays},
             "axis": [()],
             "closed": [()],
             **{f"field {name}": [(number, max(pieces))] for name in values},
@@ -236,6 +253,15 @@ class Snapshots(Described):
         found.loaded = [check_index("node", node, nodes) for node in arrays["loaded"].tolist()]
         found.forces = list(arrays["forces"].astype(float))
         found.gravity = arrays["gravity"]
+        if "obstacles" in arrays:
+            points, triangles = arrays["obstacles"], arrays["obstacle triangles"]
+            if (
+                len(points) not in (1, number)
+                or not np.isin(triangles, range(points.shape[1])).all()
+            ):
+                raise ValueError("the triangles are not those of the obstacles")
+            found.obstacles = list(points.astype(float))
+            found.obstacle_triangles = triangles.astype(int)
         found.positions = list(arrays["positions"].astype(float))
         found.orientations = list(arrays["orientations"].astype(float))
         found.values = {name: list(array.astype(float)) for name, array in values.items()}
@@ -279,7 +305,7 @@ class _ShapeReader:
         self.parts = list(pairwise(np.cumsum([0, *counts]).tolist()))
         self.axis = beams[0].section.axis if beams else 0
         self.outlines = [outline_of(beam.section) for beam in beams]
-        self.arrows = Arrows(beams)
+        self.arrows, self.obstacles = Arrows(beams), Obstacles(system)
         self._orientation = system.output_orientation()
         self._fields = self._follow(fields, element) if fields else {}
 

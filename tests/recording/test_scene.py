@@ -337,6 +337,26 @@ def page_of(folder, shapes, **options):
     return (folder / "scene.html").read_text()
 
 
+def test_obstacles(tmp_path):
+    """A plane that rises and a ball: points on both at each time, in the page and in the file."""
+    section = fg.Section.circle(0.05, **MATERIAL)
+    floor = fg.Plane(lambda t: as_vector([0, 0, t - 1]), (0, 0, 2))
+    contact = fg.Contact(floor, fg.Sphere((0.5, 0, -2), 0.7), stiffness=100.0)
+    beam = fg.Beam(IntervalMesh(4, 1.0), section, loads=contact)
+    shapes = fg.Snapshots()
+    for t in (0.0, 0.25):
+        shapes.take(beam, t)
+    shapes.save(tmp_path / "shapes.npz")
+    _, objects = data_of(page_of(tmp_path, shapes))
+    saved = fg.Snapshots.load(tmp_path / "shapes.npz").obstacles
+    for found in (shapes.obstacles, saved, objects["obstacles"]["vertices"]):
+        for t, points in zip((0.0, 0.25), found, strict=True):
+            assert points[:4, 2] == pytest.approx(t - 1, abs=1e-4)
+            ball = np.linalg.norm(points[4:] - np.array([0.5, 0, -2]), axis=1)
+            assert ball == pytest.approx(0.7, abs=1e-4)
+    assert objects["obstacles"]["indices"].max() == len(shapes.obstacles[0]) - 1
+
+
 def test_supports(tmp_path):
     """Each kind of end has its mark, and a load along the beam arrows from end to end."""
     section = fg.Section.circle(0.05, **MATERIAL)

@@ -99,6 +99,13 @@ def picture(
             colors=symbols.colors(), side="double", name="symbols", roughness=0.6,
         )  # fmt: skip
         shown.append(surface.vertices.reshape(-1, 3))
+    if shapes.obstacle_triangles.size:
+        walls = np.array(shapes.obstacles)
+        walls = walls[chosen] if len(walls) > 1 else walls
+        plot += k3d.mesh(
+            numbers.in_time(walls), shapes.obstacle_triangles.astype(np.uint32), color=_FAINT,
+            opacity=0.35, side="double", name="obstacles",
+        )  # fmt: skip
     shown = np.concatenate(shown)
     low, high = shown.min(axis=0), shown.max(axis=0)
     trace = None

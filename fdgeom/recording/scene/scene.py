@@ -49,10 +49,10 @@ def save_scene(
     """Write shapes of a run, or vibration modes, as a page for a browser.
 
     You can turn the scene, play it and colour it by a field. It shows the sections, supports,
-    joints, bodies and loads of the beams. The page works from a file and without a network. It
-    plays once unless the reader prefers reduced motion, and follows the browser's dark mode.
-    ``run.html?at=0.3`` opens it at 0.3 of the run. In a Jupyter notebook, the result of this
-    function shows the scene.
+    joints, bodies, loads and obstacles of the beams. The page works from a file and without a
+    network: k3d, which draws it, is in the page (MIT licence). It plays once unless the reader
+    prefers reduced motion, and follows the browser's dark mode. ``run.html?at=0.3`` opens it at 0.3
+    of the run. In a Jupyter notebook, the result of this function shows the scene.
 
     Parameters
     ----------

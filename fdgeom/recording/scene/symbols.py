@@ -7,8 +7,8 @@ from fdgeom.recording.snapshots import Snapshots
 
 from .geometry import Surface, shortest
 
-#: Of the scene: the size of a symbol and the longest arrow.
-_SYMBOL, _ARROW = 0.014, 0.16
+#: Of the scene: the smallest and the largest size of a symbol, and the longest arrow.
+_SYMBOL, _ARROW = (0.014, 0.026), 0.16
 #: Arrows of forces at most.
 _MOST = 200
 _METAL, _BODY, _FORCE, _WEIGHT = 0x8A919C, 0xE0A03C, 0xD9532C, 0x9AA0A6
@@ -50,7 +50,7 @@ class Symbols:
     ) -> None:
         self._shapes, self._extent, self._up = shapes, extent, up
         self._positions, self._orientations = positions, orientations
-        self._size, self._thick = max(_SYMBOL * extent, 0.6 * thick), thick
+        self._size = float(np.clip(0.6 * thick, *(extent * part for part in _SYMBOL)))
         self._upright = shortest(_Z, up)
         self.balls: list[tuple] = []
         self.surfaces: list[Surface] = []
@@ -76,7 +76,7 @@ class Symbols:
         self.balls.append((places, 2 * max(mark.size, self._size), _BODY))
 
     def _joint(self, mark, x, q) -> None:
-        self.balls.append((x, 1.4 * max(self._size, self._thick), _METAL))
+        self.balls.append((x, 2 * self._size, _METAL))
 
     def _revolute(self, mark, x, q) -> None:
         turn = quaternion.product(q, shortest(_Z, np.array(mark.vector)))
