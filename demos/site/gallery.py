@@ -148,7 +148,7 @@ def box(demo: Demo, time: dict | None) -> str:
     return (
         ".. container:: run-box\n\n"
         f"   Run it: ``{command}``{seconds}, or "
-        f"download :download:`{demo.name}.py`. `What it asserts`_ is at the end.\n"
+        f"download :download:`{demo.name}.py`. Its `assertions`_ are at the end.\n"
     )
 
 
@@ -194,7 +194,7 @@ def asserted(code: str) -> str:
     """What the demo asserts, as a list of its own tests."""
     tests = assertions(code)
     return (
-        "What it asserts\n---------------\n\n"
+        "Assertions\n----------\n\n"
         f"The demo stops unless these conditions hold ({len(tests)} assertions of its code).\n\n"
         + listing("python", "quoted wrapped", tests)
     )
