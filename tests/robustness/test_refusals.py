@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from robustness.calls import (
     beams,
+    contact,
     joints,
     lie,
     loads,
@@ -24,6 +25,7 @@ ROOMS = (
     beams,
     sections,
     loads,
+    contact,
     joints,
     systems,
     steppers,
