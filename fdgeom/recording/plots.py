@@ -145,7 +145,7 @@ def plot_shapes(
 ):
     """Draw shapes of a beam or an assembly in space, dark at first and light at last.
 
-    The axes have one scale; shapes in one plane are seen from across it.
+    Obstacles are grey, where they are at first. The axes have one scale; shapes in one plane are seen from across it.
 
     Parameters
     ----------
@@ -171,11 +171,19 @@ def plot_shapes(
     if curves is None:
         return None
     pyplot = _pyplot()
+    from mpl_toolkits import mplot3d
+
     own = ax is None
     if own:
         figure = pyplot.figure(figsize=(7, 5.5), layout="constrained")
         ax = figure.add_subplot(projection="3d")
-    space_axes(ax, snapshots.positions, units)
+    points = snapshots.obstacles[0] if snapshots.obstacles else np.zeros((0, 3))
+    triangles = snapshots.obstacle_triangles
+    space_axes(ax, [*np.reshape(snapshots.positions, (-1, 3)), *points], units)
+    if len(triangles):
+        ax.add_collection3d(
+            mplot3d.art3d.Poly3DCollection(points[triangles], facecolor=(0.6, 0.6, 0.6, 0.2))
+        )
     chosen = np.unique(np.linspace(0, len(curves) - 1, min(count, len(curves))).round().astype(int))
     times = np.array(snapshots.times)
     norm = pyplot.Normalize(times[0], times[-1])
