@@ -145,7 +145,8 @@ def plot_shapes(
 ):
     """Draw shapes of a beam or an assembly in space, dark at first and light at last.
 
-    Obstacles are grey, where they are at first. The axes have one scale; shapes in one plane are seen from across it.
+    Obstacles are grey, where they are at first. The axes have one scale; shapes in one plane are
+    seen from across it.
 
     Parameters
     ----------
