@@ -59,7 +59,7 @@ class StaticEquilibrium(OffTape, NotCopied):
     Attributes
     ----------
     load : float
-        The load factor λ of the present configuration, a factor of all loads.
+        The load factor λ of the present configuration, a factor of all loads but contact.
 
     Raises
     ------
