@@ -42,6 +42,7 @@ SHORT = {
         ["forces.png", "linkage.gif", "linkage.html", "linkage.npz", "linkage.png", "live.gif"],
     ),
     "capstan": (["--cells", "100", "--angles", "1"], ["capstan.png"]),
+    "gripper": ([], ["gripper.png"]),
     "friction_identification": ([], ["sliding.png"]),
     "roll_up": (["--steps", "60"], ["helix.html", "helix.npz", "helix.png", "roll_up.png"]),
     "frame": (["--cells", "10"], ["frame.html", "frame.npz", "frame.png"]),
