@@ -17,8 +17,8 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
-from fdgeom.beams.contact.books import ContactBooks, contact_forms
 from fdgeom.beams.contact.contact import contacts_of
+from fdgeom.beams.contact.energy_balance import ContactEnergy, contact_forms
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import Described, brief, format_value
 from fdgeom.solvers import FunctionalAssembly
@@ -293,7 +293,7 @@ class Reactions(Described):
 
 
 class ContactMonitor(FormMonitor):
-    """Contact of a beam or assembly with obstacles (`Contact`), and its books of energy.
+    """Contact of a beam or assembly with obstacles (`Contact`), and its energy balance.
 
     "touching_length" is the length of the rods at nodes that touch, "contact_depth" the greatest
     depth, "normal_force" the sum of the normal forces; "dissipated" is the energy that friction has
@@ -301,13 +301,13 @@ class ContactMonitor(FormMonitor):
     rods. With `EnergyMomentum` and `DiscreteGradient` energy + dissipated - obstacle_work is constant
     to round-off, if no other load or support does work; with other methods to their order.
 
-    The run takes its steps one by one, so that the books contain each of them.
+    The run takes its steps one by one, so that the balance contains each of them.
     """
 
     def bind(self, system) -> None:
         """TypeError if the system has no contact."""
         super().bind(system)
-        self._books = ContactBooks(system.rod, (system.position, system.orientation))
+        self._balance = ContactEnergy(system.rod, (system.position, system.orientation))
 
     def _forms(self, system) -> dict:
         rod = getattr(system, "rod", None)
@@ -320,14 +320,14 @@ class ContactMonitor(FormMonitor):
 
     def step(self) -> None:
         """Add the works of the last step."""
-        self._books.step()
+        self._balance.step()
 
     def sample(self) -> dict[str, float]:
-        books = self._books
+        balance = self._balance
         return super().sample() | {
-            "contact_depth": books.greatest_depth(),
-            "dissipated": books.dissipated,
-            "obstacle_work": books.work,
+            "contact_depth": balance.greatest_depth(),
+            "dissipated": balance.dissipated,
+            "obstacle_work": balance.work,
         }
 
 

@@ -47,7 +47,7 @@ def motion_of(beam) -> RodMotion:
 
 def check_contact(rod: Rod, *, still: bool = False) -> None:
     """Raise ``ValueError`` for friction, and with ``still`` for obstacles that move."""
-    for load in rod.rubbing:
+    for load in rod.frictional_loads:
         raise ValueError(
             f"loads: {load!r}: at rest nothing slips, so friction is undetermined; take "
             "friction=0, or let the beam come to rest in time with damping"

@@ -1,4 +1,4 @@
-"""Friction: bodies that slide, roll and creep, and its books of energy, against closed forms."""
+"""Friction: bodies that slide, roll and creep, and its energy balance, against closed forms."""
 
 import numpy as np
 import pytest
@@ -40,13 +40,13 @@ def on_a_slope(slope, friction, section=ROUND, speed=0.0):
 
 
 def moved(beam, down, until, dt=1e-3, method=fg.EnergyMomentum):
-    """Distance, speed and rolling speed of the middle, after a check of the books."""
+    """Distance, speed and rolling speed of the middle, after a check of the energy balance."""
     start, stepper = along(beam.position)[1], method(beam, dt)
     history = stepper.run(until=until, monitors=[fg.Energy(), fg.ContactMonitor()])
     if method is fg.EnergyMomentum:
-        books = history["energy"] + history["dissipated"] - history["obstacle_work"]
+        balance = history["energy"] + history["dissipated"] - history["obstacle_work"]
         size = np.abs(history["energy"]).max() + history["dissipated"][-1]
-        assert np.abs(books - books[0]).max() < 1e-12 * size
+        assert np.abs(balance - balance[0]).max() < 1e-12 * size
     assert np.diff(history["dissipated"]).min() >= 0
     assert history["normal_force"][-1] == pytest.approx(history["normal_force"][0], rel=1e-6)
     v = along(beam.velocity)[1]
@@ -96,8 +96,8 @@ def test_a_thrown_cylinder_comes_to_roll():
     assert spin == pytest.approx(2 / 3, abs=1e-6)
 
 
-def test_books_with_a_moving_drum():
-    """A random start on a drum that turns and swings: the books close, and D grows in every step."""
+def test_balance_with_a_moving_drum():
+    """A random start on a drum that turns and swings: the balance closes, and D grows in every step."""
     drum = fg.Cylinder(
         lambda t: as_vector([0.5, 0, -0.15 + 0.05 * sin(20 * t)]), (0, 1, 0), 0.1,
         spin=lambda t: 5 * t,
@@ -111,11 +111,11 @@ def test_books_with_a_moving_drum():
     history = fg.EnergyMomentum(beam, 2e-3).run(
         steps=150, every=10, monitors=[fg.Energy(), fg.ContactMonitor()]
     )
-    books = history["energy"] + history["dissipated"] - history["obstacle_work"]
+    balance = history["energy"] + history["dissipated"] - history["obstacle_work"]
     assert history["contact_depth"].max() > 1e-3
     assert history["dissipated"][-1] > 1e-3
     assert abs(history["obstacle_work"][-1]) > 1e-3
-    assert books == pytest.approx(np.full(len(books), books[0]), abs=1e-12)
+    assert balance == pytest.approx(np.full(len(balance), balance[0]), abs=1e-12)
     assert np.diff(history["dissipated"]).min() >= 0
 
 

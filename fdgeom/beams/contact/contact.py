@@ -109,10 +109,10 @@ class Contact(BodyLoad):
         if number is not None:
             scalar("friction", number, least=0)
         #: Whether there is friction: a coefficient that may change, or a number that is not zero.
-        self.rubs = isinstance(friction, Expr) or number != 0
+        self.has_friction = isinstance(friction, Expr) or number != 0
         self.friction = constant(friction)
         self.slip = None if slip is None else positive("slip", slip)
-        if self.rubs and slip is None:
+        if self.has_friction and slip is None:
             raise ValueError(
                 "slip: with friction give the speed below which it is rounded off, such as 1 % of "
                 "the speeds that matter"
@@ -124,19 +124,16 @@ class Contact(BodyLoad):
         return self._energy(rod, g[0], t)
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
-        work = ufl.dot(self._normal_force(rod, g[0], t), halves(virtual, "virtual")[1])
-        return work + self._friction_work(rod, g, v, t, virtual) if self.rubs else work
+        return self._work(self._total_normal_force(rod, g[0], t), rod, g, v, t, virtual)
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
         """The exact change of the potential, and friction in the middle of the step."""
         ends, force = (step.old[0], step.new[0]), ufl.zero(3)
         for obstacle in self.obstacles:
             depths = [self._depth(rod, obstacle, x, step.time) for x in ends]
-            pressing = _mean_force(*depths, self._rounding(rod))
-            force += self.stiffness * pressing * obstacle.mean_slope(*ends, step.time)
-        work = ufl.dot(force, halves(step.virtual, "virtual")[1])
-        at = rod, step.middle, step.velocity, step.time, step.virtual
-        return work + self._friction_work(*at) if self.rubs else work
+            mean = self.stiffness * _mean_force(*depths, self._rounding(rod))
+            force += mean * obstacle.mean_slope(*ends, step.time)
+        return self._work(force, rod, step.middle, step.velocity, step.time, step.virtual)
 
     @property
     def moves(self) -> bool:
@@ -144,7 +141,7 @@ class Contact(BodyLoad):
         return any(obstacle.moves for obstacle in self.obstacles)
 
     def sees_velocity(self, rod: PartOfRod) -> bool:
-        return self.rubs
+        return self.has_friction
 
     def check(self, rod: PartOfRod) -> None:
         radius = present(self._radius(rod))
@@ -177,31 +174,38 @@ class Contact(BodyLoad):
             depth = ufl.max_value(depth, self._depth(rod, obstacle, g[0], t))
         return depth
 
-    def pressure(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
+    def normal_force(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """Sum of the normal forces per length."""
-        return sum(self._pressing(rod, o, g[0], t) for o in self.obstacles)
+        return sum(self._normal_force(rod, o, g[0], t) for o in self.obstacles)
 
     def force(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr) -> Expr:
         """Force per length (3), with friction."""
-        force = self._normal_force(rod, g[0], t)
-        return force + sum(r.force for r in self._rubbing(rod, g, v, t)) if self.rubs else force
+        friction = (f.force for f in self._friction_forces(rod, g, v, t))
+        return sum(friction, self._total_normal_force(rod, g[0], t))
 
     def dissipation(self, rod: PartOfRod, step: NodalStep) -> Expr:
         """Power that friction takes from rod and obstacles together, per length."""
-        rubbing = self._rubbing(rod, step.middle, step.velocity, step.time)
-        return -sum(ufl.dot(r.force, r.slip) for r in rubbing)
+        forces = self._friction_forces(rod, step.middle, step.velocity, step.time)
+        return -sum(ufl.dot(r.force, r.slip) for r in forces)
 
-    def drive(self, rod: PartOfRod, step: NodalStep) -> Expr:
+    def surface_power(self, rod: PartOfRod, step: NodalStep) -> Expr:
         """Power of the friction of moving surfaces on the rod, per length."""
-        rubbing = self._rubbing(rod, step.middle, step.velocity, step.time)
-        return sum(ufl.dot(r.force, r.surface) for r in rubbing)
+        forces = self._friction_forces(rod, step.middle, step.velocity, step.time)
+        return sum(ufl.dot(r.force, r.surface) for r in forces)
 
-    def _friction_work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
-        rubbing = self._rubbing(rod, g, v, t)
-        return sum(ufl.dot(r.force, _at_touch(g[1], r.arm, virtual)) for r in rubbing)
+    def _work(self, normal: Expr, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
+        """Virtual work of a normal force, and of friction."""
+        work = ufl.dot(normal, halves(virtual, "virtual")[1])
+        for friction in self._friction_forces(rod, g, v, t):
+            work += ufl.dot(friction.force, _at_contact_point(g[1], friction.arm, virtual))
+        return work
 
-    def _rubbing(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr) -> Iterator["_Rubbing"]:
-        """Friction with each obstacle."""
+    def _friction_forces(
+        self, rod: PartOfRod, g: Pose, v: Expr, t: Expr
+    ) -> Iterator["_FrictionForce"]:
+        """Friction with each obstacle; none without a coefficient."""
+        if not self.has_friction:
+            return
         x, radius = g[0], self._radius(rod)
         for obstacle in self.obstacles:
             normal = obstacle.slope(x, t)
@@ -209,19 +213,19 @@ class Contact(BodyLoad):
                 normal = normal / ufl.sqrt(ufl.dot(normal, normal))
             arm = -radius * normal
             surface = obstacle.velocity(x - obstacle.distance(x, t) * normal, t)
-            slip = _at_touch(g[1], arm, v) - surface
+            slip = _at_contact_point(g[1], arm, v) - surface
             slip = slip - ufl.dot(slip, normal) * normal
             part = slip / self.slip
             speed = ufl.sqrt(ufl.dot(part, part) + _STILL)
             # χ(y)/y = 2 - y below 1, 1/y beyond.
             factor = (2 - ufl.min_value(speed, 1)) / ufl.max_value(speed, 1)
-            size = self.friction * self._pressing(rod, obstacle, x, t)
-            yield _Rubbing(arm, -size * factor * part, slip, surface)
+            size = self.friction * self._normal_force(rod, obstacle, x, t)
+            yield _FrictionForce(arm, -size * factor * part, slip, surface)
 
-    def _normal_force(self, rod: PartOfRod, x: Expr, t: Expr) -> Expr:
-        return sum(self._pressing(rod, o, x, t) * o.slope(x, t) for o in self.obstacles)
+    def _total_normal_force(self, rod: PartOfRod, x: Expr, t: Expr) -> Expr:
+        return sum(self._normal_force(rod, o, x, t) * o.slope(x, t) for o in self.obstacles)
 
-    def _pressing(self, rod: PartOfRod, obstacle: Obstacle, x: Expr, t: Expr) -> Expr:
+    def _normal_force(self, rod: PartOfRod, obstacle: Obstacle, x: Expr, t: Expr) -> Expr:
         """N of an obstacle."""
         rounding = self._rounding(rod)
         soft, hard = _soft_and_hard(self._depth(rod, obstacle, x, t), rounding)
@@ -274,11 +278,11 @@ class Contact(BodyLoad):
 
     def __repr__(self) -> str:
         names = ", ".join(type(o).__name__ for o in self.obstacles)
-        return f"<contact with {names}{', with friction' if self.rubs else ''}>"
+        return f"<contact with {names}{', with friction' if self.has_friction else ''}>"
 
 
 @dataclass(frozen=True)
-class _Rubbing:
+class _FrictionForce:
     """Friction with one obstacle: the vector to the touching point, the force on the rod, the slip,
     and the velocity of the surface."""
 
@@ -359,7 +363,7 @@ def _mean_force(old: Expr, new: Expr, rounding: Expr) -> Expr:
     return soft * beyond(ufl.as_ufl(0.0)) + (hard - soft) * beyond(rounding)
 
 
-def _at_touch(orientation: Expr, arm: Expr, displacement: Expr) -> Expr:
+def _at_contact_point(orientation: Expr, arm: Expr, displacement: Expr) -> Expr:
     """Displacement or velocity of the touching point of the section."""
     rotation, translation = halves(displacement, "displacement")
     return translation + ufl.cross(quaternion.rotate(orientation, rotation), arm)

@@ -106,7 +106,7 @@ class BodyLoad:
     #: Whether statics multiply it by the load factor.
     scaled = True
     #: Whether it is dry friction, at whose kink Newton's iteration may circle.
-    rubs = False
+    has_friction = False
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
         """Virtual work, linear in ``virtual``, including that of the potential.

@@ -140,9 +140,9 @@ class Rod:
         return work
 
     @property
-    def rubbing(self) -> tuple[BodyLoad, ...]:
+    def frictional_loads(self) -> tuple[BodyLoad, ...]:
         """The loads that are dry friction."""
-        return tuple(load.load for load in self.loads if load.load.rubs)
+        return tuple(load.load for load in self.loads if load.load.has_friction)
 
     @property
     def loads_see_velocity(self) -> bool:

@@ -259,9 +259,9 @@ class RodMotion(Motion):
 
     # --- what the steppers ask -------------------------------------------------------------------
     def solver_defaults(self, unknown):
-        numerics = rod_numerics(self, rubs=bool(self.rod.rubbing))
+        numerics = rod_numerics(self, friction=bool(self.rod.frictional_loads))
         return lambda residual, function: numerics, RodNewton(
-            unknown, numerics.converged, self.rod.rubbing
+            unknown, numerics.converged, self.rod.frictional_loads
         )
 
     def check_start(self) -> None:

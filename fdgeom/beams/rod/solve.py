@@ -19,22 +19,22 @@ _EPSILON = float(np.finfo(float).eps)
 _DAMPED = 200
 
 
-def rod_numerics(motion: Motion, *, rubs: bool = False) -> Numerics:
+def rod_numerics(motion: Motion, *, friction: bool = False) -> Numerics:
     """Newton with an LU of everything, without pivoting in the order of the nodes, which ends by
     the size of the updates (:class:`Settled`), since the residual ends at EA ε |x|/h, which is not
-    small; ``rubs``: with dry friction.
+    small; ``friction``: with dry friction.
     """
     moved = motion.configuration[0]
     settled = Settled(
         moved, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True,
-        notices_circles=rubs,
+        notices_circles=friction,
     )  # fmt: skip
     return Numerics(_options(motion.comm), settled)
 
 
-def exact_numerics(changed: Function, *, rubs: bool = False) -> Numerics:
+def exact_numerics(changed: Function, *, friction: bool = False) -> Numerics:
     """`rod_numerics` that ends at round-off, for invariants that hold to the last digits."""
-    settled = Settled(changed, unnoticed=_EPSILON, notices_circles=rubs)
+    settled = Settled(changed, unnoticed=_EPSILON, notices_circles=friction)
     return Numerics(_options(changed.function_space().comm), settled)
 
 
@@ -65,12 +65,12 @@ class RodNewton:
     # sequence depends on the state alone, so resumed runs repeat it; a good first guess costs no
     # extra evaluation. `settled`, the test of convergence, ends an attempt that does not contract;
     # without it the guess of the smaller residual is the first, which takes an evaluation for each.
-    # `rubbing` are the loads with dry friction: at its kink whole steps circle where they are large
+    # `frictional` are the loads with dry friction: at its kink whole steps circle where they are large
     # against the slip at which it is rounded off. Then damped steps come at once, and they are slow.
     def __init__(
-        self, unknown: NodalUnknown, settled: Settled | None = None, rubbing: Sequence = ()
+        self, unknown: NodalUnknown, settled: Settled | None = None, frictional: Sequence = ()
     ) -> None:
-        self._unknown, self._settled, self._rubbing = unknown, settled, rubbing
+        self._unknown, self._settled, self._frictional = unknown, settled, frictional
         #: The first attempts, as compiled steps know them, and what makes the other guess.
         self.attempt = "smaller" if settled is None else "contracting"
         self.other = unknown.without_increment()
@@ -117,7 +117,7 @@ class RodNewton:
 
     def remedy(self) -> str:
         """Advice for a step that fails with friction; empty without."""
-        slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(self._rubbing))
+        slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(self._frictional))
         return slips and (
             f"friction: try a smaller dt, a larger slip (now {slips}), or loads that grow from zero "
             "instead of jumping"

@@ -123,10 +123,10 @@ class EnergyMomentum(Stepper):
             essential=unknown.essential,
             options=self.solve_options(),
             numerics=lambda residual, function: exact_numerics(
-                system.position, rubs=bool(system.rod.rubbing)
+                system.position, friction=bool(system.rod.frictional_loads)
             ),
             # Where steps do not resolve the stiff directions their velocities alternate.
-            run=RodNewton(unknown, rubbing=system.rod.rubbing),
+            run=RodNewton(unknown, frictional=system.rod.frictional_loads),
             following=self._following(dt),
         )
         return [(solve, 1.0)]

@@ -1,4 +1,4 @@
-"""Energy books of contact: dissipation by friction and the work of moving obstacles, step by step."""
+"""Energy balance of contact: dissipation by friction and work of moving obstacles, step by step."""
 
 import numpy as np
 import ufl
@@ -14,7 +14,7 @@ from fdgeom.lie import join, quaternion
 from fdgeom.solvers import Field, FunctionalAssembly, Number, VectorAssembly
 
 
-class ContactBooks:
+class ContactEnergy:
     """Contact of a rod or a network of rods: present values, and works of the steps so far.
 
     With the middle of each step as `EnergyMomentum` and `DiscreteGradient` use it, energy +
@@ -37,10 +37,10 @@ class ContactBooks:
             pose[0] - before[0],
         )
         step = MeanStep(before, ufl.zero(6), increment, dt, True).nodal(begin + dt / 2, increment)
-        rubbing = [load for load in self.contacts if load.load.rubs]
+        frictional = [load for load in self.contacts if load.load.has_friction]
         moving = [load for load in self.contacts if load.load.moves]
-        dissipated = sum(load.density("dissipation", step) for load in rubbing)
-        work = dt * sum(load.density("drive", step) for load in rubbing)
+        dissipated = sum(load.density("dissipation", step) for load in frictional)
+        work = dt * sum(load.density("surface_power", step) for load in frictional)
         for load in moving:
             for sign, g, t in (
                 (1, pose, begin + dt),
@@ -49,8 +49,8 @@ class ContactBooks:
                 (-1, before, begin),
             ):
                 work += sign * load.density("potential", g, t)
-        self._dissipation = self._assembly(dt * dissipated) if rubbing else None
-        self._drive = self._assembly(work) if rubbing or moving else None
+        self._dissipation = self._assembly(dt * dissipated) if frictional else None
+        self._work = self._assembly(work) if frictional or moving else None
         self._depth = self._deepest(pose)
         self.start()
 
@@ -75,8 +75,8 @@ class ContactBooks:
         self._dt.set(self._now - self._time)
         if self._dissipation is not None:
             self.dissipated += self._dissipation.assemble()
-        if self._drive is not None:
-            self.work += self._drive.assemble()
+        if self._work is not None:
+            self.work += self._work.assemble()
         self.start()
 
     # --- present values ----------------------------------------------------------------------------
@@ -98,6 +98,6 @@ def contact_forms(rod: Rod, pose: Pose) -> dict[str, Form]:
     """The touching length and the sum of the normal forces."""
     contacts, time = contacts_of(rod), rod.time
     touching = ufl.conditional(ufl.gt(penetration(contacts, pose, time), 0), 1.0, 0.0)
-    pressure = sum(load.density("pressure", pose, time) for load in contacts)
+    force = sum(load.density("normal_force", pose, time) for load in contacts)
     at_nodes = rod.cells.at_nodes
-    return {"touching_length": at_nodes(touching), "normal_force": at_nodes(pressure)}
+    return {"touching_length": at_nodes(touching), "normal_force": at_nodes(force)}
