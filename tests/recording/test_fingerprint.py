@@ -146,3 +146,17 @@ def test_the_state_is_no_part_of_it(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fg.resume(again, tmp_path / "a.h5")
+
+
+def test_another_obstacle(tmp_path):
+    """Contact with a ball at another place, of another radius or stiffness is another load."""
+
+    def stepper(centre=(0.0, 0.0, -1.0), radius=0.5, stiffness=1e4):
+        contact = fg.Contact(fg.Sphere(centre, radius), stiffness=stiffness, radius=0.05)
+        return fg.EnergyMomentum(beam(loads=contact), 0.01)
+
+    fg.save(stepper(), tmp_path / "a.h5")
+    fg.resume(stepper(), tmp_path / "a.h5")
+    for change in ({"centre": (0.1, 0.0, -1.0)}, {"radius": 0.6}, {"stiffness": 2e4}):
+        with pytest.raises(ValueError, match="cannot be resumed from: loads of the system: "):
+            fg.resume(stepper(**change), tmp_path / "a.h5")
