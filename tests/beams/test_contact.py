@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh, as_vector
+from firedrake import IntervalMesh, SpatialCoordinate, as_vector
 from verification.beams import STIFFNESS, along, arc, set_smooth, uneven_mesh
 from verification.rod_cases import SEPARATE
 
@@ -70,6 +70,28 @@ def test_energy(method):
     ]
     total = sum(weights[:, None] * f[:, None] * n for f, n in zip(force, normals, strict=True))
     assert touch.forces(beam) == pytest.approx(total, abs=1e-11)
+
+
+def test_energy_over_a_thousand_steps():
+    """A rod falls onto a floor, bounces, bends and turns: the largest deviation of all steps."""
+    section = fg.Section.circle(0.02, density=1e3, youngs_modulus=1e7, poisson_ratio=0.3)
+    touch = fg.Contact(fg.Plane((0, 0, 0), (0, 0, 1)), stiffness=1e5)
+    mesh = IntervalMesh(4, 0.5)
+    loads = [touch, fg.Gravity((0, 0, -9.81))]
+    beam = fg.Beam(mesh, section, loads=loads, strain_measure="directors")
+    beam.reconstruct(position=(0, 0, 0.1))
+    (s,) = SpatialCoordinate(mesh)
+    beam.velocity.interpolate(as_vector([0, 0.5, 0, 0.2, 0, 0.5 * s]))
+    beam.project()
+    stepper = fg.EnergyMomentum(beam, 1e-3, compiled=True)
+    initial = beam.energy()
+    largest = touched = 0
+    for _ in range(1000):
+        stepper.advance()
+        largest = max(largest, abs(beam.energy() - initial))
+        touched += touch.depth(beam).max() > 0
+    assert largest <= 1e-12 * initial
+    assert 50 < touched < 500
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,30 @@ def test_gradients(method):
     assert beam.loads[0].depth(beam).max() > 0  # it is on the floor then
 
 
+def test_taylor_remainder():
+    """By stiffness, radius, friction and first velocity together: of second order in the change."""
+    steps, dt = 80, 1e-3
+    beam, numbers = falling()
+    stepper = fg.EnergyMomentum(beam, dt)
+    value, slopes = fg.gradient(stepper, steps, objective(beam), [*numbers.values(), beam.velocity])
+    turn = np.random.default_rng(2).normal(size=beam.velocity.dat.data_ro.shape)
+    slope_along = np.sum(slopes[-1].dat.data_ro * turn) + sum(
+        found.dat.data_ro.item() * number
+        for found, number in zip(slopes, VALUES.values(), strict=False)
+    )
+
+    def remainder(h):
+        other, _ = falling(**{name: (1 + h) * number for name, number in VALUES.items()})
+        other.velocity.dat.data_wo[...] += h * turn
+        fg.EnergyMomentum(other, dt).advance(steps)
+        return abs(assemble(objective(other)) - value - h * slope_along)
+
+    assert slopes[2].dat.data_ro.item() != 0  # friction acts
+    remainders = [remainder(h) for h in (4e-4, 2e-4, 1e-4)]
+    orders = np.log2(np.array(remainders[:-1]) / remainders[1:])
+    assert orders == pytest.approx([2, 2], abs=0.1)
+
+
 def test_restart(tmp_path):
     """Bit by bit; another obstacle, coefficient or slip is refused by name."""
     beam, _ = falling()
