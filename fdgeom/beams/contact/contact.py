@@ -1,7 +1,7 @@
 """Contact of a rod with obstacles, with friction, as a load."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -9,7 +9,7 @@ import ufl
 from firedrake import TestFunction, VectorFunctionSpace
 from ufl.classes import Expr
 
-from fdgeom.beams.contact.obstacles import Number, Obstacle, constant, positive, present
+from fdgeom.beams.contact.obstacles import Number, Obstacle, number, present
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose
@@ -18,7 +18,7 @@ from fdgeom.line import Numbering
 from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Interpolation
 from fdgeom.taping import off_the_tape
-from fdgeom.validation import instance, scalar
+from fdgeom.validation import instance
 
 # Of the squared slip at which friction is rounded off: below it friction has no direction.
 _STILL = 1e-24
@@ -101,17 +101,13 @@ class Contact(BodyLoad):
             raise ValueError("obstacles: give at least one, such as fdgeom.Plane(point, normal)")
         wanted = "a fdgeom.Plane, Sphere, Cylinder, Ring or LevelSet"
         self.obstacles = tuple(instance("obstacles", o, Obstacle, wanted) for o in obstacles)
-        self.stiffness = positive("stiffness", stiffness)
-        self.radius = None if radius is None else positive("radius", radius)
-        self.rounding = None if rounding is None else positive("rounding", rounding)
-        scalar("friction", friction, least=0)
-        number = present(friction)
-        if number is not None:
-            scalar("friction", number, least=0)
+        self.stiffness = number("stiffness", stiffness, above=0)
+        self.radius = None if radius is None else number("radius", radius, above=0)
+        self.rounding = None if rounding is None else number("rounding", rounding, above=0)
+        self.friction = number("friction", friction, least=0)
         #: Whether there is friction: a coefficient that may change, or a number that is not zero.
-        self.has_friction = isinstance(friction, Expr) or number != 0
-        self.friction = constant(friction)
-        self.slip = None if slip is None else positive("slip", slip)
+        self.has_friction = isinstance(friction, Expr) or present(self.friction) != 0
+        self.slip = None if slip is None else number("slip", slip, above=0)
         if self.has_friction and slip is None:
             raise ValueError(
                 "slip: with friction give the speed below which it is rounded off, such as 1 % of "
@@ -281,11 +277,10 @@ class Contact(BodyLoad):
         return f"<contact with {names}{', with friction' if self.has_friction else ''}>"
 
 
-@dataclass(frozen=True)
-class _FrictionForce:
-    """Friction with one obstacle: the vector to the touching point, the force on the rod, the slip,
-    and the velocity of the surface."""
+class _FrictionForce(NamedTuple):
+    """Friction with one obstacle."""
 
+    #: The vector from the axis to the contact point.
     arm: Expr
     force: Expr
     slip: Expr

@@ -1,10 +1,12 @@
 """Energy balance of contact: dissipation by friction and work of moving obstacles, step by step."""
 
+from itertools import product
+
 import numpy as np
 import ufl
 from firedrake import Constant, Function, FunctionSpace, TestFunction
 from mpi4py import MPI
-from ufl.classes import Expr, Form
+from ufl.classes import Form
 
 from fdgeom.beams.contact.contact import contacts_of, penetration
 from fdgeom.beams.rod.mean_directors import MeanStep
@@ -37,25 +39,19 @@ class ContactEnergy:
             pose[0] - before[0],
         )
         step = MeanStep(before, ufl.zero(6), increment, dt, True).nodal(begin + dt / 2, increment)
+        at_nodes = rod.cells.at_nodes
         frictional = [load for load in self.contacts if load.load.has_friction]
         moving = [load for load in self.contacts if load.load.moves]
         dissipated = sum(load.density("dissipation", step) for load in frictional)
         work = dt * sum(load.density("surface_power", step) for load in frictional)
-        for load in moving:
-            for sign, g, t in (
-                (1, pose, begin + dt),
-                (-1, pose, begin + dt / 2),
-                (1, before, begin + dt / 2),
-                (-1, before, begin),
-            ):
-                work += sign * load.density("potential", g, t)
-        self._dissipation = self._assembly(dt * dissipated) if frictional else None
-        self._work = self._assembly(work) if frictional or moving else None
+        middle, end = begin + dt / 2, begin + dt
+        changes = (1, pose, end), (-1, pose, middle), (1, before, middle), (-1, before, begin)
+        for load, (sign, g, t) in product(moving, changes):
+            work += sign * load.density("potential", g, t)
+        self._dissipation = FunctionalAssembly(at_nodes(dt * dissipated)) if frictional else None
+        self._work = FunctionalAssembly(at_nodes(work)) if frictional or moving else None
         self._depth = self._deepest(pose)
         self.start()
-
-    def _assembly(self, density: Expr) -> FunctionalAssembly:
-        return FunctionalAssembly(self._rod.cells.at_nodes(density))
 
     def start(self) -> None:
         """Begin a step at the present configuration and time."""

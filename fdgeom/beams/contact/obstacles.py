@@ -177,7 +177,7 @@ class Sphere(_RoundBody):
     def __init__(self, centre: Vector, radius: Number, *, inside: bool = False) -> None:
         super().__init__(inside, "centre", centre)
         self.centre = self._place
-        self.radius = self.hollow = positive("radius", radius)
+        self.radius = self.hollow = number("radius", radius, above=0)
 
     def _points(self, place, centre, size):
         angle, radius = np.linspace(-np.pi / 2, np.pi / 2, _DRAWN), float(self.radius)
@@ -217,8 +217,8 @@ class Cylinder(_RoundBody):
     ) -> None:
         super().__init__(inside, "point", point)
         self.point, self.axis = self._place, _direction("axis", axis)
-        self.radius = self.hollow = positive("radius", radius)
-        self.spin = spin if is_function(spin) else constant(scalar("spin", spin))
+        self.radius = self.hollow = number("radius", radius, above=0)
+        self.spin = spin if is_function(spin) else number("spin", spin)
         self._spin(Time())
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
@@ -280,8 +280,8 @@ class Ring(_RoundBody):
     ) -> None:
         super().__init__(inside, "centre", centre)
         self.centre, self.axis = self._place, _direction("axis", axis)
-        self.radius = positive("radius", radius)
-        self.thickness = positive("thickness", thickness)
+        self.radius = number("radius", radius, above=0)
+        self.thickness = number("thickness", thickness, above=0)
         sizes = [present(v) for v in (self.thickness, self.radius)]
         if None not in sizes and sizes[0] >= 2 * sizes[1]:
             raise ValueError(
@@ -315,18 +315,12 @@ class Ring(_RoundBody):
 
 
 # --- arguments -------------------------------------------------------------------------------------
-def positive(name: str, value) -> Expr:
-    """A positive number as a Constant, or a UFL scalar, whose present number is checked too."""
-    found = scalar(name, value, above=0)
-    number = present(found)
-    if number is not None:
-        scalar(name, number, above=0)
-    return constant(found)
-
-
-def constant(value) -> Expr:
-    """A UFL scalar, of a number too."""
-    return value if isinstance(value, Expr) else Constant(float(value))
+def number(name: str, value, **bounds: float) -> Expr:
+    """A number as a Constant, or a UFL scalar; within bounds, as the present one of a scalar."""
+    found = scalar(name, value, **bounds)
+    if present(found) is not None:
+        scalar(name, present(found), **bounds)
+    return found if isinstance(found, Expr) else Constant(float(found))
 
 
 def present(value) -> float | None:
