@@ -1,6 +1,7 @@
 """Supports, joints, bodies, loads and obstacles of beams, as pictures show them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -123,32 +124,45 @@ def _body(assembly: Assembly, body) -> Mark:
 
 
 class Arrows:
-    """Forces on the beams of a system, at the ends, at nodes and along them, at the present time."""
+    """Forces on the beams of a system, at the ends, at nodes and along them, at the present time.
+
+    Those of contact are the sums over parts of a beam.
+    """
 
     def __init__(self, beams: Sequence) -> None:
         self.nodes: list[int] = []
-        self._parts = []
+        self._readers: list[Callable[[], np.ndarray]] = []
         start = 0
         for beam in beams:
             numbering = Numbering(beam.position.function_space())
             count = len(numbering.coordinates)
             for load in beam.loads:
-                if isinstance(load, Load) and load.force is not None:
+                if isinstance(load, Contact):
+                    parts = np.array_split(np.arange(count), min(count, _ALONG))
+                    self.nodes += [start + int(part[len(part) // 2]) for part in parts]
+                    first = [part[0] for part in parts]
+                    self._readers.append(partial(_contact_forces, load, beam, first))
+                elif isinstance(load, Load) and load.force is not None:
                     if load.at is None:
                         at = np.arange(0, count, max(1, round((count - 1) / (_ALONG - 1))))
                     else:
                         at = np.array([Place(beam, load.at).index(numbering.coordinates)])
                     self.nodes += (start + at).tolist()
-                    self._parts.append((numbering, at, *_followed(beam, load)))
+                    self._readers.append(partial(_forces, numbering, at, *_followed(beam, load)))
             start += count
 
     def read(self) -> np.ndarray:
         """The forces in space at `nodes`, (n, 3), on every rank; per length along a beam."""
-        found = [np.zeros((0, 3))]
-        for numbering, at, function, update in self._parts:
-            update()
-            found.append(numbering.gather(function)[at])
-        return np.concatenate(found)
+        return np.concatenate([np.zeros((0, 3)), *(read() for read in self._readers)])
+
+
+def _forces(numbering: Numbering, at: np.ndarray, function, update) -> np.ndarray:
+    update()
+    return numbering.gather(function)[at]
+
+
+def _contact_forces(contact: Contact, beam, first: list[int]) -> np.ndarray:
+    return np.add.reduceat(contact.forces(beam), first)
 
 
 def _followed(beam, load: Load):

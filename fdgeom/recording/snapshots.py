@@ -58,7 +58,8 @@ class Snapshots(Described):
     loaded : list of int
         Nodes at which forces act.
     forces : list of numpy.ndarray, shape (loaded, 3) each
-        These forces in space; per length where they act along a beam.
+        These forces in space; per length where they act along a beam. Those of `Contact` are sums
+        over parts of a beam.
     gravity : numpy.ndarray, shape (3,)
         Constant acceleration of gravity, if there is one.
     obstacles : list of numpy.ndarray, shape (points, 3) each

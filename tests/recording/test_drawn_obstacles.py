@@ -35,6 +35,17 @@ def test_obstacles_are_drawn(stepper):
     pyplot.close("all")
 
 
+def test_forces_of_contact_are_kept(stepper):
+    """Sums over parts of the beam: k (q - δ/2) times the length on the floor."""
+    shapes = fg.Snapshots()
+    shapes.take(stepper.system, 0.0)
+    (forces,) = shapes.forces
+    assert shapes.loaded == [0, 1, 2, 3, 4]
+    ends = np.array([0.125, 0.25, 0.25, 0.25, 0.125])
+    assert forces[:, 2] == pytest.approx(1e4 * (0.005 - 5e-4) * ends, rel=1e-12)
+    assert np.abs(forces[:, :2]).max() < 1e-12
+
+
 def test_fields_of_contact(stepper):
     """Force per length k (q - δ/2) on the floor, and the depth."""
     fields = stepper.system.output_fields()
