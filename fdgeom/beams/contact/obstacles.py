@@ -146,7 +146,8 @@ class _RoundBody(Obstacle):
         return self._sign * (_length(self._arm(x, t), self.hollow) - self.hollow)
 
     def slope(self, x: Expr, t: Expr) -> Expr:
-        return self.mean_slope(x, x, t)
+        arm = self._arm(x, t)
+        return self._sign / _length(arm, self.hollow) * arm
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         return self._sign * _mean_direction(self._arm(old, t), self._arm(new, t), self.hollow)
@@ -289,6 +290,11 @@ class Ring(_RoundBody):
                 f"{sizes[0]:g}: a thicker wire leaves no hole"
             )
         self.hollow = self.thickness / 2
+
+    def slope(self, x: Expr, t: Expr) -> Expr:
+        flat, out, along = self._parts(x, t)
+        arm = out / _length(flat, self.radius) * flat + along * self.axis
+        return self._sign / _length(self._arm(x, t), self.hollow) * arm
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         (flat0, out0, along0), (flat1, out1, along1) = (self._parts(x, t) for x in (old, new))
