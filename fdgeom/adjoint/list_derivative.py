@@ -6,7 +6,7 @@ from functools import cached_property
 from firedrake import Function
 
 from fdgeom.adjoint.values import Vectors, keys, parts
-from fdgeom.execution import Executor, Trajectory
+from fdgeom.execution import Executor, Trajectory, own_values
 from fdgeom.operations import Map, Operation, Solve, Tangents, linearise
 from fdgeom.solvers import Field, key
 from fdgeom.solvers.compiled import has_nodal_values
@@ -127,21 +127,20 @@ class _Places:
     def __init__(
         self, functions: Sequence[Function], of: Sequence[Function], vectors: Tangents
     ) -> None:
-        self._places = [
-            (f, Field(vectors[g]), g in vectors) for f, g in zip(functions, of, strict=True)
-        ]
+        found = [(f, Field(vectors[g]), g in vectors) for f, g in zip(functions, of, strict=True)]
+        self._places = [(f, field, own_values(field), nonzero) for f, field, nonzero in found]
 
     def put(self, vectors: Vectors) -> None:
         """Set the fields to vectors."""
-        for f, field, _ in self._places:
+        for f, field, own, _ in self._places:
             values = vectors.of(f)
-            field.owned[...] = 0.0 if values is None else values
+            own[...] = 0.0 if values is None else values
             field.written()
 
     def get(self, vectors: Vectors) -> None:
         """Set vectors to the fields, those of zero cotangents to zero."""
-        for f, field, nonzero in self._places:
-            vectors.put(f, field.owned if nonzero else None)
+        for f, _, own, nonzero in self._places:
+            vectors.put(f, own if nonzero else None)
 
 
 class _Adjoint:

@@ -223,19 +223,25 @@ def _assembly(op: Assemble) -> Run:
     return run
 
 
+def own_values(field: Field) -> np.ndarray:
+    """The values that this rank owns; a number of a Real space stands on all ranks."""
+    return field.array if is_real(field.function) else field.owned
+
+
 class _Target:
     """A Function that an assembly sets or adds to."""
 
     def __init__(self, op: Assemble, target: Function) -> None:
-        self._fields, self._adds = fields(target), target in op.adds
+        self._places = [(field, own_values(field)) for field in fields(target)]
+        self._adds = target in op.adds
 
     def put(self, values: Sequence[np.ndarray] | None) -> None:
         """Set or add the values that this rank owns, part by part; None is zero."""
-        for k, field in enumerate(self._fields):
+        for k, (field, own) in enumerate(self._places):
             if self._adds and values is None:
                 continue
             new = 0.0 if values is None else values[k]
-            field.owned[...] = new + field.owned if self._adds else new
+            own[...] = new + own if self._adds else new
             field.written()
 
 

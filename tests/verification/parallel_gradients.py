@@ -9,6 +9,7 @@ from firedrake import (
     FunctionSpace,
     RectangleMesh,
     SpatialCoordinate,
+    as_vector,
     assemble,
     ds,
     dx,
@@ -26,7 +27,21 @@ import fdgeom as fg
 
 def everything():
     """Gradients of a beam, of a chain, of joined beams and by a section: local, coupled, on the tape."""
-    return local() | _implicit() | _joined() | _drawn()
+    return local() | _implicit() | _joined() | _drawn() | _by_a_number()
+
+
+def _by_a_number():
+    """By a load that is a number of a Real space, in compiled steps and through PETSc."""
+    out = {}
+    mesh = uneven_mesh(8)
+    force = Function(FunctionSpace(mesh, "R", 0)).assign(0.3)
+    load = fg.Load(force=as_vector([0, 0, force]), at="right")
+    beam = fg.Beam(mesh, SOFT, left="clamped", loads=load)
+    for compiled in (True, False):
+        stepper = fg.GeneralizedAlpha(beam, 0.01, compiled=compiled)
+        value, (bar,) = fg.gradient(stepper, 2, beam.position[2] * dx, [force])
+        out[f"by a number, {compiled}"] = np.array([value, float(bar.dat.data_ro[0])])
+    return out
 
 
 def local():
