@@ -17,6 +17,8 @@ _UNNOTICED = 1e-13
 _EPSILON = float(np.finfo(float).eps)
 # Iterations of damped attempts: through the kink of friction at many nodes they take long.
 _DAMPED = 200
+# Limit of the others. A smaller one of the user's is the limit of all.
+_WHOLE = 25
 
 
 def rod_numerics(motion: Motion, *, friction: bool = False) -> Numerics:
@@ -46,7 +48,7 @@ def _options(comm) -> dict:
         "snes_atol": 1e-50,
         # PETSc would call a failed line search converged where the increment is large.
         "snes_stol": 0.0,
-        "snes_max_it": 25,
+        "snes_max_it": _WHOLE,
         **banded(comm),
     }
 
@@ -152,7 +154,7 @@ def _line_search(solver: HeldSNES, damped: bool) -> Iterator[None]:
     search, most = snes.getLineSearch(), snes.getTolerances()[3]
     notices = isinstance(test, Settled) and test.notices_circles
     search.setType("nleqerr")
-    snes.setTolerances(max_it=max(most, _DAMPED))
+    snes.setTolerances(max_it=most if most < _WHOLE else max(most, _DAMPED))
     if notices:
         test.notices_circles = False
     try:
