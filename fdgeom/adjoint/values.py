@@ -5,13 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from firedrake import Cofunction, Function
 
+from fdgeom.operations import parts
 from fdgeom.solvers import key
-
-
-def parts(function: Function | Cofunction) -> tuple[Function | Cofunction, ...]:
-    """The parts of a mixed Function; another Function itself."""
-    mixed = len(function.function_space()) > 1
-    return tuple(function.subfunctions) if mixed else (function,)
 
 
 def cotangent_of(function: Function) -> Cofunction:

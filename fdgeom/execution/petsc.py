@@ -15,7 +15,7 @@ from ufl.classes import Zero
 from fdgeom.forms import is_zero, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import (
-    COUPLED,
+    EssentialRows,
     Field,
     MatrixAssembly,
     Number,
@@ -67,19 +67,19 @@ class Executor:
             clock.set(t + at * dt)
         self.runs[self.operations[index]]()
 
+    def step(self, t: float, dt: float) -> None:
+        """Perform all operations of a step from ``t`` to ``t + dt``."""
+        for index in range(len(self.operations)):
+            self.perform(index, t, dt)
+
     def advance(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
         """Take steps; returns their number, and the failure of the next one, which changes nothing."""
         for done in range(steps):
-            self._snapshot.take()
             try:
-                for index in range(len(self.operations)):
-                    self.perform(index, t + done * dt, dt)
+                with self._snapshot.kept():
+                    self.step(t + done * dt, dt)
             except SolveFailed as failure:
-                self._snapshot.restore()
                 return done, failure
-            except BaseException:
-                self._snapshot.restore()
-                raise
         return steps, None
 
 
@@ -165,9 +165,7 @@ def _numerics(residual: Form, unknown: Function) -> Numerics:
     local = is_local(residual, unknown)
     options = defaults(residual, unknown, local)
     # MUMPS pivots: saddle points have zeros on their diagonals.
-    return Numerics(
-        options if local else {**options, **COUPLED, "pc_factor_mat_solver_type": "mumps"}
-    )
+    return Numerics(options if local else {**options, "pc_factor_mat_solver_type": "mumps"})
 
 
 class _LinearSolve:
@@ -178,12 +176,7 @@ class _LinearSolve:
         self._assembly = MatrixAssembly(
             simplify(derivative(residual, op.unknown, TrialFunction(space))), "aij"
         )
-        sizes = [V.dof_dset.size * V.block_size for V in space]
-        offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
-        own = [offsets[p.part] + p.dofs[p.dofs < sizes[p.part]] for p in op.prescribed]
-        self._own = np.concatenate(own) if own else np.array([], dtype=int)
-        first, _ = self._assembly.matrix.getOwnershipRange()
-        self._rows = (first + self._own).astype(PETSc.IntType)
+        self._rows = EssentialRows(op.unknown, self._assembly.matrix, op.prescribed)
         self._ksp = PETSc.KSP().create(comm=space.comm)
         self._ksp.setType("preonly")
         self._ksp.getPC().setType("lu")
@@ -192,12 +185,11 @@ class _LinearSolve:
     def run(self) -> None:
         """Assemble the matrix, and solve."""
         op, matrix = self._op, self._assembly.assemble()
-        if op.prescribed:
-            matrix.zeroRows(self._rows, diag=1.0)
+        self._rows.make_identity()
         self._ksp.setOperators(matrix)
         with op.source.dat.vec_ro as given, op.unknown.dat.vec_wo as solution:
             rhs = given.copy()
-            rhs.getArray()[self._own] = 0.0
+            self._rows.zero(rhs)
             self._ksp.solve(rhs, solution)
         if self._ksp.getConvergedReason() < 0:
             raise SolveFailed(f"{op.name} could not be solved for: its matrix is singular")

@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.execution.petsc import Executor, Run
-from fdgeom.operations import Cotangents, Operation, Solve
+from fdgeom.operations import Cotangents, Operation, Solve, parts
 from fdgeom.solvers import Field
 
 # The store: one array for each version of a Function. An operation that writes a Function makes a new
@@ -36,7 +36,7 @@ class Trajectory:
         active = _reached(self.operations, list(wanted))
         self.cotangents = Cotangents([*active, *seeds])
         # The cotangents that may differ from zero after a step: the walk adds to them until it ends.
-        alive = {part for f in seeds for part in _split(f)}
+        alive = {part for f in seeds for part in parts(f)}
         while True:
             back = self._reverse(alive)
             more = set(self.cotangents.nonzero) - alive
@@ -78,7 +78,7 @@ class Trajectory:
         """For each operation of the adjoint step what it reads: a field, and the step and the version."""
         found = []
         for place, op in zip(self._places, back, strict=True):
-            read = {id(f.dat): f for g in op.reads for f in _split(g)}
+            read = {id(f.dat): f for g in op.reads for f in parts(g)}
             versions = [(f, self._version(place, f)) for f in read.values()]
             found.append(
                 [(Field(f), v[0], (v[1], id(f.dat))) for f, v in versions if v is not None]
@@ -130,12 +130,8 @@ class Trajectory:
         self._store.clear()
 
 
-def _split(f: Function) -> tuple[Function, ...]:
-    return tuple(f.subfunctions) if len(f.function_space()) > 1 else (f,)
-
-
 def _written(op: Operation) -> list[Function]:
-    return [part for f in op.writes for part in _split(f)]
+    return [part for f in op.writes for part in parts(f)]
 
 
 def _values(field: Field) -> np.ndarray:
@@ -145,17 +141,17 @@ def _values(field: Field) -> np.ndarray:
 
 def _reached(operations: Sequence[Operation], wanted: Iterable[Function]) -> list[Function]:
     """The Functions that depend on the wanted ones, with the whole of mixed ones."""
-    found = {id(part.dat): part for f in wanted for part in _split(f)}
+    found = {id(part.dat): part for f in wanted for part in parts(f)}
     whole = [f for f in wanted if len(f.function_space()) > 1]
     while True:
         count = len(found)
         for op in operations:
-            if any(id(part.dat) in found for f in op.reads for part in _split(f)):
+            if any(id(part.dat) in found for f in op.reads for part in parts(f)):
                 found |= {id(part.dat): part for part in _written(op)}
         if len(found) == count:
             break
     for op in operations:
         for f in (*op.reads, *op.writes):
-            if len(f.function_space()) > 1 and any(id(p.dat) in found for p in _split(f)):
+            if len(f.function_space()) > 1 and any(id(p.dat) in found for p in parts(f)):
                 whole.append(f)
     return [*dict.fromkeys(whole), *found.values()]

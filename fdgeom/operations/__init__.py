@@ -20,6 +20,7 @@ from fdgeom.operations.operation import (
     Operation,
     Tangents,
     linearise,
+    parts,
     reverse,
 )
 from fdgeom.operations.solve import Prescribed, Solve

@@ -129,15 +129,15 @@ class Cotangents(Tangents):
         self._nonzero: set[int] = set()
 
     def __contains__(self, f: Function) -> bool:
-        return any(_key(part) in self._nonzero for part in _parts(f))
+        return any(_key(part) in self._nonzero for part in parts(f))
 
     def add(self, functions: Iterable[Function]) -> None:
         """Note that the cotangents of Functions may differ from zero."""
-        self._nonzero |= {_key(part) for f in functions for part in _parts(f)}
+        self._nonzero |= {_key(part) for f in functions for part in parts(f)}
 
     def drop(self, functions: Iterable[Function]) -> None:
         """Note that the cotangents of Functions are zero."""
-        self._nonzero -= {_key(part) for f in functions for part in _parts(f)}
+        self._nonzero -= {_key(part) for f in functions for part in parts(f)}
 
     @property
     def nonzero(self) -> list[Function]:
@@ -164,5 +164,6 @@ def _key(f: Function) -> int:
     return id(f.dat)
 
 
-def _parts(f: Function) -> tuple[Function, ...]:
+def parts(f):
+    """The parts of a mixed Function or Cofunction; another one itself."""
     return tuple(f.subfunctions) if len(f.function_space()) > 1 else (f,)

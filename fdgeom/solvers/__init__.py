@@ -22,7 +22,7 @@ from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.deed import Deed
 from fdgeom.solvers.essential import EssentialValues, GivenValues, dofs_of
 from fdgeom.solvers.fallbacks import Fallbacks
-from fdgeom.solvers.held_snes import COUPLED, HeldSNES, SolveFailed, defaults
+from fdgeom.solvers.held_snes import COUPLED, EssentialRows, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
 from fdgeom.solvers.local_newton import LocalNewton
 from fdgeom.solvers.numerics import Numerics, plain, saddle

@@ -83,7 +83,7 @@ class HeldSNES:
         self._fields = fields(unknown)
         # Local solves use their unknown only through x, so x may be the unknown itself.
         self._shared = local and len(self._fields) == 1
-        self._rows = _Rows(unknown, self._jacobian and self._jacobian.matrix, essential)
+        self._rows = EssentialRows(unknown, self._jacobian and self._jacobian.matrix, essential)
         self._serial = unknown.function_space().comm.size == 1
 
         comm = unknown.function_space().comm
@@ -301,7 +301,7 @@ class HeldSNES:
         return f"the SNES for {self.name}" if self.name else "SNES"
 
 
-class _Rows:
+class EssentialRows:
     """The rows of essential degrees of freedom: zero in the residual, identity in the Jacobian."""
 
     def __init__(self, unknown: Function, matrix: PETSc.Mat | None, essential) -> None:
