@@ -23,4 +23,4 @@ from fdgeom.operations.operation import (
     parts,
     reverse,
 )
-from fdgeom.operations.solve import Prescribed, Solve
+from fdgeom.operations.solve import Attempt, Prescribed, Solve

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from firedrake import Form, Function
@@ -11,6 +11,7 @@ from ufl.algorithms import extract_coefficients, replace
 from fdgeom.operations.assemble import Assemble, directional, gradient
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
+from fdgeom.validation import choice
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,32 @@ class Prescribed:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Attempt:
+    """One attempt of Newton's iteration; the next one follows if it fails.
+
+    Parameters
+    ----------
+    guess : Function
+        The first guess, of the space of the unknown.
+    must_contract : bool, optional
+        Whether the attempt ends where an update is not smaller than the one before (the first: than
+        the guess).
+    damped : bool, optional
+        Whether steps are damped by an error-oriented line search (NLEQ-ERR; Deuflhard, Newton Methods
+        for Nonlinear Problems, 2011, section 3.3.3); whole steps follow at its end. With PETSc options
+        that choose another line search the attempt is omitted.
+    max_it : int, optional
+        Limit of its iterations, if it is larger than that of the solve; a limit below the default
+        that a user sets holds for all attempts.
+    """
+
+    guess: Function
+    must_contract: bool = False
+    damped: bool = False
+    max_it: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Solve(Operation):
     """Solves ∂W/∂v = 0 for the unknown u of a functional W(v, u) that is linear in v.
 
@@ -56,17 +83,30 @@ class Solve(Operation):
         Degrees of freedom of the unknown with given values.
     source : Function, optional
         The right-hand side of a transposed solve: ∂W/∂v = source, linear in the unknown.
+    attempts : sequence of Attempt, optional
+        What is tried one after another, each from its own guess; by default one attempt from
+        ``guess``. An attempt with whole steps is omitted after one whose updates circled.
+    choose : {"first", "smaller residual"}, optional
+        The guess to begin with: that of the first attempt, or of the first two that with the smaller
+        residual, which then takes the place of the other one in all attempts.
+    extra_updates : int, optional
+        Newton updates after convergence, in compiled code (default 0).
+    options : SolveOptions, optional
+        The user's PETSc options for this solve.
+    remedy : callable, optional
+        ``remedy()`` gives advice for a failed solve.
     name : str, optional
         Name in messages.
     numerics : callable, optional
-        ``numerics(residual, unknown)`` gives the options and the convergence test.
+        ``numerics(residual, unknown)`` gives the default options and the convergence test.
     dt, fraction, clock, at
         As for every operation: the symbols for its length and its time.
 
     Raises
     ------
     ValueError
-        If the form has no test function and none is given, or does not contain the unknown.
+        If the form has no test function and none is given, or does not contain the unknown or the
+        test function; if the unknown is a value that it needs; if there are attempts and a guess.
 
     Notes
     -----
@@ -81,6 +121,11 @@ class Solve(Operation):
     guess: Function | None = None
     prescribed: Sequence[Prescribed] = ()
     source: Function | None = None
+    attempts: Sequence[Attempt] = ()
+    choose: Literal["first", "smaller residual"] = "first"
+    extra_updates: int = 0
+    options: Any = None
+    remedy: Callable[[], str] = str
     name: str = ""
     numerics: Callable[[Form, Function], Any] | None = None
 
@@ -95,8 +140,21 @@ class Solve(Operation):
             test = Function(arguments[0].function_space(), name=f"test of {self.name}")
             object.__setattr__(self, "work", replace(self.work, {arguments[0]: test}))
             object.__setattr__(self, "test", test)
+        elif self.test not in extract_coefficients(self.work):
+            raise ValueError(f"work must contain the test function {self.test.name()!r}")
         if self.source is None and self.unknown not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the unknown {self.unknown.name()!r}")
+        self._check_attempts()
+
+    def _check_attempts(self) -> None:
+        for attempt in self.attempts:
+            if not isinstance(attempt, Attempt):
+                raise TypeError(f"attempts must be Attempts, not {type(attempt).__name__}")
+        choice("choose", self.choose, ("first", "smaller residual"))
+        if self.attempts and self.guess is not None:
+            raise ValueError("guess: attempts have guesses of their own; give either of the two")
+        if self.choose != "first" and len({id(a.guess) for a in self.attempts}) != 2:
+            raise ValueError(f"attempts must have two guesses to choose the one of {self.choose}")
 
     @property
     def reads(self) -> list[Function]:
@@ -105,6 +163,7 @@ class Solve(Operation):
         # A transposed solve reads the solution of the solve that it transposes.
         found += [] if self.source is None else [self.test, self.source]
         found += [] if self.guess is None else [self.guess]
+        found += dict.fromkeys(attempt.guess for attempt in self.attempts)
         return found + [p.value for p in self.prescribed if p.value is not None]
 
     @property

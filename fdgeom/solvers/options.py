@@ -4,6 +4,7 @@ import difflib
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from petsc4py import PETSc
 from petsctools import flatten_parameters
@@ -134,6 +135,27 @@ def merge(
             place = f"{_DICT}: {key}" if where == _DICT else f"command line: {where}"
             raise ValueError(f"{place} must not be negative, but it is {result[key]}")
     return result, prefix + own, wrote
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """The user's PETSc options for one solve of a stepper."""
+
+    #: Options of the stepper.
+    user: Mapping
+    prefix: str
+    #: Name of the solve, and (``names``) of all solves of the stepper.
+    name: str = ""
+    names: tuple[str, ...] = ()
+
+    def over(self, base: Mapping) -> tuple[dict, str, dict]:
+        """These options over ``base``, the prefix of the solve, and the names of the user's."""
+        return merge(base, self.user, self.prefix, self.name, self.names)
+
+    @property
+    def told(self) -> bool:
+        """Whether the user has set options of this solve."""
+        return bool(self.over({})[2])
 
 
 def _of_one_solve(options: Mapping, names: tuple[str, ...], own: str) -> dict:

@@ -18,7 +18,7 @@ from fdgeom.solvers import (
     plain,
 )
 from fdgeom.solvers.linked import Linked
-from fdgeom.solvers.options import merge
+from fdgeom.solvers.options import SolveOptions
 
 Assignments = Mapping[Function, Expr]
 
@@ -44,27 +44,6 @@ class AtLinks:
     equations: Linked
     #: Assignments at all nodes.
     assignments: Sequence[Assignments]
-
-
-@dataclass(frozen=True)
-class SolveOptions:
-    """The user's PETSc options for one solve of a stepper."""
-
-    #: Options of the stepper.
-    user: Mapping
-    prefix: str
-    #: Name of the solve, and (``names``) of all solves of the stepper.
-    name: str = ""
-    names: tuple[str, ...] = ()
-
-    def over(self, base: Mapping) -> tuple[dict, str, dict]:
-        """These options over ``base``, the prefix of the solve, and the names of the user's."""
-        return merge(base, self.user, self.prefix, self.name, self.names)
-
-    @property
-    def told(self) -> bool:
-        """Whether the user has set options of this solve."""
-        return bool(self.over({})[2])
 
 
 class Solve:

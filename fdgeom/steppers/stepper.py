@@ -19,6 +19,7 @@ from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
 from fdgeom.solvers.options import (
+    SolveOptions,
     check_parameters,
     list_on_help,
     only_shows,
@@ -29,7 +30,7 @@ from fdgeom.solvers.options import (
 from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
 from fdgeom.steppers.method import Method
-from fdgeom.steppers.solve import Solve, SolveOptions
+from fdgeom.steppers.solve import Solve
 from fdgeom.taping import OffTape
 from fdgeom.validation import NotCopied, present_number, whole
 

@@ -8,7 +8,8 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, simplify
-from fdgeom.steppers.solve import Solve, SolveOptions
+from fdgeom.solvers.options import SolveOptions
+from fdgeom.steppers.solve import Solve
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.poisson.stage import Stage
 

@@ -6,7 +6,7 @@ import pytest
 from firedrake import Constant, Function, FunctionSpace, TestFunction, as_vector, dx, inner
 
 import fdgeom as fg
-from fdgeom.operations import Copy, Flow, Map, Solve, flattened, merged
+from fdgeom.operations import Attempt, Copy, Flow, Map, Solve, flattened, merged
 
 
 def test_refusals():
@@ -28,6 +28,22 @@ def test_refusals():
         Flow(())
     with pytest.raises(TypeError, match="must be operations"):
         Flow((x,))
+
+
+def test_refused_solves():
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+    x, y = (Function(space, name=n) for n in "xy")
+    work = (x - y) * TestFunction(space) * dx
+    with pytest.raises(ValueError, match="contain the test function 'y'"):
+        Solve(work=inner(x, x) * dx, unknown=x, test=y)
+    with pytest.raises(ValueError, match="choose must be"):
+        Solve(work=work, unknown=x, choose="best")
+    with pytest.raises(ValueError, match="two guesses"):
+        Solve(work=work, unknown=x, attempts=[Attempt(guess=y)], choose="smaller residual")
+    with pytest.raises(ValueError, match="guesses of their own"):
+        Solve(work=work, unknown=x, guess=y, attempts=[Attempt(guess=y)])
+    with pytest.raises(TypeError, match="must be Attempts"):
+        Solve(work=work, unknown=x, attempts=[y])
 
 
 def test_equal_exact_flows_are_merged():

@@ -7,8 +7,9 @@ from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify
 from fdgeom.solvers import fields, pieces
+from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.alpha.scheme import AlphaScheme
-from fdgeom.steppers.solve import Following, Solve, SolveOptions
+from fdgeom.steppers.solve import Following, Solve
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 

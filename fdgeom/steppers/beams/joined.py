@@ -11,7 +11,8 @@ from fdgeom.beams.rod.solve import exact_numerics
 from fdgeom.forms import simplify
 from fdgeom.solvers import EssentialValues
 from fdgeom.solvers.linked import Linked
-from fdgeom.steppers.solve import Assignments, AtLinks, Solve, SolveOptions
+from fdgeom.solvers.options import SolveOptions
+from fdgeom.steppers.solve import Assignments, AtLinks, Solve
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
