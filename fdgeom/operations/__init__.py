@@ -4,6 +4,7 @@
   operations that a Python method performs;
 - `map`: assignments at nodes; `solve`: solves for an unknown; `assemble`: derivatives of functionals;
   `copy`: copies of degrees of freedom; `check`: conditions that fail a step;
+- `convergence`: when Newton's method ends;
 - `flow`: parts of a step that compositions scale and merge.
 
 These modules know forms and Functions; `execution` performs operations.
@@ -11,6 +12,7 @@ These modules know forms and Functions; `execution` performs operations.
 
 from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.check import Check
+from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.flow import Flow, flattened, merged
 from fdgeom.operations.map import Map

@@ -9,7 +9,7 @@ from here, from `compiled` and from `chain`.
 - `held_snes`, `kept_snes`, `saddle`: SNES objects for any equations, for equations with a constant
   matrix, and for equations with multipliers;
 - `local_newton`, `compiled`: equations of single nodes; `chain`: equations that couple neighbours;
-- `numerics`, `settled`: default solvers and convergence tests; `fallbacks`: compiled solves that
+- `numerics`: default solvers and convergence tests; `fallbacks`: compiled solves that
   PETSc SNES took over, with reasons;
 - `derived`: dependent fields; `structure`: test of locality; `strides`: checkpoint schedule of long
   runs; `options`, `petsc_messages`: PETSc's options and error messages.
@@ -28,6 +28,5 @@ from fdgeom.solvers.local_newton import LocalNewton
 from fdgeom.solvers.numerics import Numerics, plain, saddle
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES, banded, deficiency, saddle_defaults
-from fdgeom.solvers.settled import Settled
 from fdgeom.solvers.strides import Strides
 from fdgeom.solvers.structure import is_local

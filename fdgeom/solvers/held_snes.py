@@ -9,6 +9,7 @@ from petsc4py import PETSc
 
 from fdgeom.compat import options_read
 from fdgeom.forms import is_affine
+from fdgeom.operations import ConvergenceTest, Watch
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import collect, fields, spread
@@ -67,7 +68,7 @@ class HeldSNES:
         options: Mapping,
         prefix: str = "",
         wrote: Mapping | None = None,
-        converged: Callable | None = None,
+        converged: ConvergenceTest | Callable | None = None,
         name: str = "",
     ) -> None:
         self.name = name
@@ -111,9 +112,10 @@ class HeldSNES:
         own = self._python_context()
         iterates = self.snes.getType() != "ksponly" and getattr(own, "calls_test", own is None)
         #: The convergence test in place of PETSc's own, if there is one.
-        self.test = converged if iterates else None
+        test = Watch(converged) if isinstance(converged, ConvergenceTest) else converged
+        self.test = test if iterates else None
         if self.test is not None:
-            self.snes.setConvergenceTest(converged)
+            self.snes.setConvergenceTest(test)
 
     # --- callbacks -----------------------------------------------------------------------------
     def _set_callbacks(self) -> None:

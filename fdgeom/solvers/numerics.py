@@ -1,14 +1,14 @@
 """Default solvers and convergence tests for each kind of equations."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from firedrake import Form, Function
 
+from fdgeom.operations import ConvergenceTest
 from fdgeom.solvers.held_snes import HeldSNES, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
 from fdgeom.solvers.saddle import saddle_defaults
-from fdgeom.solvers.settled import Settled
 from fdgeom.solvers.structure import is_local
 
 
@@ -18,8 +18,8 @@ class Numerics:
 
     #: Flat PETSc options; those of the user override them.
     options: Mapping
-    #: A convergence test for PETSc, such as :class:`Settled`; None for PETSc's own.
-    converged: Callable | None = None
+    #: The convergence test of Newton's method; None for PETSc's own.
+    converged: ConvergenceTest | None = None
     #: Whether matrix and factors are kept while the data of the matrix do not change.
     kept: bool = False
 
@@ -31,9 +31,10 @@ class Numerics:
 
 def plain(residual: Form, unknown: Function) -> Numerics:
     """Linear or Newton solves, node by node for local equations, otherwise with one LU."""
-    return Numerics(defaults(residual, unknown, is_local(residual, unknown)))
+    options = defaults(residual, unknown, is_local(residual, unknown))
+    return Numerics(options, ConvergenceTest())
 
 
 def saddle(residual: Form, unknown: Function) -> Numerics:
     """The numerics for a motion together with the multiplier of its constraint."""
-    return Numerics(saddle_defaults(residual, unknown), Settled())
+    return Numerics(saddle_defaults(residual, unknown), ConvergenceTest())

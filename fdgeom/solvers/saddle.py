@@ -4,9 +4,9 @@ import numpy as np
 from firedrake import Form, Function, assemble, derivative
 from petsc4py import PETSc
 
+from fdgeom.operations import ConvergenceTest
 from fdgeom.solvers.data import Snapshot, entries
 from fdgeom.solvers.held_snes import COUPLED, HeldSNES, defaults
-from fdgeom.solvers.settled import Settled
 
 # Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
 _SMALL = 1000
@@ -31,7 +31,7 @@ def saddle_defaults(residual: Form, unknown: Function) -> dict:
     """Default options for F(x, λ) = 0, linear or Newton."""
     options = defaults(residual, unknown, local=False)
     if options["snes_type"] != "ksponly":
-        # Constraints hold to the last digit; Settled ends the iteration at round-off.
+        # Constraints hold to the last digit; the convergence test ends the iteration at round-off.
         options["snes_rtol"] = 1e-15
     space = unknown.function_space()
     parallel = space.comm.size > 1
@@ -85,7 +85,7 @@ class SaddleSNES(HeldSNES):
 
     def __init__(self, residual, unknown, *, converged=None, options=None, **arguments) -> None:
         options = saddle_defaults(residual, unknown) if options is None else options
-        converged = converged or Settled()
+        converged = converged or ConvergenceTest()
         super().__init__(residual, unknown, converged=converged, options=options, **arguments)
 
 

@@ -261,7 +261,7 @@ class RodMotion(Motion):
     def solver_defaults(self, unknown):
         numerics = rod_numerics(self, friction=bool(self.rod.frictional_loads))
         return lambda residual, function: numerics, RodNewton(
-            unknown, numerics.converged, self.rod.frictional_loads
+            unknown, contracting=True, frictional=self.rod.frictional_loads
         )
 
     def check_start(self) -> None:

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 import numpy as np
 from firedrake import Function
 
-from fdgeom.solvers import HeldSNES, Numerics, Settled, SolveFailed, banded
+from fdgeom.operations import ConvergenceTest, Reason, Watch
+from fdgeom.solvers import HeldSNES, Numerics, SolveFailed, banded
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -23,21 +24,21 @@ _WHOLE = 25
 
 def rod_numerics(motion: Motion, *, friction: bool = False) -> Numerics:
     """Newton with an LU of everything, without pivoting in the order of the nodes, which ends by
-    the size of the updates (:class:`Settled`), since the residual ends at EA ε |x|/h, which is not
-    small; ``friction``: with dry friction.
+    the size of the updates, since the residual ends at EA ε |x|/h, which is not small; ``friction``:
+    with dry friction.
     """
     moved = motion.configuration[0]
-    settled = Settled(
+    test = ConvergenceTest(
         moved, unnoticed=_UNNOTICED, last=_LAST, small=1e-6, left=0.0, gives_up=True,
         notices_circles=friction,
     )  # fmt: skip
-    return Numerics(_options(motion.comm), settled)
+    return Numerics(_options(motion.comm), test)
 
 
 def exact_numerics(changed: Function, *, friction: bool = False) -> Numerics:
     """`rod_numerics` that ends at round-off, for invariants that hold to the last digits."""
-    settled = Settled(changed, unnoticed=_EPSILON, notices_circles=friction)
-    return Numerics(_options(changed.function_space().comm), settled)
+    test = ConvergenceTest(changed, unnoticed=_EPSILON, notices_circles=friction)
+    return Numerics(_options(changed.function_space().comm), test)
 
 
 def _options(comm) -> dict:
@@ -65,23 +66,23 @@ class RodNewton:
     # that the next update by the same matrix gets smaller. Unlike the norm of the residual, which
     # grows on the way in stiff directions, that does not depend on the scale of the stiffness. The
     # sequence depends on the state alone, so resumed runs repeat it; a good first guess costs no
-    # extra evaluation. `settled`, the test of convergence, ends an attempt that does not contract;
-    # without it the guess of the smaller residual is the first, which takes an evaluation for each.
+    # extra evaluation. Unless it is `contracting`, the guess of the smaller residual is the first,
+    # which takes an evaluation for each.
     # `frictional` are the loads with dry friction: at its kink whole steps circle where they are large
     # against the slip at which it is rounded off. Then damped steps come at once, and they are slow.
     def __init__(
-        self, unknown: NodalUnknown, settled: Settled | None = None, frictional: Sequence = ()
+        self, unknown: NodalUnknown, contracting: bool = False, frictional: Sequence = ()
     ) -> None:
-        self._unknown, self._settled, self._frictional = unknown, settled, frictional
+        self._unknown, self._contracts, self._frictional = unknown, contracting, frictional
         #: The first attempts, as compiled steps know them, and what makes the other guess.
-        self.attempt = "smaller" if settled is None else "contracting"
+        self.attempt = "contracting" if contracting else "smaller"
         self.other = unknown.without_increment()
 
     def __call__(self, solver: HeldSNES) -> None:
         """Solve from the guess in the unknown, or else from a zero increment."""
         multipliers = np.array(self._unknown.multipliers)
         first, other = np.array(self._unknown.vectors), 0.0
-        if self._settled is None:
+        if not self._contracts:
             norms = []
             for guess in (first, other):
                 self._put(guess, multipliers)
@@ -92,7 +93,7 @@ class RodNewton:
         attempts = [(first, False, False), (other, False, False)]
         if _takes_whole_steps(solver):
             attempts += [(other, False, True), (first, False, True)]
-            if self._settled is not None:
+            if self._contracts:
                 # The first again, whatever it takes, comes after the other.
                 attempts[:2] = (first, True, False), (other, False, False), (first, False, False)
         failure, circles = None, False
@@ -101,16 +102,16 @@ class RodNewton:
                 continue
             self._put(guess, multipliers)
             try:
-                with self._contracting(contracting), _line_search(solver, damped):
+                with _contracting(solver, contracting), _line_search(solver, damped):
                     solver.solve(provisional=True)
                 if damped:
                     # An update may be small because it was damped: whole ones have the last word.
                     solver.solve(provisional=True)
             except SolveFailed as error:
                 failure = failure if damped and failure else error
-                circles = isinstance(solver.test, Settled) and solver.test.circles
+                circles = _ended(solver) is Reason.CIRCLING
             else:
-                if self._settled is None or self._settled.contracts:
+                if _ended(solver) is not Reason.NOT_CONTRACTING:
                     solver.show_reason()
                     return
         solver.show_reason()
@@ -131,11 +132,23 @@ class RodNewton:
         unknown.multipliers[...] = multipliers
         unknown.field.written(ghosts_too=True)
 
-    @contextmanager
-    def _contracting(self, wanted: bool) -> Iterator[None]:
-        if self._settled is not None:
-            self._settled.contracting = wanted
+
+def _ended(solver: HeldSNES) -> Reason | None:
+    """Why the last iteration ended, if fdgeom's convergence test ended it."""
+    return solver.test.reason if isinstance(solver.test, Watch) else None
+
+
+@contextmanager
+def _contracting(solver: HeldSNES, wanted: bool) -> Iterator[None]:
+    """Context in which an iteration that does not contract ends, if requested."""
+    test = solver.test if isinstance(solver.test, Watch) else None
+    if test is not None:
+        test.contracting = wanted
+    try:
         yield
+    finally:
+        if test is not None:
+            test.contracting = False
 
 
 def _takes_whole_steps(solver: HeldSNES) -> bool:
@@ -152,7 +165,7 @@ def _line_search(solver: HeldSNES, damped: bool) -> Iterator[None]:
         return
     snes, test = solver.snes, solver.test
     search, most = snes.getLineSearch(), snes.getTolerances()[3]
-    notices = isinstance(test, Settled) and test.notices_circles
+    notices = isinstance(test, Watch) and test.notices_circles
     search.setType("nleqerr")
     snes.setTolerances(max_it=most if most < _WHOLE else max(most, _DAMPED))
     if notices:

@@ -7,7 +7,8 @@ from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, simplify
-from fdgeom.solvers import GivenValues, Numerics, Settled, defaults, pieces
+from fdgeom.operations import ConvergenceTest
+from fdgeom.solvers import GivenValues, Numerics, defaults, pieces
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.solve import Solve
 from fdgeom.systems.motion.second_order import SecondOrderSystem
@@ -114,4 +115,4 @@ class TwoAccelerations(MotionStepper):
 
 
 def _of_everything(residual: Form, unknown: Function) -> Numerics:
-    return Numerics(defaults(residual, unknown, local=False), Settled(), kept=True)
+    return Numerics(defaults(residual, unknown, local=False), ConvergenceTest(), kept=True)

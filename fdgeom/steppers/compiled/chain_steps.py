@@ -9,7 +9,8 @@ from firedrake import Constant, Function, VectorFunctionSpace
 from ufl.algorithms import extract_coefficients, replace
 from ufl.classes import Expr
 
-from fdgeom.solvers import Number, Settled, SolveFailed, key
+from fdgeom.operations import ConvergenceTest
+from fdgeom.solvers import Number, SolveFailed, key
 from fdgeom.solvers.chain import (
     REASONS,
     TOO_FAR,
@@ -120,16 +121,16 @@ class ChainSteps(CompiledSteps):
             positions=-1,
             contracting=0,
         )
-        settled = numerics.converged
-        if settled is not None and not linear:
-            if not isinstance(settled, Settled):
+        ends = numerics.converged
+        if ends is not None and not linear:
+            if not isinstance(ends, ConvergenceTest):
                 raise CannotCompile(f"{self._solve.name}: a test of convergence of its own")
             test.kind = 1
-            test.unnoticed, test.small, test.left = settled.unnoticed, settled.small, settled.left
-            test.last = -1.0 if settled.last is None else settled.last
-            test.circles = settled.notices_circles
-            if settled.of is not None:
-                test.positions = self._unit.number(settled.of)
+            test.unnoticed, test.small, test.left = ends.unnoticed, ends.small, ends.left
+            test.last = -1.0 if ends.last is None else ends.last
+            test.circles = ends.notices_circles
+            if ends.of is not None:
+                test.positions = self._unit.number(ends.of)
         return test
 
     def advance(self, steps: int, dt: float) -> tuple[int, SolveFailed | None]:

@@ -12,11 +12,11 @@ from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
 from fdgeom.forms import simplify
+from fdgeom.operations import ConvergenceTest
 from fdgeom.solvers import (
     Number,
     Numerics,
     PointwiseUpdate,
-    Settled,
     defaults,
     is_local,
     saddle_defaults,
@@ -248,7 +248,7 @@ class Motion(System):
         if local and options["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             options["snes_lag_jacobian"] = 4
-        return Numerics(options, Settled(), kept=True)
+        return Numerics(options, ConvergenceTest(), kept=True)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
         """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""
