@@ -2,12 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from firedrake import Function
 from pyadjoint import AdjFloat, Block
 from pyadjoint.tape import annotate_tape, stop_annotating
+
+_Method = TypeVar("_Method", bound=Callable)
 
 #: The function that records changes on the tape, from :func:`recorded_by`.
 _records: list[Callable] = []
@@ -27,16 +30,16 @@ def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], sys
         do()
 
 
-def refuse_annotation(what: str, instead: str = "") -> None:
+def refuse_annotation(what: str) -> None:
     """Raise ``NotImplementedError`` while pyadjoint records, where ``what`` would change a Function
-    unrecorded; ``instead`` names the remedy.
+    unrecorded.
     """
-    instead = instead or "take the gradient of what it does by finite differences of whole runs"
     if annotate_tape():
         raise NotImplementedError(
             f"{what} is not recorded by pyadjoint: its result would not be on the tape, and gradients "
             "would be wrong without a warning. Call it inside 'with firedrake.adjoint.stop_annotating():' "
-            f"(its result then counts as given data), and {instead}"
+            "(its result then counts as given data), and take the gradient of what it does by finite "
+            "differences of whole runs"
         )
 
 
@@ -61,33 +64,29 @@ def _is_followed(value) -> bool:
     return isinstance(value, AdjFloat)
 
 
-def not_taped(method: Callable | None = None, *, instead: str = "") -> Callable:
-    """Decorator of a method that changes Functions and is refused while pyadjoint records;
-    ``instead`` is as of :func:`refuse_annotation`.
-    """
+def not_taped(method: _Method) -> _Method:
+    """Decorator of a method that changes Functions and is refused while pyadjoint records."""
     # Every method of fdgeom that changes a Function has it, unless it is on the tape; under
     # stop_annotating() all work.
-    if method is None:
-        return partial(not_taped, instead=instead)
 
     @wraps(method)
-    def guarded(*args, **kwargs):
+    def guarded(*args, **kwargs) -> Any:
         if annotate_tape():
-            refuse_annotation(_name(method, args), instead)
+            refuse_annotation(_name(method, args))
         return method(*args, **kwargs)
 
-    return guarded
+    return cast(_Method, guarded)
 
 
-def off_the_tape(method: Callable) -> Callable:
+def off_the_tape(method: _Method) -> _Method:
     """Decorator of a method that leaves the user's Functions unchanged, and is not recorded."""
 
     @wraps(method)
-    def unrecorded(*args, **kwargs):
+    def unrecorded(*args, **kwargs) -> Any:
         with stop_annotating():
             return method(*args, **kwargs)
 
-    return unrecorded
+    return cast(_Method, unrecorded)
 
 
 class OffTape:

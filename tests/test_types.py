@@ -33,6 +33,12 @@ WRONG = (
     "history.colour",
     'fg.Revolute(fg.ground, beam.left, axis=(0, 0, 1), stiffness="soft")',
     "fg.NoStepper",
+    "beam.reconstruct(turn=1.0)",
+    "fg.Section.from_mesh(IntervalMesh(4, 1.0), 7850.0)",
+    'fg.Contact(fg.Plane((0, 0, 0), (0, 0, 1)), stiffness="stiff")',
+    "fg.Load(force=1.0)",
+    "fg.Snapshots(every=0.1)",
+    'fg.VibrationModes(beam, number="all")',
 )
 
 

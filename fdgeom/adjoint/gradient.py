@@ -82,7 +82,9 @@ def gradient(
         bars, present = Vectors(), list(passage.inputs)
         with passage.at(origin, present):
             passage.refuse_jump(origin, reached)
-            way = passage.way_back(steps, at_end.by, wanted, on_the_way and on_the_way.form)
+            way = passage.way_back(
+                steps, at_end.by, wanted, None if on_the_way is None else on_the_way.form
+            )
             if way is not None or on_the_way is None:
                 value = 0.0
                 passage.run(steps, way)
@@ -96,7 +98,9 @@ def gradient(
                 value += way.total
         if way is None:
             with passage.at(origin, present), REVERSE_SWEEP:
-                passage.pull(origin, steps, bars, wanted, on_the_way and on_the_way.add_to)
+                passage.pull(
+                    origin, steps, bars, wanted, None if on_the_way is None else on_the_way.add_to
+                )
         return value, [bars.read_all(f, cotangent_of(f)) for f in wrt]
 
 

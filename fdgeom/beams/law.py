@@ -76,9 +76,10 @@ class SectionLaw(Described, ABC):
         mean = rule.mean(stresses)
         if rule.exact:
             return mean
-        ends = (self.energy(strain, stiffness) for strain in (old, new))
+        first, last = self.energy(old, stiffness), self.energy(new, stiffness)
         slopes = [ufl.dot(stress, step) for stress in stresses]
-        return mean + rule.correction(*ends, slopes, ufl.dot(step, step), ufl.dot(new, new)) * step
+        size, reached = ufl.dot(step, step), ufl.dot(new, new)
+        return mean + rule.correction(first, last, slopes, size, reached) * step
 
 
 class LinearLaw(SectionLaw):
@@ -183,7 +184,7 @@ def sampled_law(
         if part in state:
             raise ValueError(
                 f"law: the energy must be a function of the strain, and not of the beam's "
-                f"{part.name()}: else it changes when the beam is moved as a whole"
+                f"{part}: else it changes when the beam is moved as a whole"
             )
     if any(ufl.domain.extract_unique_domain(part) is not mesh for part in used):
         raise ValueError("law: its Functions and coordinates must be on the mesh of the beam")

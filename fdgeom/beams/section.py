@@ -15,6 +15,7 @@ from fdgeom.sections.bars import (
     tube_properties,
 )
 from fdgeom.sections.drawn_section import DrawnSection
+from fdgeom.sections.material import AnyMaterial
 from fdgeom.sections.matrices import (
     MatrixAlong,
     SectionMatrices,
@@ -193,7 +194,7 @@ class Section(SectionMatrices):
     def from_mesh(
         cls,
         mesh,
-        materials,
+        materials: AnyMaterial | Mapping[int, AnyMaterial],
         *,
         origin: str | Sequence[float] = (0.0, 0.0),
         axis: int = 0,

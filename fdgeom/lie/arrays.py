@@ -19,7 +19,7 @@ __all__ = ["pose_scan", "quaternion", "scan", "se3", "so3"]
 
 Chain = tuple[NDArray, ...]
 
-quaternion = Quaternions(numpy_operations)
+quaternion: Quaternions = Quaternions(numpy_operations)
 so3 = Rotations(numpy_operations, quaternion)
 se3 = Motions(numpy_operations, quaternion, so3)
 
@@ -89,7 +89,8 @@ def pose_scan(poses: tuple[ArrayLike, ArrayLike]) -> tuple[NDArray, NDArray]:
         )
 
     def compose(left: Chain, right: Chain) -> Chain:
-        position, orientation = se3.pose_compose(left, right)
+        position, orientation = se3.pose_compose((left[0], left[1]), (right[0], right[1]))
         return position, quaternion.normalize(orientation)
 
-    return scan(compose, (x, quaternion.normalize(q)))
+    positions, orientations = scan(compose, (x, quaternion.normalize(q)))
+    return positions, orientations

@@ -296,9 +296,11 @@ def _read_header(path: Path) -> dict:
             if not all(isinstance(part, dict) for part in parts):
                 raise TypeError("a description is missing")
             clock = Clock(
-                **{name: number(name, attributes[name]) for name in ("begin", "last_dt")},
+                begin=number("begin", attributes["begin"]),
+                first=operator.index(attributes["first"]),
+                steps=operator.index(attributes["steps"]),
                 dt=number("dt", attributes["dt"], above=0),
-                **{name: operator.index(attributes[name]) for name in ("first", "steps")},
+                last_dt=number("last_dt", attributes["last_dt"]),
             )
             sums = {name: part.pop("bits") for name, part in found["functions"].items()}
             return found | {"clock": clock, "bits": sums}

@@ -7,6 +7,7 @@ one and calls it after each of them.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import ufl
@@ -233,7 +234,8 @@ class Probe(Described):
 
     def bind(self, system) -> None:
         """Find the cell that holds the point; ValueError when the point is outside the mesh."""
-        self._values, self._update = self.function, lambda: None
+        self._values: Any = self.function
+        self._update: Callable[[], Any] = lambda: None
         if not isinstance(self.function, Function):
             mesh = extract_unique_domain(self.function)
             element = common_element(mesh, [self.function])
@@ -322,7 +324,7 @@ class ContactMonitor(FormMonitor):
         """Add the works of the last step."""
         self._balance.step()
 
-    def sample(self) -> dict[str, float]:
+    def sample(self) -> dict[str, float | np.ndarray]:
         balance = self._balance
         return super().sample() | {
             "contact_depth": balance.greatest_depth(),

@@ -140,7 +140,7 @@ def run(
                     for rhythm, item in written:
                         if rhythm.due(step):
                             item.write(stepper)
-                    if saved is not None and saved.due(step) and step > first:
+                    if checkpoint and saved and saved.due(step) and step > first:
                         checkpoint.write(stepper)
                 bar.show(step - first)
                 signals.check()
@@ -158,7 +158,7 @@ def run(
                         f"{stepper.steps}; expected {step + piece}"
                     )
         except BaseException as exc:
-            exc.history = history
+            exc.history = history  # type: ignore[attr-defined]
             try:
                 if checkpoint is not None and stepper.steps > first:
                     _last_checkpoint(checkpoint, stepper, exc)

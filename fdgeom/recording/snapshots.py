@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import finat.ufl
 import numpy as np
@@ -92,7 +93,8 @@ class Snapshots(Described):
         self.obstacles: list[np.ndarray] = []
         self.obstacle_triangles = np.zeros((0, 3), dtype=int)
         self.axis, self.closed = 0, False
-        self._reader: _ShapeReader | None = None
+        #: A _ShapeReader, after `open`.
+        self._reader: Any = None
 
     def open(self, stepper) -> None:
         """Find the order of the nodes; TypeError when the system has no curve in space."""
@@ -164,7 +166,7 @@ class Snapshots(Described):
         path = as_path("path", path, ".npz")
         if not self.positions:
             return
-        arrays = {
+        arrays: dict[str, Any] = {
             "times": np.array(self.times),
             "s": self.s,
             "parts": np.array(self.parts),
@@ -222,7 +224,7 @@ class Snapshots(Described):
         number, nodes, _ = arrays["positions"].shape
         arrays = _completed(arrays, number)
         pieces = {array.shape[1] for array in values.values()}
-        shapes = {
+        shapes: dict[str, list[tuple[int, ...]]] = {
             "positions": [(number, nodes, 3)],
             "orientations": [(number, nodes, 4), (0,)],
             "times": [(number,)],
@@ -247,7 +249,7 @@ class Snapshots(Described):
         found.times = arrays["times"].tolist()
         found.s, found.axis = arrays["s"], check_axis(int(arrays["axis"]))
         found.closed = bool(arrays["closed"])
-        found.parts = [tuple(map(int, part)) for part in arrays["parts"]]
+        found.parts = [(int(first), int(last)) for first, last in arrays["parts"]]
         outlines, owners = arrays["outlines"][:, :3], arrays["outlines"][:, 3]
         found.outlines = [outlines[owners == k] for k in range(len(found.parts)) if len(outlines)]
         found.marks = [Mark.of_numbers(row, nodes) for row in arrays["marks"].tolist()]

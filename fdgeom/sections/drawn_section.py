@@ -16,7 +16,7 @@ from fdgeom.validation import array, choice, instance
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
 from .elasticity import Regions, broken_element, change_of
 from .gradient import density_gradient, elasticity_gradient
-from .material import Material
+from .material import AnyMaterial
 from .matrices import SectionMatrices, check_axis
 from .operators import Operators
 from .outline import of_edges
@@ -76,7 +76,7 @@ class DrawnSection(SectionMatrices):
     def __init__(
         self,
         mesh,
-        materials: Material | Mapping[int, Material],
+        materials: AnyMaterial | Mapping[int, AnyMaterial],
         *,
         origin: str | Sequence[float] = (0.0, 0.0),
         axis: int = 0,

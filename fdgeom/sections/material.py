@@ -6,6 +6,7 @@ transverse ones. The formulas are plain arithmetic on entries, so that they serv
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import ufl
@@ -15,6 +16,17 @@ from fdgeom.messages import Described, format_value
 from fdgeom.validation import scalar
 
 Value = float | Expr
+
+
+class AnyMaterial(Protocol):
+    """A material of a section: of this package, or your own."""
+
+    @property
+    def density(self) -> Value:
+        """Mass per volume."""
+
+    def stress(self, strain: Expr, frame: Expr) -> Expr:
+        """Stress from strain, in the section's axes; the rows of ``frame`` are the material's axes."""
 
 
 class Material(Described):
@@ -191,7 +203,7 @@ class Ply(Material):
         If ``material`` is not a material, or an angle is not a scalar.
     """
 
-    material: Material
+    material: AnyMaterial
     angle: Value = 0.0
     along: Value = 0.0
 
@@ -220,15 +232,17 @@ class Ply(Material):
         ]
 
     def components(self, strain, frame) -> list[list]:
-        return self.material.components(strain, self.axes(frame))
+        own: Any = self.material
+        return own.components(strain, self.axes(frame))
 
     def stress(self, strain: Expr, frame: Expr) -> Expr:
         return self.material.stress(strain, ufl.as_matrix(self.axes(entries(frame))))
 
     def evaluated(self, evaluate: Callable) -> "Ply":
+        own: Any = self.material
         return unchecked(
             self,
-            material=self.material.evaluated(evaluate),
+            material=own.evaluated(evaluate),
             angle=evaluate(self.angle),
             along=evaluate(self.along),
         )

@@ -1,5 +1,7 @@
 """Newton's method at each node (or in each cell) separately, as a PETSc SNES type."""
 
+from typing import Any
+
 import numpy as np
 from mpi4py import MPI
 from petsc4py import PETSc
@@ -8,12 +10,13 @@ from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, piece
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.problem_of import problem_of, show_iteration
 
+# PETSc's stubs make a reason an int and take a ConvergedReason.
+_REASON: Any = PETSc.SNES.ConvergedReason
 _DIVERGED = {
-    -1: PETSc.SNES.ConvergedReason.DIVERGED_MAX_IT,
-    -2: PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE,
-    -3: PETSc.SNES.ConvergedReason.DIVERGED_FUNCTION_NANORINF,
+    -1: _REASON.DIVERGED_MAX_IT,
+    -2: _REASON.DIVERGED_LINEAR_SOLVE,
+    -3: _REASON.DIVERGED_FUNCTION_NANORINF,
 }
-_CONVERGED = PETSc.SNES.ConvergedReason.CONVERGED_FNORM_RELATIVE
 
 
 class LocalNewton:
@@ -38,7 +41,8 @@ class LocalNewton:
     def __init__(self) -> None:
         self.iterations = 0
         self.failure: str | None = None
-        self._unit: Unit | None = None
+        #: The Unit, after `setUp`.
+        self._unit: Any = None
         self._watched = False
 
     # --- PETSc's interface -----------------------------------------------------------------------
@@ -62,7 +66,7 @@ class LocalNewton:
         self._fields = fields(unknown)
         self._space = unknown.function_space()
         self._serial = self._space.comm.size == 1
-        self._own, self._start = None, None
+        self._own, self._start = None, np.array([])
         if len(self._fields) == 1:
             with unknown.dat.vec_ro as own:
                 self._own = own.handle
@@ -95,7 +99,7 @@ class LocalNewton:
         if not reason:
             if not in_place:
                 collect(self._fields, x.getArray())
-            snes.setConvergedReason(_CONVERGED)
+            snes.setConvergedReason(_REASON.CONVERGED_FNORM_RELATIVE)
             return
         place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
         self.failure = REASONS[reason] + (f" at {place[0]}" if place else "")

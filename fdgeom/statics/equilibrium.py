@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from firedrake import Function
@@ -117,8 +117,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._iterations = Iterations(self._problem, given, prefix, compiled)
 
     def _check_held(self) -> None:
-        holds = () if self._motion.held is None else self._motion.held.holds
-        if sum(len(hold.components) for hold in holds) >= 3:
+        if sum(len(hold.components) for hold in self._motion.holds) >= 3:
             return
         if self._motion.joints is None:
             raise ValueError(
@@ -205,14 +204,9 @@ class StaticEquilibrium(OffTape, NotCopied):
         # Forms are compiled for the first one.
         with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
             for k in range(1, steps + 1):
-                self._take(
-                    lambda k=k: self._load_step(
-                        start + (course.load - start) * k / steps,
-                        begin + (course.time - begin) * k / steps,
-                        course.halvings,
-                    ),
-                    k,
-                )
+                load = start + (course.load - start) * k / steps
+                time = begin + (course.time - begin) * k / steps
+                self._take(partial(self._load_step, load, time, course.halvings), k)
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, number_of(self._motion.time)

@@ -122,7 +122,7 @@ class EquilibriumProblem:
             def turn(relative: Expr) -> Expr:
                 return quaternion.log(quaternion.principal(relative))
 
-            self.held = HeldNodes(motion, motion.held.holds, turn)
+            self.held = HeldNodes(motion, motion.holds, turn)
             dofs = self.held.dofs[0]
             self._held = dofs[dofs < 6 * nodes]
             held = width * (self._held // 6) + self._held % 6

@@ -161,9 +161,8 @@ def _in_joints(motion: RodMotion, size: float) -> Iterator[sparse.csr_matrix]:
 
 def _pins(motion: RodMotion) -> list[str]:
     """The name of the only held end, if it is pinned."""
-    holds = () if motion.held is None else motion.held.holds
-    alone = motion.joints is None and len(holds) == 1
-    return [hold.name for hold in holds if alone and list(hold.components) == [3, 4, 5]]
+    alone = motion.joints is None and len(motion.holds) == 1
+    return [hold.name for hold in motion.holds if alone and list(hold.components) == [3, 4, 5]]
 
 
 def _loose(motion: RodMotion, free: sparse.csr_matrix) -> str:

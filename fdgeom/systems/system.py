@@ -49,8 +49,6 @@ class System(NotCopied, ABC):
         The mesh and its communicator.
     constraint
         Its constraint, with ``defect()`` and ``rate(velocity)``; None without one.
-    clocks : tuple of Constant
-        The time in its forms; the steppers set it.
     symbols : tuple of Function
         Symbols for (parts of) the state in its forms, beside the state's own Functions.
 
@@ -66,7 +64,6 @@ class System(NotCopied, ABC):
     """
 
     constraint: Any = None
-    clocks: tuple[Constant, ...] = ()
     symbols: tuple[Function, ...] = ()
     velocity: Any
 
@@ -289,6 +286,11 @@ class System(NotCopied, ABC):
 
     def given_in_time(self) -> tuple[Function, ...]:
         """The Functions in its forms that are set for every step, as functions of time."""
+        return ()
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        """The times in its forms, which the steppers set."""
         return ()
 
     def set_time(self, t: float) -> None:

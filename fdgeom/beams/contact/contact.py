@@ -126,8 +126,8 @@ class Contact(BodyLoad):
         """The exact change of the potential, and friction in the middle of the step."""
         ends, force = (step.old[0], step.new[0]), ufl.zero(3)
         for obstacle in self.obstacles:
-            depths = [self._depth(rod, obstacle, x, step.time) for x in ends]
-            mean = self.stiffness * _mean_force(*depths, self._rounding(rod))
+            old, new = (self._depth(rod, obstacle, x, step.time) for x in ends)
+            mean = self.stiffness * _mean_force(old, new, self._rounding(rod))
             force += mean * obstacle.mean_slope(*ends, step.time)
         return self._work(force, rod, step.middle, step.velocity, step.time, step.virtual)
 
@@ -143,7 +143,7 @@ class Contact(BodyLoad):
         radius = present(self._radius(rod))
         for obstacle in self.obstacles:
             hollow = present(obstacle.hollow) if obstacle.inside else None
-            if None not in (radius, hollow) and radius >= hollow:
+            if radius is not None and hollow is not None and radius >= hollow:
                 raise ValueError(
                     f"loads: a rod of radius {radius:g} does not fit into {obstacle!r} of radius "
                     f"{hollow:g}; give Contact a smaller radius, or the obstacle a larger one"
@@ -172,7 +172,8 @@ class Contact(BodyLoad):
 
     def normal_force(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """Sum of the normal forces per length."""
-        return sum(self._normal_force(rod, o, g[0], t) for o in self.obstacles)
+        forces = (self._normal_force(rod, o, g[0], t) for o in self.obstacles)
+        return sum(forces, ufl.as_ufl(0.0))
 
     def force(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr) -> Expr:
         """Force per length (3), with friction."""
@@ -245,7 +246,7 @@ class Contact(BodyLoad):
                 "radius: the section has none; give Contact a radius, that of a round tube by which "
                 "the rod touches (sections made by Section.circle and Section.tube have one)"
             )
-        return rod.radius
+        return ufl.as_ufl(rod.radius)
 
     def _rounding(self, rod: PartOfRod) -> Expr:
         return 0.05 * self._radius(rod) if self.rounding is None else self.rounding

@@ -1,6 +1,7 @@
 """Obstacles that rods touch, each by the distance from its surface."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import ufl
@@ -61,7 +62,11 @@ class Obstacle:
         """Velocity (3) of the surface near ``x``."""
         if not is_function(self._place):
             return ufl.zero(3)
-        return ufl.as_vector([rate(lambda s, k=k: _at(self._place, t + s)[k]) for k in range(3)])
+
+        def component(k: int) -> Expr:
+            return rate(lambda s: _at(self._place, t + s)[k])
+
+        return ufl.as_vector([component(k) for k in range(3)])
 
     def _from_place(self, x: Expr, t: Expr) -> Expr:
         """The vector from the place of the body to a point."""
@@ -219,7 +224,7 @@ class Cylinder(_RoundBody):
         super().__init__(inside, "point", point)
         self.point, self.axis = self._place, _direction("axis", axis)
         self.radius = self.hollow = number("radius", radius, above=0)
-        self.spin = spin if is_function(spin) else number("spin", spin)
+        self.spin: Any = spin if is_function(spin) else number("spin", spin)
         self._spin(Time())
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
@@ -283,11 +288,11 @@ class Ring(_RoundBody):
         self.centre, self.axis = self._place, _direction("axis", axis)
         self.radius = number("radius", radius, above=0)
         self.thickness = number("thickness", thickness, above=0)
-        sizes = [present(v) for v in (self.thickness, self.radius)]
-        if None not in sizes and sizes[0] >= 2 * sizes[1]:
+        wire, circle = present(self.thickness), present(self.radius)
+        if wire is not None and circle is not None and wire >= 2 * circle:
             raise ValueError(
-                f"thickness must be below {2 * sizes[1]:g}, twice the radius of the ring, not "
-                f"{sizes[0]:g}: a thicker wire leaves no hole"
+                f"thickness must be below {2 * circle:g}, twice the radius of the ring, not "
+                f"{wire:g}: a thicker wire leaves no hole"
             )
         self.hollow = self.thickness / 2
 

@@ -191,15 +191,17 @@ class Assembly(OffTape, RodMotion):
         network, found = self.network, []
         self._ends: list[dict[str, Hold]] = []
         for beam in self.beams:
-            numbers = {end.name: network.node(Place(beam, end.name)) for end in beam.ends}
-            ends = held_ends(beam.ends, lambda name, n=numbers: network.local(n[name]), "a ")
+            ends = held_ends(beam.ends, partial(self._local_end, beam), "a ")
             self._ends.append(ends)
-            found += [(numbers[name], hold) for name, hold in ends.items()]
+            found += [(network.node(Place(beam, name)), hold) for name, hold in ends.items()]
         clamped = held_components("ground", "clamped")
         for number in network.ends[network.ends >= network.starts[-1]]:
             hold = Hold("the ground", network.local(number), "clamped", clamped)
             found.append((int(number), hold))
         return found
+
+    def _local_end(self, beam: Beam, name: str) -> np.ndarray:
+        return self.network.local(self.network.node(Place(beam, name)))
 
     # --- as a motion ---------------------------------------------------------------------------------
     def spring_work(self, configuration, v: Expr, test: Expr) -> Form:
@@ -358,7 +360,7 @@ class Assembly(OffTape, RodMotion):
     def output_cells(self) -> np.ndarray | None:
         """Mask of this rank's cells that are drawn: cells of beams, not of joints."""
         inside = self.in_rods()
-        return None if inside is True else inside
+        return inside if isinstance(inside, np.ndarray) else None
 
     # --- numbers ---------------------------------------------------------------------------------------
     @not_taped

@@ -188,7 +188,7 @@ class AppliedLoad:
     def __post_init__(self) -> None:
         self.load.check(self.part)
 
-    def density(self, name: str, *arguments) -> Expr | None:
+    def density(self, name: str, *arguments) -> Any:
         """The "work", "potential" (None without one) or "mean_work" of the load, per length."""
         found = getattr(self.load, name)(self.part, *arguments)
         if found is None:

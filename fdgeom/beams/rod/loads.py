@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import Any
 
 import ufl
 from firedrake import Constant
@@ -156,7 +157,7 @@ def check_at(at) -> None:
         )
 
 
-def vector(name: str, value: Vector, rod: PartOfRod, t: Expr) -> Expr:
+def vector(name: str, value: Any, rod: PartOfRod, t: Expr) -> Expr:
     """The UFL vector of a load's value on a rod at a time."""
     if is_function(value):
         return evaluated(name, value, place_and_time(name, value, rod.arc, t), 3)

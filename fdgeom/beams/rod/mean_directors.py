@@ -6,7 +6,7 @@ exactly this work; and since the derivative vanishes for rigid motions, no total
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import ufl
 from ufl.classes import Expr, Form
@@ -127,7 +127,7 @@ class MeanStep:
         )
 
     # --- joints ------------------------------------------------------------------------------------
-    def joint_work(self, joints: Conditions, multiplier: Expr, test: Expr) -> Form:
+    def joint_work(self, joints: Conditions, multiplier: Any, test: Expr) -> Form:
         """Δλ·DΦ along the test at the mean, so that no energy comes in while Φ stays zero."""
         cells = Cells(joints.space.mesh())
         x, R = cells.ends(self._position + 0.5 * self._shift), cells.ends(self.directors)
@@ -141,7 +141,7 @@ class MeanStep:
 
         return joints.sum(ufl.dot(joints.at_cell(multiplier), rate(moved)))
 
-    def joint_value(self, joints: Conditions, nu: Expr) -> Form:
+    def joint_value(self, joints: Conditions, nu: Any) -> Form:
         """ν·Φ at the end of the step."""
         cells = Cells(joints.space.mesh())
         x = cells.ends(self._position + self._shift)

@@ -1,6 +1,7 @@
 """A rod in configuration form: energies and virtual works as UFL forms of the poses of its nodes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import ufl
 from firedrake import Constant
@@ -46,7 +47,7 @@ class Rod:
         self.tangent, self.reference = tangent, reference
         self.loads = tuple(loads)
         #: The whole rod, as loads on a beam see it.
-        self.part = part
+        self.part: Any = part
         self.time = Time() if time is None else time
         self._measure = STRAINS[strain]
         #: Whether the strain softens where a cell turns by more than 90 degrees.

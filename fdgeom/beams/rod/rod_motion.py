@@ -38,8 +38,8 @@ class RodMotion(Motion):
     in the space frame) on R³×SO(3), and increments of the rotation as Cayley vectors.
 
     For authors: ``cells``, ``check_configuration``, ``check_loads``, ``check_turned``,
-    ``external_work``, ``forces``, ``group``, ``held_by``, ``in_rods``, ``inertial_work``,
-    ``inertias``, ``joints``, ``kinetic``, ``member_of_nodes``, ``members``, ``network``,
+    ``external_work``, ``forces``, ``group``, ``held_by``, ``holds``, ``in_rods``,
+    ``inertial_work``, ``inertias``, ``joints``, ``kinetic``, ``member_of_nodes``, ``members``, ``network``,
     ``pieces``, ``potential``, ``reactions_of``, ``read_poses``, ``rod``, ``shapes``,
     ``spring_work``, ``step_forces``, ``turned``, ``write_poses``.
     """
@@ -68,7 +68,7 @@ class RodMotion(Motion):
                                     .sub_elements[0], dim=6)  # fmt: skip
         self.rod, self.cells = rod, rod.cells
         self.position, self.orientation = position, orientation
-        self.group = R3xSO3.by("cay")
+        self.group, self.holds = R3xSO3.by("cay"), tuple(holds)
         self.inertias = [rod.inertia] if inertias is None else list(inertias)
         super().__init__(
             {"position": position, "orientation": orientation},

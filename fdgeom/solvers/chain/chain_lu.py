@@ -1,5 +1,7 @@
 """The exact inverse of the Jacobian of a chain of cells, as a PETSc PC type."""
 
+from typing import Any
+
 from petsc4py import PETSc
 
 from fdgeom.solvers.chain.unit import ChainUnit
@@ -23,7 +25,8 @@ class ChainLU:
     """
 
     def __init__(self) -> None:
-        self._unit: ChainUnit | None = None
+        #: The ChainUnit, after `setUp`.
+        self._unit: Any = None
 
     def setUp(self, pc: PETSc.PC) -> None:
         """Linearise at the present value of the unknown."""
@@ -33,8 +36,10 @@ class ChainLU:
             self._vectors = Vectors(self._unit)
         self._unit.begin()
         self._unit.take_unknown()
-        failed, none = PETSc.PC.FailedReason.FACTOR_NUMERIC_ZEROPIVOT, PETSc.PC.FailedReason.NOERROR
-        pc.setFailedReason(none if self._unit.linearise() else failed)
+        # PETSc's stubs make a reason an int and take a FailedReason.
+        reasons: Any = PETSc.PC.FailedReason
+        solvable = self._unit.linearise()
+        pc.setFailedReason(reasons.NOERROR if solvable else reasons.FACTOR_NUMERIC_ZEROPIVOT)
 
     def apply(self, pc: PETSc.PC, b: PETSc.Vec, x: PETSc.Vec) -> None:
         """x := J⁻¹ b."""

@@ -1,5 +1,7 @@
 """Newton's method on a chain of cells, as a PETSc SNES type."""
 
+from typing import Any
+
 import numpy as np
 from petsc4py import PETSc
 
@@ -8,7 +10,8 @@ from fdgeom.solvers.chain.vectors import Vectors
 from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.problem_of import problem_of, show_iteration
 
-_REASON = PETSc.SNES.ConvergedReason
+# PETSc's stubs make a reason an int and take a ConvergedReason.
+_REASON: Any = PETSc.SNES.ConvergedReason
 _DIVERGED = {
     -1: _REASON.DIVERGED_MAX_IT,
     -2: _REASON.DIVERGED_LINEAR_SOLVE,
@@ -42,7 +45,8 @@ class ChainNewton:
     def __init__(self) -> None:
         #: Why the last solve failed; None if it did not.
         self.failure: str | None = None
-        self._unit: ChainUnit | None = None
+        #: The ChainUnit, after `setUp`.
+        self._unit: Any = None
 
     # --- PETSc's interface -----------------------------------------------------------------------
     def create(self, snes: PETSc.SNES) -> None:
@@ -86,7 +90,7 @@ class ChainNewton:
             if not (np.isfinite(norm) and np.isfinite(step)):
                 return -3, iteration
             show_iteration(snes, iteration, norm)
-            reason = snes.callConvergenceTest(iteration, size, step, norm)
+            reason: Any = snes.callConvergenceTest(iteration, size, step, norm)
             if reason is None:
                 reason = snes.getConvergedReason()
             if reason:

@@ -61,7 +61,7 @@ class RateConstraint(ABC):
     def forms(self) -> tuple[Form, ...]:
         """The forms that state it, beside its rate."""
 
-    def slope(self, test: Expr, direction: Expr, at: Expr | None = None) -> Form:
+    def slope(self, test: Expr, direction: Expr, at: Any = None) -> Form:
         """∫ ν·A(q)w: with ν = λ the work of the constraint's force, with w = q̇ the rate."""
         mapping = {self.test: test, self._direction: direction}
         return substitute(self._slope, {**mapping, self.q: self.q if at is None else at})
@@ -222,7 +222,7 @@ class Constraint(RateConstraint):
         """The form that states it, beside its rate: ∫ ν·g(q)."""
         return (self._form,)
 
-    def value(self, test: Expr, at: Expr | None = None) -> Form:
+    def value(self, test: Expr, at: Any = None) -> Form:
         """∫ ν·g(q) at a configuration, the present one by default."""
         return substitute(self._form, {self.test: test, self.q: self.q if at is None else at})
 

@@ -128,7 +128,7 @@ class LagrangianSystem(LagrangianMechanics):
         if (constraint is None) != (multiplier is None):
             raise ValueError("give constraint and multiplier together, or neither")
         super().__init__(q, velocity, lagrangian, bcs, coordinates)
-        if multiplier is not None:
+        if multiplier is not None and constraint is not None:
             why = "depends on the velocity, so it is not holonomic"
             self.multiplier = multiplier
             self.constraint = Constraint(q, constraint, multiplier, {velocity: why})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 import ufl
 from firedrake import Function, MixedFunctionSpace, TestFunction, TestFunctions, split
@@ -247,7 +248,7 @@ class PoissonSystem(PoissonForms):
         tests = TestFunctions(space) if mixed else (TestFunction(space),)
 
         state = list(self.parts)
-        slope = [self.frozen_gradient(k) for k in range(len(self.parts))]
+        slope: list[Any] = [self.frozen_gradient(k) for k in range(len(self.parts))]
         test = [ufl.zero(*s) if s else ufl.as_ufl(0) for s in self.shapes]
         for k, field, w in zip(active, fields, tests, strict=False):
             state[k], slope[k] = self._chart(k, field)
@@ -259,9 +260,9 @@ class PoissonSystem(PoissonForms):
             conditions = substitute(conditions, self._state_map(tuple(state)))
             essential += self.auxiliary.essential(own)
         if not pointwise:
-            slope = fields[len(active) : own]
+            slope = list(fields[len(active) : own])
         elif any(b is None for b in slope):
-            known = self.gradient(state, auxiliary)
+            known = self.gradient(state, auxiliary) or ()
             slope = [g if b is None else b for b, g in zip(slope, known, strict=True)]
         return Stage(
             unknown=unknown,
