@@ -14,6 +14,7 @@ ROOMS = (
     "operations",
     "solvers",
     "execution",
+    "compile",
     "systems",
     "sections",
     "beams",

@@ -1,0 +1,96 @@
+"""Compilation of C++ text, and the structs that it shares with Python."""
+
+import ctypes
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from mpi4py import MPI
+from pyop2 import compilation
+
+_FLAGS = (
+    "-std=c++17",
+    # Fast arithmetic must preserve NaN.
+    "-fno-finite-math-only",
+    "-fno-math-errno",
+    # Small matrices stay in registers if their loops are unrolled.
+    "--param=max-completely-peeled-insns=8000",
+    "--param=max-completely-peel-times=64",
+)
+
+
+class NoCompiler(RuntimeError):
+    """There is no working C++ compiler; the message names the alternative."""
+
+
+@cache
+def header(name: str) -> str:
+    """The text of a header file."""
+    return files("fdgeom.compile").joinpath("cpp", name).read_text()
+
+
+def load(code: str, comm: MPI.Comm) -> ctypes.CDLL:
+    """Compile a text, or find it compiled on disk; collective."""
+    # PyOP2 compiles on rank 0, and keeps the library in its cache by the text, the compiler with its
+    # version and all flags. Headers are parts of the text for this reason.
+    try:
+        library = compilation.load(code, "cpp", cppargs=_FLAGS, comm=comm)
+    except (RuntimeError, OSError, compilation.CompilationError) as error:
+        raise NoCompiler(
+            "compiled steps need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "
+            "install one, or pass compiled=False to step through PETSc SNES instead"
+        ) from error
+    pointer, number = ctypes.c_void_p, ctypes.c_long
+    for name, result, arguments in (
+        ("load", None, [pointer, number]),
+        ("store", None, [pointer, number]),
+        (
+            "advance",
+            ctypes.c_int,
+            [pointer, number, number, ctypes.c_int, ctypes.c_int, pointer, pointer],
+        ),
+    ):
+        function = getattr(library, f"fdgeom_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+_TYPES = {
+    "int": ctypes.c_int, "long": ctypes.c_long, "double": ctypes.c_double, "int64_t": ctypes.c_int64
+}  # fmt: skip
+
+
+def declared(name: str, file: str) -> type[ctypes.Structure]:
+    """The ctypes class of a struct in a header."""
+    text = re.sub(r"//.*", "", header(file))
+    body = re.search(rf"^struct {name} {{(.*?)}};", text, re.MULTILINE | re.DOTALL)[1]
+    members: list[tuple[str, type]] = []
+    for line in filter(None, map(str.strip, body.split(";"))):
+        kind, names = re.match(r"(?:const )?(\w+)(.*)", line, re.DOTALL).groups()
+        for one in names.split(","):
+            member = re.findall(r"\w+", one)[-1]
+            if "*" in one:
+                members.append((member, ctypes.c_void_p))
+            else:
+                members.append((member, _TYPES[kind] if kind in _TYPES else globals()[kind]))
+    return type(name, (ctypes.Structure,), {"_fields_": members})
+
+
+Place = declared("Place", "fields.hpp")
+Keep = declared("Keep", "fields.hpp")
+Tolerances = declared("Tolerances", "fields.hpp")
+Report = declared("Report", "fields.hpp")
+Call = declared("Call", "fields.hpp")
+Run = declared("Run", "fields.hpp")
+Copy = declared("Copy", "step.hpp")
+
+
+def array_of(kind: type, items: Sequence):
+    """A ctypes array with at least one entry."""
+    return (kind * max(len(items), 1))(*items)
+
+
+def address(thing) -> int:
+    """The address of a ctypes object."""
+    return ctypes.addressof(thing)

@@ -1,0 +1,88 @@
+// Fields in blocks of W places, the calls of a step, and what the code of an operation consists of.
+//
+// Values lie as [block of W places][component][lane]. Chains lie one after another, each from the beginning
+// of a block, its nodes in the order of the arc length; a cell has the place of its left node. Lanes after
+// the last node of a chain are gaps: they repeat the last value before them (`pad`).
+//
+// emit.py writes a struct `Op` for each distinct operation. All its functions have the arguments
+//   (const Run &X, Fields F, Outs G, long k, ...)
+// where F are the fields that it reads (`ins`), G those that it writes (`outs`), and k the block.
+// Constants of every struct:
+//   ins, outs; in_sizes[]: components of each field that is read; at_nodes: whether it is done at the nodes
+//   (else in the cells); gathers: cells give something to their nodes; in_cells: it writes values of cells
+//   beside those of nodes; solves, checks, chain: see below.
+// Functions, of W places at once:
+//   store(b, u)                 writes its values; b: what cells give to the node, u: the unknowns
+//   cell(ra, rb)                what each cell gives to its left and its right node: nb numbers (`gathers`)
+//   cell_stores()               writes values of cells (`in_cells`)
+// A solve at each place (`solves`, n unknowns, nw numbers that do not depend on them):
+//   prepare(b, w), residual(w, u, R), tangent(w, b, u, J)
+//   guess(u); hold(u, m)        sets prescribed unknowns and m = 0 there, 1 elsewhere (`held`)
+//   solution(b, R, u)           by elimination, with the residual R at the guess (`affine`)
+//   tangent_at_zero(J)          the tangent at u = 0 (`chord`: it depends on constants alone)
+// A check (`checks`): value() and the constant limit().
+// A solve that couples neighbours (`chain`): see chain.hpp.
+
+namespace {
+
+typedef double *const *Fields;
+typedef double *const *Outs;
+
+struct Place { double *p; long stride; };  // the field of a step: p + step * stride
+struct Keep { int out; double *p; long stride, size; };  // a copy past the caches of what a call writes
+struct Tolerances { double rtol, atol, stol; long max_it, more; };
+struct Report { long solves, iterations, failed; double norm; };  // failed: the place
+struct Call {
+  int op, ins, outs, keeps;
+  double fraction, at;   // its length and its time, as parts of the step
+  const Place *in, *out;
+  const Keep *keep;
+  const char *held;      // blocks with prescribed unknowns; null: none
+  double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
+  Tolerances tolerances;
+};
+struct Run {
+  const Call *calls;
+  long count;                // calls of a step
+  Report *reports;           // one for each call
+  const double *const *C;    // constants
+  long nodes, blocks;        // places up to the last node; blocks of places
+  const int64_t *node_counts, *counts;  // nodes and cells in each block
+  const double *mask;        // 1 where there is a node
+  double time, dt;           // of the step; in the functions of an operation its own
+  const double *inverse;     // of the present call; null: none
+  long left, right;          // chain.hpp: the blocks 0..left-1 are eliminated from the left, those from `right` on from the right
+};
+
+constexpr int inverse_size = 64;
+enum Failure { too_many = -1, singular = -2, not_finite = -3, exceeded = -4 };
+
+FDGEOM_INLINE raw &at(double *p, long k, int c, int size) { return *(raw *)(p + (k * size + c) * W); }
+// The same of the place after each.
+FDGEOM_INLINE raw next(double *p, long k, int c, int size) { return shifted_left(at(p, k, c, size), at(p, k + 1, c, size)); }
+
+// Fills the gaps of a block, in which `there` places are none.
+FDGEOM_INLINE void pad(double *p, long k, long there, int size) {
+  if (__builtin_expect(there == W, 1)) return;
+  for (int c = 0; c < size; ++c) {
+    double *x = p + (k * size + c) * W;
+    const double last = there ? x[there - 1] : k ? x[W - 1 - W * size] : 0.0;
+    for (long l = there; l < W; ++l) x[l] = last;
+  }
+}
+
+// b of a block of nodes from what the cells on both sides give; `last` is what the cells before give.
+template <class Op> FDGEOM_INLINE void gather(const Run &X, Fields F, Outs G, long k, raw *last, raw *b) {
+  raw ra[Op::nb], rb[Op::nb];
+  Op::cell(X, F, G, k, ra, rb);
+  if (X.counts[k] < W)
+    for (long l = X.counts[k]; l < W; ++l)
+      for (int i = 0; i < Op::nb; ++i) ra[i][l] = rb[i][l] = 0.0;
+#pragma GCC unroll 64
+  for (int i = 0; i < Op::nb; ++i) {
+    b[i] = ra[i] + shifted_right(last[i], rb[i]);
+    last[i] = rb[i];
+  }
+}
+
+}  // namespace

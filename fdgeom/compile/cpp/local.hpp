@@ -1,0 +1,195 @@
+// Solves at single nodes or cells, W places at a time. Included after fields.hpp.
+
+namespace {
+
+// An update relative to the unknown that changes its last digits only, squared. With a tangent that is
+// kept, updates shrink at a steady rate, and the remaining errors of all steps have one sign.
+constexpr double round_off = 4e-30, kept_round_off = 1e-31;
+
+// How the update is computed: with the inverse of the tangent at zero, or by elimination without pivoting.
+enum Solver { chord, plain };
+
+template <class Op, Solver solver> FDGEOM_INLINE void update(const Run &X, Fields F, Outs G, long k, const raw *w, const raw *b, raw *u, raw *R) {
+  constexpr int n = Op::n;
+  if constexpr (solver == chord) {
+    raw x[n];
+#pragma GCC unroll 64
+    for (int i = 0; i < n; ++i) {
+      x[i] = X.inverse[i * n] * R[0];
+#pragma GCC unroll 64
+      for (int j = 1; j < n; ++j) x[i] += X.inverse[i * n + j] * R[j];
+    }
+#pragma GCC unroll 64
+    for (int i = 0; i < n; ++i) R[i] = x[i];
+  } else {
+    raw J[n * n];
+    Op::tangent(X, F, G, k, w, b, u, J);
+    solve_plain<n>(J, R);
+  }
+#pragma GCC unroll 64
+  for (int i = 0; i < n; ++i) u[i] -= R[i];
+}
+
+// Newton's method at all places of a block at once; the number of iterations, or -1 if some place has not
+// converged, or not fast enough with the kept inverse: then it is done otherwise.
+template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *w, const raw *b, raw *u) {
+  constexpr int n = Op::n;
+  constexpr bool kept = solver == chord;
+  raw R[n], first = {}, last = {}, before = {};
+  // Updates still to do: with the kept inverse one after convergence, which reduces the error again.
+  long more = -1;
+  for (int it = 0;; ++it) {
+    Op::residual(X, F, G, k, w, u, R);
+    const raw norm = square<n>(R);
+    if (it == 0) first = norm;
+    if (more < 0 && (all_le(norm, (t.rtol * t.rtol) * first + t.atol * t.atol) ||
+                     (it > 0 && all_le(norm * before, round_off * square<n>(u) * last)))) more = t.more + kept;
+    if (more == 0) return it;
+    if (more < 0 && it == (kept && t.max_it > 7 ? 7 : t.max_it)) return -1;
+    last = norm;
+    update<Op, solver>(X, F, G, k, w, b, u, R);
+    if (more > 0 && --more == 0) return it + !kept;
+    const raw step = square<n>(R), size = square<n>(u);
+    if (more < 0 && (all_le(step, (t.stol * t.stol) * size) ||
+                     (it > 0 && all_le(step * step, (kept ? kept_round_off : round_off) * size * before)))) {
+      more = t.more;
+      if (more == 0) return it + 1;
+    }
+    if (kept && more < 0 && it > 0 && !all_le(step, 0.01 * before + round_off * size)) return -1;
+    before = step;
+  }
+}
+
+// Newton's method of one place by itself, with row exchanges and rows of prescribed unknowns; converged at
+// round-off too, where the residual is no longer halved and the update is small or the residual is a small
+// fraction of the first one.
+struct Alone {
+  double first = 0.0, last = 0.0, before = 0.0, size = 0.0, norm = 0.0;
+  long more = -1;
+  int iterations = -1;  // of a place that has converged; other negative values: why it has failed
+  bool open = true;
+
+  void end(int found) { iterations = found; open = false; }
+  template <int n> void move(const Tolerances &t, int it, double *J, double *R, const double *m, double *u, bool affine) {
+    for (int i = 0; i < n; ++i) R[i] *= m[i];
+    norm = 0.0;
+    for (int i = 0; i < n; ++i) norm += R[i] * R[i];
+    if (!(norm <= 1e300)) return end(not_finite);
+    if (it == 0) first = norm;
+    const bool settled = it > 0 && norm > 0.25 * last && (before <= 1e-16 * size || norm <= 1e-12 * first);
+    if (more < 0 && (norm <= t.rtol * t.rtol * first || norm <= t.atol * t.atol || settled ||
+                     (it > 0 && norm * before <= round_off * size * last))) more = t.more;
+    if (more == 0) return end(it);
+    if (more > 0) --more;
+    else if (it == t.max_it) return end(too_many);
+    last = norm;
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) J[i * n + j] = m[i] * J[i * n + j] + (i == j ? 1.0 - m[i] : 0.0);
+    if (!solve_pivoting<n>(J, R)) return end(singular);
+    double step = 0.0;
+    size = 0.0;
+    for (int i = 0; i < n; ++i) {
+      u[i] -= R[i];
+      step += R[i] * R[i];
+      size += u[i] * u[i];
+    }
+    if (!(step <= 1e300)) return end(not_finite);
+    if (affine) return end(it + 1);
+    if (more < 0 && (step <= t.stol * t.stol * size ||
+                     (it > 0 && step * step <= round_off * size * before))) more = t.more;
+    if (more == 0) return end(it + 1);
+    before = step;
+  }
+};
+
+// A block with places that have not converged otherwise or that have prescribed unknowns. No array of it is
+// one of the fast path's, which stay in registers.
+template <class Op> __attribute__((noinline)) int robust(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *b, Report &report) {
+  constexpr int n = Op::n;
+  raw w[Op::nw], u[n], R[n], J[n * n], m[n];
+  const long there = Op::at_nodes ? X.node_counts[k] : X.counts[k];
+  Op::prepare(X, F, G, k, b, w);
+  Op::guess(X, F, G, k, u);
+  for (int i = 0; i < n; ++i) m[i] = lanes(1.0);
+  if constexpr (Op::held) Op::hold(X, F, G, k, u, m);
+  Alone place[W];
+  long left = there;
+  for (int it = 0; left; ++it) {
+    Op::residual(X, F, G, k, w, u, R);
+    Op::tangent(X, F, G, k, w, b, u, J);
+    for (long l = 0; l < there; ++l) {
+      if (!place[l].open) continue;
+      double A[n * n], r[n], x[n], free_[n];
+      for (int i = 0; i < n * n; ++i) A[i] = J[i][l];
+      for (int i = 0; i < n; ++i) { r[i] = R[i][l]; x[i] = u[i][l]; free_[i] = m[i][l]; }
+      place[l].move<n>(t, it, A, r, free_, x, Op::affine);
+      for (int i = 0; i < n; ++i) u[i][l] = x[i];
+      left -= !place[l].open;
+    }
+  }
+  int most = 0;
+  for (long l = 0; l < there; ++l) {
+    if (place[l].iterations < 0) {
+      report.failed = k * W + l;
+      report.norm = std::sqrt(place[l].norm);
+      return place[l].iterations;
+    }
+    if (place[l].iterations > most) most = place[l].iterations;
+  }
+  Op::store(X, F, G, k, b, u);
+  return most;
+}
+
+template <class Op> FDGEOM_INLINE int fast(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *b) {
+  raw w[Op::nw], u[Op::n];
+  int found = -1;
+  Op::prepare(X, F, G, k, b, w);
+  if constexpr (Op::affine) {
+    raw R[Op::n];
+    Op::solution(X, F, G, k, b, R, u);
+    const raw before = square<Op::n>(R);
+    Op::residual(X, F, G, k, w, u, R);
+    // The residual tells whether pivots were too small.
+    found = all_le(square<Op::n>(R), 1e-22 * before) ? 1 : -1;
+  } else {
+    if constexpr (Op::chord) if (X.inverse) {
+      Op::guess(X, F, G, k, u);
+      found = newton<Op, chord>(X, F, G, k, t, w, b, u);
+    }
+    if (found < 0) {
+      Op::guess(X, F, G, k, u);
+      found = newton<Op, plain>(X, F, G, k, t, w, b, u);
+    }
+  }
+  if (found >= 0) Op::store(X, F, G, k, b, u);
+  return found;
+}
+
+template <class Op> FDGEOM_INLINE int solve_block(const Run &X, const Call &call, Fields F, Outs G, long k, const raw *b, Report &report) {
+  const bool held = Op::held && call.held && call.held[k];
+  const int found = held ? -1 : fast<Op>(X, F, G, k, call.tolerances, b);
+  if (__builtin_expect(found >= 0, 1)) return found;
+  raw right[Op::nb];
+  for (int i = 0; i < Op::nb; ++i) right[i] = b[i];
+  return robust<Op>(X, F, G, k, call.tolerances, right, report);
+}
+
+// The inverse of the tangent at zero. Where it is singular, solves do without it.
+template <class Op> void invert(const Run &X, double *inverse) {
+  if constexpr (Op::chord) {
+    inverse[inverse_size] = 0.0;
+    constexpr int n = Op::n;
+    raw J[n * n];
+    Op::tangent_at_zero(X, nullptr, nullptr, 0, J);
+    for (int c = 0; c < n; ++c) {
+      double A[n * n], x[n];
+      for (int i = 0; i < n * n; ++i) A[i] = J[i][0];
+      for (int i = 0; i < n; ++i) x[i] = i == c;
+      if (!solve_pivoting<n>(A, x)) return;
+      for (int i = 0; i < n; ++i) inverse[i * n + c] = x[i];
+    }
+    inverse[inverse_size] = 1.0;
+  }
+}
+
+}  // namespace

@@ -1,0 +1,142 @@
+// Steps: their calls, block by block. Included after local.hpp (and chain.hpp, if a solve couples neighbours),
+// before the structs of the operations. unit(X, op, call, step, begin, end, most), which emit.py writes, does
+// `work<Op>` for the number of an operation.
+
+namespace {
+
+// An operation at the blocks begin..end of a step. Returns 0 or a `Failure`; `most`: Newton iterations.
+template <class Op> FDGEOM_INLINE int work(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {
+  double *F[Op::ins + 1], *G[Op::outs + 1];
+  for (int j = 0; j < call.ins; ++j) F[j] = call.in[j].p + step * call.in[j].stride;
+  for (int j = 0; j < call.outs; ++j) G[j] = call.out[j].p + step * call.out[j].stride;
+  begin = begin < 0 ? 0 : begin;
+  end = end < X.blocks ? end : X.blocks;
+#ifdef FDGEOM_CHAIN
+  if constexpr (Op::chain) return solve_chain<Op>(X, call, F, G, report, most);
+#endif
+  raw b[Op::nb], last[Op::nb] = {};
+  if constexpr (Op::gathers)
+    if (begin > 0 && begin < end) gather<Op>(X, F, G, begin - 1, last, b);
+  for (long k = begin; k < end; ++k) {
+    // Prefetches what the next step reads here, if fields of steps lie apart.
+#pragma GCC unroll 16
+    for (int j = 0; j < Op::ins; ++j)
+      if (__builtin_expect(call.in[j].stride != 0, 0))
+#pragma GCC unroll 8
+        for (int c = 0; c < Op::in_sizes[j]; ++c) __builtin_prefetch(F[j] - call.in[j].stride + (k * Op::in_sizes[j] + c) * W, 0, 2);
+    if constexpr (Op::gathers) gather<Op>(X, F, G, k, last, b);
+    if constexpr (Op::in_cells) Op::cell_stores(X, F, G, k);
+    if constexpr (Op::checks) {
+      const raw value = Op::value(X, F, G, k);
+      const long there = Op::at_nodes ? X.node_counts[k] : X.counts[k];
+      for (long l = 0; l < there; ++l)
+        if (!(value[l] <= Op::limit())) { report.failed = k * W + l; report.norm = value[l]; return exceeded; }
+    } else if constexpr (Op::solves) {
+      const int found = solve_block<Op>(X, call, F, G, k, b, report);
+      if (found < 0) return found;
+      if (found > most) most = found;
+    } else
+      Op::store(X, F, G, k, b, nullptr);
+  }
+  for (const Keep *q = call.keep; q != call.keep + call.keeps; ++q) {
+    const double *from = G[q->out] + begin * q->size;
+    double *to = q->p + step * q->stride + begin * q->size;
+    const long many = begin < end ? (end - begin) * q->size : 0;
+#ifdef FDGEOM_WIDE
+    for (long i = 0; i < many; i += W) stream(to + i, *(const raw *)(from + i));
+#else
+    std::memcpy(to, from, many * sizeof(double));
+#endif
+  }
+  return 0;
+}
+
+int unit(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most);
+void invert(const Run &X, const Call &call);
+
+// The numbers of one call: its part of the step, its time.
+FDGEOM_INLINE Run of_call(const Run &X, const Call &call, double begin) {
+  Run Y = X;
+  Y.dt = call.fraction * X.dt;
+  Y.time = begin + call.at * X.dt;
+  Y.inverse = call.inverse && call.inverse[inverse_size] ? call.inverse : nullptr;
+  return Y;
+}
+
+// A long chain is taken through the calls of several steps block by block, while a block is in the cache.
+// Each call stays a vector behind the one before, since it reads neighbours.
+constexpr long long_chain = 4096 / W, block = 256 / W, most_calls = 128, everything = 1L << 60;
+
+// Steps, from the first row of a trajectory on, or backwards. Returns 0 or a `Failure`; `done`: steps before
+// it, `failed`: its call. With `blocked` only the returned value is valid after a failure.
+int advance(const Run &X, long first, long steps, bool back, bool blocked, long *done, int *failed) {
+  for (long c = 0; c < X.count; ++c) invert(of_call(X, X.calls[c], X.time), X.calls[c]);
+  blocked = blocked && X.blocks >= long_chain && X.count <= most_calls;
+#ifdef FDGEOM_CHAIN
+  blocked = false;
+#endif
+  const long many = blocked ? most_calls / X.count : 1;
+  int most[most_calls];
+  for (*done = 0; *done < steps;) {
+    const long now = steps - *done < many ? steps - *done : many, calls = now * X.count;
+    const auto take = [&](long c, long begin, long end, int &iterations) {
+      const long s = *done + c / X.count, row = back ? first + steps - 1 - s : first + s;
+      const Call &call = X.calls[c % X.count];
+      const double start = X.time + (back ? steps - 1 - s : s) * X.dt;
+      const int bad = unit(of_call(X, call, start), call, X.reports[c % X.count], row, begin, end, iterations);
+      if (bad) *failed = c % X.count;
+      return bad;
+    };
+    const auto count = [&](long c, int iterations) {
+      X.reports[c].solves += 1;
+      X.reports[c].iterations += iterations;
+    };
+    if (!blocked) {
+      for (long c = 0; c < calls; ++c) {
+        int iterations = 0;
+        if (const int bad = take(c, 0, everything, iterations)) return bad;
+        count(c % X.count, iterations);
+      }
+    } else {
+      for (long c = 0; c < calls; ++c) most[c] = 0;
+      for (long l = 0;; l += block) {
+        const bool is_last = l - calls >= X.blocks;
+        for (long c = 0; c < calls; ++c)
+          if (const int bad = take(c, l == 0 ? 0 : l - c, is_last ? everything : l + block - c, most[c])) return bad;
+        if (is_last) break;
+      }
+      for (long c = 0; c < calls; ++c) count(c % X.count, most[c]);
+    }
+    *done += now;
+  }
+  return 0;
+}
+
+// A copy between a function and its field: dofs[place] is the number of its node (or cell).
+struct Copy { double *field, *values; const int *dofs; const int64_t *counts; long blocks, size; };
+
+}  // namespace
+
+extern "C" {
+
+// Gaps get the value before them.
+void fdgeom_load(const Copy *copies, long count) {
+  for (const Copy *q = copies; q != copies + count; ++q)
+    for (long k = 0; k < q->blocks; ++k)
+      for (long c = 0; c < q->size; ++c)
+        for (int l = 0; l < W; ++l)
+          q->field[(k * q->size + c) * W + l] = q->values[q->dofs[k * W + l] * q->size + c];
+}
+
+void fdgeom_store(const Copy *copies, long count) {
+  for (const Copy *q = copies; q != copies + count; ++q)
+    for (long k = 0; k < q->blocks; ++k)
+      for (long c = 0; c < q->size; ++c)
+        for (int l = 0; l < q->counts[k]; ++l)
+          q->values[q->dofs[k * W + l] * q->size + c] = q->field[(k * q->size + c) * W + l];
+}
+
+int fdgeom_advance(const Run *X, long first, long steps, int back, int blocked, long *done, int *failed) {
+  return advance(*X, first, steps, back, blocked, done, failed);
+}
+}

@@ -1,0 +1,236 @@
+"""Derivatives of scalar programs, solutions of linear equations in them, and values shared by cells."""
+
+import heapq
+from collections.abc import Callable, Sequence
+
+from fdgeom.compile.program import ScalarProgram
+
+Entries = dict[tuple[int, int], int]
+
+
+def gradient(program: ScalarProgram, total: int, inputs: Sequence[int]) -> dict[int, int]:
+    """The derivatives of a node by inputs, by reverse differentiation."""
+    there = program.depending(inputs)
+    found: dict[int, int] = {total: program.one}
+    for node in reversed(program.needed([total])):
+        if node not in there or node not in found:
+            continue
+        for operand, slope in program.partials(node):
+            if operand in there:
+                more = program.mul(found[node], slope)
+                known = found.get(operand)
+                found[operand] = more if known is None else program.add(known, more)
+    return {x: found.get(x, program.zero) for x in inputs}
+
+
+def _edges_made(v: int, into, out, plain: set[int]) -> int:
+    return len(into[v]) * len(out.get(v, ()))
+
+
+def _products_made(v: int, into, out, plain: set[int]) -> int:
+    """The number of products that the elimination of a vertex makes, without those of factors ±1."""
+    before, after = into[v], out.get(v, ())
+    plain_before = sum(slope in plain for slope in before.values())
+    plain_after = sum(into[target][v] in plain for target in after)
+    return len(before) * len(after) - plain_before * plain_after
+
+
+# Costs of the elimination of a vertex; the cheapest is next, among equals the last in the program.
+_ORDERS: Sequence[Callable[..., int]] = (_edges_made, _products_made)
+
+
+def jacobian(
+    program: ScalarProgram,
+    outputs: Sequence[int],
+    inputs: Sequence[int],
+    first: Sequence[set[int]] = (),
+) -> Entries:
+    """The nonzero entries ∂output/∂input by (output, input), added to the program."""
+    # Every operation is a vertex, with partial derivatives on the edges from its operands. Eliminating
+    # a vertex joins each edge into it with each edge out of it, the cheapest vertex first (Markowitz):
+    # so derivatives are multiplied at bottlenecks that all paths pass (the relative pose of two
+    # nodes, a strain). No order is best for all programs; the one with the fewest operations is taken.
+    # first: sets of vertices of one node of the mesh, eliminated before the others if only their own
+    # set uses them. An input that is a number has no derivatives.
+    tried = [_by(program, outputs, inputs, first, order) for order in _ORDERS]
+    return min(tried, key=lambda entries: operations(program, [*outputs, *entries.values()]))
+
+
+def operations(program: ScalarProgram, outputs: Sequence[int]) -> int:
+    """The number of operations that the outputs take."""
+    return sum(program.ops[node][0] not in ("const", "in") for node in program.needed(outputs))
+
+
+def _by(program: ScalarProgram, outputs, inputs, first, order) -> Entries:
+    numbers = {x: k for k, x in enumerate(inputs) if program.value(x) is None}
+    into, out = _edges(program, outputs, list(numbers))
+    every = {v for v in into if not isinstance(v, tuple)}
+    for kind in first:
+        inside = {v for v in every & kind if all(t in kind for t in out.get(v, ()))}
+        _eliminate(program, into, out, inside, order)
+        every -= inside
+    _eliminate(program, into, out, every, order)
+    return {
+        (i, numbers[x]): slope
+        for i in range(len(outputs))
+        for x, slope in into.get(("out", i), {}).items()
+        if slope != program.zero
+    }
+
+
+def _edges(program: ScalarProgram, outputs, inputs):
+    """The edges into each vertex, with derivatives, and the edges out of it."""
+    leaves = set(inputs)
+    # A vertex that depends on inputs only through a condition has zero derivatives.
+    active = set(leaves)
+    into: dict = {}
+    out: dict = {}
+    for node in program.needed(outputs):
+        if node in leaves:
+            continue
+        for operand, slope in program.partials(node):
+            if operand in active and slope != program.zero:
+                active.add(node)
+                edges = into.setdefault(node, {})
+                known = edges.get(operand)
+                edges[operand] = slope if known is None else program.add(known, slope)
+    for i, node in enumerate(outputs):
+        if node in active:
+            into["out", i] = {node: program.one}
+    for target, edges in into.items():
+        for source in edges:
+            out.setdefault(source, {})[target] = None
+    return into, out
+
+
+def _eliminate(program: ScalarProgram, into, out, vertices: set[int], order) -> None:
+    plain = {program.one, program.const(-1.0)}
+
+    def cost(v) -> tuple:
+        return order(v, into, out, plain), -v
+
+    heap = [(cost(v), v) for v in vertices]
+    heapq.heapify(heap)
+    left = set(vertices)
+    while heap:
+        price, v = heapq.heappop(heap)
+        if v not in left:
+            continue
+        now = cost(v)
+        if now > price:
+            heapq.heappush(heap, (now, v))
+            continue
+        left.discard(v)
+        touched = set()
+        sources, targets = into.pop(v), out.pop(v, {})
+        for target in targets:
+            edges = into[target]
+            slope = edges.pop(v)
+            for source, inner in sources.items():
+                more = program.mul(slope, inner)
+                known = edges.get(source)
+                edges[source] = more if known is None else program.add(known, more)
+                out[source][target] = None
+            touched.add(target)
+        for source in sources:
+            del out[source][v]
+            touched.add(source)
+        for u in touched:
+            if u in left:
+                heapq.heappush(heap, (cost(u), u))
+
+
+def solution(
+    program: ScalarProgram, entries: Entries, size: int, right: Sequence[int]
+) -> list[int]:
+    """x with A x = right, by elimination without row exchanges, which knows the entries that are zero."""
+    A = [[entries.get((i, j), program.zero) for j in range(size)] for i in range(size)]
+    x, inverses = list(right), []
+    for k in range(size):
+        inverses.append(program.inv(A[k][k]))
+        for i in range(k + 1, size):
+            if A[i][k] == program.zero:
+                continue
+            factor = program.mul(A[i][k], inverses[k])
+            for j in range(k + 1, size):
+                A[i][j] = program.sub(A[i][j], program.mul(factor, A[k][j]))
+            x[i] = program.sub(x[i], program.mul(factor, x[k]))
+    for k in reversed(range(size)):
+        for j in range(k + 1, size):
+            x[k] = program.sub(x[k], program.mul(A[k][j], x[j]))
+        x[k] = program.mul(x[k], inverses[k])
+    return x
+
+
+_OTHER = {"A": "B", "B": "A"}
+
+
+def of_one_node(program: ScalarProgram, side: str) -> set[int]:
+    """The program's nodes that depend on values at the first ("A") or the second end ("B") alone."""
+    found: set[int] = set()
+    plain = _of_constants(program)
+    for node, op in enumerate(program.ops):
+        if op[0] == "in":
+            if op[1][0] == "value" and op[1][2] == side:
+                found.add(node)
+        elif node not in plain and all(a in plain or a in found for a in program.operands(node)):
+            found.add(node)
+    return found
+
+
+def _of_constants(program: ScalarProgram) -> set[int]:
+    found = set()
+    for node, op in enumerate(program.ops):
+        if op[0] == "in":
+            if op[1][0] == "constant":
+                found.add(node)
+        elif all(a in found for a in program.operands(node)):
+            found.add(node)
+    return found
+
+
+def same_everywhere(program: ScalarProgram, outputs: Sequence[int]) -> list[int]:
+    """The operations that depend on constants alone and that other operations or the outputs use."""
+    plain, needed = _of_constants(program), program.needed(outputs)
+    used = {a for node in needed if node not in plain for a in program.operands(node)}
+    used |= set(outputs)
+    return [n for n in needed if n in plain & used and program.ops[n][0] not in ("const", "in")]
+
+
+def carried(program: ScalarProgram, outputs: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of values: one that a cell needs of its first end, and the same one of its second end."""
+    # A cell has computed the second value of a pair, which is the first value of the next cell.
+    needed = program.needed(outputs)
+    there, first = set(needed), of_one_node(program, "A")
+    mirror: dict[int, int] = {}
+    known = {op: node for node, op in enumerate(program.ops)}
+    mixed = {a for node in needed if node not in first for a in program.operands(node)} | set(
+        outputs
+    )
+    for node in needed:
+        op = program.ops[node]
+        if op[0] == "in":
+            if op[1][0] == "value" and op[1][2] in _OTHER:
+                key = ("value", op[1][1], _OTHER[op[1][2]], op[1][3])
+                found = known.get(("in", key))
+            else:
+                found = node if op[1][0] == "constant" else None
+        elif op[0] == "const":
+            found = node
+        else:
+            operands = [mirror.get(a) for a in op[1:]]
+            found = None
+            if None not in operands:
+                found = known.get((op[0], *operands))
+                if found is None and op[0] in ("+", "*"):
+                    found = known.get((op[0], *reversed(operands)))
+        if found is not None:
+            mirror[node] = found
+    return [
+        (node, mirror[node])
+        for node in needed
+        if node in first
+        and node in mixed
+        and program.ops[node][0] != "in"
+        and mirror.get(node) in there
+    ]

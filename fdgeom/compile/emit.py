@@ -1,0 +1,327 @@
+"""C++ text of operations: a struct of scalar functions for each, as `fields.hpp` says.
+
+Loops, Newton's method and elimination are templates in `cpp`; only what differs between two operations is
+written here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fdgeom.compile.differentiate import jacobian, solution
+from fdgeom.compile.layout import Part
+from fdgeom.compile.lower import LocalProgram
+from fdgeom.compile.program import COMPARISONS, FUNCTIONS, ScalarProgram
+
+#: Elimination is written out for so many unknowns at the most.
+_WRITTEN_OUT = 8
+#: Constants of all units: Constants and Functions of Real spaces, in the order of their numbers.
+Constants = list
+
+
+@dataclass
+class Code:
+    """The struct of an operation."""
+
+    #: Its body, the same for operations that differ in their fields alone.
+    text: str
+    #: The parts that it reads and writes, in the order of their numbers in the text.
+    ins: list[Part]
+    outs: list[Part]
+    #: Parts that it reads at neighbouring places too.
+    neighbours: set[Part] = field(default_factory=set)
+    solves: bool = False
+    chord: bool = False
+
+
+def emit(local: LocalProgram, constants: Constants) -> Code:
+    """The code of an operation; ``constants`` gets those that it reads."""
+    return _Writer(local, constants).code()
+
+
+class _Writer:
+    def __init__(self, local: LocalProgram, constants: Constants) -> None:
+        self._local, self._constants = local, constants
+        self._ins: list[Part] = []
+        self._outs: list[Part] = []
+        self._neighbours: set[Part] = set()
+        self._unknowns = {x: f"u[{k}]" for k, x in enumerate(local.unknowns)}
+        self._functions: list[str] = []
+        self._flags = dict.fromkeys(("affine", "chord", "held"), False)
+        self._sizes = {"n": max(len(local.unknowns), 1), "nb": max(len(local.gathered), 1), "nw": 1}
+
+    def code(self) -> Code:
+        """The struct."""
+        m = self._local
+        if m.gathered or m.cell_stores:
+            self._cells(m)
+        if m.unknowns:
+            self._solve(m)
+        if m.check is not None:
+            lines = self._lines(m.place, [("const raw value", m.check)])
+            self._function("raw value", "", [*lines, "return value;"])
+            self._functions.append(f"  static double limit() {{ return {m.op.limit!r}; }}")
+        else:
+            arguments = "const raw *b, const raw *u"
+            self._function("void store", arguments, self._stores(m.stores, m.place))
+        flags = {
+            "at_nodes": m.at_nodes, "gathers": bool(m.gathered), "in_cells": bool(m.cell_stores),
+            "solves": bool(m.unknowns), "checks": m.check is not None, "chain": False, **self._flags,
+        }  # fmt: skip
+        sizes = self._sizes | {"ins": len(self._ins), "outs": len(self._outs)}
+        in_sizes = ", ".join(str(part.size) for part in self._ins) or "0"
+        text = "\n".join(
+            [
+                f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
+                f"  static constexpr bool {', '.join(f'{k} = {v:d}' for k, v in flags.items())};",
+                f"  static constexpr int in_sizes[] = {{{in_sizes}}};",
+                *self._functions,
+            ]
+        )
+        return Code(
+            text, self._ins, self._outs, self._neighbours, bool(m.unknowns), self._flags["chord"]
+        )
+
+    # --- inputs and outputs ----------------------------------------------------------------------
+    def _load(self, key: Sequence) -> str:
+        kind = key[0]
+        if kind == "b":
+            return f"b[{key[1]}]"
+        if kind == "constant":
+            return f"lanes({self._constant(*key[1:])})"
+        _, part, side, component = key
+        place = f"(F[{self._number(self._ins, part)}], k, {component}, {part.size})"
+        if side == "B":
+            self._neighbours.add(part)
+        return f"{'next' if side == 'B' else 'at'}{place}"
+
+    def _constant(self, constant, component: int) -> str:
+        op = self._local.op
+        if constant is op.dt:
+            return "X.dt"
+        if constant is op.clock:
+            return "X.time"
+        known = [c is constant for c in self._constants]
+        if True not in known:
+            self._constants.append(constant)
+            known.append(True)
+        return f"X.C[{known.index(True)}][{component}]"
+
+    @staticmethod
+    def _number(parts: list[Part], part: Part) -> int:
+        if part not in parts:
+            parts.append(part)
+        return parts.index(part)
+
+    def _lines(
+        self, program: ScalarProgram, outputs, known: Mapping[int, str] | None = None
+    ) -> list[str]:
+        if program is self._local.place:
+            known = {**self._unknowns, **(known or {})}
+        return statements(program, outputs, self._load, known)
+
+    def _function(self, name: str, arguments: str, lines: Sequence[str]) -> None:
+        arguments = ", ".join(filter(None, ["const Run &X, Fields F, Outs G, long k", arguments]))
+        body = "\n    ".join(["(void)X; (void)F; (void)G; (void)k;", *lines])
+        self._functions.append(f"  static FDGEOM_INLINE {name}({arguments}) {{\n    {body}\n  }}")
+
+    def _stores(self, stores, program: ScalarProgram, known=None) -> list[str]:
+        # All are read before any is written.
+        lines = self._lines(
+            program, [(f"const raw o{i}", node) for i, (_, _, node) in enumerate(stores)], known
+        )
+        written = []
+        for i, (part, component, _) in enumerate(stores):
+            number = self._number(self._outs, part)
+            lines.append(f"at(G[{number}], k, {component}, {part.size}) = o{i};")
+            written.append((number, part))
+        for number, part in dict.fromkeys(written):
+            counts = "node_counts" if part.nodal else "counts"
+            lines.append(f"pad(G[{number}], k, X.{counts}[k], {part.size});")
+        return lines
+
+    # --- cells -----------------------------------------------------------------------------------
+    def _cells(self, m: LocalProgram) -> None:
+        """What cells give to their nodes, and the values that are written in them."""
+        if m.gathered:
+            pairs = [(f"ra[{i}]", a) for i, (a, _) in enumerate(m.gathered)]
+            pairs += [(f"rb[{i}]", b) for i, (_, b) in enumerate(m.gathered)]
+            self._function("void cell", "raw *ra, raw *rb", self._lines(m.cell, pairs))
+        if m.cell_stores:
+            self._function("void cell_stores", "", self._stores(m.cell_stores, m.cell))
+
+    # --- solves ----------------------------------------------------------------------------------
+    def _solve(self, m: LocalProgram) -> None:
+        p, n = m.place, len(m.unknowns)
+        entries = jacobian(p, m.residual, m.unknowns)
+        changing = p.depending(m.unknowns)
+        linear = not any(e in changing for e in entries.values())
+        fixed = {x for e in entries.values() for x in p.needed([e])} - changing
+        inputs = [p.ops[x][1] for x in fixed if p.ops[x][0] == "in"]
+        self._flags["affine"] = linear and n <= _WRITTEN_OUT
+        self._flags["chord"] = (
+            not linear
+            and n <= _WRITTEN_OUT
+            and all(key[0] == "constant" and key[1] is not m.op.clock for key in inputs)
+        )
+        # Numbers that do not depend on the unknowns are computed before the iteration.
+        needed = p.needed(m.residual)
+        used = {a for x in needed if x in changing for a in p.operands(x)} | set(m.residual)
+        before = [x for x in needed if x in used - changing and p.ops[x][0] != "const"]
+        self._sizes["nw"] = max(len(before), 1)
+        known = {x: f"w[{i}]" for i, x in enumerate(before)}
+        J = [(f"J[{i * n + j}]", entries.get((i, j), p.zero)) for i in range(n) for j in range(n)]
+        R = [(f"R[{i}]", r) for i, r in enumerate(m.residual)]
+        self._function(
+            "void prepare",
+            "const raw *b, raw *w",
+            self._lines(p, [(w, x) for x, w in known.items()]),
+        )
+        self._function(
+            "void residual", "const raw *w, const raw *u, raw *R", self._lines(p, R, known)
+        )
+        self._function(
+            "void tangent",
+            "const raw *w, const raw *b, const raw *u, raw *J",
+            self._lines(p, J, known),
+        )
+        self._guess(m)
+        if self._flags["chord"]:
+            zero = p.replaced([e for _, e in J], dict.fromkeys(m.unknowns, p.zero))
+            pairs = [(name, e) for (name, _), e in zip(J, zero, strict=True)]
+            self._function("void tangent_at_zero", "raw *J", self._lines(p, pairs))
+        if self._flags["affine"]:
+            at_zero = p.replaced(m.residual, dict.fromkeys(m.unknowns, p.zero))
+            x = solution(p, entries, n, at_zero)
+            pairs = [(f"R[{i}]", r) for i, r in enumerate(at_zero)]
+            pairs += [(f"u[{i}]", p.neg(value)) for i, value in enumerate(x)]
+            self._function("void solution", "const raw *b, raw *R, raw *u", self._lines(p, pairs))
+
+    def _guess(self, m: LocalProgram) -> None:
+        """The first guess of the unknowns, and prescribed ones."""
+        p = m.place
+        # Linear equations need none.
+        guess = [p.zero] * len(m.unknowns) if self._flags["affine"] else m.guess
+        pairs = [(f"u[{k}]", x) for k, x in enumerate(guess)]
+        self._function("void guess", "raw *u", self._lines(p, pairs))
+        self._flags["held"] = bool(m.holds)
+        if m.holds:
+            lines: list[str] = []
+            for number, hold in enumerate(m.holds):
+                for k, inputs in enumerate(hold.inputs):
+                    if inputs is None:
+                        continue
+                    mask, value = f"m{number}_{k}", f"v{number}_{k}"
+                    pairs = [(f"const raw {mask}", inputs[0]), (f"const raw {value}", inputs[1])]
+                    text = "\n      ".join(
+                        [
+                            *self._lines(p, pairs),
+                            f"u[{k}] = choose({mask} > 0.5, {value}, u[{k}]);",
+                            f"m[{k}] = choose({mask} > 0.5, raw{{}}, m[{k}]);",
+                        ]
+                    )
+                    lines.append(f"{{\n      {text}\n    }}")
+            self._function("void hold", "raw *u, raw *m", lines)
+
+
+def statements(
+    program: ScalarProgram,
+    outputs: Sequence[tuple[str, int]],
+    load: Callable[[Sequence], str],
+    known: Mapping[int, str] | None = None,
+) -> list[str]:
+    """The lines of a function body that evaluates nodes of a program and stores them."""
+    # outputs: (where to store, node). load(key): C++ of an input. known: C++ of nodes computed before.
+    # A value is computed where it is first needed, so that few values live at a time.
+    lines: list[str] = []
+    names: dict[int, str] = dict(known or {})
+    for target, node in outputs:
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            missing = [a for a in program.operands(top) if a not in names]
+            if top in names or not missing:
+                stack.pop()
+                if top not in names:
+                    _evaluate(program, top, names, lines, load)
+            else:
+                stack.extend(reversed(missing))
+        number = program.value(node)
+        lines.append(f"{target} = {names[node] if number is None else f'lanes({number!r})'};")
+    return lines
+
+
+def _evaluate(
+    program: ScalarProgram, node: int, names: dict[int, str], lines: list[str], load
+) -> None:
+    op = program.ops[node]
+    if op[0] == "const":
+        names[node] = f"({op[1]!r})"
+        return
+    kind = "lane_mask" if op[0] in COMPARISONS else "raw"
+    names[node] = f"t{node}"
+    lines.append(f"const {kind} t{node} = {_expression(program, op, names, load)};")
+
+
+_SIGNS = {"&&": "&", "||": "|"}
+
+
+def _expression(program: ScalarProgram, op: tuple, names: Mapping[int, str], load) -> str:
+    """An operation in C++."""
+    kind = op[0]
+    if kind == "in":
+        return load(op[1])
+    operands = [names[a] for a in op[1:]]
+    # Operators take numbers and vectors; functions take vectors alone.
+    vectors = [
+        name if program.value(a) is None else f"lanes{name}"
+        for a, name in zip(op[1:], operands, strict=True)
+    ]
+    if kind in ("+", "-", "*"):
+        return f"{operands[0]} {kind} {operands[1]}"
+    if kind == "neg":
+        return f"-{operands[0]}"
+    if kind == "inv":
+        return f"1.0 / {operands[0]}"
+    if kind in COMPARISONS:
+        if kind in ("&&", "||", "!"):
+            masks = [
+                name
+                if program.value(a) is None
+                else f"(lane_mask{{}} - {int(program.value(a) != 0)})"
+                for a, name in zip(op[1:], operands, strict=True)
+            ]
+            return f"~{masks[0]}" if kind == "!" else f"{masks[0]} {_SIGNS[kind]} {masks[1]}"
+        return f"{vectors[0]} {kind} {vectors[1]}"
+    if kind == "select":
+        return f"choose({names[op[1]]}, {vectors[1]}, {vectors[2]})"
+    if kind in ("pow", "atan2") or kind in FUNCTIONS:
+        return f"{kind}({', '.join(vectors)})"
+    raise ValueError(f"no C++ for {kind}")
+
+
+def unit_text(headers: Sequence[str], codes: Sequence[str]) -> str:
+    """The text of a unit: headers, structs, and the functions that find the struct of a call."""
+    structs = "\n".join(f"struct Op{k} {{\n{text}\n}};" for k, text in enumerate(codes))
+    cases = "\n".join(
+        f"    case {k}: return work<Op{k}>(X, call, report, step, begin, end, most);"
+        for k in range(len(codes))
+    )
+    inverses = "\n".join(
+        f"    case {k}: return invert<Op{k}>(X, call.inverse);" for k in range(len(codes))
+    )
+    return f"""{"".join(headers)}
+namespace {{
+{structs}
+int unit(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {{
+  switch (call.op) {{
+{cases}
+  }}
+  return 0;
+}}
+void invert(const Run &X, const Call &call) {{
+  switch (call.op) {{
+{inverses}
+  }}
+}}
+}}
+"""

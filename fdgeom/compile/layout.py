@@ -1,0 +1,172 @@
+"""Places of values on interval meshes: open chains of cells, one after another, in blocks of lanes.
+
+The C++ side is `fields.hpp`: values lie as [block of WIDTH places][component][lane]. The nodes of a chain
+have consecutive places in the order of the arc length, from the beginning of a block on; a cell has the
+place of its left node. Places after the end of a chain are gaps, which repeat the value before them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from firedrake import Function
+
+from fdgeom.compile.program import CannotCompile
+from fdgeom.solvers.derived import is_real
+from fdgeom.solvers.links import links_of
+
+#: Places in a block: the lanes of a vector, as in lanes.hpp.
+WIDTH = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A Function, or a part of a mixed one, with one value at each node or in each cell."""
+
+    function: Function
+    #: Whether its values are at the nodes.
+    nodal: bool
+    #: Number of components at a place.
+    size: int
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, Part) and self.function.dat is other.function.dat
+
+    def __hash__(self) -> int:
+        return id(self.function.dat)
+
+    @property
+    def name(self) -> str:
+        """The name of the Function."""
+        return self.function.name()
+
+
+def pieces(function: Function) -> tuple[Function, ...]:
+    """The parts of a mixed Function, or the Function itself."""
+    return function.subfunctions if len(function.function_space()) > 1 else (function,)
+
+
+def parts_of(function: Function) -> list[Part]:
+    """The parts of a Function; CannotCompile for other values than one a node (CG1) or a cell (DG0)."""
+    return [_part(piece) for piece in pieces(function)]
+
+
+def _part(function: Function) -> Part:
+    space = function.function_space()
+    if is_real(function):
+        raise CannotCompile(f"{function.name()} is a number of a Real space")
+    element = space.finat_element.entity_dofs()
+    dofs = [len(v) for dimension in sorted(element) for v in element[dimension].values()]
+    values = space.block_size == int(np.prod(space.value_shape, dtype=int))
+    if not values or dofs not in ([1, 1, 0], [0, 0, 1]):
+        raise CannotCompile(
+            f"{function.name()}: lists on interval meshes are compiled for functions of values at nodes "
+            f"(CG1) or of one in each cell (DG0), not {space.ufl_element()}"
+        )
+    return Part(function, dofs == [1, 1, 0], space.block_size)
+
+
+def aligned(size: int) -> np.ndarray:
+    """Zeros that begin at a cache line."""
+    memory = np.zeros(size + WIDTH)
+    first = -(memory.ctypes.data // memory.itemsize) % WIDTH
+    return memory[first : first + size]
+
+
+class Layout:
+    """The places of the nodes and cells of a mesh; CannotCompile if it does not consist of open chains."""
+
+    def __init__(self, mesh) -> None:
+        if mesh.comm.size > 1:
+            raise CannotCompile("the mesh is distributed over several ranks")
+        space = mesh.coordinates.function_space()
+        if mesh.geometric_dimension != 1 or space.cell_node_map().arity != 2:
+            raise CannotCompile("the mesh is no straight interval mesh")
+        self.mesh, links = mesh, links_of(mesh)
+        ends = space.cell_node_map().values
+        x = mesh.coordinates.dat.data_ro.reshape(-1)
+        #: Cells that link chains.
+        self.links = np.flatnonzero(links)
+        rods = np.flatnonzero(~links)
+        left = np.argmin(x[ends[rods]], axis=1)
+        rank = np.empty(len(x), dtype=int)
+        rank[np.argsort(x)] = np.arange(len(x))
+        first = rank[ends[rods, left]]
+        order = np.argsort(first)
+        #: The cells of the chains in the order of their places, and the columns of their left nodes.
+        self.cells, self._left = rods[order], left[order]
+        first = first[order]
+        last = rank[ends[self.cells, 1 - self._left]]
+        if len(np.unique(first)) < len(first) or np.any(last != first + 1) or not len(first):
+            raise CannotCompile("the cells of the mesh are no open chains")
+        self._number(first, len(x))
+
+    def _number(self, first: np.ndarray, nodes: int) -> None:
+        """Places for nodes, numbered along the chains, and for cells with these first nodes."""
+        beginnings = np.setdiff1d(np.arange(nodes), first + 1)
+        lengths = np.diff([*beginnings, nodes])
+        blocks = -(-lengths // WIDTH)
+        starts = WIDTH * np.concatenate([[0], np.cumsum(blocks)[:-1]])
+        node_places = np.arange(nodes) + np.repeat(starts - beginnings, lengths)
+        #: The places of the left nodes of the cells.
+        self.cell_places = node_places[first]
+        self.blocks, self.nodes = int(blocks.sum()), int(node_places[-1]) + 1
+        #: Nodes and cells in each block.
+        self.node_counts = self._counts(node_places)
+        self.counts = self._counts(self.cell_places)
+        self.mask = aligned(self.size(1))
+        self.mask[node_places] = 1.0
+        self._dofs: dict = {}
+        #: The values of parts.
+        self.home: dict[Part, np.ndarray] = {}
+        self._made: dict = {}
+
+    def made_once(self, key, make: Callable):
+        """What ``make`` returns, made once for a key."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def _counts(self, places: np.ndarray) -> np.ndarray:
+        return np.bincount(places // WIDTH, minlength=self.blocks + 1).astype(np.int64)
+
+    def size(self, components: int) -> int:
+        """How many numbers a field has; after the last block there is another one, which is read only."""
+        return (self.blocks + 1) * components * WIDTH
+
+    def array(self, part: Part) -> np.ndarray:
+        """The values of a part."""
+        if part not in self.home:
+            self.home[part] = aligned(self.size(part.size))
+        return self.home[part]
+
+    def counts_of(self, part: Part) -> np.ndarray:
+        """How many places of each block hold values of a part."""
+        return self.node_counts if part.nodal else self.counts
+
+    def dofs(self, part: Part) -> np.ndarray:
+        """Firedrake's number of the node or cell at each place; gaps repeat the number before them."""
+        space = part.function.function_space()
+        if space.mesh().topology is not self.mesh.topology:
+            raise CannotCompile(f"{part.name} lives on another mesh")
+        key = space.node_set, part.nodal
+        if key not in self._dofs:
+            values = space.cell_node_map().values[self.cells]
+            dofs = np.full(self.size(1), -1)
+            if part.nodal:
+                rows = np.arange(len(values))
+                dofs[self.cell_places + 1] = values[rows, 1 - self._left]
+                dofs[self.cell_places] = values[rows, self._left]
+            else:
+                dofs[self.cell_places] = values[:, 0]
+            known = np.maximum.accumulate(np.where(dofs >= 0, np.arange(len(dofs)), 0))
+            self._dofs[key] = dofs[known].astype(np.int32)
+        return self._dofs[key]
+
+    def blocks_with(self, part: Part, dofs: np.ndarray) -> np.ndarray:
+        """1 for each block with one of the scalar degrees of freedom of a part, as bytes."""
+        found = np.isin(self.dofs(part), np.unique(np.asarray(dofs) // part.size))
+        found &= np.arange(WIDTH)[None].repeat(self.blocks + 1, 0).reshape(-1) < np.repeat(
+            self.counts_of(part), WIDTH
+        )
+        return found.reshape(-1, WIDTH).any(axis=1).astype(np.int8)

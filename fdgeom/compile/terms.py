@@ -1,0 +1,177 @@
+"""Terms of forms on interval meshes: their quadrature, and what depends on the values of one node alone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import FIAT
+import numpy as np
+import ufl
+from finat.quadrature import make_quadrature
+from firedrake import Form, Function, FunctionSpace, TestFunction
+from firedrake.assemble import get_assembler
+from ufl import classes as c
+from ufl.algorithms import extract_coefficients, extract_type
+from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
+from ufl.corealg.traversal import unique_pre_traversal
+
+from fdgeom.compile.layout import parts_of
+from fdgeom.compile.program import CannotCompile
+from fdgeom.forms import simplify
+from fdgeom.solvers.derived import Derived, is_real
+
+#: More points would make more code than the cache holds.
+_POINTS = 6
+# A product that would expand into more terms stays one term.
+_MANY = 256
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of a form: ∫ number · geometry · rest over the measure of an integral."""
+
+    integral: c.Integral
+    number: float
+    #: The product of the factors that are geometric quantities, except the coordinate.
+    geometry: c.Expr
+    rest: c.Expr
+
+    def form(self) -> Form:
+        """The term as a form of its own."""
+        integrand = self.number * self.geometry * self.rest
+        return Form([self.integral.reconstruct(integrand=integrand)])
+
+    @property
+    def measure(self) -> tuple:
+        """The measure and the geometry, for comparisons."""
+        i = self.integral
+        metadata = str(sorted(map(str, i.metadata().items())))
+        return i.integral_type(), str(i.subdomain_id()), metadata, self.geometry
+
+    def is_nodal(self) -> bool:
+        """Whether it is a sum of functions of the values of one node each."""
+        # The quadrature has its points at the nodes, and nothing is differentiated or lives in cells.
+        found = extract_type(self.rest, c.GeometricQuantity)
+        return (
+            not any(
+                isinstance(e, (c.Grad, c.ReferenceGrad)) for e in unique_pre_traversal(self.rest)
+            )
+            and all(isinstance(e, c.SpatialCoordinate) for e in found)
+            and all(is_real(f) or _is_at_nodes(f) for f in extract_coefficients(self.rest))
+            and _is_collocated(self.integral)
+        )
+
+    def __str__(self) -> str:
+        kind = self.integral.integral_type()
+        where = {"cell": "the cells", "exterior_facet": "the boundary", "interior_facet": "facets"}
+        names = sorted({f.name() for f in extract_coefficients(self.rest)}) or ["numbers"]
+        return f"the integral over {where.get(kind, kind)} of {', '.join(names)}"
+
+
+def _is_at_nodes(f: Function) -> bool:
+    return all(part.nodal for part in parts_of(f))
+
+
+def _is_collocated(integral: c.Integral) -> bool:
+    if integral.integral_type() == "exterior_facet":
+        return True
+    return integral.integral_type() == "cell" and set(rule_of(integral)[0]) <= {0.0, 1.0}
+
+
+def terms_of(form: Form) -> list[Term]:
+    """All terms of a form."""
+    return [
+        Term(integral, *_sorted(factors))
+        for integral in simplify(form).integrals()
+        for factors in _summands(integral.integrand())
+    ]
+
+
+def _summands(e) -> Iterator[tuple]:
+    """The summands of an integrand, each as its factors; products of sums are expanded."""
+    if isinstance(e, c.Sum):
+        for operand in e.ufl_operands:
+            yield from _summands(operand)
+    elif isinstance(e, c.Product):
+        left, right = (list(_summands(operand)) for operand in e.ufl_operands)
+        if len(left) * len(right) > _MANY:
+            yield (e,)
+            return
+        for one in left:
+            for other in right:
+                yield one + other
+    elif isinstance(e, c.Division):
+        a, b = e.ufl_operands
+        for left in _summands(a):
+            yield (*left, 1 / b)
+    else:
+        yield (e,)
+
+
+def _sorted(factors: Sequence) -> tuple:
+    """The product of the numbers among some factors, of the geometric quantities, and of the rest."""
+    number, geometry, rest = 1.0, ufl.as_ufl(1.0), ufl.as_ufl(1.0)
+    for factor in factors:
+        if isinstance(factor, c.ScalarValue):
+            number *= float(factor)
+        elif _is_geometry(factor):
+            geometry = geometry * factor
+        else:
+            rest = rest * factor
+    return number, geometry, rest
+
+
+def _is_geometry(e) -> bool:
+    """Whether an expression contains only numbers and geometric quantities other than the coordinate."""
+    terminals = [x for x in unique_pre_traversal(e) if not x.ufl_operands]
+    return all(
+        isinstance(x, (c.ScalarValue, c.GeometricQuantity))
+        and not isinstance(x, c.SpatialCoordinate)
+        for x in terminals
+    )
+
+
+def rule_of(integral: c.Integral) -> tuple[list[float], list[float]]:
+    """Points in (0, 1) and weights of the quadrature of an integral over cells."""
+    metadata = integral.metadata()
+    degree = metadata.get("quadrature_degree", -1)
+    if degree in ("auto", -1, None):
+        degree = estimate_total_polynomial_degree(integral.integrand())
+        degree = max(degree) if isinstance(degree, tuple) else degree
+    scheme = metadata.get("quadrature_rule", metadata.get("scheme", "default"))
+    if not isinstance(scheme, str):
+        raise CannotCompile("a quadrature rule that is no name")
+    scheme = "default" if scheme == "auto" else scheme
+    rule = make_quadrature(FIAT.ufc_simplex(1), degree, scheme=scheme)
+    points, weights = np.asarray(rule.point_set.points)[:, 0], np.asarray(rule.weights)
+    if len(points) > _POINTS:
+        raise CannotCompile(f"a quadrature of {len(points)} points a cell, more than {_POINTS}")
+    # Rounded, so that points at nodes and in the middle are exact.
+    return [float(np.round(2 * x, 14) / 2) for x in points], [float(w) for w in weights]
+
+
+def nodal_weight(mesh, term: Term) -> Function:
+    """Σ ∫ number · geometry · φ_i over the measure of a term, as a function of the nodes."""
+    space = FunctionSpace(mesh, "CG", 1)
+    test = TestFunction(space)
+    form = Form([term.integral.reconstruct(integrand=term.number * term.geometry * test)])
+    weight, assembler = Function(space, name="weight"), get_assembler(form)
+
+    def make() -> None:
+        weight.dat.data_wo[...] = assembler.assemble().dat.data_ro
+
+    Derived([weight], [form], make, private=True)
+    return weight
+
+
+def cell_lengths(mesh) -> Function:
+    """The lengths of the cells, as a DG0 function."""
+    lengths = Function(FunctionSpace(mesh, "DG", 0), name="length")
+    cells = lengths.cell_node_map().values[:, 0]
+    ends = mesh.coordinates.cell_node_map().values
+
+    def make() -> None:
+        x = mesh.coordinates.dat.data_ro.reshape(-1)[ends]
+        lengths.dat.data_wo[cells] = np.abs(x[:, 1] - x[:, 0])
+
+    Derived([lengths], [ufl.SpatialCoordinate(mesh)], make, private=True)
+    return lengths

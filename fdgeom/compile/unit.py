@@ -1,0 +1,179 @@
+"""A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import fields as members
+
+import numpy as np
+from firedrake import TestFunction, derivative
+
+from fdgeom.compile.build import (
+    Call,
+    Keep,
+    Place,
+    Report,
+    Run,
+    Tolerances,
+    address,
+    array_of,
+    header,
+    load,
+)
+from fdgeom.compile.emit import Code, emit, unit_text
+from fdgeom.compile.layout import WIDTH, Layout, Part
+from fdgeom.compile.lower import Lowering
+from fdgeom.compile.program import CannotCompile
+from fdgeom.forms import simplify
+from fdgeom.operations import Operation, Solve
+
+_HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
+#: As inverse_size in fields.hpp.
+_INVERSE = 64
+#: rtol, atol, stol and the limit of iterations.
+_TOLERANCES = {"snes_rtol": 1e-13, "snes_atol": 1e-50, "snes_stol": 1e-14, "snes_max_it": 25}
+
+#: Where a call finds a field: ``place(call, part, writes)`` is its address and the distance to the same
+#: field of the next step, in numbers.
+PlaceOf = Callable[[int, Part, bool], tuple[int, int]]
+
+
+class Unit:
+    """Operations compiled to one library; equal operations share their code."""
+
+    def __init__(self, operations: Sequence[Operation], layout: Layout) -> None:
+        self.operations, self.layout = tuple(operations), layout
+        #: Constants and Functions of Real spaces that the code reads.
+        self.constants: list = []
+        lower, known = Lowering(layout), {}
+        #: The code of each call.
+        self.codes: list[Code] = []
+        for op in self.operations:
+            name = _identity(op)
+            if name not in known:
+                local = lower(op)
+                known[name] = emit(local, self.constants), local.holds, _tolerances(op)
+            self.codes.append(known[name][0])
+        symbols = [s for op in self.operations for s in (op.dt, op.clock) if s is not None]
+        if any(c is s for c in self.constants for s in symbols):
+            raise CannotCompile("an operation reads the length or the time of another one")
+        texts: dict[str, int] = {}
+        self._numbers = [texts.setdefault(code.text, len(texts)) for code in self.codes]
+        self._texts = list(texts)
+        #: The masks of prescribed degrees of freedom of each call, and its tolerances.
+        self._holds = [known[_identity(op)][1] for op in self.operations]
+        self._tolerances = [known[_identity(op)][2] for op in self.operations]
+        self._library: ctypes.CDLL | None = None
+        self.reports = array_of(Report, [Report() for _ in self.operations])
+        self._inverses = np.zeros((len(self.operations), _INVERSE + 1))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the code is compiled."""
+        return self._library is not None
+
+    def make_ready(self) -> None:
+        """Compile the code, and plan calls with the fields of the layout."""
+        if self._library is None:
+            headers = [header(name) for name in _HEADERS]
+            self._library = load(unit_text(headers, self._texts), self.layout.mesh.comm)
+            self.plan()
+
+    @property
+    def library(self) -> ctypes.CDLL:
+        """The compiled code."""
+        self.make_ready()
+        return self._library
+
+    # --- data ----------------------------------------------------------------------------------
+    def plan(self, place: PlaceOf | None = None, keep: Callable | None = None) -> None:
+        """Set where calls find their fields, and (``keep``) what they copy past the caches."""
+        # keep(call, part) is None, or the address and the distance to the next step.
+        place = place or (lambda call, part, writes: (self.layout.array(part).ctypes.data, 0))
+        #: What the structs point to.
+        kept = self._kept = []
+        calls = array_of(Call, [Call() for _ in self.operations])
+        for k, (call, code, op) in enumerate(zip(calls, self.codes, self.operations, strict=False)):
+            ins = array_of(Place, [Place(*place(k, part, False)) for part in code.ins])
+            outs = array_of(Place, [Place(*place(k, part, True)) for part in code.outs])
+            found = [(j, part, keep and keep(k, part)) for j, part in enumerate(code.outs)]
+            keeps = [Keep(j, *to, part.size * WIDTH) for j, part, to in found if to]
+            copies = array_of(Keep, keeps)
+            held = self._held_blocks(k)
+            kept += [ins, outs, copies, held]
+            call.op, call.fraction, call.at = self._numbers[k], op.fraction, op.at
+            call.ins, call.outs, call.keeps = len(code.ins), len(code.outs), len(keeps)
+            call.keep = address(copies)
+            # ctypes: `in` is a word of Python.
+            setattr(call, "in", address(ins))
+            call.out = address(outs)
+            call.held = None if held is None else held.ctypes.data
+            call.inverse = self._inverses[k].ctypes.data if code.chord else None
+            call.tolerances = Tolerances(*self._tolerances[k], 0)
+        self._run = self._make_run(calls)
+
+    def _held_blocks(self, k: int) -> np.ndarray | None:
+        """1 for each block with prescribed degrees of freedom; None for calls without them."""
+        if not self._holds[k]:
+            return None
+        found = np.zeros(self.layout.blocks + 1, dtype=np.int8)
+        for hold in self._holds[k]:
+            found |= self.layout.blocks_with(hold.mask, hold.dofs)
+        return found
+
+    def _make_run(self, calls) -> Run:
+        layout = self.layout
+        constants = array_of(
+            ctypes.c_void_p, [np.asarray(c.dat.data_ro).ctypes.data for c in self.constants]
+        )
+        self._kept += [calls, constants]
+        return Run(
+            calls=address(calls), count=len(self.operations), reports=address(self.reports),
+            C=address(constants), nodes=layout.nodes, blocks=layout.blocks,
+            node_counts=layout.node_counts.ctypes.data, counts=layout.counts.ctypes.data,
+            mask=layout.mask.ctypes.data,
+        )  # fmt: skip
+
+    # --- running -------------------------------------------------------------------------------
+    def advance(
+        self,
+        steps: int,
+        t: float,
+        dt: float,
+        *,
+        first: int = 0,
+        back: bool = False,
+        blocked: bool = True,
+    ) -> tuple[int, int, int]:
+        """Run steps; returns the reason (0 for success), the steps done and the failed call."""
+        # first: the row of a trajectory where they begin; back: from the last to the first row.
+        # blocked: several steps at a time while a block of places is in the cache, with equal results;
+        # after a failure only the reason is valid then.
+        library, done, failed = self.library, ctypes.c_long(0), ctypes.c_int(-1)
+        self._run.time, self._run.dt = t, dt
+        reason = library.fdgeom_advance(
+            ctypes.byref(self._run), first, steps, back, blocked,
+            ctypes.byref(done), ctypes.byref(failed),
+        )  # fmt: skip
+        return reason, done.value, failed.value
+
+    def unknown_of(self, call: int) -> Part:
+        """The first part that a call writes, to name places; of a check the first one that it reads."""
+        code = self.codes[call]
+        return (code.outs or code.ins)[0]
+
+
+def _identity(op: Operation) -> tuple:
+    """What makes two operations equal but for their lengths and their times."""
+    values = (getattr(op, m.name) for m in members(op) if m.name not in ("fraction", "at"))
+    return type(op), *map(id, values)
+
+
+def _tolerances(op: Operation) -> tuple[float, float, float, int]:
+    """The tolerances of a solve."""
+    options = dict(_TOLERANCES)
+    if isinstance(op, Solve) and op.numerics is not None:
+        test = TestFunction(op.test.function_space())
+        residual = simplify(derivative(op.work, op.test, test))
+        options |= op.numerics(residual, op.unknown).options
+    rtol, atol, stol = (float(options[name]) for name in ("snes_rtol", "snes_atol", "snes_stol"))
+    return rtol, atol, stol, int(options["snes_max_it"])

@@ -1,0 +1,34 @@
+"""Lists of operations in compiled code: the same steps as through PETSc."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from steppers.test_steppers_as_lists import CASES, operations_of
+
+from fdgeom import execution
+from fdgeom.compile import Executor
+
+LOCAL = [name for name in CASES if name != "EnergyMomentum"]
+
+
+def lists(name):
+    """A system, its list of operations, and the step length, twice."""
+    method, build, dt = CASES[name]
+    for _ in range(2):
+        stepper = method(build(), dt)
+        stepper.system.prepare()
+        yield stepper.system, operations_of(stepper), dt
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_compiled_steps_equal_those_through_petsc(name):
+    """All Functions that the list writes, after ten steps."""
+    (_, ours, dt), (_, theirs, _) = lists(name)
+    assert Executor(ours).advance(10, 0.0, dt) == (10, None)
+    assert execution.Executor(theirs).advance(10, 0.0, dt) == (10, None)
+    for one, other in zip(ours, theirs, strict=True):
+        for f, g in zip(one.writes, other.writes, strict=True):
+            for a, b in zip(f.subfunctions, g.subfunctions, strict=True):
+                scale = max(1.0, np.abs(b.dat.data_ro).max())
+                assert np.abs(a.dat.data_ro - b.dat.data_ro).max() < 1e-10 * scale, f.name()
