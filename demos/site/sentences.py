@@ -21,10 +21,13 @@ OF_RUNS = {
 }  # fmt: skip
 #: A clause that tells the reader what to do.
 _ORDER = re.compile(
-    r"(?:[;:.,]|\bor) ((?:give|take|leave|use|call|clamp|install|look|set|make|pass|create|join|write|"
-    r"put|choose|say|state|hold|build|add|try|move|remove|evaluate|define|start|open)\b.*)$",
+    r"(?:^|(?:[;:.,]|\bor) )((?:give|take|leave|use|call|clamp|install|look|set|make|pass|create|join|write|"
+    r"put|choose|say|state|hold|build|add|try|move|remove|evaluate|define|start|open|change|rename|divide|"
+    r"refine|solve|drop|replace|compare|interpolate|turn|delete|check|with friction give)\b.*)$",
     flags=re.IGNORECASE,
 )
+#: The end of a clause with "must".
+_END = r"(?:(?:, (?:not|got|but|which|that|and)\b|; | at the start|: (?:its|it|the|1)\b).*)?$"
 _SEE = "See <a href='troubleshooting.html'>Troubleshooting</a>."
 #: Remedies by words of the message, where the message itself has none. The first that fits counts.
 _REMEDIES = {
@@ -32,11 +35,41 @@ _REMEDIES = {
     r"did you mean ('\w+')": r"Write <code>\1</code>.",
     r"unexpected keyword argument '(\w+)'": r"Remove <code>\1</code>, or correct its name.",
     r"required .*argument.*'(\w+)'": r"Give <code>\1</code>.",
-    r"^[^:;,]+ must be ((?:a|an|one|two|at|the|DirichletBC|Functions) .+?)(?:, not .*)?$": r"Give \1.",
-    r"^[^:;,]+ must lie in (.+?)(?:, not .*)?$": r"Give a value in \1.",
-    r"^[^:;,]+ must have (.+?)(?:, not .*)?$": r"Give one with \1.",
+    r"that is moved by (.+)$": r"Use \1.",
+    r"gives no UFL|no valid|UFL vector of 6: ": "Return UFL from the function, whose error ends the message.",
+    r"kinetic energy must grow": "Correct the sign of the kinetic energy.",
+    rf"function must take (.+?){_END}": r"Let the function take \1.",
+    rf"(?:function|\)|constraint|bracket|residual|force) must give (.+?){_END}": r"Return \1.",
+    r"must be (linear .+?|symmetric.*?|positive(?! number| whole| length).*?|finite .+?|greater .+?|"
+    r"smaller .+?|less .+?|below .+?|above .+?|of .+?|on .+?|over .+?|in .+?|different .+?|least .+?|zero.*?)"
+    rf"{_END}": r"Make it \1.",
+    rf"^.+? must be (.+?){_END}": r"Give \1.",
+    rf"must lie (in|ahead of) (.+?){_END}": r"Give a value \1 \2.",
+    rf"must (?:have|hold) (.+?){_END}": r"Give one with \1.",
+    rf"must end in (\S+?){_END}": r"Give a name that ends in <code>\1</code>.",
+    rf"must not be (?:the )?(zero|empty|negative|above \S+?)\b.*{_END}": r"Give one that is not \1.",
+    rf"must not contain (.+?){_END}": r"Give one without \1.",
+    rf"must depend on (.+?){_END}": r"Use \1 in it.",
+    rf"must live on (.+?){_END}": r"Define it on \1.",
+    rf"must sum to (.+?){_END}": r"Choose parts whose sum is \1.",
+    rf"must stay (.+?)(?:, and so on.*|{_END})": r"Let it stay \1.",
+    r"^(\w+) is needed": r"Give <code>\1</code>.",
+    r"depends? on the momentum|not depend on": "Correct the form.",
+    rf"neither .+ read (\w+){_END}": r"Leave <code>\1</code> out, or use it in a form.",
     r"Casimir": "Leave it out of the Casimirs, or correct its form.",
-    r"no values at nodes": "Use a CG or DG0 space.",
+    rf"\bneeds? (an? .+?){_END}": r"Give \1.",
+    rf"\bneeds? (.+?){_END}": r"Give \1.",
+    r"(?:not|no) values at nodes": "Use a CG or DG0 space.",
+    r"of degree 1 only": "Use <code>degree=1</code>.",
+    r"the nearest is": "Use a place with a node, or a mesh with a node at that place.",
+    r"outside the mesh": "Give a point of the mesh.",
+    r"recorded are (.+?)\W*$": r"Name one of \1.",
+    r"(dt) and (t) may be set": r"Use <code>\1</code> or <code>\2</code>.",
+    r"no parameter of this system": "Give parameters of this system only.",
+    r"such file|cannot be written|resumed from|a table of samples|a section written|holds no snapshots": (
+        "Give the name of another file or folder."
+    ),
+    r"solver_parameters: '(\w+)' cannot be": r"Give a value that PETSc accepts for <code>\1</code>.",
     r"not finite|NaN": "Take a smaller step. Look for a division by zero or a root of a negative number in "
     "your forms.",
     r"SNES|Newton|iterations|linear solve": f"Take a smaller step or load step, or try "
@@ -76,8 +109,8 @@ def page() -> str:
     for room, rows in refusals().items():
         title = room.splitlines()[0].rstrip(".")
         said_by = [
-            (f"{kind}: {text}", remedy(text, name), code.replace("small.", ""))
-            for name, code, kind, text in rows
+            (f"{kind}: {text}", remedy(text), code.replace("small.", ""))
+            for code, kind, text in rows
         ]
         lines += ["", title, "-" * len(title), "", *table(said_by)]
     for title, kinds in OF_RUNS.items():
@@ -98,7 +131,7 @@ def table(rows: list[tuple[str, str, str]]) -> list[str]:
     return html_table(["message", "remedy"][: 1 + two], {"": cells}, "messages stacked")
 
 
-def remedy(message: str, argument: str = "") -> str:
+def remedy(message: str) -> str:
     """Remedy as HTML: the clause of the message that says it, or else a remedy for its kind."""
     if found := _ORDER.search(message):
         words = found[1].strip().rstrip(".")
@@ -106,8 +139,6 @@ def remedy(message: str, argument: str = "") -> str:
     for pattern, words in _REMEDIES.items():
         if found := re.search(pattern, escape(message, quote=False)):
             return found.expand(words)
-    if argument:
-        return f"Change <code>{escape(argument)}</code>."
     return _SEE
 
 
@@ -119,8 +150,8 @@ INTRODUCED = {
 }
 
 
-def refusals() -> dict[str, list[tuple[str, str, str, str]]]:
-    """Wrong calls of the tests, by topic: argument, code, kind of error, message."""
+def refusals() -> dict[str, list[tuple[str, str, str]]]:
+    """Wrong calls of the tests, by topic: code, kind of error, message."""
     found = {}
     for file in sorted((TOP / "tests" / "robustness" / "calls").glob("*.py")):
         text = file.read_text()
@@ -129,15 +160,15 @@ def refusals() -> dict[str, list[tuple[str, str, str, str]]]:
         for node in ast.walk(module):
             if not (isinstance(node, ast.Tuple) and len(node.elts) == 4):
                 continue
-            argument, call, kind, sentence = node.elts
+            _, call, kind, sentence = node.elts
             if not (isinstance(call, ast.Lambda) and isinstance(kind, ast.Name)):
                 continue
             try:
-                words = ast.literal_eval(argument), ast.literal_eval(sentence)
+                message = ast.literal_eval(sentence)
             except ValueError:
                 continue
             code = " ".join(ast.get_source_segment(text, call.body).split())
-            rows.append((words[0], code, kind.id, words[1]))
+            rows.append((code, kind.id, message))
         if rows:
             found[inspect.cleandoc(ast.get_docstring(module) or file.stem)] = rows
     return found

@@ -129,13 +129,13 @@ class Agreement:
                 return made  # it is refused before the steps, whatever records
             if not alone:
                 raise NotImplementedError(
-                    "gradients by the strain of a beam in a network are not available: it does not say "
-                    "where the beam is; take position, orientation and velocity"
+                    "gradients by the strain of a beam in a network are not available, since the strain "
+                    "does not determine its position; take position, orientation and velocity"
                 )
             if not set_now and not self._chain.agrees():
                 raise NotImplementedError(
-                    "gradients by a strain that steps in configuration form have left are not available: "
-                    "it is that of their own measure, and the beam would move if it were set; take "
+                    "gradients by a strain that steps in configuration form computed are not available, "
+                    "since they use another strain measure, and setting it would move the beam; take "
                     "position, orientation and velocity"
                 )
             made.append(self._following_shape)
@@ -163,7 +163,7 @@ class Agreement:
             self._chain.follow(self._anchor)
         else:
             raise ValueError(
-                "the strain of a beam in a network was set, but not where the beam then is: call its "
+                "the strain of a beam in a network was set, but not its position: call its "
                 "reconstruct(position=..., orientation=...)"
             )
         self.note()

@@ -83,7 +83,7 @@ class BeamBracket(BeamFields, PoissonSystem):
         return self.stress(strain), dot(self.compliance_of_inertia, momentum)
 
     def with_energy(self, energy):
-        raise ValueError("system: the energy of a Beam cannot be exchanged; state a PoissonSystem")
+        raise ValueError("system: the energy of a Beam cannot be replaced; state a PoissonSystem")
 
     def _chart(self, k: int, unknown: Expr):
         """The strain itself; for the momentum the body velocity, so that end conditions are nodal."""
@@ -213,7 +213,7 @@ def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
     """
     if beam.damping is not None:
         raise ValueError(
-            "damping: the steppers on strain and momentum move a beam without it (their bracket is "
+            "damping: steppers on strain and momentum do not support it (their bracket is "
             "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
         )
     pose, probe = (beam.position, beam.orientation), ufl.as_vector([1.0] * 6)
@@ -221,6 +221,6 @@ def check_for_bracket(beam: BeamFields, rod: Rod | None) -> None:
         work = applied.density("work", pose, probe, beam.time, probe)
         if any(part is beam.time for part in unique_pre_traversal(work)):
             raise ValueError(
-                f"{applied.load!r} depends on the time, which the steppers on strain and momentum know at "
+                f"{applied.load!r} depends on the time, and steppers on strain and momentum evaluate it at "
                 "the end of a step only; change a Constant between steps, or take GeneralizedAlpha"
             )

@@ -88,8 +88,8 @@ class BracketEnd:
         """
         if self._in_space:
             raise ValueError(
-                f"{self.name}: {self.kind!r} is a condition in space, which the steppers on strain "
-                "and momentum cannot hold; take a method in configuration form, clamp or pin the "
+                f"{self.name}: {self.kind!r} is a condition in space, which steppers on strain and "
+                "momentum do not support; take a method in configuration form, clamp or pin the "
                 "end, or give both position and orientation"
             )
         if not len(self.held):

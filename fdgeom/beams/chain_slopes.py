@@ -44,9 +44,10 @@ class FollowingShape:
     def __init__(self, beam: BeamFields, chain: Chain, anchor: int) -> None:
         if beam.degree != 1:
             raise NotImplementedError(
-                "gradients where the configuration of a beam of higher degree follows its strain are "
-                "not available: call reconstruct() inside 'with firedrake.adjoint.stop_annotating():' "
-                "(the configuration then counts as given data), or take degree=1"
+                "gradients through the configuration that a beam of higher degree computes from its "
+                "strain are not available: call reconstruct() inside 'with "
+                "firedrake.adjoint.stop_annotating():' (the configuration then counts as given data), "
+                "or take degree=1"
             )
         self._beam, self._chain, self._anchor = beam, chain, anchor
         #: The functions that it writes.
@@ -207,9 +208,9 @@ def projection(beam: BeamFields, chain: Chain) -> Deed:
     """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes."""
     if beam.degree != 1:
         raise NotImplementedError(
-            "gradients where the strain of a beam of higher degree follows its configuration are not "
-            "there: call project() inside 'with firedrake.adjoint.stop_annotating():' (the strain then "
-            "counts as given data), or take degree=1"
+            "gradients through the strain that a beam of higher degree computes from its configuration "
+            "are not available: call project() inside 'with firedrake.adjoint.stop_annotating():' (the "
+            "strain then counts as given data), or take degree=1"
         )
     cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
     strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent

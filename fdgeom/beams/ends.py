@@ -111,7 +111,7 @@ def held_components(name: str, kind: str | Sliding | GivenPose) -> np.ndarray:
         return np.array(kind.components, dtype=int)
     if kind not in HELD:
         raise ValueError(
-            f"{name}: a velocity is given there; in configuration form the pose must be: use "
+            f"{name}: methods in configuration form need the pose of this end, not its velocity: use "
             "fdgeom.GivenPose(position=..., orientation=...)"
         )
     return np.array(HELD[kind], dtype=int)

@@ -73,7 +73,7 @@ class BeamFields:
         choice("degree", degree, DEGREES)
         self.end_weight = number("end_weight", end_weight, above=0)
         if degree > 1 and end_weight != 0.5:
-            raise ValueError("end_weight can be chosen for degree 1 only")
+            raise ValueError("end_weight needs degree=1; leave it out")
         self.ends = End("left", left), End("right", right)
         self.mesh, self.comm = mesh, mesh.comm
         self.section, self.degree = section, int(degree)

@@ -102,7 +102,7 @@ class HeldNodes(Held):
             if self._motion.comm.allreduce(int(not np.all(np.isfinite(needed)))):
                 t = float(self._motion.time.dat.data_ro[0])
                 raise SolveFailed(
-                    f"{hold}, but what is given is not finite at t = {t:.8g}",
+                    f"{hold}, but the given values are not finite at t = {t:.8g}",
                     remedy="give finite positions, and quaternions that are not zero",
                 )
 

@@ -246,13 +246,13 @@ def _check(law: SectionLaw, stiffness: Expr, mesh, element) -> None:
 def _check_rest(stress: np.ndarray, tangent: np.ndarray) -> None:
     if not (np.all(np.isfinite(stress)) and np.all(np.isfinite(tangent))):
         raise ValueError(
-            "law: stress and tangent at zero strain are not finite (a root or a quotient whose "
-            "derivative is not defined there?)"
+            "law: stress and tangent at zero strain are not finite; look for a root or a quotient whose "
+            "derivative is not defined there"
         )
     size = np.abs(tangent).max(initial=0.0)
     if np.abs(stress).max(initial=0.0) > _ROUND_OFF * size:
         raise ValueError(
-            "law: the stress at zero strain must be zero; say the shape at rest by reference_strain"
+            "law: the stress at zero strain must be zero; give the shape at rest by reference_strain"
         )
     if np.linalg.eigvalsh(tangent).min(initial=0.0) < -_ROUND_OFF * size:
         raise ValueError("law: the energy must be least at zero strain")

@@ -201,14 +201,16 @@ def resume(stepper, path: str | os.PathLike, *, strict: bool = True) -> None:
         raise ValueError(f"{wrong}: {_difference(found['functions'], expected)}")
     serious, others = differences(found["identity"], fingerprint(stepper))
     if serious and strict:
-        raise ValueError(f"{wrong}: {serious[0]} (strict=False takes it nevertheless)")
+        raise ValueError(f"{wrong}: {serious[0]} (strict=False accepts it)")
     try:
         values = _read(path, functions, mesh)
     except Exception as exc:  # h5py has many for what is damaged
         raise ValueError(f"{wrong}: it is damaged, or of another mesh ({brief(exc)})") from exc
     for name, array in values.items():
         if bits(array, functions[name]) != found["bits"][name]:
-            raise ValueError(f"{wrong}: the values of '{name}' are not those that were written")
+            raise ValueError(
+                f"{wrong}: the values of '{name}' have changed since they were written"
+            )
     clock = found["clock"]
     said = [f"'{path}' was made by something else: {difference}" for difference in serious + others]
     if clock.dt != stepper.dt:

@@ -204,7 +204,7 @@ class History:
             if not path.read_bytes().endswith(b"\n"):
                 raise ValueError("its last row has no end of line, so it may be cut off; delete it")
             if not np.all(np.isfinite(values[:, :2])) or np.any(values[:, 1] % 1):
-                raise ValueError("a time is not finite, or a step is no whole number")
+                raise ValueError("a time is not finite, or a step is not a whole number")
         except (OSError, ValueError, csv.Error) as exc:
             raise ValueError(f"path = '{path}' is not a table of samples: {exc}") from exc
         history = cls()
@@ -226,7 +226,7 @@ def _groups(columns: Sequence[str]) -> dict[str, int | list[int]]:
         if component and isinstance(found, list) and len(found) == int(component[2]):
             found.append(i)
         elif component or found != i:
-            raise ValueError(f"the column '{column}' is there twice, or out of order")
+            raise ValueError(f"the column '{column}' occurs twice, or is out of order")
     return groups
 
 

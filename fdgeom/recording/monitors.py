@@ -274,9 +274,7 @@ class Reactions(Described):
     def bind(self, system) -> None:
         """TypeError if the system has no reactions."""
         if not hasattr(system, "reactions"):
-            raise TypeError(
-                f"Reactions() needs a beam or an assembly, and {type(system).__name__} is none"
-            )
+            raise TypeError(f"Reactions() needs a beam or an assembly, not {type(system).__name__}")
         self._system = system
 
     def sample(self) -> dict[str, np.ndarray]:

@@ -33,11 +33,11 @@ class Solid:
         # Steppers in configuration form have ``beam.motion`` as their system.
         beam = getattr(beam, "beam", beam)
         if not isinstance(beam, Beam):
-            raise TypeError(f"a solid is drawn of a fdgeom.Beam, not of {type(beam).__name__}")
+            raise TypeError(f"a drawn solid needs a fdgeom.Beam, not {type(beam).__name__}")
         section = beam.section
         if not isinstance(section, DrawnSection):
             raise TypeError(
-                "a solid needs a section that is drawn: make it by fdgeom.Section.from_mesh"
+                "a drawn solid needs a section with a mesh: make it by fdgeom.Section.from_mesh"
             )
         self.beam, self.section = beam, section
         self.cut = cut = Tessellation(section.mesh, section.element)

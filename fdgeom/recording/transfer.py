@@ -66,7 +66,7 @@ class Transfer:
         self.comm, here = mesh.comm, midpoints_of(mesh)
         own, self._total = rows_of(mesh)
         if midpoints.shape != (self._total, here.shape[1]):
-            raise ValueError("the meshes differ: they have other numbers of cells")
+            raise ValueError("the meshes differ in the number of cells")
         # The same program on as many ranks has the same numbering.
         self.same = not self._anywhere(not np.array_equal(midpoints[own], here))
         self._rows = own if self.same else slice(None)
@@ -77,7 +77,7 @@ class Transfer:
         self.cell = np.arange(len(here)) if self.same else cell[:, 0]
         missing = ~(distance[:, 0] <= SAME_POINT * neighbour)
         if not self.same and self._anywhere(missing.any()):
-            raise ValueError("the meshes differ: cells have other midpoints, or several share one")
+            raise ValueError("the meshes differ in the midpoints of cells, or several share one")
 
     def _anywhere(self, local: bool) -> bool:
         return any(self.comm.allgather(bool(local)))

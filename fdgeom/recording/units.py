@@ -39,7 +39,7 @@ def check_units(units: str | Mapping[str, str] | None, names: Iterable[str] = ()
         if name not in known:
             near = difflib.get_close_matches(str(name), known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"units: {name!r} is none of {', '.join(known)}{hint}")
+            raise ValueError(f"units: {name!r} is not among {', '.join(known)}{hint}")
         text(f"units: that of {name!r}", unit)
     return dict(units)
 

@@ -220,7 +220,7 @@ def _forget(path: Path, t: float) -> None:
     try:
         ElementTree.parse(path)
     except ElementTree.ParseError as error:
-        raise ValueError(f"append: the file is no series of frames ({error})") from None
+        raise ValueError(f"append: the file is not a series of frames ({error})") from None
     lines = path.read_text().splitlines(keepends=True)
     times = [re.match(r'<DataSet timestep="([^"]*)"', line) for line in lines]
     # Times are sums of many dt: allow for round-off.

@@ -109,7 +109,7 @@ def check_connected(mesh) -> None:
     pieces = mesh.comm.allreduce(int(np.sum(label.dat.data_ro[where[:owned]] == own)))
     if pieces > 1:
         raise ValueError(
-            f"mesh: the section is in {pieces} pieces that share no edge; a section hangs together"
+            f"mesh: the section is in {pieces} pieces that share no edge; a section must be connected"
         )
 
 

@@ -237,7 +237,7 @@ def check_masses(inertia: np.ndarray, axis: int) -> None:
         wrong = _other_axis(polar[0], axis)
     else:
         return
-    warnings.warn(f"inertia: no cross-section has this one: {wrong}", stacklevel=3)
+    warnings.warn(f"inertia: a cross-section cannot have this one: {wrong}", stacklevel=3)
 
 
 def check_table(inertia: np.ndarray, axis: int) -> None:
@@ -253,7 +253,7 @@ def check_table(inertia: np.ndarray, axis: int) -> None:
             "the rows and columns"
         )
     warnings.warn(
-        "inertia: no table has this one: the moment of inertia about the beam's axis must be the sum "
+        "inertia: a table cannot have this one: the moment of inertia about the beam's axis must be the sum "
         "of the other two",
         stacklevel=3,
     )
@@ -265,7 +265,7 @@ def _check_order(inertia: np.ndarray) -> None:
     if _off_mass(J) < _EXACT and _off_mass(mass) > _ROUGH and _polar_axes(mass):
         raise ValueError(
             "inertia: its first three rows are those of a mass, the last three those of moments of "
-            "inertia: in fdgeom rotation comes first, in tables of other programs the momentum"
+            "inertia; give rotation first, while tables of other programs often begin with translation"
         )
 
 

@@ -21,8 +21,8 @@ class Fallbacks(dict):
         """Context for such a solve; raises ``SolveFailed`` instead if compiled code is required."""
         if self._required:
             raise SolveFailed(
-                f"the compiled solve stopped with {why}, and compiled=True leaves nothing to PETSc "
-                "SNES: leave compiled out to let it try",
+                f"the compiled solve stopped with {why}, and compiled=True excludes PETSc SNES: leave "
+                "compiled out, so that SNES tries",
                 remedy=remedy or None,
             )
         yield
@@ -31,6 +31,7 @@ class Fallbacks(dict):
         if is_first and self._comm.rank == 0:
             warnings.warn(
                 f"{self._what} went through PETSc SNES, which takes longer: the compiled solve "
-                f"stopped with {why}. This is said once; fallbacks and solver_stats() count",
+                f"stopped with {why}. This warning appears once; fallbacks and "
+                "solver_stats() count such solves",
                 stacklevel=7,
             )

@@ -80,7 +80,7 @@ def warn_of_shown(why: str, comm) -> None:
     if comm.rank == 0 and why not in _warned:
         _warned.add(why)
         warnings.warn(
-            f"{why}, which takes longer than compiled code; this is said once", stacklevel=4
+            f"{why}, which takes longer than compiled code; this warning appears once", stacklevel=4
         )
 
 

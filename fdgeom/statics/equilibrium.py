@@ -286,7 +286,7 @@ class StaticEquilibrium(OffTape, NotCopied):
             number("load_step", load_step, above=0)
         if not self._problem.is_loaded:
             what = "an assembly" if self._motion is self.beam else "a beam"
-            raise ValueError(f"loads: {what} without loads has no path to follow")
+            raise ValueError(f"loads: {what} without loads has no path to follow; give it loads")
         self._along(lambda path: path.step(step, load_step), steps)
         return self.load
 
@@ -323,7 +323,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         if point is None:
             found = [p for p in self.points if p.kind == "bifurcation"]
             if not found:
-                raise ValueError("point: follow has met no bifurcation yet")
+                raise ValueError("point: follow() has found no bifurcation yet; call it first")
             point = found[-1]
         if not isinstance(point, SingularPoint) or point.kind != "bifurcation":
             raise ValueError(f"point must be a bifurcation of this path, not {format_value(point)}")
@@ -349,9 +349,9 @@ class StaticEquilibrium(OffTape, NotCopied):
         if self._iterations.path.at_limit:
             self._problem.load, self._iterations.path.direction = begin, direction
             raise NotImplementedError(
-                "StaticEquilibrium.follow() has come to a limit of the load, where the equilibrium at "
-                "a fixed load has no derivatives; it is back where it began: take another step, to a "
-                "point beside the limit"
+                "StaticEquilibrium.follow() has reached a limit point of the load, where the equilibrium "
+                "has no derivatives by the load. The beam is again at the start of this call: take "
+                "another step, which ends beside the limit point"
             )
         put_on_tape(self._passage, Course(self.load, 1, time, 0, point))
 

@@ -126,8 +126,8 @@ class VibrationModes(OffTape):
 
         if not self._standing.holds():
             raise ValueError(
-                "beam: it does not stand where these modes were found, or what it is made of has "
-                "changed since; make fdgeom.VibrationModes anew"
+                "beam: its configuration or its data have changed since these modes were computed; "
+                "make fdgeom.VibrationModes anew"
             )
 
         def again():

@@ -134,9 +134,7 @@ class GroupNewton:
             ksp.setOperators(self._matrix)
             self._guarded(lambda: ksp.solve(self._f, self._x))
         if ksp.getConvergedReason() < 0:
-            raise SolveFailed(
-                f"the linear solve for the tangent: reason {ksp.getConvergedReason()}"
-            )
+            raise SolveFailed(f"the linear solve failed (KSP reason {ksp.getConvergedReason()})")
         return self._read(self._x)
 
     def solve(

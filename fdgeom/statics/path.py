@@ -119,7 +119,7 @@ class EquilibriumPath:
                 self._restore()
                 if part < _LEAST * abs(length):
                     raise SolveFailed(
-                        f"in parts as small as {part:.2g}: {failure}", remedy=failure.remedy
+                        f"also with steps of {part:.2g}: {failure}", remedy=failure.remedy
                     ) from failure
                 continue
             self.direction, self._slope, here = there.du, there.slope, there
@@ -203,7 +203,9 @@ class EquilibriumPath:
         )
         off = moved - du
         if self._dot(off, off) > _AWAY**2 * self._dot(du, du):
-            raise SolveFailed("the equilibrium that was found is far from the tangent of the path")
+            raise SolveFailed(
+                "Newton's method found an equilibrium far from the tangent of the path"
+            )
         self._problem.motion.check_turned(turned)
 
     def _part(self, here: _Place, condition: _Condition):

@@ -115,8 +115,8 @@ def _root(matrices: np.ndarray) -> np.ndarray:
         return np.linalg.cholesky(matrices).transpose(0, 2, 1)
     except np.linalg.LinAlgError:
         raise ValueError(
-            "law: its tangent at this equilibrium is not positive definite; modes are found where "
-            "the section resists every small change of its strain"
+            "law: its tangent at this equilibrium is not positive definite, so there are no modes; "
+            "take an equilibrium where the section resists every small change of its strain"
         ) from None
 
 
@@ -142,7 +142,7 @@ def _check_equilibrium(motion: RodMotion, residual, parts, cells) -> None:
     worst = np.abs(residual).max(initial=0.0)
     if not worst <= allowed:
         raise ValueError(
-            f"beam: its configuration is no equilibrium at that load (unbalanced by {worst:.3g}, "
+            f"beam: its configuration is not an equilibrium at that load (unbalanced by {worst:.3g}, "
             f"forces up to {forces:.3g}): solve for one with fdgeom.StaticEquilibrium"
         )
 

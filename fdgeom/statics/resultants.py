@@ -45,5 +45,5 @@ class Resultants:
         if beam is None and len(members) == 1:
             (beam,) = members
         if not any(beam is other for other in members):
-            raise ValueError("beam must be one of the beams that are in equilibrium here")
+            raise ValueError("beam must be one of the beams of this equilibrium")
         return beam._resultants.of(self.stress(beam), s)

@@ -277,7 +277,7 @@ def test_a_point_at_the_limit(arch):
             step = -step / 2
     load, before = statics.load, np.array(beam.position.dat.data_ro)
     continue_annotation()
-    with pytest.raises(NotImplementedError, match="has come to a limit of the load"):
+    with pytest.raises(NotImplementedError, match="has reached a limit point of the load"):
         statics.follow(step)
     assert statics.load == load
     assert np.array_equal(beam.position.dat.data_ro, before)
@@ -353,7 +353,7 @@ def test_eigenvalue():
     # Moved by hand it is another system than the one whose modes these are.
     beam.position.dat.data_wo[-1] += 1e-3
     continue_annotation()
-    with pytest.raises(ValueError, match=r"^beam: it does not stand where these modes were found"):
+    with pytest.raises(ValueError, match="^beam: its configuration or its data have changed since"):
         modes.eigenvalue(1)
     pause_annotation()
     beam.position.dat.data_wo[-1] -= 1e-3

@@ -158,7 +158,7 @@ def infinite():
         ({"degree": True}, ValueError, "degree must be one of"),
         ({"end_weight": 0.0}, ValueError, "end_weight must be a positive number"),
         ({"end_weight": "full"}, TypeError, "end_weight must be a number"),
-        ({"end_weight": 1.0, "degree": 2}, ValueError, "end_weight can be chosen for degree 1"),
+        ({"end_weight": 1.0, "degree": 2}, ValueError, "end_weight needs degree=1"),
         ({"reference_strain": [0.0] * 5}, ValueError, "reference_strain must be a vector of 6"),
         ({"reference_strain": infinite()}, ValueError, "reference_strain must be finite"),
         ({"reference_strain": 1.0}, ValueError, "reference_strain must be a vector"),

@@ -205,7 +205,7 @@ def test_static_equilibrium_stays():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"damping": 0.1}, "damping: the steppers on strain and momentum move a beam without it"),
+        ({"damping": 0.1}, "damping: steppers on strain and momentum do not support it"),
         (
             {"loads": fg.Load(force=lambda t: as_vector([t, 0, 0]), at="left")},
             "<dead force at 'left'> depends on the time, which the steppers on strain and momentum",

@@ -85,9 +85,9 @@ def test_files(section, tmp_path):
 def test_refused(section, tmp_path):
     pytest.importorskip("vtk")
     plain = fg.Beam(IntervalMesh(3, 1.0), fg.Section(np.eye(6), np.eye(6)))
-    with pytest.raises(TypeError, match="^a solid needs a section that is drawn"):
+    with pytest.raises(TypeError, match="^a drawn solid needs a section with a mesh"):
         SolidMesh(plain)
-    with pytest.raises(TypeError, match=r"^a solid is drawn of a fdgeom\.Beam"):
+    with pytest.raises(TypeError, match=r"^a drawn solid needs a fdgeom\.Beam"):
         SolidMesh(3)
     with pytest.raises(ValueError, match="^fields: unknown 'heat'"):
         SolidMesh(bent(section), ["heat"])

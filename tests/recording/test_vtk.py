@@ -122,7 +122,7 @@ def test_names_beyond_ascii(tmp_path, name, plain):
 def test_a_series_that_is_none_is_not_continued(tmp_path, content):
     path = tmp_path / "a.pvd"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"^path = '.*a.pvd': append: the file is no series"):
+    with pytest.raises(ValueError, match=r"^path = '.*a.pvd': append: the file is not a series"):
         run(OscillatorStepper(Oscillators()), steps=1, output=VTKOutput(path, append=True))
     assert path.read_bytes() == content
 

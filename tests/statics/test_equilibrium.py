@@ -530,7 +530,7 @@ def test_options():
                 fg.Beam(uneven_mesh(3), SOFT, left=lambda t: as_vector([0, 0, t, 0, 0, 0]))
             ),
             ValueError,
-            "left: a velocity is given there; in configuration form the pose must be",
+            "left: methods in configuration form need the pose of this end",
         ),
         (lambda: fg.StaticEquilibrium(cantilever(4, 1, degree=2)), ValueError, "degree: the conf"),
         (
@@ -561,7 +561,7 @@ def test_options():
         (
             lambda: fg.StaticEquilibrium(fg.Beam(uneven_mesh(3), SOFT, left="clamped")).follow(1.0),
             ValueError,
-            "loads: a beam without loads has no path to follow",
+            "loads: a beam without loads has no path to follow; give it loads",
         ),
     ],
 )

@@ -87,10 +87,10 @@ def test_failure_names_cell_and_angle(compiled):
     statics = fg.StaticEquilibrium(beam, compiled=compiled)
     before = np.array(beam.position.dat.data_ro)
     sentence = (
-        r"^load step 1 from the load factor 0 failed: the two ends of the cell between the node at "
-        r"[0-9.]+ and the node at [0-9.]+ turn against one another by ([0-9.]+) degrees in it, and a "
-        r"step may change that angle by 90 degrees at most. The configuration is the one before this "
-        r"step; take smaller steps, or refine the mesh there.$"
+        r"^load step 1 from the load factor 0 failed: the two ends of the cell between the "
+        r"node at [0-9.]+ and the node at [0-9.]+ turn against one another by ([0-9.]+) "
+        r"degrees in a step, and 90 degrees at most are possible. The configuration is the "
+        r"one before this step; take smaller steps, or refine the mesh there.$"
     )
     with pytest.raises(fg.LoadStepFailed, match=sentence) as caught:
         statics.solve(halvings=0)
@@ -185,8 +185,8 @@ def test_given_poses_that_are_not_finite():
     singular = fg.GivenPose(position=lambda t: as_vector([0, 0, 1 / t]))
     beam = fg.Beam(IntervalMesh(2, 1.0), STRIP, left=singular)
     sentence = (
-        r"left end is <given position>, but what is given is not finite at t = 0; give finite "
-        r"positions, and quaternions that are not zero"
+        r"left end is <given position>, but the given values are not finite at t = 0; give "
+        r"finite positions, and quaternions that are not zero"
     )
     with pytest.raises(ValueError, match=sentence):
         fg.EnergyMomentum(beam, 0.01)

@@ -160,7 +160,7 @@ def test_tension():
     assert modes.frequencies[0] == 0.0
     assert modes.eigenvalues[1:] == pytest.approx(np.sort(expected), rel=5e-3)
     with pytest.raises(
-        ValueError, match=r"^beam: its configuration is no equilibrium at that load"
+        ValueError, match=r"^beam: its configuration is not an equilibrium at that load"
     ):
         fg.VibrationModes(beam, 5, load=2.0)
 
@@ -331,12 +331,12 @@ def test_wire_in_tension():
         (
             lambda: fg.VibrationModes(set_random(slender(4))),
             ValueError,
-            "beam: its configuration is no equilibrium",
+            "beam: its configuration is not an equilibrium",
         ),
         (
             lambda: fg.VibrationModes(slender(4, left=lambda t: as_vector([0] * 5 + [t]))),
             ValueError,
-            "left: a velocity is given there",
+            "left: methods in configuration form need the pose of this end",
         ),
     ],
 )

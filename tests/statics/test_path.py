@@ -61,7 +61,7 @@ def test_branch_of_a_column():
     errors = []
     for cells in (16, 32):
         statics = fg.StaticEquilibrium(column(cells, EA=1e6, GA=1e6))
-        with pytest.raises(ValueError, match="point: follow has met no bifurcation yet"):
+        with pytest.raises(ValueError, match="point: follow\\(\\) has found no bifurcation yet"):
             statics.switch(0.1)
         statics.follow(0.05)
         assert tip(statics.beam)[0][2] == pytest.approx(0, abs=1e-6)
@@ -150,7 +150,7 @@ def test_bound_of_the_load():
         (lambda s: s.follow(0.1, load_step=0.0), "load_step must be a positive number"),
         (lambda s: s.follow(0.1, load_step=np.inf), "load_step must be a positive number"),
         (lambda s: s.switch(0.0), "step must not be zero"),
-        (lambda s: s.switch(0.1), "point: follow has met no bifurcation"),
+        (lambda s: s.switch(0.1), "point: follow\\(\\) has found no bifurcation"),
         (lambda s: s.switch(0.1, point=3), "point must be a bifurcation of this path"),
     ],
 )

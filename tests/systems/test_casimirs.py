@@ -65,12 +65,12 @@ def populations(casimir):
     ],
 )
 def test_what_is_no_casimir_is_warned_of(form):
-    with pytest.warns(UserWarning, match=r"casimirs\['C'\] is no Casimir of the bracket"):
+    with pytest.warns(UserWarning, match=r"casimirs\['C'\] is not a Casimir of the bracket"):
         fg.ImplicitMidpoint(free_body(C=form), 0.01).advance(1)
 
 
 def test_what_is_no_casimir_of_populations_is_warned_of():
-    with pytest.warns(UserWarning, match=r"casimirs\['product'\] is no Casimir"):
+    with pytest.warns(UserWarning, match=r"casimirs\['product'\] is not a Casimir"):
         fg.ImplicitMidpoint(populations(lambda x: x[0] * x[1] * dx), 0.01).advance(1)
 
 

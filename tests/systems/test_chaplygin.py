@@ -86,7 +86,7 @@ def test_conditions_fail_as_it_stands(rolling):
     # By hand: Φ_ψ = 0, and ∂Φ_φ/∂ψ̇ = θ̇ sinθ.
     assert is_zero(first.defect - d(theta) * sp.sin(theta))
     assert is_zero(named[2, ("phi", "phi")].defect - d(theta) * sp.sin(2 * theta))
-    with pytest.raises(ValueError, match=r"no L' for them as they are .*: condition 2 for psi and"):
+    with pytest.raises(ValueError, match=r"so they have no L' .*: condition 2 for psi and"):
         rolling.lagrangian()
 
 

@@ -143,10 +143,21 @@ def test_order_and_limit():
         ('plots need it: pip install "fdgeom[plots]"', "pip install"),
         ("run() got an unexpected keyword argument 'monitor'", "Remove <code>monitor</code>"),
         ("the tangent stiffness is singular", "clamp an end"),
+        ("give until or steps, not both", "Give until or steps"),
+        ("stiffness must be positive definite: its least eigenvalue is -1", "positive definite."),
+        ("force: the function must give a vector of 3, not (2,)", "Return a vector of 3."),
+        ("system: RATTLE needs one, not B; that is moved by A or C", "Use A or C."),
     ],
 )
 def test_remedies(message, remedy):
     assert remedy in sentences.remedy(message)
+
+
+def test_wrong_calls_have_remedies():
+    """Each with one of its own, from its sentence or for its kind."""
+    messages = [text for rows in sentences.refusals().values() for *_, text in rows]
+    assert len(messages) > 500
+    assert [m for m in messages if sentences.remedy(m) == sentences.remedy("")] == []
 
 
 def test_markdown():

@@ -105,7 +105,8 @@ class Assembly(OffTape, RodMotion):
         for load in common:
             if isinstance(load, Load):
                 raise TypeError(
-                    f"loads: {load!r} acts on one beam; give it to that beam. Here is gravity on all"
+                    f"loads: {load!r} acts on one beam; give it to that beam. Loads of an "
+                    "Assembly act on all beams, such as Gravity"
                 )
         self.network = network = Network(self.beams, joints)
         self._links = [
@@ -449,10 +450,10 @@ def _check_beams(beams) -> tuple[Beam, ...]:
     if not beams:
         raise ValueError("beams must not be empty")
     if len({id(beam) for beam in beams}) < len(beams):
-        raise ValueError("beams: the same beam is there twice")
+        raise ValueError("beams must be different from one another")
     for beam in beams:
         if beam.degree != 1:
-            raise ValueError("beams must be of degree 1: the configuration form has no others")
+            raise ValueError("beams must be of degree 1, as the configuration form needs")
         if beam.strain_measure != beams[0].strain_measure:
             raise ValueError(
                 f"beams must have one strain measure, not {beams[0].strain_measure!r} and "

@@ -61,9 +61,13 @@ class Joint(OffTape, ABC):
     ) -> None:
         self.first, self.second = check_place("first", first), check_place("second", second)
         if isinstance(first, Ground) and isinstance(second, Ground):
-            raise ValueError(f"{type(self).__name__}: the ground cannot be joined to itself")
+            raise ValueError(
+                f"{type(self).__name__}: the ground cannot be joined to itself; give a beam"
+            )
         if first == second:
-            raise ValueError(f"{type(self).__name__}: joins {first} to itself")
+            raise ValueError(
+                f"{type(self).__name__}: {first} cannot be joined to itself; give another place"
+            )
         self.axis = _direction(type(self).__name__, axis) if self.has_axis else None
         self.stiffness = number("stiffness", stiffness, least=0)
         self.damping = number("damping", damping, least=0)
@@ -71,8 +75,7 @@ class Joint(OffTape, ABC):
         if not self.has_axis and (axis is not None or rest):
             given = "axis" if axis is not None else "rest"
             raise ValueError(
-                f"{type(self).__name__}: {given} has no meaning for it; leave it out, or take "
-                "Revolute or Prismatic"
+                f"{type(self).__name__} has no {given}; leave it out, or take Revolute or Prismatic"
             )
 
     @staticmethod
@@ -219,7 +222,7 @@ def triad(axis: np.ndarray | None) -> np.ndarray:
 
 def _direction(name: str, axis) -> np.ndarray:
     if axis is None:
-        raise ValueError(f"{name}: axis is missing: a vector of 3 in the space frame")
+        raise ValueError(f"{name}: axis is missing: give a vector of 3 in the space frame")
     wanted = "a vector of 3 finite numbers, not all zero"
     numbers = array("axis", axis, (3,), wanted=wanted)
     length = np.linalg.norm(numbers)

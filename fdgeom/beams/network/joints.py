@@ -207,8 +207,8 @@ class JointSet(Condition):
         missing = self._missing()
         if missing:
             raise ValueError(
-                f"joints: {missing} of their conditions follow from the others, or hold what the ends "
-                "of the beams hold already: over-constrained. Leave them out"
+                f"joints: the system is over-constrained: {missing} of their conditions follow from the "
+                "others, or from the supports of the beams. Leave them out"
             )
 
     def check_position(self) -> None:
@@ -219,8 +219,8 @@ class JointSet(Condition):
         size = max(1.0, self._largest(self._motion.configuration[0].dat.data_ro))
         if not defect <= _CONSISTENT * size * speed:
             raise ValueError(
-                f"the start does not fulfil {what}: it is off by {defect:.3g}. Start where the "
-                "joints hold, with velocities that agree in them"
+                f"the start does not fulfil {what}: it is off by {defect:.3g}. Set a configuration and "
+                "velocities that fulfil them"
             )
 
     def _missing(self) -> int:
@@ -280,8 +280,8 @@ class JointSprings:
         for k, passed in zip(self._hinges, before * self.half_cosines() < 0, strict=True):
             if passed:
                 raise SolveFailed(
-                    f"the angle of joints[{k}], {self._set.joints[k]!r}, passes half a turn (pi) in "
-                    "it, where the moment of its spring would change its sign",
+                    f"the angle of joints[{k}], {self._set.joints[k]!r}, passes half a turn (pi), "
+                    "where the moment of its spring would change its sign",
                     remedy="end the run before, or take a stiffer spring or a joint without one",
                 )
 
@@ -364,9 +364,8 @@ def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) ->
                 new = int(ends[k, other])
                 if new in seen or new in fixed:
                     raise ValueError(
-                        f"joints: {joints[k]!r} is over-constrained: what it joins is already "
-                        "joined or held by others at the same node. Leave it out, or state all that "
-                        "is to hold there as one joint"
+                        f"joints: {joints[k]!r} is over-constrained: other joints or supports already "
+                        "connect the same nodes. Leave it out, or replace them all by one joint"
                     )
                 found[k] = other
                 seen.add(new)

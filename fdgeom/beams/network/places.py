@@ -99,7 +99,7 @@ class PointBody:
     ) -> None:
         self.at = check_place("at", at)
         if isinstance(at, Ground):
-            raise ValueError("at: a body on the ground does not move")
+            raise ValueError("at: a body on the ground does not move; give a node of a beam")
         mass = number("mass", mass, least=0)
         wanted = "a symmetric 3×3 matrix of finite numbers, or its diagonal"
         given = np.zeros(3) if inertia is None else inertia

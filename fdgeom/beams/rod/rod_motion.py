@@ -207,7 +207,7 @@ class RodMotion(Motion):
         joints = () if self.joints is None else self.joints.joints
         index = next((k for k, j in enumerate(joints) if j is joint), None)
         if index is None:
-            raise ValueError(f"joint: {joint!r} is none of this assembly")
+            raise ValueError(f"joint must be a joint of this assembly, not {joint!r}")
         return forces.joints()[index, SIDES.index(side)]
 
     # --- poses alone, for statics ------------------------------------------------------------------

@@ -46,8 +46,8 @@ class Turns:
         if found := self._worst(change):
             place, angle = found
             raise SolveFailed(
-                f"the two ends of {place} turn against one another by {angle:.4g} degrees in it, and "
-                "a step may change that angle by 90 degrees at most",
+                f"the two ends of {place} turn against one another by {angle:.4g} degrees in a step, and "
+                "90 degrees at most are possible",
                 remedy="take smaller steps, or refine the mesh there",
             )
         if self.soft and (found := self._worst(state)):

@@ -53,7 +53,7 @@ class ChainBack:
         residual, assignments = in_cells(residual), in_assignments(assignments)
         tables = self._tables = Tables(mesh)
         if any(getattr(e, "old", None) is not None or e.target is not None for e in essential):
-            raise CannotCompile("the way back through given values that are no numbers")
+            raise CannotCompile("the reverse sweep supports only numbers as prescribed values")
         kinds = kinds_of(residual, unknown, tables)
         _check(kinds, residual)
         length = Function(FunctionSpace(mesh, "DG", 0), name="length of the cells")
@@ -161,9 +161,9 @@ class ChainBack:
 def _check(kinds: Sequence[CellEquations], residual: Form) -> None:
     for equations in kinds:
         if not all(part.nodal for part in equations.parts):
-            raise CannotCompile("the way back through unknowns in cells")
+            raise CannotCompile("the reverse sweep does not support unknowns in cells")
         if len({part.function for part in equations.parts}) > 1:
-            raise CannotCompile("the way back through unknowns of several parts")
+            raise CannotCompile("the reverse sweep does not support unknowns of several parts")
     for f in residual.coefficients():
         for piece in pieces(f):
             part_of(piece)

@@ -106,13 +106,13 @@ class Point:
             return self._field(self._test, "test", derivatives, shape)
         if isinstance(e, Function):
             return self._field(e, None, derivatives, shape)
-        raise CannotCompile(f"{type(e).__name__} on a chain")
+        raise CannotCompile(f"chains do not support {type(e).__name__}")
 
     def _field(self, function: Function, role, derivatives: int, shape) -> np.ndarray:
         values = []
         for piece in pieces(function):
             if piece.function_space().mesh().topology is not self._mesh.topology:
-                raise CannotCompile(f"{function.name()} lives on another mesh")
+                raise CannotCompile(f"{function.name()} is on another mesh")
             parts = parts_of(piece)
             for k in range(parts[0].size):
                 if len(parts) == 1:
@@ -173,7 +173,7 @@ def cell_equations(
     for form in [residual] if tangent is None else [residual, tangent]:
         totals.append(work_in_cell(graph, form, mesh, stand_in, fixed or {}))
     if (length := operations(graph, totals)) > _OPERATIONS:
-        raise CannotCompile(f"equations of {length} operations in a cell, more than {_OPERATIONS}")
+        raise CannotCompile(f"a cell has {length} operations, more than {_OPERATIONS}")
     tests = [part for piece in pieces(stand_in) for part in parts_of(piece)]
     return _sorted(graph, totals, parts, tests, fixed is None, {c.number for c in also})
 
@@ -207,7 +207,9 @@ def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> int:
     kind = integral.integral_type()
     if kind == "cell":
         if integral.subdomain_id() not in ("everywhere", "otherwise"):
-            raise CannotCompile(f"an integral over the subdomain {integral.subdomain_id()}")
+            raise CannotCompile(
+                f"chains do not support integrals over the subdomain {integral.subdomain_id()}"
+            )
         points, weights = rule_of(integral)
         for x, weight in zip(points, weights, strict=True):
             at = Point(graph, mesh, x, test, None, fixed)
@@ -221,7 +223,7 @@ def _add(graph: Graph, total: int, integral, mesh, test, fixed: Fixed) -> int:
             scale = graph.input(("value", ends, side, 0))
             total = graph.add(total, _scaled(graph, at, integral, scale))
         return total
-    raise CannotCompile(f"an integral over {kind.replace('_', ' ')}s on a chain")
+    raise CannotCompile(f"chains do not support integrals over {kind.replace('_', ' ')}s")
 
 
 def _scaled(graph: Graph, at: Point, integral, scale: int) -> int:
@@ -237,13 +239,15 @@ def rule_of(integral) -> tuple[list[float], list[float]]:
         degree = max(degree) if isinstance(degree, tuple) else degree
     scheme = metadata.get("quadrature_rule", metadata.get("scheme", "default"))
     if not isinstance(scheme, str):
-        raise CannotCompile("a quadrature rule that is no name")
+        raise CannotCompile("chains support only quadrature rules given by name")
     rule = make_quadrature(
         FIAT.ufc_simplex(1), degree, scheme="default" if scheme == "auto" else scheme
     )
     points, weights = np.asarray(rule.point_set.points)[:, 0], np.asarray(rule.weights)
     if len(points) > _POINTS:
-        raise CannotCompile(f"a quadrature of {len(points)} points a cell, more than {_POINTS}")
+        raise CannotCompile(
+            f"the quadrature has {len(points)} points in a cell, more than {_POINTS}"
+        )
     # Rounded, so that points at nodes and in the middle are exact.
     return [float(np.round(2 * x, 14) / 2) for x in points], [float(w) for w in weights]
 

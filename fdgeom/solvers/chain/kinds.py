@@ -25,5 +25,5 @@ def kinds_of(
         also = found[0].components if found else ()
         found.append(cell_equations(residual, unknown, fixed, also, tangent))
     if any(not part.nodal for part in found[0].parts):
-        raise CannotCompile("links between chains that have unknowns in their cells")
+        raise CannotCompile("joints between chains with unknowns in their cells are not supported")
     return found

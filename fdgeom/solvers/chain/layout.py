@@ -187,7 +187,7 @@ def topology_of(tables: Tables) -> Topology:
     nodes = _oriented(tables.coordinates)
     x = tables.coordinates.dat.data_ro_with_halos.reshape(-1)
     if len(x) <= nodes.max() or not is_linear(tables.coordinates):
-        raise CannotCompile("a mesh that is periodic, or whose coordinates are not of degree 1")
+        raise CannotCompile("the mesh is periodic, or its coordinates are not of degree 1")
     return Topology(nodes, x, links_of(tables.mesh))
 
 

@@ -60,7 +60,7 @@ def parts_of(function: Function) -> list[Part]:
     if seen is not None:
         return [Part(function, len(seen) == 2, space.block_size)]
     if is_real(function):
-        raise CannotCompile(f"{function.name()} is a number of a Real space")
+        raise CannotCompile(f"{function.name()} is a Function of a Real space")
     dofs = space.finat_element.entity_dofs()
     ends, inside = [len(v) for v in dofs[0].values()], len(dofs[1][0])
     size, has_nodes = space.block_size, has_nodal_values(space)
@@ -70,8 +70,8 @@ def parts_of(function: Function) -> list[Part]:
         seen = [(0, inside + 1), *((1 + k,) for k in range(inside))]
         return [Part(Seen(function, nodes), len(nodes) == 2, size) for nodes in seen]
     raise CannotCompile(
-        f"{function.name()}: a chain takes functions of values at nodes (CG) or of one in each cell "
-        f"(DG0), not {space.ufl_element()}"
+        f"{function.name()}: chains support values at nodes (CG) or one in each cell (DG0), not "
+        f"{space.ufl_element()}"
     )
 
 
@@ -85,7 +85,7 @@ def part_of(function: Function) -> Part:
     """The only part of a function; ``CannotCompile`` for degree 2 or more."""
     part, *more = parts_of(function)
     if more:
-        raise CannotCompile(f"{function.name()} is of degree {len(more) + 1}")
+        raise CannotCompile(f"{function.name()} is of degree {len(more) + 1}, not 1")
     return part
 
 

@@ -65,7 +65,9 @@ class Pulled:
         scalars, work = Scalars(graph, terminal), graph.zero
         for f, expression in assignments.items():
             if not part_of(f).nodal:
-                raise CannotCompile("the way back through updates of functions of cells")
+                raise CannotCompile(
+                    "the reverse sweep does not support updates of functions of cells"
+                )
             values = scalars(expand_derivatives(ufl.as_ufl(expression))).reshape(-1)
             for value, bar in zip(values, _values(graph, self._bar(f)), strict=True):
                 work = graph.add(work, graph.mul(value, bar))

@@ -120,7 +120,7 @@ class Scalars:
             sign = ">" if isinstance(e, c.MaxValue) else "<"
             pick = lambda a, b: g.select(g.compare(sign, a, b), a, b)  # noqa: E731
             return np.frompyfunc(pick, 2, 1)(*self._aligned(e, values))
-        raise CannotCompile(f"the operation {type(e).__name__} on a chain")
+        raise CannotCompile(f"chains do not support the operation {type(e).__name__}")
 
     @staticmethod
     def _filled(shape, node: int) -> np.ndarray:

@@ -33,7 +33,7 @@ class Map:
         targets = [part_of(f) for f in self.assignments]
         kinds = {t.kind for t in targets}
         if len(kinds) != 1:
-            raise CannotCompile("an update of functions of nodes and of cells at once")
+            raise CannotCompile("an update changes functions of nodes and of cells together")
         (kind,) = kinds
         nodal = targets[0].nodal
 
@@ -66,16 +66,18 @@ static void {name}(const Chain &X) {{
 def at_nodes(graph: Graph, e, derivatives: int, kind: tuple = AT_NODES) -> np.ndarray:
     """A terminal in assignments to parts of one ``kind``, as inputs of a graph."""
     if derivatives:
-        raise CannotCompile("derivatives in space in an update")
+        raise CannotCompile("an update contains derivatives in space")
     if isinstance(e, Constant):
         keys = [("constant", e, k) for k in range(int(np.prod(e.ufl_shape, dtype=int)))]
     elif isinstance(e, Function):
         parts = [part for p in pieces(e) for part in parts_of(p) if part.kind == kind]
         if len(parts) != len(pieces(e)):
-            raise CannotCompile(f"{e.name()} has other nodes than what an update writes")
+            raise CannotCompile(
+                f"{e.name()} has other nodes than the function that an update changes"
+            )
         keys = [("value", p.function, "C", k) for p in parts for k in range(p.size)]
     else:
-        raise CannotCompile(f"{type(e).__name__} in an update")
+        raise CannotCompile(f"updates do not support {type(e).__name__}")
     made = np.empty(len(keys), dtype=object)
     made[:] = [graph.input(key) for key in keys]
     return made.reshape(e.ufl_shape)

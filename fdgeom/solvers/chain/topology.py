@@ -21,10 +21,10 @@ class Topology:
         cells = cells[np.argsort(places[ends[cells, 0]], kind="stable")]
         first, last = ends[cells].T
         if not len(cells) or any(len(np.unique(side)) < len(side) for side in (first, last)):
-            raise CannotCompile("the cells of the mesh are no open chains")
+            raise CannotCompile("the mesh is not a set of open chains")
         joined = last[:-1] == first[1:]
         if np.isin(first, last).sum() != joined.sum():
-            raise CannotCompile("the cells of the mesh are no open chains")
+            raise CannotCompile("the mesh is not a set of open chains")
         cut = ~joined | np.isin(first[1:], ends[self.links])
         #: The cells of each chain in order; links end only at ends of chains.
         self.chains = np.split(cells, np.flatnonzero(cut) + 1)

@@ -132,9 +132,7 @@ class ChainTrail:
                 self._again(first, steps)
             times = None if clock is None else self._times[first:]
             if not self._sweep.through(self._slots, steps, times, clock):
-                raise ValueError(
-                    "the derivative of a step could not be solved for: its matrix is singular"
-                )
+                raise ValueError("the matrix of the derivative of a step is singular")
         self._sweep.back.end()
         return 0.0
 

@@ -79,7 +79,7 @@ class ChainUnit:
         kinds = kinds_of(residual, unknown, self.tables, tangent)
         self.parts, self.size = kinds[0].parts, kinds[0].size
         if max(kind.size for kind in kinds) > _LARGEST:
-            raise CannotCompile(f"{self.size} unknowns at a node, more than {_LARGEST}")
+            raise CannotCompile(f"a node has {self.size} unknowns, more than {_LARGEST}")
         self.tables.field(mesh.coordinates)
         loads = Loads(self.tables, self.length)
         self.tables.field(self.length)
@@ -292,15 +292,15 @@ def check_chain(unknown: Function, *, shared: bool = False) -> None:
     # shared: several ranks may share the chain, which whole steps support.
     mesh = pieces(unknown)[0].function_space().mesh()
     if mesh.comm.size > 1 and not shared:
-        raise CannotCompile("chains on several ranks are solved by PETSc, but in steps")
+        raise CannotCompile("on several ranks only whole time steps of chains are compiled")
     if mesh.ufl_cell().cellname != "interval" or mesh.geometric_dimension != 1:
-        raise CannotCompile("chains are made of interval meshes in one dimension")
+        raise CannotCompile("chains need an interval mesh in one dimension")
     tables = Tables(mesh)
     for piece in pieces(unknown):
         for part in parts_of(piece):
             tables.field(part.function)
     if shared and mesh.comm.allreduce(mesh.cell_set.size, op=MPI.MIN) == 0:
-        raise CannotCompile("a rank that has no cells")
+        raise CannotCompile("a rank has no cells")
     for reason in filter(None, mesh.comm.allgather(_no_chain(tables))):
         raise CannotCompile(reason)
 

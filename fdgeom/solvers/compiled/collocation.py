@@ -25,7 +25,7 @@ def scalar_space(space) -> FunctionSpace:
     """The space of one component, with the same nodes."""
     element = space.ufl_element()
     if not has_nodal_values(space):
-        raise CannotCompile(f"{element}: its degrees of freedom are no values at nodes")
+        raise CannotCompile(f"{element}: its degrees of freedom are not values at nodes")
     return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
 
 

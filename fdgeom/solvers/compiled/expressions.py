@@ -50,7 +50,7 @@ def _check(targets, expressions) -> list[Function]:
         coefficients.update(dict.fromkeys(extract_coefficients(expression)))
     for f in (*targets, *coefficients):
         if not has_nodal_values(f.function_space()):
-            raise CannotCompile(f"the degrees of freedom of {f.name()} are no values at nodes")
+            raise CannotCompile(f"the degrees of freedom of {f.name()} are not values at nodes")
         if f.function_space().node_set is not nodes:
             raise ValueError(
                 f"{f.name()} has other nodes than {targets[0].name()}: interpolate it first"

@@ -39,13 +39,17 @@ def cell_kernel(form: Form, name: str) -> Kernel:
     kernels = compile_form(form, name)
     if len(kernels) != 1:
         kinds = sorted({k.kinfo.integral_type for k in kernels})
-        raise CannotCompile(f"{len(kernels)} kernels ({', '.join(kinds)}) where one is needed")
+        raise CannotCompile(f"the form needs {len(kernels)} kernels ({', '.join(kinds)}), not one")
     info = kernels[0].kinfo
     if info.integral_type != "cell" or info.subdomain_id != ("otherwise",):
-        raise CannotCompile(f"a {info.integral_type} integral over subdomain {info.subdomain_id}")
+        raise CannotCompile(
+            f"a {info.integral_type} integral over the subdomain {info.subdomain_id}"
+        )
     for argument in info.arguments:
         if not isinstance(argument, _KNOWN):
-            raise CannotCompile(f"a kernel argument of type {type(argument).__name__}")
+            raise CannotCompile(
+                f"a kernel argument of type {type(argument).__name__} is not supported"
+            )
     coefficients = form.coefficients()
     constants = extract_firedrake_constants(form)
     text = loopy.generate_code_v2(info.kernel.code).device_code()

@@ -22,7 +22,7 @@ class Tables:
             if len(function.function_space()) > 1:
                 raise CannotCompile(f"{function.name()} is of a mixed space")
             if function.function_space().mesh().topology is not self.mesh.topology:
-                raise CannotCompile(f"{function.name()} lives on another mesh")
+                raise CannotCompile(f"{function.name()} is on another mesh")
             self.functions.append(function)
             self.space(function)
         return self.functions.index(function)

@@ -114,7 +114,7 @@ class Unit:
         if found is not None:
             return ChainLayout(tables, *found)
         if program.has_links:
-            raise CannotCompile("the cells of the mesh are no chains and links between them")
+            raise CannotCompile("the mesh is not a set of chains with joint cells between them")
         return DirectLayout(tables)
 
     def _make_context(self) -> Context:

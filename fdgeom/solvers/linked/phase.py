@@ -82,7 +82,7 @@ def add_linked(program: Program, linked: Linked, tolerances) -> list[int]:
         problem = local_problem(linked.residual, unknown, f"k{len(program.phases)}")
         program.kernels += problem.kernels
     if not isinstance(problem, NodeProblem) or problem.explicit is not None:
-        raise CannotCompile("equations of linked nodes that are not nodal")
+        raise CannotCompile("the equations of linked nodes are not nodal")
     number, tables = len(program.phases), program.tables
     guess = unknown if linked.all_first else linked.guess
     finish = expression_kernel(linked.finish, f"k{number}u")
@@ -160,7 +160,7 @@ class _LinkSource:
         ]
         known, moving = graph.depending(self._lambda), graph.depending(self._u)
         if any(x in known or x in moving for _, x in forces) or any(x in known for _, x in inner):
-            raise CannotCompile("links whose forces are not linear in multipliers")
+            raise CannotCompile("the forces of links are not linear in the multipliers")
         affine = problem.affine and not any(x in moving for x in slopes.values())
         tables, unknown, changed = self._tables, linked.unknown, linked.changed
         join = "\n    ".join

@@ -41,9 +41,9 @@ class NodePull:
 
     def _terminal(self, e, derivatives: int) -> np.ndarray:
         if derivatives or not isinstance(e, Function | Constant):
-            raise CannotCompile(f"{type(e).__name__} at a node")
+            raise CannotCompile(f"updates at nodes do not support {type(e).__name__}")
         if isinstance(e, Function) and not has_nodal_values(e.function_space()):
-            raise CannotCompile(f"the degrees of freedom of {e.name()} are no values at nodes")
+            raise CannotCompile(f"the degrees of freedom of {e.name()} are not values at nodes")
         if e not in self._inputs:
             size = int(np.prod(e.ufl_shape, dtype=int))
             self._inputs[e] = [self._graph.input((e, k)) for k in range(size)]

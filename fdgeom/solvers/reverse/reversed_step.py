@@ -147,7 +147,7 @@ class ReversedStep:
         if not any(key(f) in alive for f in solved):
             return
         if phase.essential and phase.guess == phase.solved:
-            raise CannotCompile("degrees of freedom are given from outside")
+            raise CannotCompile("the reverse sweep does not support prescribed degrees of freedom")
         pull, gathered = self._slopes_of_solve(number)
         old = self._old(phase)
         if program is not None:

@@ -36,7 +36,7 @@ class Sweep:
         if step.backs:
             self.back = Unit(step.program, chain=unit.is_chain)
             if self.back.is_chain != unit.is_chain:
-                raise CannotCompile("the way back finds the values in another order")
+                raise CannotCompile("the reverse sweep stores the values in another order")
             self._slots = Slots(unit, moves, self.back, step.backs, step.program.reads)
             self.size = self._slots.size
             self.plan_back = self.back.plan([(b.phase, b.dt, b.fraction) for b in step.backs])
@@ -155,7 +155,7 @@ class Trail:
             back.stand(None)
             if reason:
                 raise ValueError(
-                    "the derivative of a step could not be solved for: its matrix is singular "
+                    "the matrix of the derivative of a step is singular "
                     f"({REASONS.get(reason, reason)})"
                 )
             steps -= some

@@ -33,7 +33,7 @@ class ChaplyginEquations:
         dependent = [check_coordinate("velocities: its keys", x) for x in velocities]
         for x in dependent:
             if x in jets.coordinates:
-                raise ValueError(f"velocities: {x} is an independent coordinate")
+                raise ValueError(f"velocities: {x} is an independent coordinate; leave it out")
             if x.args[0] != jets.t:
                 raise ValueError(f"velocities: {x} is a function of another time")
         #: The independent and the dependent coordinates.

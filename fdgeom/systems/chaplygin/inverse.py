@@ -95,8 +95,8 @@ def legendre_transform(
         solutions = sp.solve(list(slopes - p), jets.v, dict=True)
         if len(solutions) != 1:
             raise ValueError(
-                f"p = ∂L'/∂q' has {len(solutions)} solutions for the velocities that SymPy finds, "
-                "and one is needed"
+                f"SymPy finds {len(solutions)} solutions of p = ∂L'/∂q' for the velocities, and needs "
+                "to find one"
             )
         velocities = [solutions[0][u] for u in jets.v]
     else:

@@ -85,8 +85,8 @@ class ChaplyginSystem(ChaplyginEquations):
             failing = self.failing_conditions()
             if failing:
                 raise ValueError(
-                    "the forces do not satisfy Helmholtz's conditions, so there is no L' for them "
-                    "as they are (adding() may help): " + "; ".join(map(str, failing))
+                    "the forces do not satisfy Helmholtz's conditions, so they have no L' (adding() "
+                    "may help): " + "; ".join(map(str, failing))
                 )
             found = lagrangian_with_forces(jets, self._embedded, self._forces, origin)
             for k, equation in enumerate(self._equations):
@@ -201,5 +201,5 @@ class ChaplyginSystem(ChaplyginEquations):
         vectors = components_of({"q": (self._jets.q, q), "p": (self.momenta, p)})
         constants = constants_of(parameters, self.parameters)
         if expression.has(self._jets.t):
-            raise ValueError("H' or the expression depends on time, which has no place here")
+            raise ValueError("H' or the expression depends on time, which is not supported")
         return as_ufl(expression, vectors | constants)

@@ -152,8 +152,8 @@ class RateConstraint(ABC):
         if not least > 1e-24 * largest:
             raise ValueError(
                 f"constraint: its gradient is zero at the start (in row {low} of Dg M⁻¹ Dgᵀ, of "
-                f"{schur.getSize()[0]}), so it holds nothing there, or only what bcs hold "
-                "already; start elsewhere, or state the constraint so that its gradient does not vanish "
+                f"{schur.getSize()[0]}), so it constrains nothing there, or only what bcs "
+                "fix; start elsewhere, or state the constraint so that its gradient does not vanish "
                 "where it holds"
             )
         missing = deficiency(schur)

@@ -78,7 +78,7 @@ class FixedValues:
                 value = bc.function_arg
                 if not (isinstance(value, ufl.classes.Zero) or _is_zero(value, bc)):
                     raise ValueError(
-                        "bcs must be zero: they hold the velocity of q, which stays where it starts"
+                        "bcs must be zero: they fix the velocity of q, and q keeps its start value there"
                     )
 
 

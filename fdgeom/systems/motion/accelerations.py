@@ -85,7 +85,7 @@ class Accelerations:
         """
         if "jerk" not in self._motion.can:
             raise ValueError(
-                "start: beams begin with 'default'; a consistent start needs the rate of the "
+                "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"
             )
         unknown, _ = self._solved("the rate of the acceleration", self._rate)

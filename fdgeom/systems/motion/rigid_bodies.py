@@ -129,7 +129,9 @@ class RigidBodies(Motion):
         without = {self.v: "depends on the velocity"}
         potential = simplify(checked_form("potential", potential, mesh=self.mesh, without=without))
         if not any(depends_on(potential, part) for part in self.configuration):
-            raise ValueError("potential does not depend on position or orientation: it is no force")
+            raise ValueError(
+                "potential does not depend on position or orientation, so it gives no force"
+            )
         return potential
 
     def _checked_force(self, force) -> Callable | None:
@@ -346,8 +348,8 @@ def check_moments(matrices: np.ndarray) -> None:
     excess = moments[..., 2] - moments[..., 1] - moments[..., 0]
     worst = np.max(excess / np.maximum(moments[..., 2], _TINY), initial=0.0)
     text = (
-        "inertia: no body has a principal moment that is larger than the sum of the other two (of a "
-        "thin plate it is that sum)"
+        "inertia: each principal moment must be at most the sum of the other two (the sum for a thin "
+        "plate)"
     )
     if worst > _ROUNDED:
         raise ValueError(text)

@@ -91,8 +91,8 @@ def warn_of_casimirs(system: PoissonForms) -> None:
         defect = Identity(system.parts, forms, _commutes(system, slope)).defect
         if defect > _NO_CASIMIR:
             warnings.warn(
-                f"casimirs[{name!r}] is no Casimir of the bracket: {{f, C}} is {defect:.2g} of its size "
-                "for random f, where it must be 0; a motion need not keep it",
+                f"casimirs[{name!r}] is not a Casimir of the bracket: {{f, C}} is {defect:.2g} of its size "
+                "for random f, where it must be 0; a motion may change it",
                 stacklevel=2,
             )
 

@@ -69,7 +69,7 @@ REFUSALS = [
         "law",
         lambda: lawful(lambda e, K: quadratic(e, K) + e[3]),
         ValueError,
-        "law: the stress at zero strain must be zero; say the shape at rest by reference_strain",
+        "law: the stress at zero strain must be zero; give the shape at rest by reference_strain",
     ),
     (
         "law",
@@ -82,8 +82,8 @@ REFUSALS = [
         lambda: lawful(lambda e, K: quadratic(e, K) + sqrt(dot(e, e))),
         ValueError,
         (
-            "law: stress and tangent at zero strain are not finite (a root or a quotient whose "
-            "derivative is not defined there?)"
+            "law: stress and tangent at zero strain are not finite; look for a root or a "
+            "quotient whose derivative is not defined there"
         ),
     ),
     (
@@ -183,7 +183,7 @@ REFUSALS = [
         "end_weight",
         lambda: fg.Beam(small.mesh(), small.SECTION, degree=2, end_weight=1.0),
         ValueError,
-        "end_weight can be chosen for degree 1 only",
+        "end_weight needs degree=1; leave it out",
     ),
     (
         "left",
@@ -387,8 +387,9 @@ REFUSALS = [
         "inertia",
         lambda: fg.Section(np.eye(6), np.diag([2.0, 2, 2, 0.2, 0.1, 0.1])),
         ValueError,
-        "inertia: its first three rows are those of a mass, the last three those of moments of "
-        "inertia: in fdgeom rotation comes first, in tables of other programs the momentum",
+        "inertia: its first three rows are those of a mass, the last three those of moments "
+        "of inertia; give rotation first, while tables of other programs often begin with "
+        "translation",
     ),
     (
         "inertia",
@@ -684,15 +685,15 @@ REFUSALS = [
         ),
         ValueError,
         (
-            "left: a velocity is given there; in configuration form the pose must be: use "
-            "fdgeom.GivenPose(position=..., orientation=...)"
+            "left: methods in configuration form need the pose of this end, not its "
+            "velocity: use fdgeom.GivenPose(position=..., orientation=...)"
         ),
     ),
     (
         "energy",
         lambda: small.beam().with_energy(small.beam().energy_form()),
         ValueError,
-        "system: the energy of a Beam cannot be exchanged; state a PoissonSystem",
+        "system: the energy of a Beam cannot be replaced; state a PoissonSystem",
     ),
     ("n", lambda: fg.copies(0), ValueError, "n must be a positive whole number, not 0"),
     ("n", lambda: fg.copies(2.5), ValueError, "n must be a positive whole number, not 2.5"),

@@ -29,13 +29,13 @@ REFUSALS = [
         "ground",
         lambda: fg.Spherical(fg.ground, fg.ground),
         ValueError,
-        "Spherical: the ground cannot be joined to itself",
+        "Spherical: the ground cannot be joined to itself; give a beam",
     ),
     (
         "itself",
         lambda: fg.Spherical(small.beam().left, small.beam().left),
         ValueError,
-        "Spherical: joins the left end to itself",
+        "Spherical: the left end cannot be joined to itself; give another place",
     ),
     (
         "rest",
@@ -50,7 +50,7 @@ REFUSALS = [
         "axis",
         lambda: fg.Revolute(fg.ground, small.beam().left),
         ValueError,
-        "Revolute: axis is missing: a vector of 3 in the space frame",
+        "Revolute: axis is missing: give a vector of 3 in the space frame",
     ),
     (
         "axis",
@@ -125,7 +125,7 @@ REFUSALS = [
         "at",
         lambda: fg.PointBody(fg.ground, mass=1.0),
         ValueError,
-        "at: a body on the ground does not move",
+        "at: a body on the ground does not move; give a node of a beam",
     ),
     (
         "mass",
@@ -170,8 +170,8 @@ REFUSALS = [
         "inertia",
         lambda: fg.PointBody(small.beam().right, mass=1.0, inertia=(1, 1, 5)),
         ValueError,
-        "inertia: no body has a principal moment that is larger than the sum of the other two (of a "
-        "thin plate it is that sum)",
+        "inertia: each principal moment must be at most the sum of the other two (the sum "
+        "for a thin plate)",
     ),
     (
         "inertia",
@@ -196,7 +196,7 @@ REFUSALS = [
         "beams",
         lambda: fg.Assembly([small.beam(), small.beam()]),
         ValueError,
-        "beams: the same beam is there twice",
+        "beams must be different from one another",
     ),
     (
         "beams",
@@ -208,7 +208,7 @@ REFUSALS = [
         "beams",
         lambda: fg.Assembly([small.fine()]),
         ValueError,
-        "beams must be of degree 1: the configuration form has no others",
+        "beams must be of degree 1, as the configuration form needs",
     ),
     (
         "beams",
@@ -259,8 +259,8 @@ REFUSALS = [
         ValueError,
         (
             "joints: <Rigid joint of the right end and the left end> is over-constrained: "
-            "what it joins is already joined or held by others at the same node. Leave it "
-            "out, or state all that is to hold there as one joint"
+            "other joints or supports already connect the same nodes. Leave it out, or "
+            "replace them all by one joint"
         ),
     ),
     (
@@ -288,8 +288,8 @@ REFUSALS = [
         lambda: fg.Assembly(small.two(), small.hinge(), loads=fg.Load(force=(0, 0, 1))),
         TypeError,
         (
-            "loads: <dead force along the rod> acts on one beam; give it to that beam. Here"
-            " is gravity on all"
+            "loads: <dead force along the rod> acts on one beam; give it to that beam. Loads "
+            "of an Assembly act on all beams, such as Gravity"
         ),
     ),
     (
@@ -305,21 +305,22 @@ REFUSALS = [
         ),
         ValueError,
         (
-            "left: a velocity is given there; in configuration form the pose must be: use "
-            "fdgeom.GivenPose(position=..., orientation=...)"
+            "left: methods in configuration form need the pose of this end, not its "
+            "velocity: use fdgeom.GivenPose(position=..., orientation=...)"
         ),
     ),
     (
         "joint",
         lambda: small.assembly().force(fg.Spherical(fg.ground, small.beam().left)),
         ValueError,
-        "joint: <Spherical joint of the ground and the left end> is none of this assembly",
+        "joint must be a joint of this assembly, not <Spherical joint of the ground and the "
+        "left end>",
     ),
     (
         "joint",
         lambda: small.assembly().force("hinge"),
         ValueError,
-        "joint: 'hinge' is none of this assembly",
+        "joint must be a joint of this assembly, not 'hinge'",
     ),
     (
         "at",
@@ -331,6 +332,6 @@ REFUSALS = [
         "ground",
         lambda: fg.Rigid(fg.ground, fg.ground),
         ValueError,
-        "Rigid: the ground cannot be joined to itself",
+        "Rigid: the ground cannot be joined to itself; give a beam",
     ),
 ]

@@ -215,9 +215,8 @@ REFUSALS = [
         lambda: fg.SymmetricPoissonIntegrator(small.damped(), 0.01),
         ValueError,
         (
-            "damping: the steppers on strain and momentum move a beam without it (their "
-            "bracket is antisymmetric); take a method in configuration form, such as "
-            "GeneralizedAlpha"
+            "damping: steppers on strain and momentum do not support it (their bracket is "
+            "antisymmetric); take a method in configuration form, such as GeneralizedAlpha"
         ),
     ),
     (
@@ -232,9 +231,9 @@ REFUSALS = [
         ),
         ValueError,
         (
-            "<dead force at 'right'> depends on the time, which the steppers on strain and "
-            "momentum know at the end of a step only; change a Constant between steps, or "
-            "take GeneralizedAlpha"
+            "<dead force at 'right'> depends on the time, and steppers on strain and "
+            "momentum evaluate it at the end of a step only; change a Constant between "
+            "steps, or take GeneralizedAlpha"
         ),
     ),
     (
@@ -302,8 +301,9 @@ REFUSALS = [
         ),
         ValueError,
         (
-            "<Wind> depends on the time, which the steppers on strain and momentum know at the "
-            "end of a step only; change a Constant between steps, or take GeneralizedAlpha"
+            "<Wind> depends on the time, and steppers on strain and momentum evaluate it at "
+            "the end of a step only; change a Constant between steps, or take "
+            "GeneralizedAlpha"
         ),
     ),
     (

@@ -138,7 +138,7 @@ REFUSALS = [
         "Reactions",
         lambda: fg.Reactions().bind(small.body()),
         TypeError,
-        "Reactions() needs a beam or an assembly, and PoissonSystem is none",
+        "Reactions() needs a beam or an assembly, not PoissonSystem",
     ),
     (
         "Casimir",
@@ -423,8 +423,8 @@ REFUSALS = [
         lambda: fg.plot_energy(small.history(), units={"enrgy": "J"}),
         ValueError,
         (
-            "units: 'enrgy' is none of time, length, energy, force, moment, linear_momentum, "
-            "angular_momentum; did you mean 'energy'?"
+            "units: 'enrgy' is not among time, length, energy, force, moment, "
+            "linear_momentum, angular_momentum; did you mean 'energy'?"
         ),
     ),
     (

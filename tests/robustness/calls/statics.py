@@ -47,21 +47,22 @@ REFUSALS = [
         lambda: fg.StaticEquilibrium(_apart()),
         ValueError,
         (
-            "the start does not fulfil the conditions of the joints: it is off by 0.1. Start where "
-            "the joints hold, with velocities that agree in them"
+            "the start does not fulfil the conditions of the joints: it is off by 0.1. Set a "
+            "configuration and velocities that fulfil them"
         ),
     ),
     (
         "loads",
         lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).follow(0.1),
         ValueError,
-        "loads: an assembly without loads has no path to follow",
+        "loads: an assembly without loads has no path to follow; give it loads",
     ),
     (
         "joint",
         lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).force(small.hinge()),
         ValueError,
-        "joint: <Spherical joint of the right end and the left end> is none of this assembly",
+        "joint must be a joint of this assembly, not <Spherical joint of the right end and "
+        "the left end>",
     ),
     (
         "side",
@@ -73,7 +74,7 @@ REFUSALS = [
         "beam",
         lambda: fg.StaticEquilibrium(_hung(fg.Rigid)).stress_at(0.5, small.clamped()),
         ValueError,
-        "beam must be one of the beams that are in equilibrium here",
+        "beam must be one of the beams of this equilibrium",
     ),
     (
         "beams[1] can still turn about the point (1, 0, 0)",
@@ -119,8 +120,8 @@ REFUSALS = [
         ),
         ValueError,
         (
-            "left: a velocity is given there; in configuration form the pose must be: use "
-            "fdgeom.GivenPose(position=..., orientation=...)"
+            "left: methods in configuration form need the pose of this end, not its "
+            "velocity: use fdgeom.GivenPose(position=..., orientation=...)"
         ),
     ),
     (
@@ -206,7 +207,7 @@ REFUSALS = [
             0.1
         ),
         ValueError,
-        "loads: a beam without loads has no path to follow",
+        "loads: a beam without loads has no path to follow; give it loads",
     ),
     (
         "turn about its left end",
@@ -244,8 +245,8 @@ REFUSALS = [
         lambda: fg.VibrationModes(_apart()),
         ValueError,
         (
-            "the start does not fulfil the conditions of the joints: it is off by 0.1. Start where "
-            "the joints hold, with velocities that agree in them"
+            "the start does not fulfil the conditions of the joints: it is off by 0.1. Set a "
+            "configuration and velocities that fulfil them"
         ),
     ),
     (
@@ -277,7 +278,7 @@ REFUSALS = [
         lambda: fg.VibrationModes(small.clamped(), 2),
         ValueError,
         (
-            "beam: its configuration is no equilibrium at that load (unbalanced by 1, "
+            "beam: its configuration is not an equilibrium at that load (unbalanced by 1, "
             "forces up to 1): solve for one with fdgeom.StaticEquilibrium"
         ),
     ),

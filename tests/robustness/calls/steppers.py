@@ -507,7 +507,7 @@ REFUSALS = [
         lambda: fg.GeneralizedAlpha(small.beam(), 0.01, start="consistent"),
         ValueError,
         (
-            "start: beams begin with 'default'; a consistent start needs the rate of the "
+            "start must be 'default' for beams; a consistent start needs the rate of the "
             "acceleration, which the stiff directions of a beam make huge"
         ),
     ),

@@ -528,8 +528,8 @@ REFUSALS = [
         ValueError,
         (
             "constraint: its gradient is zero at the start (in row 0 of Dg M⁻¹ Dgᵀ, of 2), "
-            "so it holds nothing there, or only what bcs hold already; start elsewhere, or "
-            "state the constraint so that its gradient does not vanish where it holds"
+            "so it constrains nothing there, or only what bcs fix; start elsewhere, or state "
+            "the constraint so that its gradient does not vanish where it holds"
         ),
     ),
     (
@@ -922,8 +922,8 @@ REFUSALS = [
         "inertia",
         lambda: fg.RigidBodies(small.vector(4), small.vector(3), inertia=[1, 1, 5]),
         ValueError,
-        "inertia: no body has a principal moment that is larger than the sum of the other two (of a "
-        "thin plate it is that sum)",
+        "inertia: each principal moment must be at most the sum of the other two (the sum "
+        "for a thin plate)",
     ),
     (
         "inertia",
@@ -980,7 +980,7 @@ REFUSALS = [
             small.vector(4), small.vector(3), inertia=[1, 1, 1], potential=small.number() * dx
         ),
         ValueError,
-        "potential does not depend on position or orientation: it is no force",
+        "potential does not depend on position or orientation, so it gives no force",
     ),
     (
         "force",
@@ -1072,7 +1072,7 @@ REFUSALS = [
         "velocities",
         lambda: fg.ChaplyginSystem(small.LAGRANGIAN, [small.x], {small.x: 1}),
         ValueError,
-        "velocities: x(t) is an independent coordinate",
+        "velocities: x(t) is an independent coordinate; leave it out",
     ),
     (
         "velocities",
