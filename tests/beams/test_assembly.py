@@ -348,7 +348,7 @@ REFUSED = {
     "spring": (lambda a, b: fg.Spherical(a.right, b.left, stiffness=-1.0), "stiffness"),
     "damper": (lambda a, b: fg.Spherical(a.right, b.left, damping="much"), "damping"),
     "rest": (lambda a, b: fg.Revolute(a.right, b.left, axis=Z, rest=np.inf), "rest"),
-    "same beam": (lambda a, b: fg.Assembly([a, a]), "twice"),
+    "same beam": (lambda a, b: fg.Assembly([a, a]), "different from one another"),
     "none": (lambda a, b: fg.Assembly([]), "empty"),
     "no beam": (lambda a, b: fg.Assembly([a, IntervalMesh(2, 1)]), "beams must be"),
     "no joint": (lambda a, b: fg.Assembly([a, b], [(a.right, b.left)]), "joints must be"),

@@ -208,7 +208,7 @@ def test_static_equilibrium_stays():
         ({"damping": 0.1}, "damping: steppers on strain and momentum do not support it"),
         (
             {"loads": fg.Load(force=lambda t: as_vector([t, 0, 0]), at="left")},
-            "<dead force at 'left'> depends on the time, which the steppers on strain and momentum",
+            "<dead force at 'left'> depends on the time, and steppers on strain and momentum",
         ),
         (
             {"loads": fg.Gravity(lambda s, t: as_vector([0, 0, t + s]))},
