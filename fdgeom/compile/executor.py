@@ -1,6 +1,6 @@
 """The compiled executor: runs lists of operations on interval meshes, on one rank."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 import numpy as np
 from firedrake import Function
@@ -39,7 +39,10 @@ class Executor:
         self.operations = tuple(operations)
         self.layout = layout or layout_of(self.operations)
         self.unit = Unit(self.operations, self.layout)
-        self.fields = Fields(self.unit, live)
+        outside = None if live is None else {part for f in live for part in parts_of(f)}
+        while dead := _dead(self.unit, outside):
+            self.unit.drop(dead)
+        self.fields = Fields(self.unit, outside)
 
     @classmethod
     def unsupported(cls, operations: Sequence[Operation]) -> str | None:
@@ -94,7 +97,7 @@ class Executor:
         memoryview(self.unit.reports).cast("B")[:] = reports
 
     def _failure(self, reason: int, call: int) -> SolveFailed:
-        op, report = self.operations[call], self.unit.reports[call]
+        op, report = self.unit.operations[call], self.unit.reports[call]
         if isinstance(op, Check):
             return SolveFailed(op.message)
         part = self.unit.unknown_of(call)
@@ -141,12 +144,12 @@ def name_of_place(part: Part, dof: int) -> str:
 class Fields:
     """The exchange of values between Functions and the fields of a unit."""
 
-    def __init__(self, unit: Unit, live: Iterable[Function] | None) -> None:
+    # outside: the parts whose values are read after steps; None for all.
+    def __init__(self, unit: Unit, outside: Set[Part] | None) -> None:
         self._unit, self._layout = unit, unit.layout
         read_first, written = _read_first(unit)
-        outside = written if live is None else {part for f in live for part in parts_of(f)}
         #: The parts that steps change and that later steps or others read.
-        self._state = [part for part in written if part in read_first or part in outside]
+        self._state = [part for part in written if part in read_first or _is_in(part, outside)]
         self._fields = {
             part: Field(part.function) for part in dict.fromkeys((*read_first, *written))
         }
@@ -218,3 +221,29 @@ def _read_first(unit: Unit) -> tuple[list[Part], list[Part]]:
         read |= dict.fromkeys(part for part in code.ins if part not in written)
         written |= dict.fromkeys(code.outs)
     return list(read), list(written)
+
+
+def _dead(unit: Unit, outside: Set[Part] | None) -> list[int]:
+    """The calls whose values are overwritten before they are read."""
+    codes = unit.codes
+
+    def is_read(k: int, part: Part) -> bool:
+        order = [*range(k + 1, len(codes)), None, *range(k + 1)]
+        for j in order:
+            if j is None:
+                if _is_in(part, outside):
+                    return True
+            elif part in codes[j].ins:
+                return True
+            elif part in codes[j].outs:
+                return False
+        return False
+
+    return [
+        k for k, code in enumerate(codes)
+        if code.outs and not any(is_read(k, part) for part in code.outs)
+    ]  # fmt: skip
+
+
+def _is_in(part: Part, outside: Set[Part] | None) -> bool:
+    return outside is None or part in outside

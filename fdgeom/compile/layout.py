@@ -15,6 +15,9 @@ from fdgeom.compile.program import CannotCompile
 from fdgeom.solvers.derived import is_real
 from fdgeom.solvers.links import links_of
 
+#: Linear functions have values at the nodes, constant ones in the cells.
+_AT_NODES, _IN_CELLS = [1, 1, 0], [0, 0, 1]
+
 #: Places in a block: the lanes of a vector, as in lanes.hpp.
 WIDTH = 8
 
@@ -55,15 +58,19 @@ def _part(function: Function) -> Part:
     space = function.function_space()
     if is_real(function):
         raise CannotCompile(f"{function.name()} is a number of a Real space")
-    element = space.finat_element.entity_dofs()
-    dofs = [len(v) for dimension in sorted(element) for v in element[dimension].values()]
     values = space.block_size == int(np.prod(space.value_shape, dtype=int))
-    if not values or dofs not in ([1, 1, 0], [0, 0, 1]):
+    if not values or dofs_of(space) not in (_AT_NODES, _IN_CELLS):
         raise CannotCompile(
             f"{function.name()}: lists on interval meshes are compiled for functions of values at nodes "
             f"(CG1) or of one in each cell (DG0), not {space.ufl_element()}"
         )
-    return Part(function, dofs == [1, 1, 0], space.block_size)
+    return Part(function, dofs_of(space) == _AT_NODES, space.block_size)
+
+
+def dofs_of(space) -> list[int]:
+    """How many degrees of freedom (or blocks of them) each vertex of a cell has, and its interior."""
+    element = space.finat_element.entity_dofs()
+    return [len(v) for dimension in sorted(element) for v in element[dimension].values()]
 
 
 def aligned(size: int) -> np.ndarray:
@@ -80,7 +87,7 @@ class Layout:
         if mesh.comm.size > 1:
             raise CannotCompile("the mesh is distributed over several ranks")
         space = mesh.coordinates.function_space()
-        if mesh.geometric_dimension != 1 or space.cell_node_map().arity != 2:
+        if mesh.geometric_dimension != 1 or dofs_of(space) != _AT_NODES:
             raise CannotCompile("the mesh is no straight interval mesh")
         self.mesh, links = mesh, links_of(mesh)
         ends = space.cell_node_map().values

@@ -303,8 +303,10 @@ class Lowering:
         p = made.place
         made.unknowns = [x for part in unknowns for x in _values(p, part)]
         made.residual = self._residual(made, nodes, cells, tests, op)
-        own = op.guess is None or op.guess.dat is op.unknown.dat
-        start = op.unknown if own else op.guess
+        if len(op.attempts) > 1:
+            raise CannotCompile(f"{_name(op)} is attempted from several guesses")
+        start = op.attempts[0].guess if op.attempts else op.guess or op.unknown
+        own = start.dat is op.unknown.dat
         made.guess = [x for part in parts_of(start) for x in _values(p, part)]
         if own:
             made.guess = [p.input(("start", *p.ops[x][1][1:])) for x in made.guess]

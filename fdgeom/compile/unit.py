@@ -1,11 +1,10 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields as members
 
 import numpy as np
-from firedrake import TestFunction, derivative
 
 from fdgeom.compile.build import (
     Call,
@@ -23,7 +22,6 @@ from fdgeom.compile.emit import Code, emit, unit_text
 from fdgeom.compile.layout import WIDTH, Layout, Part
 from fdgeom.compile.lower import Lowering
 from fdgeom.compile.program import CannotCompile
-from fdgeom.forms import simplify
 from fdgeom.operations import Operation, Solve
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
@@ -65,6 +63,14 @@ class Unit:
         self._library: ctypes.CDLL | None = None
         self.reports = array_of(Report, [Report() for _ in self.operations])
         self._inverses = np.zeros((len(self.operations), _INVERSE + 1))
+
+    def drop(self, calls: Iterable[int]) -> None:
+        """Leave out calls, before the code is compiled."""
+        kept = [k for k in range(len(self.operations)) if k not in set(calls)]
+        self.operations = tuple(self.operations[k] for k in kept)
+        for entries in (self.codes, self._numbers, self._holds, self._tolerances):
+            entries[:] = [entries[k] for k in kept]
+        self.reports = array_of(Report, [Report() for _ in kept])
 
     @property
     def is_ready(self) -> bool:
@@ -108,7 +114,7 @@ class Unit:
             call.out = address(outs)
             call.held = None if held is None else held.ctypes.data
             call.inverse = self._inverses[k].ctypes.data if code.chord else None
-            call.tolerances = Tolerances(*self._tolerances[k], 0)
+            call.tolerances = Tolerances(*self._tolerances[k])
         self._run = self._make_run(calls)
 
     def _held_blocks(self, k: int) -> np.ndarray | None:
@@ -168,12 +174,13 @@ def _identity(op: Operation) -> tuple:
     return type(op), *map(id, values)
 
 
-def _tolerances(op: Operation) -> tuple[float, float, float, int]:
-    """The tolerances of a solve."""
-    options = dict(_TOLERANCES)
-    if isinstance(op, Solve) and op.numerics is not None:
-        test = TestFunction(op.test.function_space())
-        residual = simplify(derivative(op.work, op.test, test))
-        options |= op.numerics(residual, op.unknown).options
+def _tolerances(op: Operation) -> tuple[float, float, float, int, int]:
+    """The tolerances of a solve, the limit of its iterations, and its updates after convergence."""
+    # Only those of the user: the iteration ends at round-off by itself.
+    options, more = dict(_TOLERANCES), 0
+    if isinstance(op, Solve):
+        more = op.extra_updates
+        if op.options is not None:
+            options = op.options.over(options)[0]
     rtol, atol, stol = (float(options[name]) for name in ("snes_rtol", "snes_atol", "snes_stol"))
-    return rtol, atol, stol, int(options["snes_max_it"])
+    return rtol, atol, stol, int(options["snes_max_it"]), more

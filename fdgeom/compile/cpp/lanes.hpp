@@ -40,6 +40,11 @@ FDGEOM_INLINE bool all_le(raw a, raw b) {
   return every != 0;
 }
 #endif
+FDGEOM_INLINE bool none(lane_mask m) {
+  int64_t some = 0;
+  for (int l = 0; l < W; ++l) some |= m[l];
+  return !some;
+}
 FDGEOM_INLINE bool all_le(raw a, double b) { return all_le(a, lanes(b)); }
 
 #define FDGEOM_LANES1(f) \

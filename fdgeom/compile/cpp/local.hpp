@@ -6,6 +6,12 @@ namespace {
 // kept, updates shrink at a steady rate, and the remaining errors of all steps have one sign.
 constexpr double round_off = 4e-30, kept_round_off = 1e-31;
 
+// Where the residual has not reached its round-off: there it is no longer halved, and the update is small or
+// the residual is a small fraction of the first one. All arguments are squares.
+FDGEOM_INLINE lane_mask unsettled(raw norm, raw last, raw first, raw step, raw size) {
+  return (norm <= 0.25 * last) | ((step > 1e-16 * size) & (norm > 1e-12 * first)) | ~(norm <= 1e300);
+}
+
 // How the update is computed: with the inverse of the tangent at zero, or by elimination without pivoting.
 enum Solver { chord, plain };
 
@@ -35,21 +41,24 @@ template <class Op, Solver solver> FDGEOM_INLINE void update(const Run &X, Field
 template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *w, const raw *b, raw *u) {
   constexpr int n = Op::n;
   constexpr bool kept = solver == chord;
-  raw R[n], first = {}, last = {}, before = {};
+  raw R[n], first = {}, last = {}, before = {}, size = {};
+  lane_mask open = lane_mask{} - 1;
   // Updates still to do: with the kept inverse one after convergence, which reduces the error again.
   long more = -1;
   for (int it = 0;; ++it) {
     Op::residual(X, F, G, k, w, u, R);
     const raw norm = square<n>(R);
     if (it == 0) first = norm;
-    if (more < 0 && (all_le(norm, (t.rtol * t.rtol) * first + t.atol * t.atol) ||
-                     (it > 0 && all_le(norm * before, round_off * square<n>(u) * last)))) more = t.more + kept;
+    if (!kept && it > 0) open &= unsettled(norm, last, first, before, size);
+    if (more < 0 && (all_le(norm, (t.rtol * t.rtol) * first + t.atol * t.atol) || (!kept && none(open)) ||
+                     (it > 0 && all_le(norm * before, round_off * size * last)))) more = t.more + kept;
     if (more == 0) return it;
     if (more < 0 && it == (kept && t.max_it > 7 ? 7 : t.max_it)) return -1;
     last = norm;
     update<Op, solver>(X, F, G, k, w, b, u, R);
     if (more > 0 && --more == 0) return it + !kept;
-    const raw step = square<n>(R), size = square<n>(u);
+    const raw step = square<n>(R);
+    size = square<n>(u);
     if (more < 0 && (all_le(step, (t.stol * t.stol) * size) ||
                      (it > 0 && all_le(step * step, (kept ? kept_round_off : round_off) * size * before)))) {
       more = t.more;
@@ -60,9 +69,7 @@ template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields
   }
 }
 
-// Newton's method of one place by itself, with row exchanges and rows of prescribed unknowns; converged at
-// round-off too, where the residual is no longer halved and the update is small or the residual is a small
-// fraction of the first one.
+// Newton's method of one place by itself, with row exchanges and rows of prescribed unknowns.
 struct Alone {
   double first = 0.0, last = 0.0, before = 0.0, size = 0.0, norm = 0.0;
   long more = -1;

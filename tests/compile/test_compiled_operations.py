@@ -1,0 +1,369 @@
+"""Compiled operations one by one: against NumPy, and against the PETSc executor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    TensorFunctionSpace,
+    TestFunction,
+    VectorFunctionSpace,
+    as_matrix,
+    as_vector,
+    conditional,
+    cos,
+    dot,
+    ds,
+    dx,
+    exp,
+    inner,
+    sin,
+    split,
+)
+from ufl import bessel_J
+from verification.beams import uneven_mesh
+
+from fdgeom import execution
+from fdgeom.compile import Executor
+from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Prescribed, Solve
+from fdgeom.solvers import SolveFailed
+
+#: Two blocks of lanes and a part of one.
+CELLS = 19
+MESH = uneven_mesh(CELLS)
+AT_NODES, IN_CELLS = FunctionSpace(MESH, "CG", 1), FunctionSpace(MESH, "DG", 0)
+LUMPED = {"quadrature_rule": "KMV", "quadrature_degree": 1}
+
+
+def field(space, seed, name="f", size=1.0):
+    """A Function of random values."""
+    f = Function(space, name=name)
+    f.dat.data_wo[...] = np.random.default_rng(seed).uniform(-size, size, f.dat.data_ro.shape)
+    return f
+
+
+def vectors(family, size):
+    return VectorFunctionSpace(MESH, family, int(family == "CG"), dim=size)
+
+
+def run(operations, steps=1, t=0.0, dt=1.0):
+    assert Executor(operations).advance(steps, t, dt) == (steps, None)
+
+
+def same_through_petsc(operations, steps=1, tolerance=1e-13):
+    """What the operations write must be the same in compiled code and through PETSc."""
+    written = list({id(f): f for op in operations for f in op.writes}.values())
+    start = [np.array(f.dat.data_ro) for f in written]
+    run(operations, steps)
+    ours = [np.array(f.dat.data_ro) for f in written]
+    for f, values in zip(written, start, strict=True):
+        f.dat.data_wo[...] = values
+    assert execution.Executor(operations).advance(steps, 0.0, 1.0) == (steps, None)
+    for f, found in zip(written, ours, strict=True):
+        scale = max(1.0, np.abs(f.dat.data_ro).max())
+        assert np.abs(found - f.dat.data_ro).max() < tolerance * scale, f.name()
+    return ours
+
+
+# --- maps, copies, checks ------------------------------------------------------------------------
+def test_all_values_are_read_before_any_is_written():
+    f, g = field(AT_NODES, 1), field(AT_NODES, 2)
+    a, b = np.array(f.dat.data_ro), np.array(g.dat.data_ro)
+    run([Map(values={f: g, g: f})])
+    assert np.array_equal(f.dat.data_ro, b)
+    assert np.array_equal(g.dat.data_ro, a)
+
+
+def test_symbols_of_length_and_time():
+    """x' = t, y' = 1 in parts of steps: sums of the times and lengths that each operation sees."""
+    x, y, dt, time = field(IN_CELLS, 1), field(IN_CELLS, 2), Constant(9.0), Constant(9.0)
+    before = np.array(x.dat.data_ro), np.array(y.dat.data_ro)
+    ops = [
+        Map(values={x: x + dt * time}, dt=dt, fraction=0.25, clock=time, at=0.5),
+        Map(values={y: y + dt}, dt=dt, fraction=0.75),
+    ]
+    run(ops, steps=3, t=2.0, dt=0.1)
+    times = 2.0 + 0.1 * (np.arange(3) + 0.5)
+    assert np.allclose(x.dat.data_ro, before[0] + 0.025 * times.sum(), rtol=1e-14)
+    assert np.allclose(y.dat.data_ro, before[1] + 3 * 0.075, rtol=1e-14)
+
+
+def test_constants_and_numbers_are_read_when_steps_begin():
+    number, constant = Function(FunctionSpace(MESH, "R", 0)), Constant(2.0)
+    f, g = field(AT_NODES, 1), Function(AT_NODES)
+    executor = Executor([Map(values={g: number * f + constant})])
+    for a, b in ((3.0, 5.0), (-1.0, 0.5)):
+        number.assign(a)
+        constant.assign(b)
+        executor.advance(1, 0.0, 1.0)
+        assert np.array_equal(g.dat.data_ro, a * f.dat.data_ro + b)
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_copies_of_rows(adds):
+    source, target = field(vectors("CG", 3), 1), field(vectors("CG", 3), 2)
+    rows = np.array([0, 7, 8, 31, 59])
+    same_through_petsc([Copy(source=source, target=target, rows=rows, adds=adds)])
+
+
+def test_copies_of_zeros():
+    target = field(vectors("DG", 2), 2)
+    run([Copy(source=None, target=target)])
+    assert not target.dat.data_ro.any()
+
+
+def test_a_check_fails_the_step_and_keeps_the_state_before_it():
+    f, dt = Function(AT_NODES, name="f"), Constant(0.0)
+    f.dat.data_wo[...] = np.linspace(0, 1, CELLS + 1)
+    grow = Map(values={f: f + dt}, dt=dt)
+    ops = [grow, Check(value=f, limit=4.5, message="it has become too large")]
+    for make in (Executor, execution.Executor):
+        f.dat.data_wo[...] = np.linspace(0, 1, CELLS + 1)
+        done, failure = make(ops).advance(9, 0.0, 1.0)
+        assert done == 3
+        assert str(failure) == "it has become too large"
+        assert np.allclose(f.dat.data_ro, np.linspace(3, 4, CELLS + 1))
+
+
+# --- assemblies ----------------------------------------------------------------------------------
+def test_derivatives_of_functionals():
+    """By functions of nodes and of cells, at nodes and inside of cells, set and added."""
+    q, e, a = field(vectors("CG", 2), 1), field(vectors("DG", 2), 2), field(AT_NODES, 3)
+    x = SpatialCoordinate(MESH)[0]
+    work = (
+        a**2 * dot(q, q) * dx(metadata=LUMPED)
+        + exp(a) * inner(q.dx(0), e) * dx(degree=3)
+        + x * sin(a) * dot(e, e) * dx(degree=2)
+        + 3 * q[0] * a**3 * ds(1)
+    )
+    by = {f: field(f.function_space(), 4 + k) for k, f in enumerate((q, e, a))}
+    same_through_petsc([Assemble(work=work, by=by, adds={by[e], by[a]})])
+
+
+def test_derivatives_of_sums_over_nodes():
+    q, a = field(vectors("CG", 3), 1), field(AT_NODES, 2)
+    work = sin(a) * dot(q, q)
+    target, other = Function(q.function_space()), field(AT_NODES, 3)
+    before = np.array(other.dat.data_ro)
+    run([Assemble(work=work, by={q: target, a: other}, adds={other})])
+    Q, A = q.dat.data_ro, a.dat.data_ro
+    assert np.allclose(target.dat.data_ro, 2 * np.sin(A)[:, None] * Q, rtol=1e-14)
+    assert np.allclose(other.dat.data_ro, before + np.cos(A) * (Q * Q).sum(axis=1), rtol=1e-14)
+
+
+def test_weights_follow_a_moved_mesh():
+    mesh = uneven_mesh(CELLS)
+    f = Function(FunctionSpace(mesh, "CG", 1)).assign(1.0)
+    g, h = Function(f.function_space()), Function(f.function_space())
+    ops = [
+        Assemble(work=f**2 / 2 * dx(domain=mesh, metadata=LUMPED), by={f: g}),
+        Assemble(work=f.dx(0) ** 2 / 2 * dx, by={f: h}),
+    ]
+    executor = Executor(ops)
+    f.interpolate(SpatialCoordinate(mesh)[0])
+    for scale in (1.0, 3.0):
+        executor.advance(1, 0.0, 1.0)
+        assert np.isclose(g.dat.data_ro.sum(), scale * 1.5**2 / 2 * 1.0, rtol=2e-3)
+        assert np.isclose(np.abs(h.dat.data_ro).sum(), 2 / scale, rtol=1e-13)
+        mesh.coordinates.dat.data_wo[...] *= 3.0
+
+
+# --- solves --------------------------------------------------------------------------------------
+@pytest.mark.parametrize("family", ["CG", "DG"])
+@pytest.mark.parametrize("size", [2, 3, 9])
+def test_linear_systems_with_zero_pivots(family, size):
+    """Against NumPy; only row exchanges solve these."""
+    rng = np.random.default_rng(size)
+    A = field(TensorFunctionSpace(MESH, family, int(family == "CG"), shape=(size, size)), 1)
+    matrices = rng.uniform(-1, 1, A.dat.data_ro.shape)
+    matrices[:, range(size), range(size)] = 0.0
+    A.dat.data_wo[...] = matrices
+    b, u = field(vectors(family, size), 2), Function(vectors(family, size), name="u")
+    w = TestFunction(u.function_space())
+    measure = dx(metadata=LUMPED) if family == "CG" else dx(degree=0)
+    run([Solve(work=dot(dot(A, u) - b, w) * measure, unknown=u, name="u")])
+    expected = np.linalg.solve(matrices, b.dat.data_ro[:, :, None])[:, :, 0]
+    assert np.abs(u.dat.data_ro - expected).max() < 1e-11 * np.abs(expected).max()
+
+
+def test_nonlinear_equations():
+    """u³ + u = a + b, with a closed form; b comes from the cells."""
+    a, e = field(AT_NODES, 1, size=3.0), field(IN_CELLS, 2)
+    u, w = Function(AT_NODES, name="u"), TestFunction(AT_NODES)
+    work = (u**3 + u - a) * w * dx(metadata=LUMPED) - e * w * dx
+    run([Solve(work=work, unknown=u, guess=a, name="u")])
+    x = np.sort(MESH.coordinates.dat.data_ro)
+    order = np.argsort(MESH.coordinates.dat.data_ro)
+    half = np.diff(x) / 2
+    cells = IN_CELLS.cell_node_map().values[:, 0]
+    centres = Function(IN_CELLS).interpolate(SpatialCoordinate(MESH)[0]).dat.data_ro
+    load = (e.dat.data_ro[np.argsort(centres)]) * half
+    assert len(cells) == CELLS
+    weight, total = np.zeros(CELLS + 1), np.zeros(CELLS + 1)
+    weight[:-1] += half
+    weight[1:] += half
+    total[:-1] += load
+    total[1:] += load
+    c = a.dat.data_ro[order] + total / weight
+    root = np.sqrt(c**2 / 4 + 1 / 27)
+    expected = np.cbrt(c / 2 + root) + np.cbrt(c / 2 - root)
+    assert np.abs(u.dat.data_ro[order] - expected).max() < 1e-12 * np.abs(expected).max()
+
+
+def rotation_step(u, p, dt):
+    """The equation of a body that turns, implicit in its momentum."""
+    w = TestFunction(u.function_space())
+    turned = as_vector([2 * u[1] * u[2], -u[2] * u[0], -u[0] * u[1]])
+    return inner(u - p - dt * turned, w) * dx(metadata=LUMPED)
+
+
+@pytest.mark.parametrize("steps", [1, 30])
+def test_prescribed_degrees_of_freedom(steps):
+    """At several nodes of one block and alone in another; with values and without."""
+    V, dt = vectors("CG", 3), Constant(0.0)
+    u, p, given = Function(V, name="u"), field(V, 1), field(V, 2, size=0.2)
+    prescribed = [
+        Prescribed(np.array([0, 1, 10, 59]), given),
+        Prescribed(np.array([4, 30])),
+    ]
+    ops = [
+        Solve(
+            work=rotation_step(u, p, dt), unknown=u, guess=p, prescribed=prescribed, dt=dt, name="u"
+        ),
+        Map(values={p: u}),
+    ]
+    found, _ = same_through_petsc([op.scaled(0.02) for op in ops], steps, tolerance=1e-12)
+    assert np.array_equal(
+        found.reshape(-1)[[0, 1, 10, 59]], given.dat.data_ro.reshape(-1)[[0, 1, 10, 59]]
+    )
+    assert not found.reshape(-1)[[4, 30]].any()
+
+
+def test_prescribed_parts_of_a_mixed_unknown():
+    W = vectors("DG", 2) * IN_CELLS
+    u, w = Function(W, name="u"), TestFunction(W)
+    a = field(vectors("DG", 2), 1)
+    a.dat.data_wo[...] = np.abs(a.dat.data_ro)
+    (p, r), (v, s) = split(u), split(w)
+    work = (inner(p - a, v) + r * v[0] + (p[0] + p[1] - r**2) * s) * dx(degree=0)
+    run([Solve(work=work, unknown=u, prescribed=[Prescribed(np.array([3, 12]), part=1)], name="u")])
+    P, R = (part.dat.data_ro for part in u.subfunctions)
+    root = (np.sqrt(1 + 4 * a.dat.data_ro.sum(axis=1)) - 1) / 2
+    root[[3, 12]] = 0.0
+    assert np.abs(R - root).max() < 1e-12
+    assert np.abs(P[:, 0] - a.dat.data_ro[:, 0] + R).max() < 1e-14
+
+
+def test_transposed_solves():
+    """The adjoint of a solve, and of its data, against those through PETSc."""
+    V, dt = vectors("CG", 3), Constant(0.02)
+    u, p, source, target, other = (field(V, k) for k in range(5))
+    forward = Solve(work=rotation_step(u, p, dt), unknown=u, name="u")
+    zero = [Prescribed(np.array([5, 17]))]
+    ops = [
+        Solve(
+            work=forward.work, unknown=forward.test, test=u, source=source, prescribed=zero,
+            name="the adjoint",
+        ),
+        Assemble(work=-forward.work, by={p: target, u: other}, adds={other}),
+    ]  # fmt: skip
+    same_through_petsc(ops)
+
+
+# --- failures ------------------------------------------------------------------------------------
+@pytest.mark.parametrize("cells", [CELLS, 5000])
+def test_a_failed_solve_leaves_the_state_of_the_last_good_step(cells):
+    """u² = c, where c falls below zero at one node after 300 steps."""
+    mesh = uneven_mesh(cells)
+    V, dt = FunctionSpace(mesh, "CG", 1), Constant(0.0)
+    c, u, w = Function(V, name="c"), Function(V, name="u").assign(1.0), TestFunction(V)
+    at = cells // 3
+    ops = [
+        Map(values={c: c - dt}, dt=dt),
+        Solve(work=(u**2 - c) * w * dx(metadata=LUMPED), unknown=u, name="the root"),
+    ]
+    good = 300
+    c.assign(2000.0)
+    c.dat.data_wo[at] = good + 0.5
+    done, failure = Executor(ops).advance(1000, 0.0, 1.0)
+    assert done == good
+    assert isinstance(failure, SolveFailed)
+    x = mesh.coordinates.dat.data_ro[at]
+    assert str(failure).startswith("the local solve for the root stopped with ")
+    assert f"at the node at {x:.6g}, where a residual of" in str(failure)
+    assert np.isclose(c.dat.data_ro[at], 0.5)
+    assert np.allclose(np.delete(c.dat.data_ro, at), 2000.0 - good)
+    assert np.isclose(u.dat.data_ro[at], np.sqrt(0.5), rtol=1e-13)
+
+
+def test_singular_and_infinite_solves():
+    u, a, w = Function(AT_NODES, name="u"), field(AT_NODES, 1), TestFunction(AT_NODES)
+    measure = dx(metadata=LUMPED)
+    for coefficient, words in ((0.0, "a singular Jacobian block"), (np.nan, "not finite")):
+        b = Function(AT_NODES).assign(1.0)
+        b.dat.data_wo[4] = coefficient
+        work = (b * u - a) * w * measure
+        done, failure = Executor([Solve(work=work, unknown=u, name="u")]).advance(2, 0.0, 1.0)
+        assert done == 0
+        assert words in str(failure)
+        assert not u.dat.data_ro.any()
+
+
+def test_iterations_are_counted():
+    """One for linear equations; Newton's method of square roots takes as many as in Python."""
+    u, a, w = Function(AT_NODES, name="u"), Function(AT_NODES).assign(2.0), TestFunction(AT_NODES)
+    ops = [Solve(work=(u**2 - a) * w * dx(metadata=LUMPED), unknown=u, guess=a, name="u")]
+    executor = Executor(ops)
+    executor.advance(4, 0.0, 1.0)
+    x, iterations = 2.0, 0
+    while abs(x - np.sqrt(2.0)) > 1e-8:  # quadratic: the next update is the last one
+        x, iterations = (x + 2.0 / x) / 2, iterations + 1
+    assert executor.stats() == {"solves": 4, "newton_iterations": 4 * (iterations + 1)}
+
+
+# --- refusals ------------------------------------------------------------------------------------
+class OnHost(HostOperation):
+    reads, writes = (), (Function(AT_NODES),)
+
+    def run(self):
+        pass
+
+
+def refused():
+    f, g, e = field(AT_NODES, 1), field(AT_NODES, 2), field(IN_CELLS, 3)
+    w, real = TestFunction(AT_NODES), FunctionSpace(MESH, "R", 0)
+    other = Function(FunctionSpace(uneven_mesh(3), "CG", 1), name="far")
+    n, m, dt, foreign = Function(real), Function(real), Constant(1.0), Constant(1.0)
+    own = Map(values={f: g})
+    wave = inner(f.dx(0), w.dx(0)) * dx + f * w * dx
+    return {
+        "couples neighbouring nodes": [Solve(work=wave, unknown=f, name="f")],
+        "values at nodes and in cells together": [Map(values={f: g, e: e + 1})],
+        "has other nodes than": [Map(values={f: g * e})],
+        "a number of a Real space, is computed": [own, Map(values={n: 2 * n})],
+        "by a number of a Real space": [own, Assemble(work=n * f * dx, by={n: m})],
+        "lives on another mesh": [own, Map(values={other: 2 * other})],
+        "operation of Python": [OnHost()],
+        "the length or the time of another one": [
+            Map(values={f: foreign * g}, dt=dt),
+            Map(values={g: foreign * f}, dt=foreign),
+        ],
+        "derivatives in space": [Map(values={e: f.dx(0)})],
+        "over a part of the mesh": [Assemble(work=f * dx(3), by={f: g})],
+        "BesselJ": [Map(values={f: bessel_J(1, g)})],
+    }
+
+
+@pytest.mark.parametrize("words", list(refused()))
+def test_lists_that_are_not_compiled(words):
+    assert words in Executor.unsupported(refused()[words])
+
+
+def test_supported_lists_have_no_reason():
+    f, g = field(AT_NODES, 1), field(AT_NODES, 2)
+    value = conditional(f > 0, cos(f), as_matrix([[1.0]])[0, 0])
+    assert Executor.unsupported([Map(values={g: value})]) is None

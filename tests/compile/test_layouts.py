@@ -1,0 +1,84 @@
+"""Places on interval meshes: values copied to fields and back, gaps between chains, refused meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from firedrake import (
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    PeriodicIntervalMesh,
+    SpatialCoordinate,
+    UnitSquareMesh,
+    VectorFunctionSpace,
+)
+from verification.beams import SOFT, uneven_mesh
+
+import fdgeom as fg
+from fdgeom.compile import CannotCompile, Executor
+from fdgeom.compile.layout import WIDTH, Layout, parts_of
+from fdgeom.operations import Map
+
+
+def two_rods(cells=(11, 8)):
+    """Two separate rods on one mesh."""
+    rods = [fg.Beam(IntervalMesh(n, 1.0), SOFT) for n in cells]
+    return fg.Assembly(rods).mesh
+
+
+@pytest.mark.parametrize("cells", [1, 7, 8, 21])
+@pytest.mark.parametrize("family", ["CG", "DG"])
+def test_a_list_reads_and_writes_the_values_of_functions(cells, family):
+    """Each entry gets its own value, in the order that the mesh has."""
+    mesh = uneven_mesh(cells)
+    space = VectorFunctionSpace(mesh, family, int(family == "CG"), dim=3)
+    f, g = Function(space), Function(space)
+    f.dat.data_wo[...] = np.random.default_rng(1).uniform(-1, 1, f.dat.data_ro.shape)
+    assert Executor([Map(values={g: 2 * f})]).advance(1, 0.0, 1.0) == (1, None)
+    assert np.array_equal(g.dat.data_ro, 2 * f.dat.data_ro)
+
+
+def test_places_follow_the_arc_length():
+    mesh = uneven_mesh(19)
+    layout = Layout(mesh)
+    x = Function(FunctionSpace(mesh, "CG", 1)).interpolate(SpatialCoordinate(mesh)[0])
+    (part,) = parts_of(x)
+    found = x.dat.data_ro[layout.dofs(part)[:20]]
+    assert np.all(np.diff(found) > 0)
+    assert list(layout.node_counts) == [8, 8, 4, 0]
+    assert list(layout.counts) == [8, 8, 3, 0]
+
+
+def test_chains_begin_at_blocks():
+    """Two rods: 12 and 9 nodes; the gaps repeat the last node and the last cell."""
+    mesh = two_rods()
+    layout = Layout(mesh)
+    assert list(layout.node_counts) == [8, 4, 8, 1, 0]
+    assert list(layout.counts) == [8, 3, 8, 0, 0]
+    assert layout.mask.sum() == 21
+    (part,) = parts_of(Function(FunctionSpace(mesh, "CG", 1)))
+    dofs = layout.dofs(part)
+    assert len(np.unique(dofs)) == 21
+    assert np.all(dofs[11:16] == dofs[11])
+    assert layout.nodes == 3 * WIDTH + 1
+
+
+@pytest.mark.parametrize(
+    ("mesh", "words"),
+    [
+        (lambda: PeriodicIntervalMesh(5, 1.0), "straight"),
+        (lambda: UnitSquareMesh(1, 1), "straight"),
+    ],
+)
+def test_other_meshes_are_refused(mesh, words):
+    with pytest.raises(CannotCompile, match=words):
+        Layout(mesh())
+
+
+def test_other_elements_are_refused():
+    space = FunctionSpace(uneven_mesh(3), "CG", 2)
+    with pytest.raises(CannotCompile, match="CG1"):
+        parts_of(Function(space))
+    f, g = Function(space), Function(space)
+    assert "CG1" in Executor.unsupported([Map(values={f: 2 * g})])
