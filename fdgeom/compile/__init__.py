@@ -5,9 +5,11 @@
 - `terms`, `lower`: functionals as sums over nodes and cells, and operations as scalar programs;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
 - `layout`: the order of values on chains of cells;
-- `unit`, `executor`: lists of operations as compiled units, and the exchange of values with Functions.
+- `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
+  Functions; `trajectory`: steps whose values are stored, and their adjoint steps.
 """
 
 from fdgeom.compile.build import NoCompiler
 from fdgeom.compile.executor import Executor
 from fdgeom.compile.program import CannotCompile
+from fdgeom.compile.trajectory import Trajectory

@@ -5,12 +5,15 @@ written here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from firedrake import Constant
 
 from fdgeom.compile.differentiate import jacobian, solution
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower import LocalProgram
-from fdgeom.compile.program import COMPARISONS, FUNCTIONS, ScalarProgram
+from fdgeom.compile.program import COMPARISONS, FUNCTIONS, CannotCompile, ScalarProgram
+from fdgeom.operations import Operation
 
 #: Elimination is written out for so many unknowns at the most.
 _WRITTEN_OUT = 8
@@ -27,8 +30,6 @@ class Code:
     #: The parts that it reads and writes, in the order of their numbers in the text.
     ins: list[Part]
     outs: list[Part]
-    #: Parts that it reads at neighbouring places too.
-    neighbours: set[Part] = field(default_factory=set)
     solves: bool = False
     chord: bool = False
 
@@ -36,6 +37,11 @@ class Code:
 def emit(local: LocalProgram, constants: Constants) -> Code:
     """The code of an operation; ``constants`` gets those that it reads."""
     return _Writer(local, constants).code()
+
+
+def clocks_of(op: Operation) -> tuple[Constant, ...]:
+    """The symbols for the time in the expressions of an operation."""
+    return op.clock if isinstance(op.clock, tuple) else () if op.clock is None else (op.clock,)
 
 
 class _Writer:
@@ -77,9 +83,9 @@ class _Writer:
                 *self._functions,
             ]
         )
-        return Code(
-            text, self._ins, self._outs, self._neighbours, bool(m.unknowns), self._flags["chord"]
-        )
+        for part in self._neighbours.intersection(self._outs):
+            raise CannotCompile(f"{part.name} is read at neighbouring nodes and written at once")
+        return Code(text, self._ins, self._outs, bool(m.unknowns), self._flags["chord"])
 
     # --- inputs and outputs ----------------------------------------------------------------------
     def _load(self, key: Sequence) -> str:
@@ -98,7 +104,7 @@ class _Writer:
         op = self._local.op
         if constant is op.dt:
             return "X.dt"
-        if constant is op.clock:
+        if any(constant is clock for clock in clocks_of(op)):
             return "X.time"
         known = [c is constant for c in self._constants]
         if True not in known:
@@ -161,7 +167,7 @@ class _Writer:
         self._flags["chord"] = (
             not linear
             and n <= _WRITTEN_OUT
-            and all(key[0] == "constant" and key[1] is not m.op.clock for key in inputs)
+            and all(key[0] == "constant" and key[1] not in clocks_of(m.op) for key in inputs)
         )
         # Numbers that do not depend on the unknowns are computed before the iteration.
         needed = p.needed(m.residual)

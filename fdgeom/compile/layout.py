@@ -5,7 +5,7 @@ have consecutive places in the order of the arc length, from the beginning of a 
 place of its left node. Places after the end of a chain are gaps, which repeat the value before them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,9 @@ from firedrake import Function
 from fdgeom.compile.program import CannotCompile
 from fdgeom.solvers.derived import is_real
 from fdgeom.solvers.links import links_of
+
+# The attribute of meshes with the names of places.
+_NAMES = "_fdgeom_names_of_places"
 
 #: Linear functions have values at the nodes, constant ones in the cells.
 _AT_NODES, _IN_CELLS = [1, 1, 0], [0, 0, 1]
@@ -177,3 +180,20 @@ class Layout:
             self.counts_of(part), WIDTH
         )
         return found.reshape(-1, WIDTH).any(axis=1).astype(np.int8)
+
+    def describe(self, part: Part, place: int) -> str:
+        """The node or the cell at a place, for messages."""
+        x = self.mesh.coordinates.dat.data_ro.reshape(-1)
+        ends = self.mesh.coordinates.cell_node_map().values
+        dof = self.dofs(part)[place]
+        values = part.function.function_space().cell_node_map().values
+        at = x[ends[values == dof][0]] if part.nodal else x[ends[values[:, 0] == dof][0]].mean()
+        names = getattr(self.mesh, _NAMES, None)
+        return f"the node at {at:.6g}" if names is None else names(at)
+
+
+def layout_of(functions: Sequence[Function]) -> Layout:
+    """The layout of the mesh of some Functions."""
+    if not functions:
+        raise CannotCompile("the operations write nothing")
+    return Layout(functions[0].function_space().mesh().unique())

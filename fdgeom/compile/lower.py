@@ -254,7 +254,6 @@ class Lowering:
             for part, target in zip(parts, targets[f], strict=True):
                 adds = op.by[f] in op.adds
                 self._derivative(made, nodes, cells, part, target, op.work, adds)
-        self._refuse_neighbours(made)
         return made
 
     def _derivative(self, made, nodes: Works, cells: Works, part, target, work, adds: bool) -> None:
@@ -281,16 +280,6 @@ class Lowering:
         both = [_slopes(made.cell, cells, _values(made.cell, part, side)) for side in "AB"]
         return list(zip(*both, strict=True))
 
-    @staticmethod
-    def _refuse_neighbours(made: LocalProgram) -> None:
-        written = {part for part, _, _ in (*made.stores, *made.cell_stores)}
-        for kind, key in (op[:2] for op in made.cell.ops if op[0] == "in"):
-            del kind
-            if key[0] == "value" and key[2] != "C" and key[1] in written:
-                raise CannotCompile(
-                    f"{key[1].name} is read at neighbouring nodes and written at once"
-                )
-
     # --- solves --------------------------------------------------------------------------------
     def _solve(self, op: Solve) -> LocalProgram:
         unknowns, tests = _written(op.unknown), parts_of(op.test)
@@ -313,7 +302,6 @@ class Lowering:
         made.holds = [self._hold(p, op, prescribed, unknowns) for prescribed in op.prescribed]
         pairs = [(part, k) for part in unknowns for k in range(part.size)]
         made.stores = [(part, k, u) for (part, k), u in zip(pairs, made.unknowns, strict=True)]
-        self._refuse_neighbours(made)
         return made
 
     def _residual(

@@ -1,7 +1,7 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import fields as members
 
 import numpy as np
@@ -18,17 +18,25 @@ from fdgeom.compile.build import (
     header,
     load,
 )
-from fdgeom.compile.emit import Code, emit, unit_text
+from fdgeom.compile.emit import Code, clocks_of, emit, unit_text
 from fdgeom.compile.layout import WIDTH, Layout, Part
 from fdgeom.compile.lower import Lowering
 from fdgeom.compile.program import CannotCompile
-from fdgeom.operations import Operation, Solve
+from fdgeom.operations import Check, Operation, Solve
+from fdgeom.solvers.held_snes import SolveFailed
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
 #: As inverse_size in fields.hpp.
 _INVERSE = 64
 #: rtol, atol, stol and the limit of iterations.
 _TOLERANCES = {"snes_rtol": 1e-13, "snes_atol": 1e-50, "snes_stol": 1e-14, "snes_max_it": 25}
+
+#: Why a solve failed, by the `Failure` of fields.hpp.
+_REASONS = {
+    -1: "too many iterations",
+    -2: "a singular Jacobian block",
+    -3: "values that are not finite",
+}
 
 #: Where a call finds a field: ``place(call, part, writes)`` is its address and the distance to the same
 #: field of the next step, in numbers.
@@ -51,7 +59,7 @@ class Unit:
                 local = lower(op)
                 known[name] = emit(local, self.constants), local.holds, _tolerances(op)
             self.codes.append(known[name][0])
-        symbols = [s for op in self.operations for s in (op.dt, op.clock) if s is not None]
+        symbols = [s for op in self.operations for s in (op.dt, *clocks_of(op))]
         if any(c is s for c in self.constants for s in symbols):
             raise CannotCompile("an operation reads the length or the time of another one")
         texts: dict[str, int] = {}
@@ -60,6 +68,8 @@ class Unit:
         #: The masks of prescribed degrees of freedom of each call, and its tolerances.
         self._holds = [known[_identity(op)][1] for op in self.operations]
         self._tolerances = [known[_identity(op)][2] for op in self.operations]
+        #: The number of the operation of each call.
+        self.calls = list(range(len(self.operations)))
         self._library: ctypes.CDLL | None = None
         self.reports = array_of(Report, [Report() for _ in self.operations])
         self._inverses = np.zeros((len(self.operations), _INVERSE + 1))
@@ -70,7 +80,33 @@ class Unit:
         self.operations = tuple(self.operations[k] for k in kept)
         for entries in (self.codes, self._numbers, self._holds, self._tolerances):
             entries[:] = [entries[k] for k in kept]
+        self.calls = [self.calls[k] for k in kept]
         self.reports = array_of(Report, [Report() for _ in kept])
+
+    def drop_dead(
+        self, outside: Set[Part] | None, kept: Set[tuple[int, Part]] = frozenset()
+    ) -> None:
+        """Leave out calls whose values are overwritten before they are read."""
+        # outside: the parts that are read after steps; None for all. kept: calls and parts that count as
+        # read.
+        while dead := [
+            k for k, code in enumerate(self.codes)
+            if code.outs and not any(
+                (self.calls[k], part) in kept or self._is_read(k, part, outside) for part in code.outs
+            )
+        ]:  # fmt: skip
+            self.drop(dead)
+
+    def _is_read(self, call: int, part: Part, outside: Set[Part] | None) -> bool:
+        for code in self.codes[call + 1 :]:
+            if part in code.ins or part in code.outs:
+                return part in code.ins
+        if outside is None or part in outside:
+            return True
+        for code in self.codes[: call + 1]:
+            if part in code.ins or part in code.outs:
+                return part in code.ins
+        return False
 
     @property
     def is_ready(self) -> bool:
@@ -162,10 +198,25 @@ class Unit:
         )  # fmt: skip
         return reason, done.value, failed.value
 
-    def unknown_of(self, call: int) -> Part:
-        """The first part that a call writes, to name places; of a check the first one that it reads."""
-        code = self.codes[call]
-        return (code.outs or code.ins)[0]
+    def failure(self, reason: int, call: int) -> SolveFailed:
+        """The error for what :meth:`advance` has returned."""
+        op, report, code = self.operations[call], self.reports[call], self.codes[call]
+        if isinstance(op, Check):
+            return SolveFailed(op.message)
+        where = self.layout.describe(code.outs[0], report.failed)
+        words = _REASONS.get(reason, f"code {reason}")
+        return SolveFailed(
+            f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
+            f"{report.norm:.3g} is left"
+        )
+
+    def stats(self) -> dict[str, int]:
+        """Solves so far, and Newton iterations of the place that took most in each."""
+        reports = [r for r, code in zip(self.reports, self.codes, strict=False) if code.solves]
+        return {
+            "solves": sum(r.solves for r in reports),
+            "newton_iterations": sum(r.iterations for r in reports),
+        }
 
 
 def _identity(op: Operation) -> tuple:

@@ -4,21 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from steppers.test_steppers_as_lists import CASES, operations_of
+from step_lists import LOCAL, lists
 
 from fdgeom import execution
 from fdgeom.compile import Executor
-
-LOCAL = [name for name in CASES if name != "EnergyMomentum"]
-
-
-def lists(name):
-    """A system, its list of operations, and the step length, twice."""
-    method, build, dt = CASES[name]
-    for _ in range(2):
-        stepper = method(build(), dt)
-        stepper.system.prepare()
-        yield stepper.system, operations_of(stepper), dt
 
 
 @pytest.mark.parametrize("name", LOCAL)

@@ -354,6 +354,7 @@ def refused():
         ],
         "derivatives in space": [Map(values={e: f.dx(0)})],
         "over a part of the mesh": [Assemble(work=f * dx(3), by={f: g})],
+        "at neighbouring nodes and written": [Assemble(work=f.dx(0) ** 2 * dx, by={f: f})],
         "BesselJ": [Map(values={f: bessel_J(1, g)})],
     }
 

@@ -71,13 +71,15 @@ constexpr long long_chain = 4096 / W, block = 256 / W, most_calls = 128, everyth
 // it, `failed`: its call. With `blocked` only the returned value is valid after a failure.
 int advance(const Run &X, long first, long steps, bool back, bool blocked, long *done, int *failed) {
   for (long c = 0; c < X.count; ++c) invert(of_call(X, X.calls[c], X.time), X.calls[c]);
+  *done = 0;
+  if (!X.count) { *done = steps; return 0; }
   blocked = blocked && X.blocks >= long_chain && X.count <= most_calls;
 #ifdef FDGEOM_CHAIN
   blocked = false;
 #endif
   const long many = blocked ? most_calls / X.count : 1;
   int most[most_calls];
-  for (*done = 0; *done < steps;) {
+  while (*done < steps) {
     const long now = steps - *done < many ? steps - *done : many, calls = now * X.count;
     const auto take = [&](long c, long begin, long end, int &iterations) {
       const long s = *done + c / X.count, row = back ? first + steps - 1 - s : first + s;

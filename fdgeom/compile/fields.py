@@ -1,0 +1,99 @@
+"""The exchange of values between Functions and the fields of compiled units."""
+
+from collections.abc import Sequence, Set
+
+import numpy as np
+
+from fdgeom.compile.build import Copy, array_of
+from fdgeom.compile.layout import Part
+from fdgeom.compile.unit import Unit
+from fdgeom.solvers.data import Field
+from fdgeom.solvers.derived import derived_of, is_private
+
+
+class Fields:
+    """The exchange of values between Functions and the fields of a unit."""
+
+    # outside: the parts whose values are read after steps; None for all. elsewhere: parts that the unit
+    # does not find in the fields of the layout.
+    def __init__(
+        self, unit: Unit, outside: Set[Part] | None, elsewhere: Set[Part] = frozenset()
+    ) -> None:
+        self._unit, self._layout = unit, unit.layout
+        read_first, written = _read_first(unit)
+        read_first = [part for part in read_first if part not in elsewhere]
+        #: The parts that steps change and that later steps or others read.
+        self._state = [
+            part for part in written if outside is None or part in outside or part in read_first
+        ]
+        self._fields = {
+            part: Field(part.function) for part in dict.fromkeys((*read_first, *written))
+        }
+        derived = {part: derived_of(part.function) for part in read_first}
+        derived |= {id(c): derived_of(c) for c in unit.constants}
+        made = list({id(d): d for d in derived.values() if d is not None}.values())
+        self._followers = [d for d in made if getattr(d, "follows_a_user", True)]
+        self._of_mesh = [d for d in made if not getattr(d, "follows_a_user", True)]
+        # Values that only fdgeom writes are copied when they have a new version.
+        quiet = [part for part in read_first if self._is_quiet(part) and part not in written]
+        self._quiet = [(part.function.dat, self._copies([part])) for part in quiet]
+        self._versions: list[int] = []
+        self._in = self._copies([part for part in read_first if part not in quiet])
+        self._out = self._copies(self._state)
+        self._mesh, self._mesh_version = unit.layout.mesh.coordinates.dat, -1
+
+    def _is_quiet(self, part: Part) -> bool:
+        derived = derived_of(part.function)
+        ours = part.function is self._layout.mesh.coordinates or is_private(part.function)
+        return ours or bool(derived is not None and getattr(derived, "private", False))
+
+    def _copies(self, parts: Sequence[Part]):
+        layout, copies = self._layout, []
+        for part in parts:
+            copies.append(
+                Copy(
+                    layout.array(part).ctypes.data, self._fields[part].array.ctypes.data,
+                    layout.dofs(part).ctypes.data, layout.counts_of(part).ctypes.data,
+                    layout.blocks, part.size,
+                )
+            )  # fmt: skip
+        return array_of(Copy, copies), len(copies)
+
+    def load(self) -> None:
+        """Functions to fields."""
+        library, version = self._unit.library, self._mesh.dat_version
+        moved = version != self._mesh_version
+        for derived in (*self._of_mesh, *self._followers) if moved else self._followers:
+            derived.refresh()
+        self._mesh_version = version
+        library.fdgeom_load(*self._in)
+        versions = [dat.dat_version for dat, _ in self._quiet]
+        if versions != self._versions:
+            for _, copies in self._quiet:
+                library.fdgeom_load(*copies)
+            self._versions = versions
+
+    def store(self) -> None:
+        """Fields to Functions."""
+        self._unit.library.fdgeom_store(*self._out)
+        for part in self._state:
+            self._fields[part].written(ghosts_too=True)
+
+    def values(self) -> list[np.ndarray]:
+        """Copies of the fields that steps change."""
+        return [np.array(self._layout.array(part)) for part in self._state]
+
+    def put(self, values: Sequence[np.ndarray]) -> None:
+        """The inverse of :meth:`values`."""
+        for part, array in zip(self._state, values, strict=True):
+            self._layout.array(part)[:] = array
+
+
+def _read_first(unit: Unit) -> tuple[list[Part], list[Part]]:
+    """The parts that steps read before they write them, and those that they write."""
+    read: dict[Part, None] = {}
+    written: dict[Part, None] = {}
+    for code in unit.codes:
+        read |= dict.fromkeys(part for part in code.ins if part not in written)
+        written |= dict.fromkeys(code.outs)
+    return list(read), list(written)
