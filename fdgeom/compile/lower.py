@@ -17,6 +17,7 @@ import ufl
 from firedrake import Constant, Form, Function
 from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients
+from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
@@ -142,9 +143,17 @@ class Lowering:
         return made
 
     def _check(self, op: Check) -> LocalProgram:
-        at_nodes = _kind(part for f in op.reads if not is_real(f) for part in parts_of(f))
+        value = expand_derivatives(op.value)
+        parts = [part for f in op.reads if not is_real(f) for part in parts_of(f)]
+        at_nodes = all(part.nodal for part in parts) and not _differentiates(value)
         made = LocalProgram(op, at_nodes)
-        made.check = self._at_places(made.place, at_nodes).scalar(expand_derivatives(op.value))
+        if at_nodes:
+            made.check = self._at_places(made.place, True).scalar(value)
+        else:
+            # In cells an expression is evaluated at the midpoint.
+            length = self._length(made.place)
+            at = Point(made.place, self.layout, 0.5, length, None)
+            made.check = Scalars(made.place, at).scalar(value)
         return made
 
     def _marked(self, function: Function, dofs: np.ndarray) -> Part:
@@ -197,11 +206,17 @@ class Lowering:
             found[total] = program.add(found.get(total, program.zero), scale)
         return [(scale, total) for total, scale in found.items()]
 
+    def _length(self, program: ScalarProgram) -> int:
+        """The length of a cell."""
+        mesh = self.layout.mesh
+        lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
+        return _values(program, parts_of(lengths)[0])[0]
+
     def _cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
         """The sums over the points of a cell."""
-        mesh, found = self.layout.mesh, {}
-        lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
-        (length,) = _values(program, parts_of(lengths)[0])
+        mesh, found, length = self.layout.mesh, {}, self._length(program)
+        if terms and len(self.layout.links):
+            raise CannotCompile("the mesh has cells that link chains")
         for term in terms:
             kind, i = term.integral.integral_type(), term.integral
             if kind == "cell" and i.subdomain_id() in ("everywhere", "otherwise"):
@@ -376,6 +391,10 @@ class Point:
         if derivatives:
             return p.mul(p.combination([(-1.0, a), (1.0, b)]), p.inv(self._length))
         return p.combination([(1.0 - self._x, a), (self._x, b)])
+
+
+def _differentiates(e) -> bool:
+    return any(isinstance(x, c.Grad | c.CellVolume) for x in unique_pre_traversal(e))
 
 
 def couples(op: Solve) -> bool:

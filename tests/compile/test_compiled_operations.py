@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from firedrake import (
+    CellVolume,
     Constant,
     Function,
     FunctionSpace,
@@ -127,6 +128,25 @@ def test_a_check_fails_the_step_and_keeps_the_state_before_it():
         assert done == 3
         assert str(failure) == "it has become too large"
         assert np.allclose(f.dat.data_ro, np.linspace(3, 4, CELLS + 1))
+
+
+def test_checks_in_cells():
+    """The slope of a cell, which grows by one a step; the last cell is alone in its block."""
+    for cells in (16, 17):
+        mesh = uneven_mesh(cells)
+        f, g = (Function(FunctionSpace(mesh, "CG", 1)) for _ in range(2))
+        g.interpolate(conditional(SpatialCoordinate(mesh)[0] > 1.499, 1.0, 0.0))
+        length = Function(FunctionSpace(mesh, "DG", 0)).interpolate(CellVolume(mesh))
+        ops = [
+            Map(values={f: f + g}),
+            Check(value=CellVolume(mesh) * f.dx(0), limit=2.5, message="steep"),
+        ]
+        done, failure = Executor(ops).advance(5, 0.0, 1.0)
+        assert (done, str(failure)) == (2, "steep")
+        assert np.isclose(np.ptp(f.dat.data_ro), 2.0)
+        ops = [Map(values={f: f + g}), Check(value=f.dx(0) * length, limit=2.5, message="steep")]
+        f.assign(0.0)
+        assert Executor(ops).advance(2, 0.0, 1.0) == (2, None)
 
 
 # --- assemblies ----------------------------------------------------------------------------------

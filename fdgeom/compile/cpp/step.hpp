@@ -2,6 +2,8 @@
 // before the structs of the operations. unit(X, op, call, step, begin, end, most), which emit.py writes, does
 // `work<Op>` for the number of an operation.
 
+#include <vector>
+
 namespace {
 
 // An operation at the blocks begin..end of a step. Returns 0 or a `Failure`; `most`: Newton iterations.
@@ -54,62 +56,75 @@ template <class Op> FDGEOM_INLINE int work(const Run &X, const Call &call, Repor
 int unit(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most);
 void invert(const Run &X, const Call &call);
 
-// The numbers of one call: its part of the step, its time.
-FDGEOM_INLINE Run of_call(const Run &X, const Call &call, double begin) {
-  Run Y = X;
-  Y.dt = call.fraction * X.dt;
-  Y.time = begin + call.at * X.dt;
-  Y.inverse = call.inverse && call.inverse[inverse_size] ? call.inverse : nullptr;
-  return Y;
-}
-
 // A long chain is taken through the calls of several steps block by block, while a block is in the cache.
 // Each call stays a vector behind the one before, since it reads neighbours.
 constexpr long long_chain = 4096 / W, block = 256 / W, most_calls = 128, everything = 1L << 60;
 
-// Steps, from the first row of a trajectory on, or backwards. Returns 0 or a `Failure`; `done`: steps before
-// it, `failed`: its call. With `blocked` only the returned value is valid after a failure.
+struct Steps {
+  const Run &X;
+  const long first, steps;
+  const bool back;
+  std::vector<Run> own;  // with the numbers of each call
+
+  Steps(const Run &x, long f, long n, bool b) : X(x), first(f), steps(n), back(b), own(x.count, x) {
+    for (long c = 0; c < X.count; ++c) {
+      const Call &call = X.calls[c];
+      own[c].dt = call.fraction * X.dt;
+      own[c].time = X.time + call.at * X.dt;
+      invert(own[c], call);
+      own[c].inverse = call.inverse && call.inverse[inverse_size] ? call.inverse : nullptr;
+    }
+  }
+  // Call c of step s at some blocks.
+  FDGEOM_INLINE int take(long s, long c, long begin, long end, int &most) {
+    const Call &call = X.calls[c];
+    const long step = back ? steps - 1 - s : s;
+    own[c].time = X.time + step * X.dt + call.at * X.dt;
+    return unit(own[c], call, X.reports[c], first + step, begin, end, most);
+  }
+  void count(long c, int iterations) {
+    X.reports[c].solves += 1;
+    X.reports[c].iterations += iterations;
+  }
+  // One step; returns 0 or a failure, of the call `failed`.
+  int one(long s, int *failed) {
+    for (long c = 0; c < X.count; ++c) {
+      int most = 0;
+      if (const int bad = take(s, c, 0, everything, most)) { *failed = c; return bad; }
+      count(c, most);
+    }
+    return 0;
+  }
+  // Steps s .. s + many - 1, block by block.
+  int blocked(long s, long many) {
+    int most[most_calls] = {};
+    const long calls = many * X.count;
+    for (long l = 0;; l += block) {
+      const bool is_last = l - calls >= X.blocks;
+      for (long i = 0, behind = 0; i < many; ++i)
+        for (long c = 0; c < X.count; ++c, ++behind)
+          if (const int bad = take(s + i, c, l ? l - behind : 0, is_last ? everything : l + block - behind, most[behind])) return bad;
+      if (is_last) break;
+    }
+    for (long k = 0; k < calls; ++k) count(k % X.count, most[k]);
+    return 0;
+  }
+};
+
+// Steps, whose fields are in the rows `first` and following of a trajectory, or backwards from the last row.
+// Returns 0 or a `Failure`; `done`: steps before it, `failed`: its call. With `blocked` only the returned
+// value is valid after a failure.
 int advance(const Run &X, long first, long steps, bool back, bool blocked, long *done, int *failed) {
-  for (long c = 0; c < X.count; ++c) invert(of_call(X, X.calls[c], X.time), X.calls[c]);
   *done = 0;
-  if (!X.count) { *done = steps; return 0; }
-  blocked = blocked && X.blocks >= long_chain && X.count <= most_calls;
+  Steps run(X, first, steps, back);
 #ifdef FDGEOM_CHAIN
   blocked = false;
 #endif
-  const long many = blocked ? most_calls / X.count : 1;
-  int most[most_calls];
+  blocked = blocked && X.blocks >= long_chain && X.count && X.count <= most_calls;
   while (*done < steps) {
-    const long now = steps - *done < many ? steps - *done : many, calls = now * X.count;
-    const auto take = [&](long c, long begin, long end, int &iterations) {
-      const long s = *done + c / X.count, row = back ? first + steps - 1 - s : first + s;
-      const Call &call = X.calls[c % X.count];
-      const double start = X.time + (back ? steps - 1 - s : s) * X.dt;
-      const int bad = unit(of_call(X, call, start), call, X.reports[c % X.count], row, begin, end, iterations);
-      if (bad) *failed = c % X.count;
-      return bad;
-    };
-    const auto count = [&](long c, int iterations) {
-      X.reports[c].solves += 1;
-      X.reports[c].iterations += iterations;
-    };
-    if (!blocked) {
-      for (long c = 0; c < calls; ++c) {
-        int iterations = 0;
-        if (const int bad = take(c, 0, everything, iterations)) return bad;
-        count(c % X.count, iterations);
-      }
-    } else {
-      for (long c = 0; c < calls; ++c) most[c] = 0;
-      for (long l = 0;; l += block) {
-        const bool is_last = l - calls >= X.blocks;
-        for (long c = 0; c < calls; ++c)
-          if (const int bad = take(c, l == 0 ? 0 : l - c, is_last ? everything : l + block - c, most[c])) return bad;
-        if (is_last) break;
-      }
-      for (long c = 0; c < calls; ++c) count(c % X.count, most[c]);
-    }
-    *done += now;
+    const long left = steps - *done, several = blocked ? most_calls / X.count : 1, many = left < several ? left : several;
+    if (const int bad = blocked ? run.blocked(*done, many) : run.one(*done, failed)) return bad;
+    *done += many;
   }
   return 0;
 }
