@@ -82,6 +82,7 @@ Keep = declared("Keep", "fields.hpp")
 Tolerances = declared("Tolerances", "fields.hpp")
 Report = declared("Report", "fields.hpp")
 Call = declared("Call", "fields.hpp")
+Test = declared("Test", "convergence.hpp")
 Run = declared("Run", "fields.hpp")
 Copy = declared("Copy", "step.hpp")
 

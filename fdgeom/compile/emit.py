@@ -13,7 +13,7 @@ from fdgeom.compile.differentiate import jacobian, solution
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower import LocalProgram
 from fdgeom.compile.program import COMPARISONS, FUNCTIONS, CannotCompile, ScalarProgram
-from fdgeom.operations import Operation
+from fdgeom.operations import ConvergenceTest, Operation
 
 #: Elimination is written out for so many unknowns at the most.
 _WRITTEN_OUT = 8
@@ -32,11 +32,13 @@ class Code:
     outs: list[Part]
     solves: bool = False
     chord: bool = False
+    #: The convergence test of a solve along a chain.
+    test: ConvergenceTest | None = None
 
 
 def emit(local: LocalProgram, constants: Constants) -> Code:
     """The code of an operation; ``constants`` gets those that it reads."""
-    return _Writer(local, constants).code()
+    return _LocalWriter(local, constants).code()
 
 
 def clocks_of(op: Operation) -> tuple[Constant, ...]:
@@ -44,14 +46,58 @@ def clocks_of(op: Operation) -> tuple[Constant, ...]:
     return op.clock if isinstance(op.clock, tuple) else () if op.clock is None else (op.clock,)
 
 
-class _Writer:
-    def __init__(self, local: LocalProgram, constants: Constants) -> None:
-        self._local, self._constants = local, constants
+class Writer:
+    """The functions of a struct, and the parts that they read and write."""
+
+    def __init__(self, op: Operation, constants: Constants) -> None:
+        self._op, self._constants = op, constants
         self._ins: list[Part] = []
         self._outs: list[Part] = []
         self._neighbours: set[Part] = set()
-        self._unknowns = {x: f"u[{k}]" for k, x in enumerate(local.unknowns)}
         self._functions: list[str] = []
+
+    def _load(self, key: Sequence) -> str:
+        kind = key[0]
+        if kind == "b":
+            return f"b[{key[1]}]"
+        if kind == "constant":
+            return f"lanes({self._constant(*key[1:])})"
+        _, part, side, component = key
+        place = f"(F[{self._number(self._ins, part)}], k, {component}, {part.size})"
+        if side == "B":
+            self._neighbours.add(part)
+        return f"{'next' if side == 'B' else 'at'}{place}"
+
+    def _constant(self, constant, component: int) -> str:
+        if constant is self._op.dt:
+            return "X.dt"
+        if any(constant is clock for clock in clocks_of(self._op)):
+            return "X.time"
+        known = [c is constant for c in self._constants]
+        if True not in known:
+            self._constants.append(constant)
+            known.append(True)
+        return f"X.C[{known.index(True)}][{component}]"
+
+    @staticmethod
+    def _number(parts: list[Part], part: Part) -> int:
+        if part not in parts:
+            parts.append(part)
+        return parts.index(part)
+
+    def _function(
+        self, name: str, arguments: str, lines: Sequence[str], how: str = "FDGEOM_INLINE"
+    ) -> None:
+        arguments = ", ".join(filter(None, ["const Run &X, Fields F, Outs G, long k", arguments]))
+        body = "\n    ".join(["(void)X; (void)F; (void)G; (void)k;", *lines])
+        self._functions.append(f"  static {how} {name}({arguments}) {{\n    {body}\n  }}")
+
+
+class _LocalWriter(Writer):
+    def __init__(self, local: LocalProgram, constants: Constants) -> None:
+        super().__init__(local.op, constants)
+        self._local = local
+        self._unknowns = {x: f"u[{k}]" for k, x in enumerate(local.unknowns)}
         self._flags = dict.fromkeys(("affine", "chord", "held"), False)
         self._sizes = {"n": max(len(local.unknowns), 1), "nb": max(len(local.gathered), 1), "nw": 1}
 
@@ -88,47 +134,12 @@ class _Writer:
         return Code(text, self._ins, self._outs, bool(m.unknowns), self._flags["chord"])
 
     # --- inputs and outputs ----------------------------------------------------------------------
-    def _load(self, key: Sequence) -> str:
-        kind = key[0]
-        if kind == "b":
-            return f"b[{key[1]}]"
-        if kind == "constant":
-            return f"lanes({self._constant(*key[1:])})"
-        _, part, side, component = key
-        place = f"(F[{self._number(self._ins, part)}], k, {component}, {part.size})"
-        if side == "B":
-            self._neighbours.add(part)
-        return f"{'next' if side == 'B' else 'at'}{place}"
-
-    def _constant(self, constant, component: int) -> str:
-        op = self._local.op
-        if constant is op.dt:
-            return "X.dt"
-        if any(constant is clock for clock in clocks_of(op)):
-            return "X.time"
-        known = [c is constant for c in self._constants]
-        if True not in known:
-            self._constants.append(constant)
-            known.append(True)
-        return f"X.C[{known.index(True)}][{component}]"
-
-    @staticmethod
-    def _number(parts: list[Part], part: Part) -> int:
-        if part not in parts:
-            parts.append(part)
-        return parts.index(part)
-
     def _lines(
         self, program: ScalarProgram, outputs, known: Mapping[int, str] | None = None
     ) -> list[str]:
         if program is self._local.place:
             known = {**self._unknowns, **(known or {})}
         return statements(program, outputs, self._load, known)
-
-    def _function(self, name: str, arguments: str, lines: Sequence[str]) -> None:
-        arguments = ", ".join(filter(None, ["const Run &X, Fields F, Outs G, long k", arguments]))
-        body = "\n    ".join(["(void)X; (void)F; (void)G; (void)k;", *lines])
-        self._functions.append(f"  static FDGEOM_INLINE {name}({arguments}) {{\n    {body}\n  }}")
 
     def _stores(self, stores, program: ScalarProgram, known=None) -> list[str]:
         # All are read before any is written.

@@ -63,7 +63,8 @@ class Executor:
             if reason:
                 now, failure = self._step_by_step(now, begin, dt, saved, reports)
             done += now
-        self.store()
+        if done:  # else the Functions still hold the values before the failed step
+            self.store()
         return done, failure
 
     def _step_by_step(

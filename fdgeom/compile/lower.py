@@ -19,6 +19,7 @@ from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.compile.chain import ChainProgram, lower_chain
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
 from fdgeom.compile.layout import Layout, Part, parts_of, pieces
@@ -83,7 +84,7 @@ class Lowering:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 
-    def __call__(self, op: Operation) -> LocalProgram:
+    def __call__(self, op: Operation) -> LocalProgram | ChainProgram:
         """The programs of an operation; CannotCompile names what is not supported."""
         for f in (*op.reads, *op.writes):
             if not is_real(f):
@@ -101,6 +102,8 @@ class Lowering:
             made = self._solve(op)
         else:
             raise CannotCompile(f"{type(op).__name__} is an operation of Python")
+        if isinstance(made, ChainProgram):
+            return made
         longest = max(len(made.cell.ops), len(made.place.ops))
         if longest > 4 * _OPERATIONS:
             raise CannotCompile(f"{_name(op)} takes {longest} operations a place")
@@ -212,7 +215,7 @@ class Lowering:
         lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
         return _values(program, parts_of(lengths)[0])[0]
 
-    def _cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
+    def cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
         """The sums over the points of a cell."""
         mesh, found, length = self.layout.mesh, {}, self._length(program)
         if terms and len(self.layout.links):
@@ -249,10 +252,10 @@ class Lowering:
             return [(made.place.one, value)], []
         terms = terms_of(work)
         if not made.at_nodes:
-            return [], self._cell_works(made.cell, terms)
+            return [], self.cell_works(made.cell, terms)
         nodal = [t for t in terms if t.is_nodal()]
         others = [t for t in terms if not t.is_nodal()]
-        return self._nodal_works(made.place, nodal), self._cell_works(made.cell, others)
+        return self._nodal_works(made.place, nodal), self.cell_works(made.cell, others)
 
     # --- assemblies ----------------------------------------------------------------------------
     def _assemble(self, op: Assemble) -> LocalProgram:
@@ -296,11 +299,11 @@ class Lowering:
         return list(zip(*both, strict=True))
 
     # --- solves --------------------------------------------------------------------------------
-    def _solve(self, op: Solve) -> LocalProgram:
+    def _solve(self, op: Solve) -> LocalProgram | ChainProgram:
         unknowns, tests = _written(op.unknown), parts_of(op.test)
+        if any(part.nodal for part in unknowns) and couples(op):
+            return lower_chain(self, op)
         made = LocalProgram(op, _kind(unknowns))
-        if made.at_nodes and couples(op):
-            raise CannotCompile(f"{_name(op)} couples neighbouring nodes")
         nodes, cells = self._split(made, op.work)
         if not made.at_nodes:
             made.place, made.cell, nodes, cells = made.cell, made.place, cells, []

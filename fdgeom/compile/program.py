@@ -162,6 +162,8 @@ class ScalarProgram:
         return self._make("*", min(a, b), max(a, b))
 
     def _scaled(self, x: float, b: int) -> int:
+        if (y := self.value(b)) is not None:
+            return self.const(x * y)
         if x == 0.0:
             return self.zero
         if x == 1.0:

@@ -86,6 +86,12 @@ def terms_of(form: Form) -> list[Term]:
     ]
 
 
+def whole_integrals(form: Form) -> list[Term]:
+    """The integrals of a form, each as one term."""
+    one = ufl.as_ufl(1.0)
+    return [Term(i, 1.0, one, i.integrand()) for i in simplify(form).integrals()]
+
+
 def _summands(e) -> Iterator[tuple]:
     """The summands of an integrand, each as its factors; products of sums are expanded."""
     if isinstance(e, c.Sum):

@@ -12,20 +12,27 @@ from fdgeom.compile.build import (
     Place,
     Report,
     Run,
+    Test,
     Tolerances,
     address,
     array_of,
     header,
     load,
 )
+from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.emit import Code, clocks_of, emit, unit_text
+from fdgeom.compile.emit_chain import emit_chain
 from fdgeom.compile.layout import WIDTH, Layout, Part
 from fdgeom.compile.lower import Lowering
 from fdgeom.compile.program import CannotCompile
-from fdgeom.operations import Check, Operation, Solve
+from fdgeom.operations import Check, ConvergenceTest, Operation, Solve
 from fdgeom.solvers.held_snes import SolveFailed
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
+#: More of them, where a solve couples neighbours.
+_CHAIN_HEADERS = (
+    "convergence.hpp", "blocks.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp", "newton.hpp",
+)  # fmt: skip
 #: As inverse_size in fields.hpp.
 _INVERSE = 64
 #: rtol, atol, stol and the limit of iterations.
@@ -36,6 +43,9 @@ _REASONS = {
     -1: "too many iterations",
     -2: "a singular Jacobian block",
     -3: "values that are not finite",
+    -5: "a residual that has grown",
+    -6: "updates that do not get smaller",
+    -7: "updates that circle, as at the kink of friction",
 }
 
 #: Where a call finds a field: ``place(call, part, writes)`` is its address and the distance to the same
@@ -57,7 +67,10 @@ class Unit:
             name = _identity(op)
             if name not in known:
                 local = lower(op)
-                known[name] = emit(local, self.constants), local.holds, _tolerances(op)
+                if isinstance(local, ChainProgram):
+                    known[name] = emit_chain(local, self.constants), [], _tolerances(op)
+                else:
+                    known[name] = emit(local, self.constants), local.holds, _tolerances(op)
             self.codes.append(known[name][0])
         symbols = [s for op in self.operations for s in (op.dt, *clocks_of(op))]
         if any(c is s for c in self.constants for s in symbols):
@@ -109,6 +122,11 @@ class Unit:
         return False
 
     @property
+    def couples(self) -> bool:
+        """Whether a solve couples neighbours."""
+        return any(code.test is not None for code in self.codes)
+
+    @property
     def is_ready(self) -> bool:
         """Whether the code is compiled."""
         return self._library is not None
@@ -116,7 +134,9 @@ class Unit:
     def make_ready(self) -> None:
         """Compile the code, and plan calls with the fields of the layout."""
         if self._library is None:
-            headers = [header(name) for name in _HEADERS]
+            headers = [
+                header(name) for name in (*_HEADERS, *(_CHAIN_HEADERS if self.couples else ()))
+            ]
             self._library = load(unit_text(headers, self._texts), self.layout.mesh.comm)
             self.plan()
 
@@ -141,7 +161,9 @@ class Unit:
             keeps = [Keep(j, *to, part.size * WIDTH) for j, part, to in found if to]
             copies = array_of(Keep, keeps)
             held = self._held_blocks(k)
-            kept += [ins, outs, copies, held]
+            test = None if code.test is None else _test(code.test)
+            kept += [ins, outs, copies, held, test]
+            call.test = None if test is None else address(test)
             call.op, call.fraction, call.at = self._numbers[k], op.fraction, op.at
             call.ins, call.outs, call.keeps = len(code.ins), len(code.outs), len(keeps)
             call.keep = address(copies)
@@ -193,7 +215,7 @@ class Unit:
         library, done, failed = self.library, ctypes.c_long(0), ctypes.c_int(-1)
         self._run.time, self._run.dt = t, dt
         reason = library.fdgeom_advance(
-            ctypes.byref(self._run), first, steps, back, blocked,
+            ctypes.byref(self._run), first, steps, back, blocked and not self.couples,
             ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         return reason, done.value, failed.value
@@ -205,6 +227,11 @@ class Unit:
             return SolveFailed(op.message)
         where = self.layout.describe(code.outs[0], report.failed)
         words = _REASONS.get(reason, f"code {reason}")
+        if code.test is not None:
+            return SolveFailed(
+                f"the solve for {op.name} stopped with {words}: a residual of {report.norm:.3g} is left, "
+                f"largest at {where}"
+            )
         return SolveFailed(
             f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
             f"{report.norm:.3g} is left"
@@ -217,6 +244,12 @@ class Unit:
             "solves": sum(r.solves for r in reports),
             "newton_iterations": sum(r.iterations for r in reports),
         }
+
+
+def _test(test: ConvergenceTest) -> Test:
+    """The struct of a convergence test."""
+    values = {name: getattr(test, name) for name, _ in Test._fields_}
+    return Test(**values | {"last": -1.0 if test.last is None else test.last})
 
 
 def _identity(op: Operation) -> tuple:

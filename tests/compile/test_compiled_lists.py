@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_lists import LOCAL, lists
+from step_lists import lists
+from steppers.test_steppers_as_lists import CASES
 
 from fdgeom import execution
 from fdgeom.compile import Executor
 
 
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize("name", CASES)
 def test_compiled_steps_equal_those_through_petsc(name):
     """All Functions that the list writes, after ten steps."""
     (_, ours, dt), (_, theirs, _) = lists(name)

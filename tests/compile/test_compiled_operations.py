@@ -355,13 +355,11 @@ class OnHost(HostOperation):
 
 def refused():
     f, g, e = field(AT_NODES, 1), field(AT_NODES, 2), field(IN_CELLS, 3)
-    w, real = TestFunction(AT_NODES), FunctionSpace(MESH, "R", 0)
+    real = FunctionSpace(MESH, "R", 0)
     other = Function(FunctionSpace(uneven_mesh(3), "CG", 1), name="far")
     n, m, dt, foreign = Function(real), Function(real), Constant(1.0), Constant(1.0)
     own = Map(values={f: g})
-    wave = inner(f.dx(0), w.dx(0)) * dx + f * w * dx
     return {
-        "couples neighbouring nodes": [Solve(work=wave, unknown=f, name="f")],
         "values at nodes and in cells together": [Map(values={f: g, e: e + 1})],
         "has other nodes than": [Map(values={f: g * e})],
         "a number of a Real space, is computed": [own, Map(values={n: 2 * n})],

@@ -1,5 +1,4 @@
 // Convergence test of Newton's method; the decisions are those of fdgeom/operations/convergence.py.
-#pragma once
 #include <algorithm>
 #include <cmath>
 

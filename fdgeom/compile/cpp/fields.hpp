@@ -21,7 +21,7 @@
 //   solution(b, R, u)           by elimination, with the residual R at the guess (`affine`)
 //   tangent_at_zero(J)          the tangent at u = 0 (`chord`: it depends on constants alone)
 // A check (`checks`): value() and the constant limit().
-// A solve that couples neighbours (`chain`): see chain.hpp.
+// A solve that couples neighbours (`chain`): see chain_unknowns.hpp.
 
 namespace {
 
@@ -30,6 +30,7 @@ typedef double *const *Outs;
 
 struct Place { double *p; long stride; };  // the field of a step: p + step * stride
 struct Keep { int out; double *p; long stride, size; };  // a copy past the caches of what a call writes
+struct Test;  // convergence.hpp
 struct Tolerances { double rtol, atol, stol; long max_it, more; };
 struct Report { long solves, iterations, failed; double norm; };  // failed: the place
 struct Call {
@@ -40,6 +41,7 @@ struct Call {
   const char *held;      // blocks with prescribed unknowns; null: none
   double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
   Tolerances tolerances;
+  const Test *test;      // of a solve along a chain
 };
 struct Run {
   const Call *calls;
@@ -51,7 +53,6 @@ struct Run {
   const double *mask;        // 1 where there is a node
   double time, dt;           // of the step; in the functions of an operation its own
   const double *inverse;     // of the present call; null: none
-  long left, right;          // chain.hpp: the blocks 0..left-1 are eliminated from the left, those from `right` on from the right
 };
 
 constexpr int inverse_size = 64;

@@ -1,4 +1,4 @@
-// Steps: their calls, block by block. Included after local.hpp (and chain.hpp, if a solve couples neighbours),
+// Steps: their calls, block by block. Included after local.hpp (and newton.hpp, if a solve couples neighbours),
 // before the structs of the operations. unit(X, op, call, step, begin, end, most), which emit.py writes, does
 // `work<Op>` for the number of an operation.
 
@@ -6,16 +6,11 @@
 
 namespace {
 
-// An operation at the blocks begin..end of a step. Returns 0 or a `Failure`; `most`: Newton iterations.
-template <class Op> FDGEOM_INLINE int work(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {
-  double *F[Op::ins + 1], *G[Op::outs + 1];
-  for (int j = 0; j < call.ins; ++j) F[j] = call.in[j].p + step * call.in[j].stride;
-  for (int j = 0; j < call.outs; ++j) G[j] = call.out[j].p + step * call.out[j].stride;
-  begin = begin < 0 ? 0 : begin;
-  end = end < X.blocks ? end : X.blocks;
-#ifdef FDGEOM_CHAIN
-  if constexpr (Op::chain) return solve_chain<Op>(X, call, F, G, report, most);
-#endif
+// A solve along a chain: newton.hpp.
+template <class Op> int solve_chain(const Run &X, const Call &call, Fields F, Outs G, Report &report, int &most);
+
+// The places of the blocks begin..end, by themselves.
+template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, Fields F, Outs G, Report &report, long begin, long end, int &most) {
   raw b[Op::nb], last[Op::nb] = {};
   if constexpr (Op::gathers)
     if (begin > 0 && begin < end) gather<Op>(X, F, G, begin - 1, last, b);
@@ -40,6 +35,20 @@ template <class Op> FDGEOM_INLINE int work(const Run &X, const Call &call, Repor
     } else
       Op::store(X, F, G, k, b, nullptr);
   }
+  return 0;
+}
+
+// An operation at the blocks begin..end of a step. Returns 0 or a `Failure`; `most`: Newton iterations.
+template <class Op> FDGEOM_INLINE int work(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {
+  double *F[Op::ins + 1], *G[Op::outs + 1];
+  for (int j = 0; j < call.ins; ++j) F[j] = call.in[j].p + step * call.in[j].stride;
+  for (int j = 0; j < call.outs; ++j) G[j] = call.out[j].p + step * call.out[j].stride;
+  begin = begin < 0 ? 0 : begin;
+  end = end < X.blocks ? end : X.blocks;
+  if constexpr (Op::chain) {
+    if (const int bad = solve_chain<Op>(X, call, F, G, report, most)) return bad;
+  } else if (const int bad = at_places<Op>(X, call, F, G, report, begin, end, most))
+    return bad;
   for (const Keep *q = call.keep; q != call.keep + call.keeps; ++q) {
     const double *from = G[q->out] + begin * q->size;
     double *to = q->p + step * q->stride + begin * q->size;
@@ -117,9 +126,6 @@ struct Steps {
 int advance(const Run &X, long first, long steps, bool back, bool blocked, long *done, int *failed) {
   *done = 0;
   Steps run(X, first, steps, back);
-#ifdef FDGEOM_CHAIN
-  blocked = false;
-#endif
   blocked = blocked && X.blocks >= long_chain && X.count && X.count <= most_calls;
   while (*done < steps) {
     const long left = steps - *done, several = blocked ? most_calls / X.count : 1, many = left < several ? left : several;

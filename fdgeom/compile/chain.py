@@ -1,0 +1,206 @@
+"""Solves along one chain as scalar programs: the equations of a cell in the values of its two nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from firedrake import Function, TestFunction, derivative
+
+from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
+from fdgeom.compile.layout import Layout, Part, parts_of
+from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.terms import whole_integrals
+from fdgeom.forms import simplify
+from fdgeom.operations import Attempt, ConvergenceTest, Solve
+
+#: More unknowns of a node, or longer residuals, take too long to compile.
+_UNKNOWNS, _OPERATIONS = 24, 8000
+_SIDES = "AB"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A component of an unknown, at the nodes or in the cells."""
+
+    part: Part
+    component: int
+    #: The field that is 1 where it is prescribed, if it is prescribed anywhere.
+    held: Part | None = None
+    #: The field with the right-hand side of a transposed solve.
+    source: Part | None = None
+
+
+@dataclass
+class ChainProgram:
+    """A solve along a chain as a scalar program of a cell; that is also of one place for the guesses."""
+
+    op: Solve
+    test: ConvergenceTest
+    #: Those of a block of the equations: of a node, then of the cell after it.
+    unknowns: list[Unknown]
+    #: First guesses, and the attempts: numbers of guesses with their attempts.
+    guesses: list[list[int]]
+    attempts: list[tuple[int, Attempt]]
+    cell: ScalarProgram = field(default_factory=ScalarProgram)
+    #: The residuals of the two nodes of a cell, and their derivatives by the unknowns there.
+    residual: list[int] = field(default_factory=list)
+    tangent: Entries = field(default_factory=dict)
+    #: Whether one update solves the equations.
+    affine: bool = False
+
+
+def convergence_of(op: Solve) -> ConvergenceTest:
+    """The convergence test of a solve with the tolerances that its options set."""
+    return _numerics(op)[0]
+
+
+def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
+    """The convergence test, and the limit of iterations without the user's options."""
+    options, test = {}, None
+    if op.numerics is not None:
+        residual = derivative(op.work, op.test, TestFunction(op.test.function_space()))
+        numerics = op.numerics(simplify(residual), op.unknown)
+        options, test = numerics.options, numerics.converged
+    test = ConvergenceTest() if test is None else test
+    if not isinstance(test, ConvergenceTest):
+        raise CannotCompile(f"{op.name}: a convergence test of its own")
+    usual = test.with_options(options).max_it
+    given = options if op.options is None else op.options.over(options)[0]
+    return test.with_options(given), usual
+
+
+def lower_chain(lowering, op: Solve) -> ChainProgram:
+    """The program of a solve that couples neighbours; CannotCompile names what is not supported."""
+    layout = lowering.layout
+    if len(layout.links) or layout.nodes != len(layout.cells) + 1:
+        raise CannotCompile(f"{op.name} couples the nodes of several chains")
+    test, usual = _numerics(op)
+    unknowns = _unknowns(op, layout)
+    if len(unknowns) > _UNKNOWNS:
+        raise CannotCompile(f"{op.name} has {len(unknowns)} unknowns a node, more than {_UNKNOWNS}")
+    made = ChainProgram(op, test, unknowns, [], [])
+    _equations(made, lowering.cell_works(made.cell, whole_integrals(op.work)))
+    if (length := operations(made.cell, made.residual)) > _OPERATIONS:
+        raise CannotCompile(f"{op.name} takes {length} operations a cell, more than {_OPERATIONS}")
+    _attempts(made, usual)
+    return made
+
+
+def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
+    """The unknowns of a block, those of nodes first."""
+    sources = parts_of(op.source) if op.source is not None else None
+    found = []
+    for number, part in enumerate(parts_of(op.unknown)):
+        dofs = [np.asarray(p.dofs) for p in op.prescribed if p.part == number]
+        held, components = None, set()
+        if dofs:
+            mask = Function(part.function.function_space(), name=f"prescribed {part.name}")
+            mask.dat.data_wo.reshape(-1)[np.concatenate(dofs)] = 1.0
+            held, components = parts_of(mask)[0], set(np.concatenate(dofs) % part.size)
+        found += [
+            Unknown(part, k, held if k in components else None, sources and sources[number])
+            for k in range(part.size)
+        ]
+    return sorted(found, key=lambda u: not u.part.nodal)
+
+
+def _inputs(p: ScalarProgram, pairs: Sequence[tuple[Part, int]]) -> list[int | None]:
+    """The values at both nodes of a cell; those of cells belong to the first node."""
+    return [
+        p.input(("value", part, side if part.nodal else "C", k))
+        if part.nodal or side == "A"
+        else None
+        for side in _SIDES
+        for part, k in pairs
+    ]
+
+
+def _equations(made: ChainProgram, works) -> None:
+    """Residual and tangent of a cell."""
+    op, p = made.op, made.cell
+    unknowns = _inputs(p, [(u.part, u.component) for u in made.unknowns])
+    tests = _inputs(p, _alike(made.unknowns, parts_of(op.unknown), parts_of(op.test)))
+    first = [of_one_node(p, side) for side in _SIDES]
+    if op.source is None:
+        made.residual = _slopes(p, works, tests)
+        made.tangent = _entries(p, made.residual, unknowns, first)
+        changing = p.depending([x for x in unknowns if x is not None])
+        made.affine = not any(e in changing for e in made.tangent.values())
+        # Linear equations are solved from zero and the prescribed values.
+        if made.affine and not any(q.value is not None for q in op.prescribed):
+            zero = {x: p.zero for x in unknowns if x is not None}
+            made.residual = p.replaced(made.residual, zero)
+    else:
+        # The matrix of the solve that is transposed; its residual at zero is the source alone.
+        entries = _entries(p, _slopes(p, works, unknowns), tests, first)
+        made.tangent = {(j, i): e for (i, j), e in entries.items()}
+        made.residual, made.affine = [p.zero] * len(unknowns), True
+
+
+def _alike(unknowns: Sequence[Unknown], parts: Sequence[Part], others: Sequence[Part]):
+    """The components of other parts in the order of the unknowns."""
+    other = dict(zip(parts, others, strict=True))
+    return [(other[u.part], u.component) for u in unknowns]
+
+
+def _slopes(p: ScalarProgram, works, inputs: Sequence[int | None]) -> list[int]:
+    there = [x for x in inputs if x is not None]
+    total = dict.fromkeys(there, p.zero)
+    for scale, integrand in works:
+        by = gradient(p, integrand, there)
+        total = {x: p.add(total[x], p.mul(scale, by[x])) for x in there}
+    return [p.zero if x is None else total[x] for x in inputs]
+
+
+def _entries(p: ScalarProgram, outputs, inputs, first) -> Entries:
+    numbers = [k for k, x in enumerate(inputs) if x is not None]
+    found = jacobian(p, outputs, [inputs[k] for k in numbers], first)
+    return {(i, numbers[j]): e for (i, j), e in found.items()}
+
+
+def _attempts(made: ChainProgram, usual: int) -> None:
+    """The first guesses with prescribed values, and which attempts begin with them."""
+    op, p, most = made.op, made.cell, made.test.max_it
+    attempts = list(op.attempts)
+    guesses = list(dict.fromkeys(a.guess for a in attempts)) or [op.guess]
+    for guess in guesses:
+        made.guesses.append(_guess(made, p, guess))
+    # A smaller limit of the user's is that of all attempts.
+    limits = [max(most, a.max_it or 0) if most >= usual else most for a in attempts]
+    made.attempts = [
+        (guesses.index(a.guess), replace(a, max_it=limit))
+        for a, limit in zip(attempts, limits, strict=True)
+    ] or [(0, Attempt(guess=op.unknown, max_it=most))]
+
+
+def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list[int]:
+    """The first guess of the unknowns of a block; without one it is the present value."""
+    op = made.op
+    parts = parts_of(op.unknown)
+    if made.affine:
+        values = [p.zero] * len(made.unknowns)
+    elif guess is None or guess.dat is op.unknown.dat:
+        values = [p.input(("start", u.part, "C", u.component)) for u in made.unknowns]
+    else:
+        pairs = _alike(made.unknowns, parts, parts_of(guess))
+        values = [p.input(("value", part, "C", k)) for part, k in pairs]
+    for q in op.prescribed:
+        for i, u in enumerate(made.unknowns):
+            if u.held is None or u.part != parts[q.part]:
+                continue
+            mask = p.input(("value", _mask(made, q, u), "C", u.component))
+            value = p.zero
+            if q.value is not None:
+                value = p.input(("value", parts_of(q.value)[0], "C", u.component))
+            chosen = p.compare(">", mask, p.const(0.5))
+            values[i] = p.select(chosen, value, values[i])
+    return values
+
+
+def _mask(made: ChainProgram, q, u: Unknown) -> Part:
+    """The mask of one set of prescribed values; that of all if there is one."""
+    if sum(other.part == q.part for other in made.op.prescribed) == 1:
+        return u.held
+    mask = Function(u.part.function.function_space(), name=f"prescribed {u.part.name}")
+    mask.dat.data_wo.reshape(-1)[np.asarray(q.dofs)] = 1.0
+    return parts_of(mask)[0]

@@ -1,0 +1,183 @@
+// Blocks of a node in vectors: rows of n numbers, and rows of n numbers with a right-hand side.
+// Included after lanes.hpp.
+#include <cmath>
+#include <utility>
+
+namespace {
+
+// Transposes W vectors, which are the rows of a matrix.
+FDGEOM_INLINE void transpose(raw* x) {
+#pragma GCC unroll 8
+  for (int h = W / 2; h; h /= 2) {
+    lane_mask low, high;
+    for (int l = 0; l < W; ++l) {
+      low[l] = l & h ? W + l - h : l;
+      high[l] = l & h ? W + l : l + h;
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < W; ++i)
+      if (!(i & h)) {
+        const raw a = x[i], b = x[i + h];
+        x[i] = __builtin_shuffle(a, b, low);
+        x[i + h] = __builtin_shuffle(a, b, high);
+      }
+  }
+}
+
+// a with column c of b.
+FDGEOM_INLINE raw blend(raw a, raw b, int c) {
+  lane_mask q;
+  for (int l = 0; l < W; ++l) q[l] = l == c ? W + l : l;
+  return __builtin_shuffle(a, b, q);
+}
+
+FDGEOM_INLINE raw unit_row(int k) {
+  raw e = {};
+  e[k] = 1.0;
+  return e;
+}
+
+template <int N>
+struct Block {
+  static constexpr int n = N;
+  static constexpr int R = (n + W - 1) / W;  // vectors of a row
+  static constexpr int V = (n + W) / W;      // vectors of a row with its right-hand side
+  typedef raw Row[R];
+  typedef raw WideRow[V];
+
+  // D becomes D⁻¹ and U becomes D⁻¹ U, for S independent blocks side by side (Gauss–Jordan without
+  // exchanges). Returns true if a pivot is small beside its column: then exchanges are needed.
+  template <int S>
+  FDGEOM_INLINE static bool eliminate(Row (*D)[n], WideRow (*U)[n]) {
+    bool small = false;
+#pragma GCC unroll 32
+    for (int k = 0; k < n; ++k)
+#pragma GCC unroll 2
+      for (int s = 0; s < S; ++s) {
+        const double pivot = D[s][k][k / W][k % W];
+        const raw inverse = raw{} + 1.0 / pivot;
+#pragma GCC unroll 4
+        for (int v = 0; v < R; ++v) {
+          const raw row = v == k / W ? blend(D[s][k][v], raw{} + 1.0, k % W) : D[s][k][v];
+          D[s][k][v] = row * inverse;
+        }
+#pragma GCC unroll 4
+        for (int v = 0; v < V; ++v) U[s][k][v] *= inverse;
+        const double most = 1e4 * std::fabs(pivot);
+#pragma GCC unroll 32
+        for (int i = 0; i < n; ++i)
+          if (i != k) {
+            const double f = D[s][i][k / W][k % W];
+            if (i > k) small |= !(std::fabs(f) <= most);
+#pragma GCC unroll 4
+            for (int v = 0; v < R; ++v) {
+              const raw row = v == k / W ? blend(D[s][i][v], raw{}, k % W) : D[s][i][v];
+              D[s][i][v] = row - (raw{} + f) * D[s][k][v];
+            }
+#pragma GCC unroll 4
+            for (int v = 0; v < V; ++v) U[s][i][v] -= (raw{} + f) * U[s][k][v];
+          }
+      }
+    return small;
+  }
+
+  // The same with exchanges of rows; false if the block is singular or not finite.
+  __attribute__((noinline)) static bool eliminate_pivoting(Row* D, WideRow* U) {
+    int order[n];
+    for (int k = 0; k < n; ++k) {
+      const int v = k / W, c = k % W;
+      int p = k;
+      for (int i = k + 1; i < n; ++i)
+        if (std::fabs(D[i][v][c]) > std::fabs(D[p][v][c])) p = i;
+      order[k] = p;
+      if (p != k) {
+        std::swap(D[p], D[k]);
+        std::swap(U[p], U[k]);
+      }
+      const double pivot = D[k][v][c];
+      if (!(std::fabs(pivot) > 0.0)) return false;
+      const raw inverse = raw{} + 1.0 / pivot;
+      D[k][v][c] = 1.0;
+      for (int j = 0; j < R; ++j) D[k][j] *= inverse;
+      for (int j = 0; j < V; ++j) U[k][j] *= inverse;
+      for (int i = 0; i < n; ++i)
+        if (i != k) {
+          const raw f = raw{} + D[i][v][c];
+          D[i][v][c] = 0.0;
+          for (int j = 0; j < R; ++j) D[i][j] -= f * D[k][j];
+          for (int j = 0; j < V; ++j) U[i][j] -= f * U[k][j];
+        }
+    }
+    for (int k = n - 1; k >= 0; --k)
+      if (const int p = order[k]; p != k)
+        for (int i = 0; i < n; ++i) {
+          const double own = D[i][k / W][k % W];
+          D[i][k / W][k % W] = D[i][p / W][p % W];
+          D[i][p / W][p % W] = own;
+        }
+    double sum = 0.0;
+    for (int i = 0; i < n; ++i) sum += U[i][n / W][n % W];
+    return std::isfinite(sum);
+  }
+
+  // The columns of n rows of `chunks` vectors: `count` of them, R vectors each.
+  template <int chunks>
+  FDGEOM_INLINE static void columns(const raw (*rows)[chunks], int count, raw* to) {
+#pragma GCC unroll 4
+    for (int i = 0; i < R; ++i)
+#pragma GCC unroll 4
+      for (int v = 0; v < chunks; ++v) {
+        raw C[W];
+#pragma GCC unroll 8
+        for (int c = 0; c < W; ++c)
+          C[c] = i * W + c < n ? rows[i * W + c < n ? i * W + c : 0][v] : raw{};
+        transpose(C);
+#pragma GCC unroll 8
+        for (int c = 0; c < W; ++c)
+          if (v * W + c < count) to[(v * W + c) * R + i] = C[c];
+      }
+  }
+};
+
+// The number of negative eigenvalues of a symmetric matrix of the order n, which is overwritten:
+// LDLᵀ with diagonal blocks of one or two rows (Bunch and Parlett 1971).
+inline int negative_eigenvalues(double* A, int n) {
+  int found = 0;
+  for (int k = 0; k < n;) {
+    int d = k, p = k, q = k;
+    for (int i = k; i < n; ++i) {
+      if (std::fabs(A[i * n + i]) > std::fabs(A[d * n + d])) d = i;
+      for (int j = k; j < i; ++j)
+        if (p == q || std::fabs(A[i * n + j]) > std::fabs(A[p * n + q])) p = i, q = j;
+    }
+    const auto exchange = [&](int a, int b) {
+      for (int j = 0; j < n; ++j) std::swap(A[a * n + j], A[b * n + j]);
+      for (int j = 0; j < n; ++j) std::swap(A[j * n + a], A[j * n + b]);
+    };
+    if (p == q || std::fabs(A[d * n + d]) >= 0.6404 * std::fabs(A[p * n + q])) {
+      exchange(k, d);
+      const double pivot = A[k * n + k];
+      found += pivot < 0.0;
+      for (int i = k + 1; i < n && pivot != 0.0; ++i)
+        for (int j = k + 1; j < n; ++j) A[i * n + j] -= A[i * n + k] * A[k * n + j] / pivot;
+      k += 1;
+    } else {
+      exchange(k, q);
+      exchange(k + 1, p);
+      const double a = A[k * n + k], b = A[k * n + k + 1], c = A[(k + 1) * n + k + 1];
+      const double determinant = a * c - b * b;
+      found += determinant < 0.0 ? 1 : a < 0.0 ? 2 : 0;
+      for (int i = k + 2; i < n; ++i) {
+        const double x = A[i * n + k], y = A[i * n + k + 1];
+        for (int j = k + 2; j < n; ++j)
+          A[i * n + j] -= (x * (c * A[k * n + j] - b * A[(k + 1) * n + j]) +
+                           y * (a * A[(k + 1) * n + j] - b * A[k * n + j])) /
+                          determinant;
+      }
+      k += 2;
+    }
+  }
+  return found;
+}
+
+}  // namespace

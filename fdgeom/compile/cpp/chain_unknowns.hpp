@@ -1,0 +1,196 @@
+// Unknowns and residual of a solve along one chain. Included after fields.hpp.
+//
+// A block of the equations belongs to a node: its unknowns, then those of the cell after it. For a
+// solve along a chain emit.py writes a struct `Op` with `chain` = true and these constants:
+//   n                       unknowns of a block, at most 24
+//   unknown[n]              where they are: a field that is written (`outs`), its component, its
+//   size in_cell[n]              whether they are those of the cell after the node held[n] the
+//   field read that is 1 where an unknown is prescribed and 0 where it is solved for
+//                           (of the same size, in the same component); -1: solved for everywhere
+//   source[n]               the field with the right-hand side in a transposed solve; -1: none
+//   restricted, transposed, affine   whether `held` or `in_cell` is used; `source`; one update
+//   solves the equations of, of_size             the field that ConvergenceTest.of is, -1: none;
+//   its components starts, attempts[]      guesses; `Attempt`s; chooses: whether the guess with the
+//   smaller residual is first
+// and functions for W cells at once, those of block k and their nodes A and B:
+//   start(k, which)                     writes a guess
+//   tangent_once(s), residual_once(s)   values of constants: tangent_same and residual_same numbers
+//   tangent_node(k, s, a)               values of one node, for the cells on both sides:
+//   tangent_carried numbers tangent_cell(k, s, a, b, r, J)      2n residuals, and 2n × 2n
+//   derivatives, with a at A and b at B residual_node(k, s, a), residual_cell(k, s, a, b, r)
+#include <cmath>
+#include <vector>
+
+namespace {
+
+struct Slot {
+  int field, component, size;
+};
+struct Attempt {
+  int start, must_contract, damped, max_it;  // max_it: 0 for that of the test
+};
+
+template <class Op>
+struct ChainUnknowns {
+  static constexpr int n = Op::n;
+  const Run& X;
+  Fields F;
+  Outs G;
+  const long cells, node_blocks;
+  raw* rhs = nullptr;  // residuals of the last `evaluate`, [block][unknown]
+  raw tangent_once[Op::tangent_same], residual_once[Op::residual_same];
+  double residual = 0.0, step = 0.0, size = 0.0;  // norms of residual, update and unknown
+
+  ChainUnknowns(const Run& x, Fields f, Outs g)
+      : X(x), F(f), G(g), cells(x.nodes - 1), node_blocks(cells / W + 1) {
+    Op::tangent_once(X, F, G, 0, tangent_once);
+    Op::residual_once(X, F, G, 0, residual_once);
+  }
+  void start(int which) {
+    for (long k = 0; k < node_blocks; ++k) Op::start(X, F, G, k, which);
+  }
+
+  FDGEOM_INLINE bool is_free(long node, int i) const {
+    if (Op::in_cell[i] && node >= cells) return false;
+    if (Op::held[i] < 0) return true;
+    return F[Op::held[i] < 0 ? 0 : Op::held[i]][place(node, i)] < 0.5;
+  }
+  FDGEOM_INLINE raw free_at(long k, int i) const {
+    const Slot u = Op::unknown[i];
+    return 1.0 - at(F[Op::held[i] < 0 ? 0 : Op::held[i]], k, u.component, u.size);
+  }
+  FDGEOM_INLINE raw free_next(long k, int i) const {
+    const Slot u = Op::unknown[i];
+    return 1.0 - next(F[Op::held[i] < 0 ? 0 : Op::held[i]], k, u.component, u.size);
+  }
+  FDGEOM_INLINE raw source_at(long k, int i) const {
+    const Slot u = Op::unknown[i];
+    return at(F[Op::source[i] < 0 ? 0 : Op::source[i]], k, u.component, u.size);
+  }
+  FDGEOM_INLINE raw source_next(long k, int i) const {
+    const Slot u = Op::unknown[i];
+    return next(F[Op::source[i] < 0 ? 0 : Op::source[i]], k, u.component, u.size);
+  }
+  FDGEOM_INLINE double source_of(long node, int i) const {
+    return Op::in_cell[i] && node >= cells
+               ? 0.0
+               : F[Op::source[i] < 0 ? 0 : Op::source[i]][place(node, i)];
+  }
+  FDGEOM_INLINE static long place(long node, int i) {
+    return (node / W * Op::unknown[i].size + Op::unknown[i].component) * W + node % W;
+  }
+  FDGEOM_INLINE raw& value(long k, int i) const {
+    const Slot u = Op::unknown[i];
+    return at(G[u.field], k, u.component, u.size);
+  }
+
+  // The residual alone.
+  __attribute__((noinline)) void evaluate() {
+    raw r[2 * n], last[n] = {}, b[Op::residual_carried], sum = {};
+    raw a[Op::residual_carried], after[Op::residual_carried];
+    Op::residual_node(X, F, G, 0, residual_once, a);
+    for (long k = 0; k < node_blocks; ++k) {
+      const long here = X.counts[k];
+      if (here > 0) {
+        Op::residual_node(X, F, G, k + 1, residual_once, after);
+        for (int i = 0; i < Op::residual_carried; ++i) b[i] = shifted_left(a[i], after[i]);
+        Op::residual_cell(X, F, G, k, residual_once, a, b, r);
+        for (int i = 0; i < Op::residual_carried; ++i) a[i] = after[i];
+      }
+      for (int i = 0; i < n; ++i) {
+        for (long l = here; l < W; ++l) r[i][l] = r[n + i][l] = 0.0;
+        raw both = r[i] + shifted_right(last[i], r[n + i]);
+        if (Op::held[i] >= 0) both *= free_at(k, i);
+        rhs[k * n + i] = both;
+        sum += both * both;
+        last[i] = r[n + i];
+      }
+    }
+    residual = std::sqrt(total(sum));
+  }
+
+  // Subtracts an update d of block k, and adds to the squares of the norms.
+  FDGEOM_INLINE void move(long k, const raw* d, raw& moved, raw& sizes) {
+    for (int i = 0; i < n; ++i) {
+      raw& u = value(k, i);
+      u -= d[i];
+      moved += d[i] * d[i];
+      const raw q = u * there(k, i);
+      sizes += q * q;
+    }
+    pad_block(k);
+  }
+  void norms(raw moved, raw sizes) {
+    step = std::sqrt(total(moved));
+    size = std::sqrt(total(sizes));
+  }
+  void pad_block(long k) const {
+    for (int i = 0; i < n; ++i)
+      if (const Slot u = Op::unknown[i]; u.component == 0)
+        pad(G[u.field], k, Op::in_cell[i] ? X.counts[k] : X.node_counts[k], u.size);
+  }
+  // 1 where there is a value of an unknown.
+  FDGEOM_INLINE raw there(long k, int i) const {
+    const raw nodes = *(const raw*)(X.mask + k * W);
+    if (!Op::in_cell[i]) return nodes;
+    return X.counts[k] == W ? nodes : before(X.counts[k]);
+  }
+  static raw before(long count) {
+    raw m = {};
+    for (long l = 0; l < count; ++l) m[l] = 1.0;
+    return m;
+  }
+
+  double norm() const {
+    raw sum = {};
+    for (long k = 0; k < node_blocks; ++k)
+      for (int i = 0; i < n; ++i) {
+        const raw q = value(k, i) * there(k, i);
+        sum += q * q;
+      }
+    return std::sqrt(total(sum));
+  }
+  // The norm of ConvergenceTest.of.
+  double norm_of() const {
+    raw sum = {};
+    if constexpr (Op::of >= 0)
+      for (long k = 0; k < node_blocks; ++k)
+        for (int i = 0; i < Op::of_size; ++i) {
+          const raw q = at(F[Op::of], k, i, Op::of_size) * *(const raw*)(X.mask + k * W);
+          sum += q * q;
+        }
+    return std::sqrt(total(sum));
+  }
+
+  // The node with the largest residual of the last `evaluate`.
+  long worst() const {
+    long found = 0;
+    double most = -1.0;
+    for (long j = 0; j <= cells; ++j)
+      for (int i = 0; i < n; ++i)
+        if (const double r = std::fabs(rhs[j / W * n + i][j % W]); !(r <= most)) {
+          found = j;
+          most = r;
+          if (std::isnan(r)) return j;
+        }
+    return found;
+  }
+
+  // Unknowns that a line search begins with, and may move from: u = saved - λ d.
+  void save(raw* saved) const {
+    for (long k = 0; k < node_blocks; ++k)
+      for (int i = 0; i < n; ++i) saved[k * n + i] = value(k, i);
+  }
+  void put(const raw* saved, double length, const raw* d) {
+    raw moved = {}, sizes = {};
+    for (long k = 0; k < node_blocks; ++k) {
+      for (int i = 0; i < n; ++i) value(k, i) = saved[k * n + i];
+      raw part[n];
+      for (int i = 0; i < n; ++i) part[i] = length * d[k * n + i];
+      move(k, part, moved, sizes);
+    }
+    size = std::sqrt(total(sizes));
+  }
+};
+
+}  // namespace

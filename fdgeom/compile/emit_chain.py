@@ -1,0 +1,131 @@
+"""C++ text of solves along chains: the struct that `chain_unknowns.hpp` describes."""
+
+from collections.abc import Sequence
+
+from fdgeom.compile.chain import ChainProgram
+from fdgeom.compile.differentiate import carried, same_everywhere
+from fdgeom.compile.emit import Code, Constants, Writer, statements
+from fdgeom.compile.layout import Part, parts_of
+from fdgeom.compile.program import CannotCompile
+
+
+def emit_chain(chain: ChainProgram, constants: Constants) -> Code:
+    """The code of a solve along a chain; ``constants`` gets those that it reads."""
+    return _ChainWriter(chain, constants).code()
+
+
+class _ChainWriter(Writer):
+    def __init__(self, chain: ChainProgram, constants: Constants) -> None:
+        super().__init__(chain.op, constants)
+        self._chain = chain
+        self._sizes: dict[str, int] = {"n": len(chain.unknowns)}
+
+    def code(self) -> Code:
+        """The struct."""
+        m = self._chain
+        n = len(m.unknowns)
+        slots = [
+            f"{{{self._number(self._outs, u.part)}, {u.component}, {u.part.size}}}"
+            for u in m.unknowns
+        ]
+        held = [self._field(u.held) for u in m.unknowns]
+        source = [self._field(u.source) for u in m.unknowns]
+        self._starts()
+        residual = [(f"r[{i}]", x) for i, x in enumerate(m.residual)]
+        tangent = [
+            (f"J[{i * 2 * n + j}]", m.tangent.get((i, j), m.cell.zero))
+            for i in range(2 * n)
+            for j in range(2 * n)
+        ]
+        self._of_cells("tangent", [*residual, *tangent], "raw *r, raw *J")
+        self._of_cells("residual", residual, "raw *r")
+        of, of_size = self._norm_of()
+        flags = {
+            "chain": True, "affine": m.affine, "transposed": m.op.source is not None,
+            "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
+            "chooses": len(m.guesses) == 2 and m.op.choose != "first",
+            "chord": False, "checks": False,
+        }  # fmt: skip
+        sizes = self._sizes | {"of": of, "of_size": of_size, "starts": len(m.guesses)}
+        sizes |= {"ins": len(self._ins), "outs": len(self._outs)}
+        attempts = [
+            f"{{{start}, {int(a.must_contract)}, {int(a.damped)}, {a.max_it}}}"
+            for start, a in m.attempts
+        ]
+        text = "\n".join(
+            [
+                f"  static constexpr int {', '.join(f'{k} = {v}' for k, v in sizes.items())};",
+                f"  static constexpr bool {', '.join(f'{k} = {v:d}' for k, v in flags.items())};",
+                f"  static constexpr Slot unknown[] = {{{', '.join(slots)}}};",
+                f"  static constexpr bool in_cell[] = {{{_listed(not u.part.nodal for u in m.unknowns)}}};",
+                f"  static constexpr int held[] = {{{_listed(held)}}}, source[] = {{{_listed(source)}}};",
+                f"  static constexpr Attempt attempts[] = {{{', '.join(attempts)}}};",
+                *self._functions,
+            ]
+        )
+        return Code(text, self._ins, self._outs, solves=True, test=m.test)
+
+    def _field(self, part: Part | None) -> int:
+        return -1 if part is None else self._number(self._ins, part)
+
+    def _norm_of(self) -> tuple[int, int]:
+        """The field that ConvergenceTest.of is, and its components."""
+        of = self._chain.test.of
+        if of is None or self._chain.affine:
+            return -1, 1
+        part, *more = parts_of(of)
+        if more or not part.nodal:
+            raise CannotCompile(f"{self._op.name}: a convergence test by {of.name()}")
+        return self._number(self._ins, part), part.size
+
+    def _load(self, key: Sequence) -> str:
+        """The unknown has the values of the present iterate; all others are read where the step begins."""
+        if key[0] == "value" and any(u.part == key[1] for u in self._chain.unknowns):
+            _, part, side, component = key
+            place = f"(G[{self._number(self._outs, part)}], k, {component}, {part.size})"
+            return f"{'next' if side == 'B' else 'at'}{place}"
+        return super()._load(key)
+
+    def _lines(self, outputs, known=None) -> list[str]:
+        return statements(self._chain.cell, outputs, self._load, known)
+
+    def _starts(self) -> None:
+        """The guesses: all are read before any is written."""
+        m, cases = self._chain, []
+        for number, guess in enumerate(m.guesses):
+            names = [f"const raw g{i}" for i in range(len(guess))]
+            lines = self._lines(list(zip(names, guess, strict=True)))
+            for i, u in enumerate(m.unknowns):
+                out = self._number(self._outs, u.part)
+                lines.append(f"at(G[{out}], k, {u.component}, {u.part.size}) = g{i};")
+            body = "\n      ".join(lines)
+            cases.append(f"if (which == {number}) {{\n      {body}\n    }}")
+        pads = [
+            f"pad(G[{self._number(self._outs, part)}], k, X.{'node_counts' if part.nodal else 'counts'}[k],"
+            f" {part.size});"
+            for part in dict.fromkeys(u.part for u in m.unknowns)
+        ]
+        self._function("void start", "int which", ["(void)which;", *cases, *pads])
+
+    def _of_cells(self, name: str, outputs, arguments: str) -> None:
+        """What is computed once, at each node, and in each cell with the values of its nodes."""
+        p, nodes = self._chain.cell, [x for _, x in outputs]
+        pairs, same = carried(p, nodes), same_everywhere(p, nodes)
+        once = {x: f"s[{k}]" for k, x in enumerate(same)}
+        known = {x: f"a[{k}]" for k, (x, _) in enumerate(pairs)}
+        known |= {y: f"b[{k}]" for k, (_, y) in enumerate(pairs)}
+        constants = [(f"s[{k}]", x) for k, x in enumerate(same)]
+        values = [(f"a[{k}]", x) for k, (x, _) in enumerate(pairs)]
+        self._function(f"void {name}_once", "raw *s", self._lines(constants))
+        self._function(f"void {name}_node", "const raw *s, raw *a", self._lines(values, once))
+        self._function(
+            f"void {name}_cell",
+            f"const raw *s, const raw *a, const raw *b, {arguments}",
+            self._lines(outputs, once | known),
+            "__attribute__((noinline))",
+        )
+        self._sizes |= {f"{name}_same": max(len(same), 1), f"{name}_carried": max(len(pairs), 1)}
+
+
+def _listed(values) -> str:
+    return ", ".join(str(int(v)) for v in values)
