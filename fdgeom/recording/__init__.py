@@ -11,6 +11,8 @@
 It uses only the methods of :class:`fdgeom.systems.system.System`, and `resume` alone changes a state.
 """
 
+from fdgeom.systems.system import plotted_by
+
 from .checkpoint import Checkpoint, resume, save
 from .history import CSVFile, History
 from .monitors import (
@@ -23,10 +25,12 @@ from .monitors import (
     Probe,
     Reactions,
 )
-from .plots import animate, plot_energy, plot_momentum, plot_shapes
+from .plots import animate, plot_energy, plot_momentum, plot_shapes, plot_system
 from .run import run
 from .scene import save_scene
 from .section_plots import plot_section, plot_solid
 from .snapshots import Snapshots
 from .space import space_axes
 from .vtk import VTKOutput
+
+plotted_by(plot_system)

@@ -134,6 +134,13 @@ def plot_momentum(
     return _finish(ax, title, legend=len(curves) > 1, unit=units.get("time"))
 
 
+def plot_system(system, ax=None, *, title: str | None = None, units=None):
+    """Draw the present shape of a system, as `System.plot`."""
+    shape = Snapshots()
+    shape.take(system, 0.0)
+    return plot_shapes(shape, ax, title=title, units=units)
+
+
 def plot_shapes(
     snapshots: Snapshots,
     ax=None,

@@ -1,7 +1,7 @@
 """Base class of all systems, for the steppers that move them and the recording of their motion."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,14 @@ from fdgeom.validation import NotCopied, firedrake_function
 
 #: The parts of an energy, in the order in which they are recorded.
 PARTS = ("kinetic_energy", "potential_energy", "load_potential")
+
+#: The function that draws a system, from :func:`plotted_by`.
+_plots: list[Callable] = []
+
+
+def plotted_by(plot: Callable) -> None:
+    """Register ``plot(system, ax, title=, units=)``, which draws the present shape of a system."""
+    _plots[:] = [plot]
 
 
 def named_energies(
@@ -222,11 +230,7 @@ class System(NotCopied, ABC):
         TypeError
             If the system has no curve in space.
         """
-        from fdgeom.recording import Snapshots, plot_shapes
-
-        shape = Snapshots()
-        shape.take(self, 0.0)
-        return plot_shapes(shape, ax, title=title, units=units)
+        return _plots[0](self, ax, title=title, units=units)
 
     # --- what every stepper asks -------------------------------------------------------------------
     @abstractmethod
