@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from firedrake import Constant, SpatialCoordinate
+from firedrake import Constant, Function, SpatialCoordinate
 
 from fdgeom.beams.contact.contact import Contact
 from fdgeom.beams.ends import Sliding
@@ -16,6 +16,7 @@ from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.loads import Gravity, Load, vector
 from fdgeom.lie import quaternion
 from fdgeom.line import Numbering
+from fdgeom.systems.constrained.mechanical import MechanicalSystem
 
 from .interpolated import following
 
@@ -70,7 +71,9 @@ def check_index(name: str, value: float, count: int) -> int:
 
 
 def marks_of(system) -> list[Mark]:
-    """The supports, joints and bodies of a system of beams."""
+    """The supports, joints and bodies of a system."""
+    if isinstance(system, MechanicalSystem):
+        return _held_nodes(system)
     beams = system.drawn_beams()
     starts = np.cumsum([0, *(beam.position.function_space().dim() // 3 for beam in beams)])
     found = []
@@ -84,6 +87,17 @@ def marks_of(system) -> list[Mark]:
     if isinstance(system, Assembly):
         found += _joints(system) + [_body(system, body) for body in system.bodies]
     return found
+
+
+def _held_nodes(system: MechanicalSystem) -> list[Mark]:
+    """The nodes of a chain at which boundary conditions hold the whole position."""
+    space = system.space
+    if not system.fixed or system.output_coordinates() is not system.q:
+        return []
+    held = Function(space)
+    for fixed in system.fixed:
+        held.dat.data_wo_with_halos.reshape(-1)[fixed.dofs] = 1.0
+    return [Mark("pinned", int(k)) for k in np.flatnonzero(Numbering(space).gather(held).all(1))]
 
 
 def _support(kind) -> str:

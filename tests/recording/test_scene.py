@@ -8,7 +8,18 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from firedrake import IntervalMesh, PeriodicIntervalMesh, as_vector, sin
+from firedrake import (
+    DirichletBC,
+    Function,
+    IntervalMesh,
+    PeriodicIntervalMesh,
+    SpatialCoordinate,
+    VectorFunctionSpace,
+    as_vector,
+    dot,
+    dx,
+    sin,
+)
 from recording.recording_fakes import Rod, RodStepper
 from verification.joined import sprung_chain
 
@@ -330,6 +341,22 @@ def test_marks_and_forces(tmp_path):
     about, _ = data_of(page_of(tmp_path, shapes))
     assert "longest arrow 3.5" in about["note"]
     assert about["up"] == [0, 0, 1]
+
+
+def test_held_nodes_of_a_chain(tmp_path):
+    """Boundary conditions of the whole position are supports; those of one component are not."""
+    mesh = IntervalMesh(4, 1.0)
+    space = VectorFunctionSpace(mesh, "CG", 1, dim=3)
+    q, v = Function(space), Function(space)
+    q.interpolate(as_vector([SpatialCoordinate(mesh)[0], 0, 0]))
+    chain = fg.LagrangianSystem(
+        q, v, (0.5 * dot(v, v) - 0.5 * dot(q.dx(0), q.dx(0))) * dx,
+        bcs=[DirichletBC(space, 0, 2), DirichletBC(space.sub(2), 0, 1)], coordinates=q,
+    )  # fmt: skip
+    shapes = fg.Snapshots()
+    shapes.take(chain, 0.0)
+    assert [(mark.kind, mark.node) for mark in shapes.marks] == [("pinned", 4)]
+    assert "symbols" in data_of(page_of(tmp_path, shapes))[1]
 
 
 def page_of(folder, shapes, **options):
