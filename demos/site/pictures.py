@@ -101,11 +101,14 @@ def reduce_colours(picture: Path) -> None:
 
     if picture.stat().st_size < LARGE:
         return
-    with Image.open(picture) as whole:
-        few = whole.convert("RGB").quantize(
-            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
-        )
-    few.save(picture, optimize=True)
+    with Image.open(picture) as image:
+        whole = image.convert("RGB")
+    few = whole.quantize(240, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    # The panes of axes in space stay grey.
+    greys = [level for level in range(225, 256, 2) for _ in "rgb"]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*few.getpalette()[:720], *greys])
+    whole.quantize(palette=palette, dither=Image.Dither.NONE).save(picture, optimize=True)
 
 
 def _used() -> float:

@@ -90,9 +90,9 @@ def _square(ax, renderer):
     low, size = corners.min(axis=0), np.ptp(corners, axis=0)
     # Labels leave four fifths of the place to the box, or less.
     margins = [_label(ax, k, 0.8 * min(place.size / points / size)) for k in range(3)]
-    room = place.size / points - 2 * np.max(margins, axis=0)
-    side = points * max(min(room / size), 1.0)
-    start = (place.min + place.max) / 2 - (low + size / 2) * side
+    before, after = points * np.max(margins, axis=0)
+    side = max(min((place.size - before - after) / size), points)
+    start = (place.min + before + place.max - after) / 2 - (low + size / 2) * side
     if ax.get_title():
         # Above the place, as for other axes; 3-D axes would lower it.
         look = {"fontproperties": ax.title.get_fontproperties(), "color": ax.title.get_color()}
@@ -115,12 +115,14 @@ def _seen(ax, points) -> np.ndarray:
 
 
 def _label(ax, k: int, square: float) -> np.ndarray:
-    """Place ticks and labels of an axis in a square of so many points; the room that they take."""
+    """Place ticks and labels of an axis in a square of so many points; the room that they take at the
+    left and bottom, and at the right and top.
+    """
     from matplotlib.ticker import MaxNLocator
 
     axis = (ax.xaxis, ax.yaxis, ax.zaxis)[k]
     if not axis.get_visible():
-        return np.zeros(2)
+        return np.zeros((2, 2))
     limits = np.array([ax.get_xlim(), ax.get_ylim(), ax.get_zlim()])
     ends = [
         np.where(np.arange(3) == j, limits[:, i], limits.mean(axis=1))
@@ -149,11 +151,37 @@ def _label(ax, k: int, square: float) -> np.ndarray:
     half = np.abs(normal) @ size / 2
     distance = _GAP + half
     axis.set_tick_params(pad=distance / points - _TICKS)
-    taken = distance + half
-    if axis.get_label_text():
-        axis.labelpad = (taken + 1.5 * _GAP + height / 2) / points - _NAME
-        taken += 1.5 * _GAP + height
-    return np.maximum(np.abs(normal) * taken, height)
+    # Middles of the outermost ticks and of the name, and half their extents.
+    middle, edge = _edge(ax, limits, k)
+    away = 2 * _POINTS / points * (edge - middle)
+    taken = [(edge + part * sides[k], distance, size / 2) for part in (-0.5, 0.5)]
+    if name := axis.get_label_text():
+        distance += half + 1.5 * _GAP + height / 2
+        axis.labelpad = distance / points - _NAME
+        extent = np.abs([sides[k] / length, normal]).T @ [_DIGIT * len(name), height] / 2
+        taken.append((edge, distance, extent))
+    corners = square * _corners(ax)
+    places = np.array([square * place + away * far for place, far, _ in taken])
+    extents = np.array([extent for *_, extent in taken])
+    before = corners.min(axis=0) - (places - extents).min(axis=0)
+    after = (places + extents).max(axis=0) - corners.max(axis=0)
+    return np.maximum([before, after], _GAP)
+
+
+def _edge(ax, limits: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The middles of the box and of the edge at which Matplotlib draws an axis, on the screen."""
+    from mpl_toolkits.mplot3d import proj3d
+
+    middle = limits.mean(axis=1)
+    ends = np.array([np.where(np.eye(3, dtype=bool), limits[:, i], middle) for i in (0, 1)])
+    first, last = (proj3d.proj_transform(*points.T, ax.get_proj())[2] for points in ends)
+    # Of sides across the view Matplotlib chooses the lower and left ones.
+    level = np.abs(last - first) < 1e-12
+    high = np.where(level, [True, not level[2], False], first < last)
+    back = np.where(high, limits[:, 1], limits[:, 0])
+    edge, (front, behind) = middle.copy(), [j for j in range(3) if j != k]
+    edge[front], edge[behind] = limits[front].sum() - back[front], back[behind]
+    return _seen(ax, [middle, edge])
 
 
 def trim(ax) -> None:
@@ -182,3 +210,5 @@ def trim(ax) -> None:
     for each in figure.axes:
         each.set_position(Bbox((each.bbox.get_points() - shown.min) / shown.size))
     figure.set_size_inches(shown.size / figure.dpi)
+    # For `savefig(bbox_inches="tight")`, which notebooks use.
+    ax.get_tightbbox = lambda *_, **__: figure.bbox.frozen()

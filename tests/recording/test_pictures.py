@@ -118,6 +118,24 @@ def test_shapes_fill_their_picture(name, dpi, tmp_path):
     figure.set_dpi(dpi)
     check_picture(figure)
     check_off_the_axes(ax)
+    # Also with bbox_inches="tight", as in notebooks.
+    tight = figure.get_tightbbox(figure.canvas.get_renderer()).extents * dpi
+    assert tight == pytest.approx([0, 0, figure.bbox.width, figure.bbox.height], abs=0.5)
+    pyplot.close(figure)
+
+
+@pytest.mark.parametrize("size", [(1.2, 1.2, 1.0), (0.8, 1.2, 2.3), (0.2, 2.0, 1.0)])
+@pytest.mark.parametrize("view", [(18, -60), (-10, -30), (40, 110), (5, 20)])
+def test_any_view(size, view):
+    """Labels lie in the figure from whatever side the box is seen."""
+    figure = pyplot.figure(figsize=(6, 4), layout="constrained")
+    ax = figure.add_subplot(projection="3d")
+    space_axes(ax, [[0, 0, 0], size], units="SI")
+    ax.view_init(*view)
+    figure.canvas.draw()
+    for name, box in boxes(figure).items():
+        assert min(box.x0, box.y0) > -0.5, name
+        assert max(box.x1 - figure.bbox.width, box.y1 - figure.bbox.height) < 0.5, name
     pyplot.close(figure)
 
 

@@ -152,7 +152,7 @@ class LagrangianSystem(LagrangianMechanics):
                 self.constraint,
                 self._v,
                 lambda a, b: inner(a, b) * dx,
-                momentum=lambda v, w: self.momentum(w, self.q, v),
+                momentum=lambda v, w: self.momentum(w, v=v),
                 velocity=lambda v: v,
                 fixed=self.fixed,
             )

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-from firedrake import Form, Function, TestFunctions, split
+from firedrake import Form, Function
 
-from fdgeom.forms import copy_into, simplify
-from fdgeom.solvers import SaddleSNES, SolveFailed
 from fdgeom.systems.constrained.constraint import VelocityConstraint
 from fdgeom.systems.constrained.lagrangian import LagrangianMechanics
+from fdgeom.systems.constrained.projection import VelocityProjection
 from fdgeom.taping import not_taped
 
 
@@ -82,31 +81,12 @@ class NonholonomicSystem(LagrangianMechanics):
         ValueError
             If there is no such velocity, or the constraints depend on one another.
         """
-        for e in self.fixed:
-            self._v.dat.data_wo_with_halos.reshape(-1)[e.dofs] = 0.0
         if "projection" not in self._held:
-            self._held["projection"] = self._make_projection()
-        solver = self._held["projection"]
-        velocity, reaction = solver.unknown.subfunctions
-        copy_into(velocity, self._v)
-        reaction.dat.data_wo_with_halos[...] = 0.0
-        try:
-            solver.solve()
-        except SolveFailed as failure:
-            raise ValueError(
-                f"project: no velocity on the constraints was found: {failure}. Check that they "
-                "are independent"
-            ) from failure
-        copy_into(self._v, velocity)
-
-    def _make_projection(self) -> SaddleSNES:
-        space = self.space * self.constraint.space
-        unknown, (w, test) = Function(space, name="projected"), TestFunctions(space)
-        x, reaction = split(unknown)
-        residual = simplify(
-            self.momentum(w, v=x)
-            - self.momentum(w)
-            - self.constraint.slope(reaction, w)
-            + self.constraint.slope(test, x)
-        )
-        return SaddleSNES(residual, unknown, essential=self.fixed, name="the projection")
+            self._held["projection"] = VelocityProjection(
+                self.constraint,
+                self._v,
+                momentum=lambda v, w: self.momentum(w, v=v),
+                velocity=lambda v: v,
+                fixed=self.fixed,
+            )
+        self._held["projection"].apply()

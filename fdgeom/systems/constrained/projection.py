@@ -3,14 +3,42 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from firedrake import Constant, Function, TestFunctions, split
+from firedrake import Function, TestFunctions, split
 
 from fdgeom.forms import copy_into, simplify
 from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed
-from fdgeom.systems.constrained.constraint import Constraint
+from fdgeom.systems.constrained.constraint import Constraint, RateConstraint
 
 
-class Projection:
+class VelocityProjection:
+    """Changes a momentum (or velocity) by a multiplier, so that A(q) q̇ = 0."""
+
+    def __init__(
+        self,
+        constraint: RateConstraint,
+        conjugate: Function,
+        *,
+        momentum: Callable,
+        velocity: Callable,
+        fixed: Sequence[EssentialValues],
+    ) -> None:
+        self._conjugate = conjugate
+        self._fixed = np.unique(np.concatenate([e.dofs for e in fixed] or [[]])).astype(int)
+        (w, test), x, mu, unknown = _unknowns(conjugate, constraint)
+        change = momentum(x, w) - momentum(conjugate, w) - constraint.slope(mu, w)
+        zero = Function(conjugate.function_space())
+        rest = tuple(EssentialValues(0, e.dofs, old=zero) for e in fixed)
+        residual = simplify(change + constraint.slope(test, velocity(x)))
+        self._solver = SaddleSNES(residual, unknown, essential=rest, name="the projection")
+
+    def apply(self) -> None:
+        """Project."""
+        # On all ranks, also those that hold nothing.
+        self._conjugate.dat.data_with_halos.reshape(-1)[self._fixed] = 0.0
+        _solve(self._solver, self._conjugate)
+
+
+class Projection(VelocityProjection):
     """Moves q to the nearest configuration on the constraint, then the momentum onto its tangent."""
 
     def __init__(
@@ -19,45 +47,20 @@ class Projection:
         conjugate: Function,
         pairing: Callable,
         *,
-        momentum: Callable,
-        velocity: Callable,
         fixed: Sequence[EssentialValues],
+        **options: Callable,
     ) -> None:
-        q = constraint.q
-        self._q, self._conjugate = q, conjugate
-        self._zero = Function(q.function_space())
-        self._fixed = np.unique(np.concatenate([e.dofs for e in fixed] or [[]])).astype(int)
+        super().__init__(constraint, conjugate, fixed=fixed, **options)
+        self._q = q = constraint.q
         held = tuple(EssentialValues(0, e.dofs, old=q, target=q) for e in fixed)
-        space = q.function_space() * constraint.space
-        w, test = TestFunctions(space)
-
-        self._place = Function(space)
-        x, mu = split(self._place)
+        (w, test), x, mu, unknown = _unknowns(q, constraint)
         work = constraint.slope(mu, w, at=x)
         residual = simplify(pairing(x - q, w) - work + constraint.value(test, at=x))
-        self._to_place = SaddleSNES(residual, self._place, essential=held, name="the projection")
-        self._motion = Function(space)
-        x, mu = split(self._motion)
-        change = momentum(x, w) - momentum(conjugate, w) - constraint.slope(mu, w)
-        rest = tuple(EssentialValues(0, e.dofs, old=self._zero) for e in fixed)
-        residual = simplify(change + constraint.slope(test, velocity(x)))
-        self._to_motion = SaddleSNES(residual, self._motion, essential=rest, name="the projection")
+        self._to_place = SaddleSNES(residual, unknown, essential=held, name="the projection")
 
     def apply(self) -> None:
-        """Project."""
-        for solver, unknown, target in (
-            (self._to_place, self._place, self._q),
-            (self._to_motion, self._motion, self._conjugate),
-        ):
-            first, second = unknown.subfunctions
-            copy_into(first, target)
-            if target is self._conjugate:
-                # On all ranks, also those that hold nothing.
-                first.dat.data_with_halos.reshape(-1)[self._fixed] = 0.0
-                copy_into(target, first)
-            second.assign(Constant(0.0) if second.ufl_shape == () else 0.0)
-            _solve(solver)
-            copy_into(target, first)
+        _solve(self._to_place, self._q)
+        super().apply()
 
 
 class MotionProjection:
@@ -66,36 +69,41 @@ class MotionProjection:
     # So d is the least in dᵀMd, and the velocity's part against the constraint is dropped.
     def __init__(self, motion) -> None:
         self._motion = motion
-        constraint = motion.constraint
-        space = motion.space * constraint.space
-        test, nu = TestFunctions(space)
-        self._place, self._velocity = Function(space), Function(space)
-        d, mu = split(self._place)
+        constraint, self._increment = motion.constraint, Function(motion.space)
+        (test, nu), d, mu, place = _unknowns(motion.v, constraint)
         held = motion.inertia(test, d) - constraint.slope(mu, test)
         held += constraint.value(nu, motion.moved(d))
-        self._to_place = SaddleSNES(simplify(held), self._place, name="the projection")
-        w, mu = split(self._velocity)
+        self._to_place = SaddleSNES(simplify(held), place, name="the projection")
+        (test, nu), w, mu, velocity = _unknowns(motion.v, constraint)
         along = motion.inertia(test, w - motion.v) - constraint.slope(mu, test)
         along += constraint.slope(nu, w)
-        self._to_velocity = SaddleSNES(simplify(along), self._velocity, name="the projection")
+        self._to_velocity = SaddleSNES(simplify(along), velocity, name="the projection")
 
     def apply(self) -> None:
         """Project."""
-        motion = self._motion
-        self._place.assign(0.0)
-        _solve(self._to_place)
-        motion.displace(self._place.subfunctions[0])
-        self._velocity.assign(0.0)
-        _solve(self._to_velocity)
-        copy_into(motion.v, self._velocity.subfunctions[0])
+        self._increment.assign(0.0)
+        _solve(self._to_place, self._increment)
+        self._motion.displace(self._increment)
+        _solve(self._to_velocity, self._motion.v)
 
 
-def _solve(solver: SaddleSNES) -> None:
-    """Solve, or raise ``ValueError`` if there is no consistent state."""
+def _unknowns(function: Function, constraint) -> tuple:
+    """Test functions, symbols and the mixed Function of a new value and a multiplier."""
+    space = function.function_space() * constraint.space
+    unknown = Function(space)
+    return TestFunctions(space), *split(unknown), unknown
+
+
+def _solve(solver: SaddleSNES, target: Function) -> None:
+    """Solve from the value of a function, and set it; ``ValueError`` if there is no consistent state."""
+    value, multiplier = solver.unknown.subfunctions
+    copy_into(value, target)
+    multiplier.dat.data_wo_with_halos[...] = 0.0
     try:
         solver.solve()
     except SolveFailed as failure:
         raise ValueError(
             f"project: no consistent state was found from this start: {failure}. Start nearer to "
-            "the constraint, and check that its parts do not contradict"
+            "the constraint, and check that its parts are independent and do not contradict"
         ) from failure
+    copy_into(target, value)
