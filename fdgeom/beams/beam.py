@@ -325,11 +325,6 @@ class Beam(BeamBracket):
         parts = halves(self.velocity, "velocity")
         return join(*(quaternion.rotate(self.orientation, part) for part in parts))
 
-    def momenta(self) -> dict[str, tuple[Form, ...]]:
-        if "momenta" not in self._held:
-            self._held["momenta"] = self._momentum_forms()
-        return self._held["momenta"]
-
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         """Linear momentum ∫ R n and angular momentum ∫ R m + x × R n, in space, by component."""
         parts = halves(self.momentum)

@@ -4,24 +4,22 @@ from collections.abc import Callable
 
 import finat.ufl
 import ufl
-from firedrake import Function, interpolate
-from firedrake.assemble import get_assembler
+from firedrake import Function
 from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import shaped_space
-from fdgeom.solvers.derived import refresh
+from fdgeom.solvers.derived import Interpolation, refresh
 
 
 def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:
     """A Function of a Lagrange element, and a function that interpolates the expression to it."""
-    target = Function(shaped_space(expression.ufl_shape, mesh, scalar_element))
-    assembler = get_assembler(interpolate(expression, target.function_space()))
+    found = Interpolation(expression, shaped_space(expression.ufl_shape, mesh, scalar_element))
 
     def update() -> None:
         refresh(expression)
-        assembler.assemble(tensor=target)
+        found.apply()
 
-    return target, update
+    return found.values, update
 
 
 def common_element(mesh, expressions: list) -> finat.ufl.FiniteElement:

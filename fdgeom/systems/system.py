@@ -162,6 +162,11 @@ class System(NotCopied, ABC):
 
     def momenta(self) -> dict[str, tuple[Form, ...]]:
         """Momentum functionals by name, component by component; none in general."""
+        if "momenta" not in self._held:
+            self._held["momenta"] = self._momentum_forms()
+        return self._held["momenta"]
+
+    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         return {}
 
     def casimirs(self) -> dict[str, Form]:

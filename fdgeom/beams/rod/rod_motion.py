@@ -149,18 +149,16 @@ class RodMotion(Motion):
             self.rod.load_potential(self.configuration),
         )
 
-    def momenta(self) -> dict[str, tuple[Form, ...]]:
+    def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
         """Momenta in space: linear, and angular about the origin."""
-        if "momenta" not in self._held:
-            linear = angular = ufl.zero(3)
-            for inertia in self.inertias:
-                spin, push = inertia.momentum(self.orientation, self.v)
-                linear, angular = linear + push, angular + spin + ufl.cross(self.position, push)
-            self._held["momenta"] = {
-                "linear_momentum": tuple(self.cells.at_nodes(linear[k]) for k in range(3)),
-                "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
-            }
-        return self._held["momenta"]
+        linear = angular = ufl.zero(3)
+        for inertia in self.inertias:
+            spin, push = inertia.momentum(self.orientation, self.v)
+            linear, angular = linear + push, angular + spin + ufl.cross(self.position, push)
+        return {
+            "linear_momentum": tuple(self.cells.at_nodes(linear[k]) for k in range(3)),
+            "angular_momentum": tuple(self.cells.at_nodes(angular[k]) for k in range(3)),
+        }
 
     def linear_momentum(self) -> np.ndarray:
         """Total linear momentum in space, shape (3,)."""

@@ -236,13 +236,8 @@ class RigidBodies(Motion):
         kinetic = 0.5 * ufl.dot(self.v, self._body_momentum(self.v)) * dx
         return named_energies(kinetic, self._potential)
 
-    def momenta(self) -> dict[str, tuple[Form, ...]]:
-        """Momenta in the space frame, over all bodies: linear, and angular about the origin."""
-        if "momenta" not in self._held:
-            self._held["momenta"] = self._momentum_forms()
-        return self._held["momenta"]
-
     def _momentum_forms(self) -> dict[str, tuple[Form, ...]]:
+        """Momenta in the space frame, over all bodies: linear, and angular about the origin."""
         momentum, turn = self._body_momentum(self.v), partial(quaternion.rotate, self.orientation)
         if self.position is None:
             return {"angular_momentum": _components(turn(momentum))}
