@@ -168,7 +168,7 @@ def _label(ax, k: int, square: float) -> np.ndarray:
     return np.maximum([before, after], _GAP)
 
 
-def _edge(ax, limits: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _edge(ax, limits: np.ndarray, k: int) -> np.ndarray:
     """The middles of the box and of the edge at which Matplotlib draws an axis, on the screen."""
     from mpl_toolkits.mplot3d import proj3d
 

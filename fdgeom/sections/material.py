@@ -42,7 +42,13 @@ class Material(Described):
 
     def evaluated(self, evaluate: Callable) -> "Material":
         """The material with numbers or arrays for its parameters."""
-        raise NotImplementedError
+
+        def found(value):
+            if isinstance(value, Material):
+                return value.evaluated(evaluate)
+            return tuple(map(found, value)) if isinstance(value, tuple) else evaluate(value)
+
+        return unchecked(self, **{name: found(value) for name, value in vars(self).items()})
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,14 +87,6 @@ class Isotropic(Material):
             [two_mu * strain[i][j] + (pressure if i == j else 0.0) for j in range(3)]
             for i in range(3)
         ]
-
-    def evaluated(self, evaluate: Callable) -> "Isotropic":
-        return unchecked(
-            self,
-            youngs_modulus=evaluate(self.youngs_modulus),
-            poisson_ratio=evaluate(self.poisson_ratio),
-            density=evaluate(self.density),
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,15 +171,6 @@ class Orthotropic(Material):
         stress = [[normal[0], s12, s13], [s12, normal[1], s23], [s13, s23, normal[2]]]
         return turned(stress, [[frame[j][i] for j in range(3)] for i in range(3)])
 
-    def evaluated(self, evaluate: Callable) -> "Orthotropic":
-        return unchecked(
-            self,
-            youngs_moduli=tuple(map(evaluate, self.youngs_moduli)),
-            shear_moduli=tuple(map(evaluate, self.shear_moduli)),
-            poisson_ratios=tuple(map(evaluate, self.poisson_ratios)),
-            density=evaluate(self.density),
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class Ply(Material):
@@ -237,15 +226,6 @@ class Ply(Material):
 
     def stress(self, strain: Expr, frame: Expr) -> Expr:
         return self.material.stress(strain, ufl.as_matrix(self.axes(entries(frame))))
-
-    def evaluated(self, evaluate: Callable) -> "Ply":
-        own: Any = self.material
-        return unchecked(
-            self,
-            material=own.evaluated(evaluate),
-            angle=evaluate(self.angle),
-            along=evaluate(self.along),
-        )
 
 
 def entries(tensor) -> list[list]:
