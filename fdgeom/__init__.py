@@ -36,6 +36,7 @@ from fdgeom.beams import (
 )
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.forms import simplify
+from fdgeom.line import nodal_values
 from fdgeom.recording import (
     Casimir,
     Checkpoint,
@@ -144,6 +145,7 @@ __all__ = [
     "gradient",
     "lie",
     "measures",
+    "nodal_values",
     "plot_energy",
     "plot_momentum",
     "plot_section",

@@ -3,10 +3,12 @@
 from functools import cached_property
 
 import numpy as np
+import ufl
 from firedrake import Function, FunctionSpace, SpatialCoordinate
 from mpi4py import MPI
 
 from fdgeom.measures import check_interval
+from fdgeom.validation import firedrake_function
 
 # Of the length of the line: what is no length, and what coordinates of one node may differ by.
 _NO_LENGTH, _SAME = 1e-10, 1e-12
@@ -151,3 +153,35 @@ class Numbering:
         for index, values in self.comm.allgather((first, np.array(own))):
             found[index] = values
         return found
+
+
+def nodal_values(function: Function) -> tuple[np.ndarray, np.ndarray]:
+    """Coordinates and values at the nodes of a line, in the order of the coordinate, on every rank.
+
+    Parameters
+    ----------
+    function : Function
+        On a mesh of intervals, continuous or with one value in each cell (DG0), such as
+        ``beam.position`` or ``beam.velocity``.
+
+    Returns
+    -------
+    s : numpy.ndarray, shape (n,)
+        Coordinates of the nodes: arc lengths of a beam.
+    values : numpy.ndarray, shape (n, ...)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the argument is not such a Function.
+    """
+    space = firedrake_function("function", function).function_space()
+    element = space.ufl_element()
+    if len(space) > 1 or (element not in ufl.H1 and element.embedded_superdegree):
+        raise ValueError(
+            "function must be continuous or have one value in each cell, and not be mixed: "
+            f"interpolate it, or use its subfunctions; its element is {element}"
+        )
+    check_interval(space.mesh(), "the mesh of function")
+    numbering = Numbering(space)
+    return numbering.coordinates, numbering.gather(function)

@@ -103,12 +103,16 @@ def reduce_colours(picture: Path) -> None:
         return
     with Image.open(picture) as image:
         whole = image.convert("RGB")
-    few = whole.quantize(240, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    # The panes of axes in space stay grey.
-    greys = [level for level in range(225, 256, 2) for _ in "rgb"]
-    palette = Image.new("P", (1, 1))
-    palette.putpalette([*few.getpalette()[:720], *greys])
-    whole.quantize(palette=palette, dither=Image.Dither.NONE).save(picture, optimize=True)
+    few = whole.quantize(180, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    # With greys of their own: white, grey lines and the panes of axes in space get no tint.
+    palette = np.zeros((256, 3), dtype=int)
+    palette[:180] = np.reshape(few.getpalette()[:540], (-1, 3))
+    palette[180:] = np.linspace(0, 255, 76).round()[:, None]
+    colours, which = np.unique(np.reshape(whole, (-1, 3)).astype(int), axis=0, return_inverse=True)
+    nearest = np.array([((palette - colour) ** 2).sum(axis=1).argmin() for colour in colours])
+    few = Image.fromarray(nearest[which].astype(np.uint8).reshape(whole.size[::-1]))
+    few.putpalette(palette.ravel().astype(np.uint8).tolist())
+    few.save(picture, optimize=True)
 
 
 def _used() -> float:

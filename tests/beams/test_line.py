@@ -9,6 +9,7 @@ from firedrake import (
     PeriodicIntervalMesh,
     SpatialCoordinate,
     VectorFunctionSpace,
+    as_vector,
     assemble,
 )
 from firedrake.mesh import plex_from_cell_list
@@ -298,3 +299,23 @@ def test_what_is_no_number_or_place_is_refused_where_it_is_given(call, error, me
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value).startswith(message)
+
+
+def test_nodal_values():
+    """In order on meshes of any numbering; nodes of quadratic elements lie in the middle too."""
+    mesh = moved(NODES[::-1])
+    (s,) = SpatialCoordinate(mesh)
+    middles = (NODES[1:] + NODES[:-1]) / 2
+    both = np.sort([*NODES, *middles])
+    for (family, degree), at in {("CG", 1): NODES, ("CG", 2): both, ("DG", 0): middles}.items():
+        space = VectorFunctionSpace(mesh, family, degree, dim=2)
+        found, values = fg.nodal_values(Function(space).interpolate(as_vector([s, 2 - s])))
+        assert found == pytest.approx(at, abs=1e-14)
+        assert values == pytest.approx(np.transpose([at, 2 - at]), abs=1e-14)
+    for family, degree in (("DG", 1), ("DG", 2)):
+        with pytest.raises(ValueError, match="^function must be continuous"):
+            fg.nodal_values(Function(VectorFunctionSpace(mesh, family, degree, dim=2)))
+    with pytest.raises(ValueError, match="^function must be continuous"):
+        fg.nodal_values(fg.Beam(mesh, SOFT).state)
+    with pytest.raises(TypeError, match="^function must be a firedrake Function"):
+        fg.nodal_values(NODES)
