@@ -7,7 +7,7 @@ import numpy as np
 from firedrake import Function, TestFunction, derivative
 
 from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
-from fdgeom.compile.layout import Layout, Part, parts_of
+from fdgeom.compile.layout import Layout, Part, part_like, parts_of, pieces
 from fdgeom.compile.program import CannotCompile, ScalarProgram
 from fdgeom.compile.terms import whole_integrals
 from fdgeom.forms import simplify
@@ -88,19 +88,18 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
 
 def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
     """The unknowns of a block, those of nodes first."""
-    sources = parts_of(op.source) if op.source is not None else None
+    sources = {}
+    if op.source is not None:
+        sources = dict(zip(parts_of(op.unknown), parts_of(op.source), strict=True))
     found = []
-    for number, part in enumerate(parts_of(op.unknown)):
+    for number, piece in enumerate(pieces(op.unknown)):
         dofs = [np.asarray(p.dofs) for p in op.prescribed if p.part == number]
-        held, components = None, set()
-        if dofs:
-            mask = Function(part.function.function_space(), name=f"prescribed {part.name}")
-            mask.dat.data_wo.reshape(-1)[np.concatenate(dofs)] = 1.0
-            held, components = parts_of(mask)[0], set(np.concatenate(dofs) % part.size)
-        found += [
-            Unknown(part, k, held if k in components else None, sources and sources[number])
-            for k in range(part.size)
-        ]
+        mask = _mask(piece, np.concatenate(dofs)) if dofs else None
+        for part in parts_of(piece):
+            components = set(np.concatenate(dofs) % part.size) if dofs else set()
+            for k in range(part.size):
+                held = part_like(part, mask) if k in components else None
+                found.append(Unknown(part, k, held, sources[part] if sources else None))
     return sorted(found, key=lambda u: not u.part.nodal)
 
 
@@ -185,22 +184,24 @@ def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list
         pairs = _alike(made.unknowns, parts, parts_of(guess))
         values = [p.input(("value", part, "C", k)) for part, k in pairs]
     for q in op.prescribed:
+        piece = pieces(op.unknown)[q.part]
+        alone = sum(other.part == q.part for other in op.prescribed) == 1
+        own = None if alone else _mask(piece, q.dofs)
         for i, u in enumerate(made.unknowns):
-            if u.held is None or u.part != parts[q.part]:
+            if u.held is None or u.part not in parts_of(piece):
                 continue
-            mask = p.input(("value", _mask(made, q, u), "C", u.component))
+            held = u.held if alone else part_like(u.part, own)
+            mask = p.input(("value", held, "C", u.component))
             value = p.zero
             if q.value is not None:
-                value = p.input(("value", parts_of(q.value)[0], "C", u.component))
+                value = p.input(("value", part_like(u.part, q.value), "C", u.component))
             chosen = p.compare(">", mask, p.const(0.5))
             values[i] = p.select(chosen, value, values[i])
     return values
 
 
-def _mask(made: ChainProgram, q, u: Unknown) -> Part:
-    """The mask of one set of prescribed values; that of all if there is one."""
-    if sum(other.part == q.part for other in made.op.prescribed) == 1:
-        return u.held
-    mask = Function(u.part.function.function_space(), name=f"prescribed {u.part.name}")
-    mask.dat.data_wo.reshape(-1)[np.asarray(q.dofs)] = 1.0
-    return parts_of(mask)[0]
+def _mask(function: Function, dofs) -> Function:
+    """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
+    mask = Function(function.function_space(), name=f"prescribed {function.name()}")
+    mask.dat.data_wo.reshape(-1)[np.asarray(dofs)] = 1.0
+    return mask

@@ -7,6 +7,7 @@ place of its left node. Places after the end of a chain are gaps, which repeat t
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from firedrake import Function
@@ -18,8 +19,13 @@ from fdgeom.solvers.links import links_of
 # The attribute of meshes with the names of places.
 _NAMES = "_fdgeom_names_of_places"
 
-#: Linear functions have values at the nodes, constant ones in the cells.
-_AT_NODES, _IN_CELLS = [1, 1, 0], [0, 0, 1]
+#: Degrees of freedom of linear and of constant functions at the vertices of a cell and inside it.
+_LINEAR, _CONSTANT = [1, 1, 0], [0, 0, 1]
+
+#: Kinds of places.
+AT_NODES, IN_CELLS = (True, 0, None), (False, 0, None)
+# Of tabulated values.
+_ROUND_OFF = 1e-14
 
 #: Places in a block: the lanes of a vector, as in lanes.hpp.
 WIDTH = 8
@@ -27,19 +33,31 @@ WIDTH = 8
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A Function, or a part of a mixed one, with one value at each node or in each cell."""
+    """The values of a Function, or of a part of a mixed one, at each node or in each cell.
+
+    A continuous function of degree p ≥ 2 has one part at the nodes, which are the vertices, and p - 1 in
+    the cells.
+    """
 
     function: Function
     #: Whether its values are at the nodes.
     nodal: bool
     #: Number of components at a place.
     size: int
+    #: The number of its node inside the cell, from the left one: 1 … p - 1; 0 for others.
+    inner: int = 0
 
     def __eq__(self, other) -> bool:
-        return isinstance(other, Part) and self.function.dat is other.function.dat
+        same = isinstance(other, Part) and self.function.dat is other.function.dat
+        return same and self.inner == other.inner
 
     def __hash__(self) -> int:
-        return id(self.function.dat)
+        return hash((id(self.function.dat), self.inner))
+
+    @property
+    def kind(self) -> tuple:
+        """The kind of its places; values of one kind can be in one expression of a place."""
+        return self.nodal, self.inner, _nodes_of(self.function)[1] if self.inner else None
 
     @property
     def name(self) -> str:
@@ -53,21 +71,57 @@ def pieces(function: Function) -> tuple[Function, ...]:
 
 
 def parts_of(function: Function) -> list[Part]:
-    """The parts of a Function; CannotCompile for other values than one a node (CG1) or a cell (DG0)."""
-    return [_part(piece) for piece in pieces(function)]
+    """The parts of a Function; CannotCompile if it is neither continuous nor constant in the cells."""
+    return [part for piece in pieces(function) for part in _parts(piece)]
 
 
-def _part(function: Function) -> Part:
+def _parts(function: Function) -> list[Part]:
     space = function.function_space()
     if is_real(function):
         raise CannotCompile(f"{function.name()} is a number of a Real space")
     values = space.block_size == int(np.prod(space.value_shape, dtype=int))
-    if not values or dofs_of(space) not in (_AT_NODES, _IN_CELLS):
-        raise CannotCompile(
-            f"{function.name()}: lists on interval meshes are compiled for functions of values at nodes "
-            f"(CG1) or of one in each cell (DG0), not {space.ufl_element()}"
-        )
-    return Part(function, dofs_of(space) == _AT_NODES, space.block_size)
+    dofs, size = dofs_of(space), space.block_size
+    if values and dofs in (_LINEAR, _CONSTANT):
+        return [Part(function, dofs == _LINEAR, size)]
+    if values and dofs[:2] == [1, 1] and _nodes_of(function) is not None:
+        return [Part(function, k == 0, size, k) for k in range(dofs[2] + 1)]
+    raise CannotCompile(
+        f"{function.name()}: lists on interval meshes are compiled for functions of values at nodes "
+        f"(CG) or of one in each cell (DG0), not {space.ufl_element()}"
+    )
+
+
+def _nodes_of(function: Function):
+    """The order of the nodes along a cell, and the FIAT element; None if it has no nodes."""
+    element = function.function_space().finat_element
+    return _nodes(getattr(element, "base_element", element))
+
+
+@cache
+def _nodes(element):
+    element = element.fiat_equivalent
+    places = []
+    for node in element.dual_basis():
+        (place, weights), *more = node.get_point_dict().items()
+        if more or weights != [(1.0, ())]:
+            return None
+        places.append(place[0])
+    return tuple(int(k) for k in np.argsort(places)), element
+
+
+def basis_at(function: Function, x: float, derivatives: int) -> list[float]:
+    """The basis functions of a function of degree p ≥ 2 in a cell of length 1, from its left node on."""
+    order, element = _nodes_of(function)
+    table = element.tabulate(derivatives, [(x,)])[derivatives,][list(order), 0]
+    for exact in (0.0, 1.0, -1.0):
+        # Tabulated values are exact up to a few units in the last place.
+        table[np.abs(table - exact) < _ROUND_OFF] = exact
+    return [float(value) for value in table]
+
+
+def part_like(part: Part, function: Function) -> Part:
+    """The part of another Function of the same space."""
+    return next(other for other in parts_of(function) if other.kind == part.kind)
 
 
 def dofs_of(space) -> list[int]:
@@ -90,7 +144,7 @@ class Layout:
         if mesh.comm.size > 1:
             raise CannotCompile("the mesh is distributed over several ranks")
         space = mesh.coordinates.function_space()
-        if mesh.geometric_dimension != 1 or dofs_of(space) != _AT_NODES:
+        if mesh.geometric_dimension != 1 or dofs_of(space) != _LINEAR:
             raise CannotCompile("the mesh is no straight interval mesh")
         self.mesh, links = mesh, links_of(mesh)
         ends = space.cell_node_map().values
@@ -159,16 +213,20 @@ class Layout:
         space = part.function.function_space()
         if space.mesh().topology is not self.mesh.topology:
             raise CannotCompile(f"{part.name} lives on another mesh")
-        key = space.node_set, part.nodal
+        key = space.node_set, part.nodal, part.inner
         if key not in self._dofs:
             values = space.cell_node_map().values[self.cells]
             dofs = np.full(self.size(1), -1)
+            # The columns of the nodes along the cells, which may begin at their right ends.
+            rows, order = np.arange(len(values)), np.arange(values.shape[1])
+            if values.shape[1] > 1:
+                order = np.array(_nodes_of(part.function)[0])
+            along = np.where(self._left[:, None] == 0, order, order[::-1])
             if part.nodal:
-                rows = np.arange(len(values))
-                dofs[self.cell_places + 1] = values[rows, 1 - self._left]
-                dofs[self.cell_places] = values[rows, self._left]
+                dofs[self.cell_places + 1] = values[rows, along[:, -1]]
+                dofs[self.cell_places] = values[rows, along[:, 0]]
             else:
-                dofs[self.cell_places] = values[:, 0]
+                dofs[self.cell_places] = values[rows, along[:, part.inner]]
             known = np.maximum.accumulate(np.where(dofs >= 0, np.arange(len(dofs)), 0))
             self._dofs[key] = dofs[known].astype(np.int32)
         return self._dofs[key]
@@ -183,11 +241,9 @@ class Layout:
 
     def describe(self, part: Part, place: int) -> str:
         """The node or the cell at a place, for messages."""
-        x = self.mesh.coordinates.dat.data_ro.reshape(-1)
-        ends = self.mesh.coordinates.cell_node_map().values
-        dof = self.dofs(part)[place]
-        values = part.function.function_space().cell_node_map().values
-        at = x[ends[values == dof][0]] if part.nodal else x[ends[values[:, 0] == dof][0]].mean()
+        (node,) = parts_of(self.mesh.coordinates)
+        x = self.mesh.coordinates.dat.data_ro.reshape(-1)[self.dofs(node)]
+        at = x[place] if part.nodal else (x[place] + x[place + 1]) / 2
         names = getattr(self.mesh, _NAMES, None)
         return f"the node at {at:.6g}" if names is None else names(at)
 

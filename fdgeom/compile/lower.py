@@ -22,7 +22,16 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom.compile.chain import ChainProgram, lower_chain
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
-from fdgeom.compile.layout import Layout, Part, parts_of, pieces
+from fdgeom.compile.layout import (
+    AT_NODES,
+    IN_CELLS,
+    Layout,
+    Part,
+    basis_at,
+    part_like,
+    parts_of,
+    pieces,
+)
 from fdgeom.compile.program import CannotCompile, ScalarProgram
 from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of, terms_of
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve
@@ -84,60 +93,67 @@ class Lowering:
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 
-    def __call__(self, op: Operation) -> LocalProgram | ChainProgram:
-        """The programs of an operation; CannotCompile names what is not supported."""
+    def __call__(self, op: Operation) -> list[LocalProgram] | list[ChainProgram]:
+        """The programs of an operation, for different places; CannotCompile names what is not supported."""
         for f in (*op.reads, *op.writes):
             if not is_real(f):
                 for part in parts_of(f):
                     self.layout.dofs(part)
         if isinstance(op, Map):
-            made = self._map(op)
+            found = [self._map(op, kind) for kind in _kinds(op.values)]
         elif isinstance(op, Copy):
-            made = self._copy(op)
+            found = [self._copy(op, kind) for kind in _kinds([op.target])]
         elif isinstance(op, Check):
-            made = self._check(op)
+            found = [self._check(op)]
         elif isinstance(op, Assemble):
-            made = self._assemble(op)
+            found = [self._assemble(op)]
         elif isinstance(op, Solve):
-            made = self._solve(op)
+            if couples(op):
+                return [lower_chain(self, op)]
+            found = [self._solve(op)]
         else:
             raise CannotCompile(f"{type(op).__name__} is an operation of Python")
-        if isinstance(made, ChainProgram):
-            return made
-        longest = max(len(made.cell.ops), len(made.place.ops))
+        longest = max(len(program.ops) for made in found for program in (made.cell, made.place))
         if longest > 4 * _OPERATIONS:
             raise CannotCompile(f"{_name(op)} takes {longest} operations a place")
-        return made
+        return found
 
     # --- operations at single places -----------------------------------------------------------
-    def _map(self, op: Map) -> LocalProgram:
-        targets = {f: _written(f) for f in op.values}
-        made = LocalProgram(op, _kind(part for parts in targets.values() for part in parts))
-        scalars = self._at_places(made.place, made.at_nodes)
+    def _map(self, op: Map, kind: tuple) -> LocalProgram:
+        """The assignments at the places of one kind."""
+        made = LocalProgram(op, kind[0])
+        scalars = self._at_places(made.place, kind)
         for f, e in op.values.items():
+            parts = _of_kind(f, kind)
+            if not parts:
+                continue
             nodes = list(scalars(expand_derivatives(ufl.as_ufl(e))).reshape(-1))
-            for part in targets[f]:
+            if sum(part.size for part in parts) != len(nodes):
+                raise CannotCompile(f"{f.name()}: values at nodes and in cells together")
+            for part in parts:
                 own, nodes = nodes[: part.size], nodes[part.size :]
                 made.stores += [(part, k, node) for k, node in enumerate(own)]
         return made
 
-    def _copy(self, op: Copy) -> LocalProgram:
-        parts = _written(op.target)
-        sources = [None] * len(parts) if op.source is None else parts_of(op.source)
-        made = LocalProgram(op, _kind(parts))
+    def _copy(self, op: Copy, kind: tuple) -> LocalProgram:
+        """The copies at the places of one kind."""
+        every = _written(op.target)
+        sources = [None] * len(every) if op.source is None else parts_of(op.source)
+        made = LocalProgram(op, kind[0])
         p = made.place
-        for target, source in zip(parts, sources, strict=True):
-            if source and (source.nodal, source.size) != (target.nodal, target.size):
-                raise CannotCompile(f"a copy of {source.name} to the nodes of {target.name}")
-        if op.rows is not None and len(parts) > 1:
+        if op.rows is not None and len(pieces(op.target)) > 1:
             raise CannotCompile(f"a copy of rows of {op.target.name()}, a mixed function")
-        for target, source in zip(parts, sources, strict=True):
+        for target, source in zip(every, sources, strict=True):
+            if source and (source.kind, source.size) != (target.kind, target.size):
+                raise CannotCompile(f"a copy of {source.name} to the nodes of {target.name}")
+            if target.kind != kind:
+                continue
             old = _values(p, target)
             new = [p.zero] * target.size if source is None else _values(p, source)
             if op.adds:
                 new = [p.add(a, b) for a, b in zip(old, new, strict=True)]
             if op.rows is not None:
-                mask = _values(p, self._marked(op.target, op.rows))
+                mask = _values(p, part_like(target, self._marked(op.target, op.rows)))
                 new = [
                     p.select(p.compare(">", m, p.const(0.5)), a, b)
                     for m, a, b in zip(mask, new, old, strict=True)
@@ -151,7 +167,7 @@ class Lowering:
         at_nodes = all(part.nodal for part in parts) and not _differentiates(value)
         made = LocalProgram(op, at_nodes)
         if at_nodes:
-            made.check = self._at_places(made.place, True).scalar(value)
+            made.check = self._at_places(made.place, AT_NODES).scalar(value)
         else:
             # In cells an expression is evaluated at the midpoint.
             length = self._length(made.place)
@@ -159,18 +175,19 @@ class Lowering:
             made.check = Scalars(made.place, at).scalar(value)
         return made
 
-    def _marked(self, function: Function, dofs: np.ndarray) -> Part:
-        """A function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
+    @staticmethod
+    def _marked(function: Function, dofs: np.ndarray) -> Function:
+        """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
         mask = Function(function.function_space(), name=f"rows of {function.name()}")
         mask.dat.data_wo.reshape(-1)[dofs] = 1.0
-        return parts_of(mask)[0]
+        return mask
 
     # --- functionals ---------------------------------------------------------------------------
-    def _at_places(self, program: ScalarProgram, at_nodes: bool) -> Scalars:
+    def _at_places(self, program: ScalarProgram, kind: tuple) -> Scalars:
         """Conversion of expressions of the values of one place."""
 
         def terminal(e, derivatives: int) -> np.ndarray:
-            if isinstance(e, c.SpatialCoordinate) and at_nodes:
+            if isinstance(e, c.SpatialCoordinate) and kind == AT_NODES:
                 e = self.layout.mesh.coordinates
             if derivatives:
                 raise CannotCompile(
@@ -179,8 +196,8 @@ class Lowering:
             if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
                 return _array(_constant(program, e), e)
             if isinstance(e, Function):
-                parts = parts_of(e)
-                if any(part.nodal != at_nodes for part in parts):
+                parts = _of_kind(e, kind)
+                if len(parts) < len(pieces(e)):
                     raise CannotCompile(
                         f"{e.name()} has other nodes than the functions it is used with"
                     )
@@ -191,7 +208,7 @@ class Lowering:
 
     def _nodal_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
         """The sums over nodes of nodal terms, one for each weight."""
-        scalars, groups = self._at_places(program, True), {}
+        scalars, groups = self._at_places(program, AT_NODES), {}
         for term in terms:
             groups.setdefault(term.measure, []).append(term)
         found: dict[int, int] = {}
@@ -248,7 +265,8 @@ class Lowering:
     def _split(self, made: LocalProgram, work) -> tuple[Works, Works]:
         """A functional as sums over places and over cells."""
         if not isinstance(work, Form):
-            value = self._at_places(made.place, made.at_nodes).scalar(expand_derivatives(work))
+            kind = AT_NODES if made.at_nodes else IN_CELLS
+            value = self._at_places(made.place, kind).scalar(expand_derivatives(work))
             return [(made.place.one, value)], []
         terms = terms_of(work)
         if not made.at_nodes:
@@ -299,11 +317,9 @@ class Lowering:
         return list(zip(*both, strict=True))
 
     # --- solves --------------------------------------------------------------------------------
-    def _solve(self, op: Solve) -> LocalProgram | ChainProgram:
+    def _solve(self, op: Solve) -> LocalProgram:
         unknowns, tests = _written(op.unknown), parts_of(op.test)
-        if any(part.nodal for part in unknowns) and couples(op):
-            return lower_chain(self, op)
-        made = LocalProgram(op, _kind(unknowns))
+        made = LocalProgram(op, unknowns[0].nodal)
         nodes, cells = self._split(made, op.work)
         if not made.at_nodes:
             made.place, made.cell, nodes, cells = made.cell, made.place, cells, []
@@ -343,7 +359,7 @@ class Lowering:
 
     def _hold(self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]) -> Hold:
         """The mask and the values of prescribed degrees of freedom."""
-        mask = self._marked(pieces(op.unknown)[prescribed.part], prescribed.dofs)
+        (mask,) = parts_of(self._marked(pieces(op.unknown)[prescribed.part], prescribed.dofs))
         inputs: list[tuple[int, int] | None] = []
         for number, part in enumerate(unknowns):
             if number != prescribed.part:
@@ -374,7 +390,9 @@ class Point:
             return _array([p.zero] * len(values) if derivatives else values, e, shape)
         if isinstance(e, Function):
             found = [
-                self._value(part, k, derivatives) for part in parts_of(e) for k in range(part.size)
+                self._value(parts, k, derivatives)
+                for parts in map(parts_of, pieces(e))
+                for k in range(parts[0].size)
             ]
             return _array(found, e, shape)
         if isinstance(e, c.CellVolume | c.Circumradius) and not derivatives:
@@ -384,8 +402,10 @@ class Point:
             return _array([p.const(2.0 * self._facet - 1.0)], e, shape)
         raise CannotCompile(f"{type(e).__name__} in a cell")
 
-    def _value(self, part: Part, component: int, derivatives: int) -> int:
-        p = self._program
+    def _value(self, parts: Sequence[Part], component: int, derivatives: int) -> int:
+        p, (part, *inner) = self._program, parts
+        if inner:
+            return self._of_degree(part, inner, component, derivatives)
         if not part.nodal:
             return p.zero if derivatives else p.input(("value", part, "C", component))
         if derivatives > 1:
@@ -395,13 +415,33 @@ class Point:
             return p.mul(p.combination([(-1.0, a), (1.0, b)]), p.inv(self._length))
         return p.combination([(1.0 - self._x, a), (self._x, b)])
 
+    def _of_degree(
+        self, ends: Part, inner: Sequence[Part], component: int, derivatives: int
+    ) -> int:
+        """A function of degree 2 or more, as a combination of its nodal values."""
+        p = self._program
+        keys = [(ends, "A"), *((part, "C") for part in inner), (ends, "B")]
+        basis = basis_at(ends.function, self._x, derivatives)
+        found = p.combination(
+            [
+                (number, p.input(("value", part, side, component)))
+                for number, (part, side) in zip(basis, keys, strict=True)
+            ]
+        )
+        for _ in range(derivatives):
+            found = p.mul(found, p.inv(self._length))
+        return found
+
 
 def _differentiates(e) -> bool:
     return any(isinstance(x, c.Grad | c.CellVolume) for x in unique_pre_traversal(e))
 
 
 def couples(op: Solve) -> bool:
-    """Whether a solve couples the unknowns of neighbouring nodes."""
+    """Whether a solve couples the unknowns of neighbouring nodes, or of nodes and cells."""
+    kinds = _kinds([op.unknown])
+    if kinds != [AT_NODES]:
+        return len(kinds) > 1
     both = {op.test, op.unknown}
     terms = terms_of(op.work) if isinstance(op.work, Form) else []
     return any(
@@ -420,14 +460,13 @@ def _written(f: Function) -> list[Part]:
     return parts_of(f)
 
 
-def _kind(parts) -> bool:
-    """Whether parts have their values at the nodes; CannotCompile if they differ in this."""
-    parts = list(parts)
-    if len({part.nodal for part in parts}) != 1:
-        raise CannotCompile(
-            f"{', '.join(part.name for part in parts)}: values at nodes and in cells together"
-        )
-    return parts[0].nodal
+def _kinds(functions) -> list[tuple]:
+    """The kinds of the places of Functions that are written."""
+    return list(dict.fromkeys(part.kind for f in functions for part in _written(f)))
+
+
+def _of_kind(f: Function, kind: tuple) -> list[Part]:
+    return [part for part in parts_of(f) if part.kind == kind]
 
 
 def _values(program: ScalarProgram, part: Part, side: str = "C") -> list[int]:

@@ -23,7 +23,7 @@ from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.emit import Code, clocks_of, emit, unit_text
 from fdgeom.compile.emit_chain import emit_chain
 from fdgeom.compile.layout import WIDTH, Layout, Part
-from fdgeom.compile.lower import Lowering
+from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.program import CannotCompile
 from fdgeom.operations import Check, ConvergenceTest, Operation, Solve
 from fdgeom.solvers.held_snes import SolveFailed
@@ -57,35 +57,42 @@ class Unit:
     """Operations compiled to one library; equal operations share their code."""
 
     def __init__(self, operations: Sequence[Operation], layout: Layout) -> None:
-        self.operations, self.layout = tuple(operations), layout
+        self.layout = layout
         #: Constants and Functions of Real spaces that the code reads.
         self.constants: list = []
         lower, known = Lowering(layout), {}
-        #: The code of each call.
+        #: The code of each call, and the number of its operation in the list.
         self.codes: list[Code] = []
-        for op in self.operations:
+        self.calls: list[int] = []
+        #: The masks of prescribed degrees of freedom of each call, and its tolerances.
+        self._holds: list = []
+        self._tolerances: list = []
+        for number, op in enumerate(operations):
             name = _identity(op)
             if name not in known:
-                local = lower(op)
-                if isinstance(local, ChainProgram):
-                    known[name] = emit_chain(local, self.constants), [], _tolerances(op)
-                else:
-                    known[name] = emit(local, self.constants), local.holds, _tolerances(op)
-            self.codes.append(known[name][0])
+                known[name] = [(*self._emit(program), _tolerances(op)) for program in lower(op)]
+            for code, holds, tolerances in known[name]:
+                self.codes.append(code)
+                self.calls.append(number)
+                self._holds.append(holds)
+                self._tolerances.append(tolerances)
+        #: The operation of each call.
+        self.operations = tuple(operations[number] for number in self.calls)
         symbols = [s for op in self.operations for s in (op.dt, *clocks_of(op))]
         if any(c is s for c in self.constants for s in symbols):
             raise CannotCompile("an operation reads the length or the time of another one")
         texts: dict[str, int] = {}
         self._numbers = [texts.setdefault(code.text, len(texts)) for code in self.codes]
         self._texts = list(texts)
-        #: The masks of prescribed degrees of freedom of each call, and its tolerances.
-        self._holds = [known[_identity(op)][1] for op in self.operations]
-        self._tolerances = [known[_identity(op)][2] for op in self.operations]
-        #: The number of the operation of each call.
-        self.calls = list(range(len(self.operations)))
         self._library: ctypes.CDLL | None = None
         self.reports = array_of(Report, [Report() for _ in self.operations])
         self._inverses = np.zeros((len(self.operations), _INVERSE + 1))
+
+    def _emit(self, program: LocalProgram | ChainProgram) -> tuple[Code, list]:
+        """The code of a program, and its masks."""
+        if isinstance(program, ChainProgram):
+            return emit_chain(program, self.constants), []
+        return emit(program, self.constants), program.holds
 
     def drop(self, calls: Iterable[int]) -> None:
         """Leave out calls, before the code is compiled."""

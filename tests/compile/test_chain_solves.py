@@ -103,6 +103,35 @@ def test_unknowns_in_cells():
     assert max(differences(mixed)) < 1e-12
 
 
+def of_degree(degree, mirrored):
+    """The wave in functions of a higher degree; the nodes of mirrored cells run from right to left."""
+    mesh = uneven_mesh(9)
+    if mirrored:
+        mesh.coordinates.dat.data_wo[...] = 1.0 - mesh.coordinates.dat.data_ro
+    V = FunctionSpace(mesh, "CG", degree)
+    (x,), dt, n = SpatialCoordinate(mesh), Constant(1.0), V.dof_dset.size
+    w, test = Function(V * V, name="w"), variation(V * V)
+    q, p, given = Function(V), Function(V), Function(V)
+    q.interpolate(exp(-9 * (x - 0.5) ** 2))
+    given.interpolate(x)
+    (u, v), (a, b) = split(w), split(test)
+    work = ((u - q) / dt - (v + p) / 2) * a * dx
+    work += ((v - p) / dt + sin((u + q) / 2)) * b * dx(degree=2 * degree)
+    work += (u + q).dx(0) / 2 * b.dx(0) * dx
+    return [
+        Solve(
+            work=work, unknown=w, test=test, name="the wave", dt=dt,
+            prescribed=[Prescribed(np.array([0, n - 1]), given), Prescribed(np.array([1]), part=1)],
+        ),
+        Map(values={q: w.subfunctions[0], p: w.subfunctions[1] + 0 * q}),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("degree", "mirrored"), [(2, False), (3, True)])
+def test_functions_of_higher_degree(degree, mirrored):
+    assert max(differences(lambda: of_degree(degree, mirrored))) < 1e-12
+
+
 def linear():
     """A linear solve, whose matrix varies along the chain; from whatever value."""
     mesh = uneven_mesh(30)

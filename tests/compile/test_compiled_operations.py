@@ -360,7 +360,6 @@ def refused():
     n, m, dt, foreign = Function(real), Function(real), Constant(1.0), Constant(1.0)
     own = Map(values={f: g})
     return {
-        "values at nodes and in cells together": [Map(values={f: g, e: e + 1})],
         "has other nodes than": [Map(values={f: g * e})],
         "a number of a Real space, is computed": [own, Map(values={n: 2 * n})],
         "by a number of a Real space": [own, Assemble(work=n * f * dx, by={n: m})],
@@ -380,6 +379,16 @@ def refused():
 @pytest.mark.parametrize("words", list(refused()))
 def test_lists_that_are_not_compiled(words):
     assert words in Executor.unsupported(refused()[words])
+
+
+def test_nodes_and_cells_in_one_assignment():
+    f, g, d, e = (
+        field(space, k) for k, space in enumerate((AT_NODES, AT_NODES, IN_CELLS, IN_CELLS))
+    )
+    values = [np.array(h.dat.data_ro) for h in (f, g, d, e)]
+    run([Map(values={f: 2 * f + g, e: e * d})])
+    assert np.array_equal(f.dat.data_ro, 2 * values[0] + values[1])
+    assert np.array_equal(e.dat.data_ro, values[3] * values[2])
 
 
 def test_supported_lists_have_no_reason():

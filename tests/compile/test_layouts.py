@@ -77,8 +77,29 @@ def test_other_meshes_are_refused(mesh, words):
 
 
 def test_other_elements_are_refused():
-    space = FunctionSpace(uneven_mesh(3), "CG", 2)
-    with pytest.raises(CannotCompile, match="CG1"):
+    space = FunctionSpace(uneven_mesh(3), "DG", 1)
+    with pytest.raises(CannotCompile, match="not <DG1"):
         parts_of(Function(space))
     f, g = Function(space), Function(space)
-    assert "CG1" in Executor.unsupported([Map(values={f: 2 * g})])
+    assert "DG1" in Executor.unsupported([Map(values={f: 2 * g})])
+
+
+def test_parts_of_higher_degree():
+    """The values of x in functions of degree 3: nodes and inner nodes of cells, from left to right."""
+    mesh = uneven_mesh(10)
+    mesh.coordinates.dat.data_wo[...] = 1.0 - mesh.coordinates.dat.data_ro
+    (x,) = SpatialCoordinate(mesh)
+    f, layout = Function(FunctionSpace(mesh, "CG", 3)).interpolate(x), Layout(mesh)
+    parts = parts_of(f)
+    assert [part.nodal for part in parts] == [True, False, False]
+    values = [f.dat.data_ro[layout.dofs(part)] for part in parts]
+    left, right = values[0][layout.cell_places], values[0][layout.cell_places + 1]
+    assert np.all(left < right)
+    for part, own in zip(parts[1:], values[1:], strict=True):
+        node = basis_of(part.inner)
+        assert np.abs(own[layout.cell_places] - (left + node * (right - left))).max() < 1e-15
+
+
+def basis_of(inner):
+    """The place of an inner node of degree 3 in a cell of length 1: Gauss–Lobatto points."""
+    return 0.5 + (inner - 1.5) / np.sqrt(5)
