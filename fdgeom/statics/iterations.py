@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
 
+from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.solvers import Fallbacks, SolveFailed
 from fdgeom.solvers.chain import check_chain
 from fdgeom.solvers.compiled import CannotCompile, falling_back
@@ -59,6 +60,9 @@ class Iterations:
     # --- what is solved with, made when it is first needed -----------------------------------------
     def _options(self) -> tuple[dict, str, dict]:
         defaults = dict(DEFAULTS)
+        if contacts_of(self._problem.rod):
+            # On stiff obstacles the end of the contact moves by about a node per iteration.
+            defaults["snes_max_it"] += self._problem.space.dim() // 6
         if self._motion.joints is not None:
             # Multipliers need pivoting, and room for it.
             defaults |= {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_14": 200}
