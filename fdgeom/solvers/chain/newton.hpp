@@ -76,6 +76,8 @@ struct Still { static void moved(Net &) {} };
 // of the work, and no more updates are needed. If stiffnesses differ by many orders, components that are
 // small beside others may converge slowly: updates with old factors end the iteration only after one whose
 // remaining error, estimated from its own size, is negligible.
+// After the first update the residual tells more than its size: `near` is the part of it that may be left.
+constexpr double near = 1e-4;
 inline bool is_near(double step, double before, double size, bool old) {
   if (old) return step <= 0.01 * before;
   const double part = step / before;
@@ -106,10 +108,12 @@ template <class Cell, class Link, class Follows = Still> int newton(Net &X, cons
     const bool may_end = !old || spent;
     old = kept && is_near(step, before < 0.0 ? size : before, size, old);
     before = step;
-    // After what may be the last update only the residual is computed, a fraction of the work.
-    const bool alone = t.kind == 2 || old || step <= 1e-7 * size || step <= 1e-12 * watch.positions;
+    // After the first update, and what may be the last, only the residual is computed, a fraction of the work.
+    const bool first = kept && it == 1;
+    const bool alone = first || t.kind == 2 || old || step <= 1e-7 * size || step <= 1e-12 * watch.positions;
     if (alone) evaluate<Cell, Link>(X);
     else solvable = linearise<Cell, Link>(X);
+    old = old || (first && X.residual <= near * watch.first);
     reason = watch(t, it, size, step, X.residual);
     if (reason == converged && !may_end) reason = iterating;
     if (alone && !reason && !old) solvable = linearise<Cell, Link>(X);
