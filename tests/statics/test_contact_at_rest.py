@@ -17,7 +17,7 @@ def section(shear=1e4):
 
 
 @pytest.mark.parametrize(
-    "stiffness, rounding, steps", [(1e6, 1e-7, 5), (1e8, 1e-8, 1), (1e10, 1e-10, 1)]
+    ("stiffness", "rounding", "steps"), [(1e6, 1e-7, 5), (1e8, 1e-8, 1), (1e10, 1e-10, 1)]
 )
 def test_a_heavy_strip_is_lifted(stiffness, rounding, steps):
     """Its end is lifted by H under the force w (24 EI H/w)^¼ / 2; here EI = w = 1."""
@@ -118,3 +118,40 @@ def test_equilibria_have_derivatives_by_contact():
     step = 1.0
     ends = [objective(Function(stiffness.function_space()).assign(1e4 + s)) for s in (step, -step)]
     assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-6)
+
+
+def test_eigenvalues_have_derivatives_by_contact():
+    """Of a pressed cantilever, by stiffness and radius through its equilibrium, against differences."""
+    mesh = IntervalMesh(10, 1.0)
+    values = 1e4, RADIUS
+    numbers = [Function(FunctionSpace(mesh, "R", 0)).assign(value) for value in values]
+    floor = fg.Plane((0, 0, -0.02), (0, 0, 1))
+    touch = fg.Contact(floor, stiffness=numbers[0], radius=numbers[1], rounding=8e-3)
+    loads = [touch, fg.Load(force=(0, 0, -0.5), at="right")]
+    beam = fg.Beam(mesh, section(), left="clamped", loads=loads)
+    statics = fg.StaticEquilibrium(beam)
+
+    def modes(*changes):
+        for number, value, change in zip(numbers, values, changes, strict=True):
+            number.assign(value * (1 + change))
+        statics.solve(2.0)
+        return fg.VibrationModes(beam, 4, load=2.0)
+
+    h, expected = 1e-3, []
+    for way in np.eye(2):
+        one, two = (
+            modes(*(c * way)).eigenvalues - modes(*(-c * way)).eigenvalues for c in (h, 2 * h)
+        )
+        expected.append((8 * one - two)[:3] / (12 * h))
+    continue_annotation()
+    try:
+        taped = modes(0, 0)
+        found = [
+            ReducedFunctional(taped.eigenvalue(k), list(map(Control, numbers))) for k in range(3)
+        ]
+        slopes = np.array([[d.dat.data_ro.item() for d in f.derivative()] for f in found])
+    finally:
+        pause_annotation()
+    assert 1e-4 < touch.depth(beam).max() < 8e-3  # where the force begins smoothly
+    for differences, by, value in zip(expected, slopes.T, values, strict=True):
+        assert by * value == pytest.approx(differences, abs=1e-6 * np.abs(differences).max())

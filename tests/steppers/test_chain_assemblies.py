@@ -62,8 +62,8 @@ def test_same_steps(make, method):
     np.testing.assert_allclose(q, p, atol=1e-13)
     np.testing.assert_allclose(v, w, atol=1e-8 * np.abs(w).max())
     np.testing.assert_allclose(f, g, atol=1e-6 * np.abs(g).max())
-    # An update by old factors takes less time than a new tangent; there is at most one more in a step.
-    assert 0.9 * iterations[1] <= iterations[0] <= iterations[1] + STEPS
+    # An update by old factors takes less time than a new tangent; there are at most two more in a step.
+    assert 0.9 * iterations[1] <= iterations[0] <= iterations[1] + 2 * STEPS
 
 
 def test_a_net_keeps_energy_and_momenta():
