@@ -1,6 +1,7 @@
 """Contact of a rod with obstacles, with friction, as a load."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -165,10 +166,7 @@ class Contact(BodyLoad):
     # --- densities along the rod -------------------------------------------------------------------
     def penetration(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """The greatest depth, 0 where nothing touches."""
-        depth = ufl.as_ufl(0.0)
-        for obstacle in self.obstacles:
-            depth = ufl.max_value(depth, self._depth(rod, obstacle, g[0], t))
-        return depth
+        return _greatest(self._depth(rod, obstacle, g[0], t) for obstacle in self.obstacles)
 
     def normal_force(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """Sum of the normal forces per length."""
@@ -180,15 +178,10 @@ class Contact(BodyLoad):
         friction = (f.force for f in self._friction_forces(rod, g, v, t))
         return sum(friction, self._total_normal_force(rod, g[0], t))
 
-    def dissipation(self, rod: PartOfRod, step: NodalStep) -> Expr:
-        """Power that friction takes from rod and obstacles together, per length."""
+    def friction_power(self, rod: PartOfRod, step: NodalStep, velocity: str) -> Expr:
+        """Power of friction per length in the "slip", or by the velocity of the "surface"."""
         forces = self._friction_forces(rod, step.middle, step.velocity, step.time)
-        return -sum(ufl.dot(r.force, r.slip) for r in forces)
-
-    def surface_power(self, rod: PartOfRod, step: NodalStep) -> Expr:
-        """Power of the friction of moving surfaces on the rod, per length."""
-        forces = self._friction_forces(rod, step.middle, step.velocity, step.time)
-        return sum(ufl.dot(r.force, r.surface) for r in forces)
+        return sum(ufl.dot(f.force, getattr(f, velocity)) for f in forces)
 
     def _work(self, normal: Expr, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
         """Virtual work of a normal force, and of friction."""
@@ -322,10 +315,7 @@ def contacts_of(rod: Rod) -> list[AppliedLoad]:
 
 def penetration(contacts: Sequence[AppliedLoad], g: Pose, t: Expr) -> Expr:
     """The greatest depth of some contacts, 0 where nothing touches."""
-    depth = ufl.as_ufl(0.0)
-    for contact in contacts:
-        depth = ufl.max_value(depth, contact.density("penetration", g, t))
-    return depth
+    return _greatest(contact.density("penetration", g, t) for contact in contacts)
 
 
 def contact_fields(rod: Rod, g: Pose, v: Expr) -> dict[str, Expr]:
@@ -335,6 +325,10 @@ def contact_fields(rod: Rod, g: Pose, v: Expr) -> dict[str, Expr]:
         return {}
     force = sum(contact.density("force", g, v, rod.time) for contact in contacts)
     return {"contact_force": force, "contact_depth": penetration(contacts, g, rod.time)}
+
+
+def _greatest(depths: Iterable[Expr]) -> Expr:
+    return reduce(ufl.max_value, depths, ufl.as_ufl(0.0))
 
 
 def _soft_and_hard(depth: Expr, rounding: Expr) -> tuple[Expr, Expr]:

@@ -42,13 +42,15 @@ class ContactEnergy:
         at_nodes = rod.cells.at_nodes
         frictional = [load for load in self.contacts if load.load.has_friction]
         moving = [load for load in self.contacts if load.load.moves]
-        dissipated = sum(load.density("dissipation", step) for load in frictional)
-        work = dt * sum(load.density("surface_power", step) for load in frictional)
+        dissipated, work = (
+            dt * sum(sign * load.density("friction_power", step, velocity) for load in frictional)
+            for sign, velocity in ((-1, "slip"), (1, "surface"))
+        )
         middle, end = begin + dt / 2, begin + dt
         changes = (1, pose, end), (-1, pose, middle), (1, before, middle), (-1, before, begin)
         for load, (sign, g, t) in product(moving, changes):
             work += sign * load.density("potential", g, t)
-        self._dissipation = FunctionalAssembly(at_nodes(dt * dissipated)) if frictional else None
+        self._dissipation = FunctionalAssembly(at_nodes(dissipated)) if frictional else None
         self._work = FunctionalAssembly(at_nodes(work)) if frictional or moving else None
         self._depth = self._deepest(pose)
         self.start()
@@ -59,16 +61,12 @@ class ContactEnergy:
             now.update_ghosts()
             before.array[...] = now.array
             before.written(ghosts_too=True)
-        self._time = self._now
-
-    @property
-    def _now(self) -> float:
-        return float(self._rod.time)
+        self._time = float(self._rod.time)
 
     def step(self) -> None:
         """Add the works of the step that led to the present configuration, and begin another."""
         self._begin.set(self._time)
-        self._dt.set(self._now - self._time)
+        self._dt.set(float(self._rod.time) - self._time)
         if self._dissipation is not None:
             self.dissipated += self._dissipation.assemble()
         if self._work is not None:
