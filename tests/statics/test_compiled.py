@@ -220,7 +220,9 @@ def test_equilibria_that_must_be_compiled_do_not_fall_back(monkeypatch):
     statics, before = fg.StaticEquilibrium(beam, compiled=True), along(beam.position)
     with monkeypatch.context() as changed:
         changed.setattr(ChainUnit, "advance", unfinished)
-        with pytest.raises(fg.LoadStepFailed, match="a singular matrix, and compiled=True excludes"):
+        with pytest.raises(
+            fg.LoadStepFailed, match="a singular matrix, and compiled=True excludes"
+        ):
             statics.solve()
     np.testing.assert_array_equal(along(beam.position), before)
     assert statics.load == 0.0
