@@ -37,6 +37,7 @@ from fdgeom.beams import (
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.forms import simplify
 from fdgeom.line import nodal_values
+from fdgeom.operations import Assemble, Flow, Map, Solve
 from fdgeom.recording import (
     Casimir,
     Checkpoint,
@@ -117,6 +118,7 @@ __version__ = "0.1.0"
 
 #: In the form that type checkers read.
 __all__ = [
+    "Assemble",
     "CSVFile",
     "Casimir",
     "ChainLU",
@@ -125,17 +127,20 @@ __all__ = [
     "ConstraintDefect",
     "ContactMonitor",
     "Energy",
+    "Flow",
     "Functional",
     "History",
     "Isotropic",
     "LoadStepFailed",
     "LocalNewton",
+    "Map",
     "Momentum",
     "Orthotropic",
     "Ply",
     "Probe",
     "Reactions",
     "Snapshots",
+    "Solve",
     "StepFailed",
     "TsaiWu",
     "VTKOutput",

@@ -14,7 +14,7 @@ import numpy as np
 from firedrake import Constant, as_vector, dot, dx, ln
 
 import fdgeom as fg
-from fdgeom.steppers.solve import Solve
+from fdgeom.operations import Copy
 
 
 class LotkaVolterra(fg.PoissonSystem):
@@ -35,7 +35,7 @@ class Trapezoidal(fg.Stepper):
     order = 2
     symmetric = True
 
-    def substeps(self):
+    def flows(self):
         system, dt = self.system, Constant(0.0, name="dt")
         stage = system.stage(range(len(system.parts)))
         old, new, w = system.parts, stage.state, stage.test
@@ -45,7 +45,9 @@ class Trapezoidal(fg.Stepper):
         residual = fg.simplify(system.pairing(w, change) - 0.5 * dt * flow)
         guess, moved = system.start_values(stage), dict(zip(old, new))
         options = self.solve_options()
-        return [(Solve("the step", stage.unknown, dt, residual, guess, [moved], options=options), 1.0)]
+        solve = fg.Solve(work=residual, unknown=stage.unknown, dt=dt, options=options)
+        first = [Copy(source=source, target=part) for part, source in guess.items()]
+        return [fg.Flow([*first, solve, fg.Map(values=moved, dt=dt)])]
 
 
 class Universal(fg.Joint):

@@ -7,33 +7,26 @@ import ufl
 from firedrake import Constant, Function
 
 from fdgeom.adjoint.values import Vectors, keys, parts
+from fdgeom.operations import Map, Operation, Solve
 from fdgeom.solvers import key
 from fdgeom.solvers.derived import derived_of, read_in
 from fdgeom.solvers.spread import spread_of
 
 
 class Coefficients:
-    """The Functions (``functions``) and ``constants`` that solves read and that a user may change."""
+    """The Functions (``functions``) and ``constants`` that operations read and that a user may change."""
 
-    # moving: keys of the functions that the solves change. clocks: Constants that hold the time. more:
-    # further forms and expressions that are read.
+    # moving: keys of the functions that the operations change. clocks: Constants that hold the time.
+    # more: further forms and expressions that are read.
     def __init__(
-        self, solves, moving: set[int], clocks: Iterable[Constant], more: Sequence = ()
+        self,
+        operations: Sequence[Operation],
+        moving: set[int],
+        clocks: Iterable[Constant],
+        more: Sequence = (),
     ) -> None:
-        things = [
-            thing
-            for solve in solves
-            for thing in (
-                solve.residual,
-                *(
-                    ufl.as_ufl(e)
-                    for group in (*solve.preparations, *solve.assignments)
-                    for e in group.values()
-                ),
-            )
-        ]
-        things += more
-        own = {id(solve.dt) for solve in solves} | {id(clock) for clock in clocks}
+        things = [*(thing for op in operations for thing in _read_by(op)), *more]
+        own = {id(op.dt) for op in operations} | {id(clock) for clock in clocks}
         found = read_in(*things)
         self.constants = [c for c in found if isinstance(c, Constant) and id(c) not in own]
         self._fields: list[Function] = []
@@ -146,3 +139,12 @@ class Coefficients:
                 inverse = field.dat.data_ro
                 values = -inverse @ values @ inverse
             tangents.add(field, values)
+
+
+def _read_by(op: Operation) -> list:
+    """The forms and expressions of an operation."""
+    if isinstance(op, Solve):
+        return [op.residual]
+    if isinstance(op, Map):
+        return [ufl.as_ufl(e) for e in op.values.values()]
+    return list(op.reads)

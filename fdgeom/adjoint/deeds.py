@@ -7,8 +7,8 @@ from firedrake import Form, Function
 
 from fdgeom.adjoint.list_derivative import ListDerivative
 from fdgeom.adjoint.values import Kept, Vectors
-from fdgeom.operations import Copy, Map, Operation, Prescribed, Solve
-from fdgeom.solvers import Deed, EssentialValues
+from fdgeom.operations import Copy, Map, Operation, Solve
+from fdgeom.solvers import Deed, prescribed
 
 
 def written_by(deed) -> list[Function]:
@@ -80,19 +80,8 @@ def solve_operations(
     residual: Form, unknown: Function, essential: Sequence, name: str = "", **timed
 ) -> list[Operation]:
     """A solve as operations, with the values of prescribed degrees of freedom before it."""
-    found: list[Operation] = []
-    prescribed = []
-    for e in essential:
-        value = None
-        # Numbers (`GivenValues`) depend on nothing.
-        if isinstance(e, EssentialValues):
-            value = Function(unknown.subfunctions[e.part].function_space(), name="prescribed")
-            mean = (1 - e.share) * e.old
-            new = mean if e.target is None else mean + e.share * e.target
-            found.append(Map(values={value: new}, **timed))
-        prescribed.append(Prescribed(e.dofs, value, e.part))
-    solve = Solve(work=residual, unknown=unknown, prescribed=prescribed, name=name, **timed)
-    return [*found, solve]
+    maps, given = prescribed(essential, unknown, **timed)
+    return [*maps, Solve(work=residual, unknown=unknown, prescribed=given, name=name, **timed)]
 
 
 def applied(deeds: Sequence) -> list[tuple]:

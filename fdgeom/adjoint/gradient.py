@@ -143,7 +143,7 @@ class _Slopes:
 
 
 def _check(stepper, steps: int, wrt) -> None:
-    if not (hasattr(stepper, "sequence") and hasattr(stepper, "advance")):
+    if not (hasattr(stepper, "operations") and hasattr(stepper, "advance")):
         raise TypeError(f"stepper must be a stepper of fdgeom, not {format_value(stepper)}")
     whole("steps", steps, least=1)
     if not isinstance(wrt, list | tuple) or not wrt:

@@ -6,7 +6,7 @@ from functools import cached_property
 from firedrake import Function
 
 from fdgeom.adjoint.values import Vectors, keys, parts
-from fdgeom.execution import Executor, Trajectory, own_values
+from fdgeom.execution import Executor, Run, Trajectory, own_values
 from fdgeom.operations import Map, Operation, Solve, Tangents, linearise
 from fdgeom.solvers import Field, key
 from fdgeom.solvers.compiled import has_nodal_values
@@ -16,12 +16,14 @@ class ListDerivative:
     """Operations that are performed once, and their derivatives."""
 
     # active: keys of the functions that derivatives are taken by; all that operations write is active
-    # too. find: sets the unknown of a solve to a solution that is known, in place of the solve.
+    # too. find: sets the unknown of a solve to a solution that is known, in place of the solve. runs:
+    # calls that perform the operations, to be shared.
     def __init__(
         self,
         operations: Sequence[Operation],
         active: Set[int],
         find: Callable[[], None] | None = None,
+        runs: dict[Operation, Run] | None = None,
     ) -> None:
         self.operations = tuple(operations)
         self.targets = tuple(_parts(f for op in self.operations for f in op.writes))
@@ -30,7 +32,9 @@ class ListDerivative:
         self._inputs = [f for f in read if key(f) in active and key(f) not in self._written]
         self._active = [*self._inputs, *self.targets]
         solves = [op for op in self.operations if isinstance(op, Solve)]
-        self._runs = {} if find is None else dict.fromkeys(solves, find)
+        self._runs = (
+            dict.fromkeys(solves, find) if find is not None else {} if runs is None else runs
+        )
         self._adjoints: dict[tuple, _Adjoint] = {}
         for op in self.operations:
             for f in (*op.reads, *op.writes) if isinstance(op, Map) else ():
@@ -42,20 +46,30 @@ class ListDerivative:
 
     def apply(self) -> None:
         """Perform the operations."""
-        if not self._runs.keys() >= set(self.operations):
-            self._runs = Executor(self.operations, self._runs).runs
         for op in self.operations:
-            self._runs[op]()
+            self._executor.make(op)()
+
+    @cached_property
+    def _executor(self) -> Executor:
+        return Executor(self.operations, self._runs)
 
     # Each of the next three is called at the state before the operations. `after` is called once when
     # these have been performed.
-    def pull(self, bars: Vectors, dt: float = 0.0, after: Callable[[], None] | None = None) -> None:
+    def pull(
+        self,
+        bars: Vectors,
+        t: float = 0.0,
+        dt: float = 0.0,
+        after: Callable[[], None] | None = None,
+        seeds: Set[int] | None = None,
+    ) -> None:
         """Replace the cotangents after the operations by those before them."""
-        seeds = frozenset(bars.keys() & self._written)
-        if not seeds and after is None:
+        # seeds: keys of the functions that may have cotangents after the operations.
+        seeds = frozenset((bars.keys() if seeds is None else seeds) & self._written)
+        if not seeds:
             return
         adjoint = self._adjoint(seeds)
-        adjoint.trajectory.advance(1, 0.0, dt)
+        adjoint.trajectory.advance(1, t, dt)
         if after is not None:
             after()
         adjoint.bars.put(bars)
@@ -67,33 +81,29 @@ class ListDerivative:
         bars: Vectors,
         rates: Vectors,
         tangents: Vectors,
+        t: float = 0.0,
         dt: float = 0.0,
-        after: Callable[[], None] | None = None,
+        seeds: Set[int] | None = None,
     ) -> None:
         """:meth:`pull`, and its derivative along the tangents before the operations."""
-        seeds = frozenset((bars.keys() | rates.keys()) & self._written)
-        if not seeds and after is None:
+        given = bars.keys() | rates.keys() if seeds is None else seeds
+        seeds = frozenset(given & self._written)
+        if not seeds:
             return
         adjoint, (_, places, _) = self._adjoint(seeds, second=True), self._linearised
         places.put(tangents)
-        adjoint.trajectory.advance(1, 0.0, dt)
-        if after is not None:
-            after()
+        adjoint.trajectory.advance(1, t, dt)
         adjoint.bars.put(bars)
         adjoint.rates.put(rates)
         adjoint.trajectory.pull()
         adjoint.bars.get(bars)
         adjoint.rates.get(rates)
 
-    def push(
-        self, tangents: Vectors, dt: float = 0.0, after: Callable[[], None] | None = None
-    ) -> None:
+    def push(self, tangents: Vectors, t: float = 0.0, dt: float = 0.0) -> None:
         """Perform the operations, and set the tangents after them."""
         _, places, executor = self._linearised
         places.put(tangents)
-        executor.step(0.0, dt)
-        if after is not None:
-            after()
+        executor.step(t, dt)
         places.get(tangents)
 
     @cached_property

@@ -15,12 +15,13 @@ from fdgeom.adjoint.deeds import (
     push_along,
     written_by,
 )
+from fdgeom.adjoint.list_derivative import ListDerivative
 from fdgeom.adjoint.origin import Origin
-from fdgeom.adjoint.steps import StepDerivative, each_part
 from fdgeom.adjoint.taken_again import TakenAgain
-from fdgeom.adjoint.takes import Record
-from fdgeom.adjoint.values import Kept, Vectors, keys
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.adjoint.way_back import WayBack
+from fdgeom.clock import Clock
+from fdgeom.solvers import key
 from fdgeom.solvers.compiled import falling_back
 
 # Tolerances relative to the size of a field, and to the largest field: see `_largest_change`.
@@ -36,7 +37,7 @@ class Passage(TakenAgain):
         self.kept: dict[tuple, tuple] = {}
         #: Why derivatives are taken solve by solve; None if compiled code computes them.
         self.why_not_compiled: str | None = None
-        self._steps: dict[frozenset[int], StepDerivative] = {}
+        self._steps: dict[frozenset[int], ListDerivative] = {}
         self._done: dict[tuple, tuple] = {}
 
     def pull(
@@ -59,18 +60,18 @@ class Passage(TakenAgain):
             return
         step, _, closed, before = self._around(origin, reached)
         self._open()
+
+        def after() -> None:
+            done = applied(closed)
+            if after_each is not None:
+                after_each(bars)
+            pull_of(done, bars)
+
         last = True
         for clock in self._backwards(steps):
-            self._stepper._clock = clock
-            records = step.record()
-            if after_each is not None or last:
-                self._stepper.system.set_time(clock.after(1).t)
-                done = applied(closed)
-                if after_each is not None:
-                    after_each(bars)
-                pull_of(done, bars)
-                last = False
-            step.pull(records, bars)
+            seen = after if after_each is not None or last else None
+            step.pull(bars, *self._begin(clock), seen, self._seeds)
+            last = False
         self._pull_openings(origin, before, bars, reached)
 
     def pull_rates(
@@ -91,16 +92,15 @@ class Passage(TakenAgain):
         undone = passed(opened, tangents)
         before.restore()
         self._open()
-        here, clock, along = Kept(step.places), self._stepper.clock, []
-        for records in self._forwards(step, steps):
+        here, clock, along = Kept(self._places(step)), self._stepper.clock, []
+        for at in self._forwards(steps):
             along.append(tangents.copy())
-            step.push(records, tangents)
+            step.push(tangents, *at)
         pull_rates_of(passed(closed, tangents), bars, rates)
         here.restore()
         self._stepper._clock = clock
         for at in self._backwards(steps):
-            self._stepper._clock = at
-            step.pull_rates(step.record(), bars, rates, along.pop())
+            step.pull_rates(bars, rates, along.pop(), *self._begin(at), self._seeds)
         before.restore()
         applied(opened)
         pull_rates_of(undone, bars, rates)
@@ -117,8 +117,8 @@ class Passage(TakenAgain):
         push_along(opened, tangents)
         before.restore()
         self._open()
-        for records in self._forwards(step, steps):
-            step.push(records, tangents)
+        for at in self._forwards(steps):
+            step.push(tangents, *at)
         push_along(closed, tangents)
 
     def refuse_jump(self, origin: Origin, reached: set[int]) -> None:
@@ -129,11 +129,11 @@ class Passage(TakenAgain):
             return
         stepper, snapshots = self._stepper, self.snapshots()
         opened = self._derived(origin.openings, reached)
-        places = each_part([*self._moving, *(f for opening in opened for f in opening.targets)])
+        places = _each_part([*self._moving, *(f for opening in opened for f in opening.targets)])
         before, clock, mark = Kept(places), stepper.clock, stepper.mark
         remembered = [snapshot.values() for snapshot in snapshots]
         self._open()
-        unset = Kept(each_part(self._moving))
+        unset = Kept(_each_part(self._moving))
         before.restore()
         stepper._clock = clock
         applied(opened)
@@ -154,21 +154,38 @@ class Passage(TakenAgain):
         """The derivatives of a step and of operations before and after all steps, and the changed values."""
         step = self._step(reached)
         opened, closed = (self._derived(d, reached) for d in (origin.openings, self._closings))
-        changed = [*step.places, *(f for opening in opened for f in opening.targets)]
-        return step, opened, closed, Kept(each_part(changed))
+        changed = [*self._places(step), *(f for opening in opened for f in opening.targets)]
+        return step, opened, closed, Kept(_each_part(changed))
 
-    def _forwards(self, step: StepDerivative, steps: int) -> Iterator[list[Record]]:
-        """Run steps, and yield the records of the solves of each."""
+    def _forwards(self, steps: int) -> Iterator[tuple[float, float]]:
+        """Yield the time and the length of each step, which the caller takes."""
         for _ in range(steps):
-            yield step.record()
+            yield self._begin(self._stepper.clock)
             self._stepper._clock = self._stepper.clock.after(1)
         self._stepper.system.set_time(self._stepper.t)
 
-    def _step(self, reached: set[int]) -> StepDerivative:
+    def _begin(self, clock: Clock) -> tuple[float, float]:
+        """Set the clock for a step; returns its time and length."""
+        self._stepper._clock = clock
+        self._stepper.system.set_time(clock.after(1).t)
+        return clock.t, clock.dt
+
+    def _step(self, reached: set[int]) -> ListDerivative:
         name = frozenset(reached)
         if name not in self._steps:
-            self._steps[name] = StepDerivative(self._stepper, self._moving, reached)
+            stepper, active = self._stepper, reached | self._seeds
+            self._steps[name] = ListDerivative(
+                stepper.operations, active, runs=stepper._executor.runs
+            )
         return self._steps[name]
+
+    @property
+    def _seeds(self) -> set[int]:
+        return keys(self._moving)
+
+    def _places(self, step: ListDerivative) -> list[Function]:
+        """All functions that a step changes."""
+        return _each_part([*self._moving, *step.targets])
 
     def _derived(self, deeds: Sequence, reached: set[int]) -> list:
         """Operations before or after steps, with their derivatives."""
@@ -238,6 +255,11 @@ class Passage(TakenAgain):
         pull_of(applied(self._derived(self._closings, reached)), bars)
         way.pull(bars)
         self._pull_openings(origin, way.before, bars, reached)
+
+
+def _each_part(functions: Sequence[Function]) -> list[Function]:
+    """The parts of functions, each once."""
+    return list({key(part): part for f in functions for part in parts(f)}.values())
 
 
 def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:

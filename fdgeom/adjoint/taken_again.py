@@ -15,6 +15,7 @@ from fdgeom.adjoint.values import Kept, keys
 from fdgeom.adjoint.way_back import WayBack
 from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
+from fdgeom.operations import Solve
 from fdgeom.solvers import Strides
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
@@ -34,20 +35,18 @@ class TakenAgain(Inputs):
                 "take the gradient of what it does by finite differences of whole runs"
             )
         self._stepper, system = stepper, stepper.system
-        solves = list({id(solve): solve for solve, _ in stepper.sequence}.values())
-        unknowns = keys(solve.unknown for solve in solves)
+        operations = list({op.original: None for op in stepper.operations})
+        unknowns = keys(op.unknown for op in operations if isinstance(op, Solve))
         moving = (*stepper._moving(), *system.followers().values())
         self._carried = [f for f in moving if keys([f]) <= unknowns]
-        written = [f for solve in solves for f in solve.written]
-        more = keys(written) | keys(e.target for s in solves for e in s.essential if e.target)
-        more |= keys(system.given_in_time())
+        written = keys(f for op in operations for f in op.writes)
         #: Operations after the last step.
         self._closings = [*stepper.closings(), *system.closings()]
         made = [form for deed in self._closings for form in forms_of(deed)]
-        own = keys(moving) | unknowns | more
+        own = keys(moving) | written | keys(system.given_in_time())
         super().__init__(
             [f for f in moving if not keys([f]) <= unknowns],
-            Coefficients(solves, own, system.clocks, made),
+            Coefficients(operations, own, system.clocks, made),
         )
         #: All functions that the steps change and read again.
         self._moving = [*self.state, *self._carried]

@@ -37,7 +37,7 @@ class BracketEnd:
         self._beam = beam
         #: Local index of the end's node, if this rank has it and it is held.
         self.nodes = np.array([], dtype=int)
-        self._target, self._update, self._rate = None, None, None
+        self._target, self._motion, self._update, self._rate = None, None, None, None
         self._acceleration: tuple[Function, PointwiseUpdate] | None = None
         if len(components) or self._in_space:
             self.nodes = end_node(beam.velocity.function_space(), name)
@@ -45,7 +45,8 @@ class BracketEnd:
             self._target = Function(
                 beam.velocity.function_space(), name=f"velocity of the {name} end"
             )
-            self._update = PointwiseUpdate({self._target: _velocity(name, velocity, beam.time)})
+            self._motion = _velocity(name, velocity, beam.time)
+            self._update = PointwiseUpdate({self._target: self._motion})
             t = ufl.variable(beam.time)
             self._rate = expand_derivatives(ufl.diff(_velocity(name, velocity, t), t))
 
@@ -67,7 +68,9 @@ class BracketEnd:
         if not len(self.held):
             return ()
         dofs = (6 * self.nodes[:, None] + self.held[None, :]).ravel()
-        made = EssentialValues(part, dofs, old=self._beam.velocity, target=self._target)
+        made = EssentialValues(
+            part, dofs, old=self._beam.velocity, target=self._target, motion=self._motion
+        )
         return (made,)
 
     def accelerations(self) -> np.ndarray:

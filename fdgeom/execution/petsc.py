@@ -1,7 +1,7 @@
 """Operations performed by Firedrake's assembly and PETSc's solvers, on any mesh."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
+from collections.abc import Callable, Sequence
+from functools import cached_property, singledispatch
 
 import numpy as np
 import ufl
@@ -12,21 +12,20 @@ from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import Zero
 
+from fdgeom.execution.solve import SolveRun
 from fdgeom.forms import is_zero, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import (
     EssentialRows,
     Field,
+    HeldSNES,
     MatrixAssembly,
     Number,
-    Numerics,
     PointwiseUpdate,
     Snapshot,
     SolveFailed,
     VectorAssembly,
-    defaults,
     fields,
-    is_local,
 )
 from fdgeom.solvers.compiled import scalar_space
 from fdgeom.solvers.compiling import paused_collection
@@ -37,40 +36,62 @@ Run = Callable[[], None]
 
 
 class Executor:
-    """Performs a list of operations, step by step, with PETSc; ``runs`` perform some of them otherwise."""
+    """Performs a list of operations, step by step, with PETSc."""
 
+    # runs: calls that perform operations, by their originals; they are made when they are first
+    # needed, and several executors may share them.
     def __init__(
-        self, operations: Sequence[Operation], runs: Mapping[Operation, Run] | None = None
+        self, operations: Sequence[Operation], runs: dict[Operation, Run] | None = None
     ) -> None:
         self.operations = tuple(operations)
-        #: The calls that perform operations, each made once.
-        self.runs: dict[Operation, Run] = dict(runs or {})
-        for op in self.operations:
-            if op not in self.runs:
-                self.runs[op] = runner(op)
-        numbers = {
-            s: Number(s) for op in self.operations for s in (op.dt, op.clock) if s is not None
-        }
+        self.runs: dict[Operation, Run] = {} if runs is None else runs
+        symbols = {s for op in self.operations for s in (op.dt, *op.clocks) if s is not None}
+        numbers = {s: Number(s) for s in symbols}
         self._symbols = [
-            (numbers.get(op.dt), op.fraction, numbers.get(op.clock), op.at)
+            (
+                None if op.dt is None else numbers[op.dt],
+                op.fraction,
+                [numbers[clock] for clock in op.clocks],
+                op.at,
+            )
             for op in self.operations
         ]
-        written = dict.fromkeys(f for op in self.operations for f in op.writes)
-        self._snapshot = Snapshot(list(written)) if written else None
+        self._calls: list[Run | None] = [None] * len(self.operations)
+
+    @property
+    def solvers(self) -> list[HeldSNES]:
+        """The SNES that have been made."""
+        return [run.snes for run in self.runs.values() if isinstance(run, SolveRun)]
+
+    def make(self, op: Operation) -> Run:
+        """The call that performs an operation; its forms and solvers are made once."""
+        own = op.original
+        if own not in self.runs:
+            if own.dt is not None:
+                Number(own.dt).set(1.0)
+            self.runs[own] = runner(own)
+        return self.runs[own]
 
     def perform(self, index: int, t: float, dt: float) -> None:
         """Perform one operation of a step from ``t`` to ``t + dt``."""
-        length, fraction, clock, at = self._symbols[index]
+        call = self._calls[index]
+        if call is None:
+            call = self._calls[index] = self.make(self.operations[index])
+        length, fraction, clocks, at = self._symbols[index]
         if length is not None:
             length.set(fraction * dt)
-        if clock is not None:
+        for clock in clocks:
             clock.set(t + at * dt)
-        self.runs[self.operations[index]]()
+        call()
 
     def step(self, t: float, dt: float) -> None:
         """Perform all operations of a step from ``t`` to ``t + dt``."""
         for index in range(len(self.operations)):
             self.perform(index, t, dt)
+
+    @cached_property
+    def _snapshot(self) -> Snapshot:
+        return Snapshot(list(dict.fromkeys(f for op in self.operations for f in op.writes)))
 
     def advance(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
         """Take steps; returns their number, and the failure of the next one, which changes nothing."""
@@ -137,42 +158,15 @@ def _(op: Check) -> Run:
 
 @runner.register
 def _(op: Solve) -> Run:
-    residual = simplify(derivative(op.work, op.test, TestFunction(op.test.function_space())))
-    if op.source is not None:
-        return _LinearSolve(residual, op).run
-    numerics = (op.numerics or _numerics)(residual, op.unknown)
-    snes = numerics.snes(
-        residual,
-        op.unknown,
-        essential=op.prescribed,
-        options=numerics.options,
-        converged=numerics.converged,
-        name=op.name,
-    )
-    if op.guess is None:
-        return snes.solve
-    copy = runner(Copy(source=op.guess, target=op.unknown))
-
-    def run() -> None:
-        copy()
-        snes.solve()
-
-    return run
-
-
-def _numerics(residual: Form, unknown: Function) -> Numerics:
-    """Linear or Newton solves, node by node for local equations, otherwise with one LU by MUMPS."""
-    local = is_local(residual, unknown)
-    options = defaults(residual, unknown, local)
-    # MUMPS pivots: saddle points have zeros on their diagonals.
-    return Numerics(options if local else {**options, "pc_factor_mat_solver_type": "mumps"})
+    return SolveRun(op) if op.source is None else _LinearSolve(op).run
 
 
 class _LinearSolve:
     """The solve of an equation that is linear in its unknown, for a given right-hand side."""
 
-    def __init__(self, residual: Form, op: Solve) -> None:
+    def __init__(self, op: Solve) -> None:
         self._op, space = op, op.unknown.function_space()
+        residual = simplify(derivative(op.work, op.test, TestFunction(op.test.function_space())))
         self._assembly = MatrixAssembly(
             simplify(derivative(residual, op.unknown, TrialFunction(space))), "aij"
         )

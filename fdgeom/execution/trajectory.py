@@ -1,6 +1,6 @@
 """Steps whose values are stored, and their adjoint steps."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from firedrake import Function
@@ -30,7 +30,7 @@ class Trajectory:
         wanted: Iterable[Function],
         *,
         once: bool = False,
-        runs: Mapping[Operation, Run] | None = None,
+        runs: dict[Operation, Run] | None = None,
     ) -> None:
         self.operations, seeds = tuple(operations), list(seeds)
         active = _reached(self.operations, list(wanted))

@@ -15,7 +15,7 @@ from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
-from fdgeom.operations.flow import Flow, flattened, merged
+from fdgeom.operations.flow import Assignments, Flow, flattened, merged, with_assignments
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import (
     Cotangents,

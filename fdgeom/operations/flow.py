@@ -1,10 +1,17 @@
 """Flows: parts of a step that compositions scale and merge."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from firedrake import Function
+from ufl.core.expr import Expr
+
+from fdgeom.operations.copy import Copy
+from fdgeom.operations.map import Map
 from fdgeom.operations.operation import Operation
 from fdgeom.operations.solve import Solve
+
+Assignments = Mapping[Function, Expr]
 
 
 @dataclass(frozen=True)
@@ -16,24 +23,31 @@ class Flow:
     operations : sequence of Operation
         Its operations, in their order.
     fraction : float, optional
-        Its length as a part of the step (default 1).
+        Its length as a part of the step (default 1): the symbol ``dt`` of an operation is
+        ``fraction`` times the step.
+    begin : float, optional
+        The part of the step after which it begins, for the time in its operations (default 0): the
+        clock of an operation shows t + (``begin`` + ``fraction`` ``at``) Δt.
     exact : bool, optional
         Whether two such flows, one after another, equal one for the sum of the lengths.
-    advances_time : bool, optional
-        Whether the time of the system advances with it.
 
     Raises
     ------
     TypeError
         If an entry of ``operations`` is no operation.
     ValueError
-        If there is no operation, or two solves have the same unknown.
+        If there is no operation, two solves have the same unknown, or another operation changes an
+        unknown after its solve.
+
+    Examples
+    --------
+    >>> kick = fg.Flow([solve, fg.Map(values={p: solve.unknown})], 0.5)  # doctest: +SKIP
     """
 
-    operations: tuple[Operation, ...]
+    operations: Sequence[Operation]
     fraction: float = 1.0
+    begin: float = 0.0
     exact: bool = False
-    advances_time: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operations", tuple(self.operations))
@@ -50,17 +64,40 @@ class Flow:
                     "one of its own, and copy the result"
                 )
 
-    def scaled(self, weight: float) -> "Flow":
-        """The flow for ``weight`` times its length."""
-        return replace(self, fraction=weight * self.fraction)
+    def scaled(self, weight: float, begin: float = 0.0) -> "Flow":
+        """The flow as a part of a step, which begins at ``begin`` and has the length ``weight``."""
+        return replace(self, fraction=weight * self.fraction, begin=begin + weight * self.begin)
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether a clock is set for one of its operations."""
+        return any(op.clock is not None for op in self.operations)
+
+
+def with_assignments(
+    solve: Solve,
+    after: Sequence[Assignments],
+    *,
+    before: Sequence[Assignments] = (),
+    guess: Mapping[Function, Function] | None = None,
+) -> list[Operation]:
+    """A solve with assignments before and after it; ``guess`` are first guesses of parts of its unknown."""
+    timed = {"dt": solve.dt, "clock": solve.clock, "at": solve.at}
+    return [
+        *(Map(values=group, **timed) for group in before),
+        *(Copy(source=g, target=part) for part, g in (guess or {}).items() if g is not part),
+        solve,
+        *(Map(values=group, **timed) for group in after),
+    ]
 
 
 def merged(flows: Sequence[Flow]) -> list[Flow]:
-    """One flow in place of neighbours that are the same exact flow."""
+    """One flow in place of neighbours that are the same exact flow at the same time."""
     found: list[Flow] = []
     for flow in flows:
         last = found[-1] if found else None
-        if last is not None and flow.exact and last.operations == flow.operations:
+        same = last is not None and flow.exact and last.operations == flow.operations
+        if same and (last.begin == flow.begin or not flow.reads_time):
             found[-1] = replace(last, fraction=last.fraction + flow.fraction)
         else:
             found.append(flow)
@@ -69,8 +106,4 @@ def merged(flows: Sequence[Flow]) -> list[Flow]:
 
 def flattened(flows: Sequence[Flow]) -> list[Operation]:
     """The operations of a step, with their fractions of it and their places in time."""
-    found, begin = [], 0.0
-    for flow in flows:
-        found += [op.scaled(flow.fraction, begin) for op in flow.operations]
-        begin += flow.fraction if flow.advances_time else 0.0
-    return found
+    return [op.scaled(flow.fraction, flow.begin) for flow in flows for op in flow.operations]

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import Self
 
 from firedrake import Constant, Form, Function
@@ -23,8 +24,8 @@ class Operation(ABC):
         The symbol for the length of the operation in its expressions: ``fraction`` times the step.
     fraction : float, optional
         The part of the step (default 1).
-    clock : Constant, optional
-        The symbol for the time in its expressions: t + ``at`` Δt.
+    clock : Constant or tuple of Constant, optional
+        The symbols for the time in its expressions: t + ``at`` Δt.
     at : float, optional
         The part of the step after which the clock is read (default 1).
 
@@ -36,8 +37,20 @@ class Operation(ABC):
 
     dt: Constant | None = None
     fraction: float = 1.0
-    clock: Constant | None = None
+    clock: Constant | tuple[Constant, ...] | None = None
     at: float = 1.0
+
+    @property
+    def original(self) -> "Operation":
+        """The operation that this one places in a step; itself if it is no such copy."""
+        return self.__dict__.get("_original", self)
+
+    @property
+    def clocks(self) -> tuple[Constant, ...]:
+        """The symbols for the time."""
+        if self.clock is None:
+            return ()
+        return self.clock if isinstance(self.clock, tuple) else (self.clock,)
 
     @property
     @abstractmethod
@@ -59,7 +72,13 @@ class Operation(ABC):
 
     def scaled(self, weight: float, begin: float = 0.0) -> Self:
         """The operation as a part of a step, which begins at ``begin`` and has the length ``weight``."""
-        return replace(self, fraction=weight * self.fraction, at=begin + weight * self.at)
+        return self.placed(fraction=weight * self.fraction, at=begin + weight * self.at)
+
+    def placed(self, **places) -> Self:
+        """A copy with another fraction, clock or time; executors perform it by the same solver."""
+        made = copy(self)
+        made.__dict__.update(places, _original=self.original)
+        return made
 
     def _timed(self) -> dict:
         """The arguments that its derivatives share."""

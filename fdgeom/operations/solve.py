@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from firedrake import Form, Function
+from firedrake import Form, Function, TestFunction
 from ufl.algorithms import extract_coefficients, replace
 
 from fdgeom.operations.assemble import Assemble, directional, gradient
@@ -155,6 +155,11 @@ class Solve(Operation):
             raise ValueError("guess: attempts have guesses of their own; give either of the two")
         if self.choose != "first" and len({id(a.guess) for a in self.attempts}) != 2:
             raise ValueError(f"attempts must have two guesses to choose the one of {self.choose}")
+
+    @property
+    def residual(self) -> Form:
+        """The work with a test function."""
+        return replace(self.work, {self.test: TestFunction(self.test.function_space())})
 
     @property
     def reads(self) -> list[Function]:

@@ -20,7 +20,7 @@ from fdgeom.solvers.chain import ChainLU, ChainNewton
 from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.deed import Deed
-from fdgeom.solvers.essential import EssentialValues, GivenValues, dofs_of
+from fdgeom.solvers.essential import EssentialValues, GivenValues, dofs_of, prescribed
 from fdgeom.solvers.fallbacks import Fallbacks
 from fdgeom.solvers.held_snes import COUPLED, EssentialRows, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES

@@ -1,9 +1,13 @@
 """Prescribed (essential) degrees of freedom of unknowns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from firedrake import Function
+from ufl.classes import Expr
+
+from fdgeom.operations import Map, Prescribed
 
 
 def dofs_of(bc) -> np.ndarray:
@@ -28,6 +32,8 @@ class EssentialValues:
     target: Function | None = None
     #: 1 if the unknown is the new value, 0.5 if it is the mean of old and new; see `Stage.reaching`.
     share: float = 1.0
+    #: The expression of ``target`` in the time.
+    motion: Expr | None = None
 
     def at_share(self, share: float) -> "EssentialValues":
         """The same degrees of freedom for an unknown at this share of the way to ``target``."""
@@ -57,3 +63,25 @@ class GivenValues:
     def values(self) -> np.ndarray | float:
         """The prescribed values now."""
         return self.now
+
+
+def prescribed(
+    essential: Sequence[EssentialValues | GivenValues], unknown: Function, **timed
+) -> tuple[list[Map], list[Prescribed]]:
+    """Essential values as those of an operation, and the assignments that compute them before it.
+
+    The latter evaluate a motion at the end of the step.
+    """
+    maps, found = [], []
+    for e in essential:
+        value = None
+        # Numbers (`GivenValues`) depend on nothing.
+        if isinstance(e, EssentialValues) and (e.target is not None or e.share != 1.0):
+            value = Function(unknown.subfunctions[e.part].function_space(), name="prescribed")
+            mean = (1 - e.share) * e.old
+            new = mean if e.target is None else mean + e.share * e.target
+            if e.motion is not None:
+                maps.append(Map(values={e.target: e.motion}, **{**timed, "at": 1.0}))
+            maps.append(Map(values={value: new}, **timed))
+        found.append(Prescribed(e.dofs, value, e.part))
+    return maps, found

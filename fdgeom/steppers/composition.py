@@ -3,6 +3,7 @@
 import inspect
 from typing import ClassVar
 
+from fdgeom.operations import Flow
 from fdgeom.steppers.composition_schemes import (
     BLANES_MOAN,
     PAPERS,
@@ -139,16 +140,12 @@ class _Composed(Stepper):
         if why := self._inner.uncomposable():
             raise ValueError(why)
 
-    def substeps(self):
-        fractions = weights(self.order, self._scheme).tolist()
-        #: A step of the method for each.
-        self._weights = fractions
-        return joined([(s, w * f) for w in fractions for s, f in self._inner.sequence])
-
-    def _step(self, t: float, dt: float) -> None:
-        for weight in self._weights:
-            self._inner._step(t, weight * dt)
-            t += weight * dt
+    def flows(self):
+        found, begin = [], 0.0
+        for weight in weights(self.order, self._scheme).tolist():
+            found += [flow.scaled(weight, begin) for flow in self._inner.step_flows]
+            begin += weight
+        return found
 
     def uncompilable(self):
         return self._inner.uncompilable()
@@ -188,31 +185,32 @@ class _Composed(Stepper):
 class _FlowsComposed(_Composed):
     """A stepper whose step composes the two flows inside a splitting method."""
 
-    def substeps(self):
-        flows = self._inner.flows()
-        if flows is None:
+    def flows(self):
+        pair = _two_flows(self._inner.step_flows)
+        if pair is None:
             raise ValueError(
                 f"scheme: {self._scheme!r} needs a method of two flows, half of the first, the second "
                 f"and again half of the first, and {self._stepper_class.__name__} of this "
                 f"{type(self.system).__name__} is not; use scheme='suzuki'"
             )
-        #: The flow with which time passes.
-        self._timed = flows[1]
-        sequence, pair = [], flows
+        # The time passes with the second one.
+        waiting, timed = pair
+        waiting = tuple(op.placed(at=0.0) for op in waiting.operations)
+        exact = [flow.exact for flow in pair]
+        found, begin, order = [], 0.0, (0, 1)
         for fraction in pair_fractions().tolist():
-            sequence += [(flow, fraction) for flow in pair]
-            pair = pair[::-1]
-        return joined(sequence)
+            for which in order:
+                operations = timed.operations if which else waiting
+                found.append(Flow(operations, fraction, begin, exact[which]))
+                begin += fraction if which else 0.0
+            order = order[::-1]
+        return found
 
-    def _step(self, t: float, dt: float) -> None:
-        self._pass_time(self.sequence, self._timed, t, dt)
 
-
-def joined(substeps: list[tuple]) -> list[tuple]:
-    """Make one substep of neighbours that are the same exact flow."""
-    result: list[tuple] = []
-    for substep, fraction in substeps:
-        if result and substep.exact and result[-1][0] is substep:
-            fraction += result.pop()[1]
-        result.append((substep, fraction))
-    return result
+def _two_flows(flows: list[Flow]) -> tuple[Flow, Flow] | None:
+    """The two flows of a method that composes half of the first, the second and half of the first."""
+    if [flow.fraction for flow in flows] != [0.5, 1.0, 0.5]:
+        return None
+    first, second, last = flows
+    originals = [[op.original for op in flow.operations] for flow in (first, last)]
+    return (first, second) if originals[0] == originals[1] else None

@@ -3,9 +3,9 @@
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
+from fdgeom.operations import Flow
 from fdgeom.solvers import pieces, plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
-from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 from fdgeom.validation import choice
 
@@ -76,10 +76,9 @@ class DiscreteLagrangian(HolonomicStepper):
     def parameters(self):
         return {"quadrature": self.quadrature}
 
-    def substeps(self):
-        position = self._position()
-        mean = pieces(position.unknown)[0]
-        return [(position, 1.0), (self._velocity(mean), 1.0)]
+    def flows(self):
+        unknown, *rest = self._unknown("stage")
+        return [self._position(unknown, *rest), self._velocity(pieces(unknown)[0])]
 
     def _slopes(self, w: Expr, mean: Expr, dt: Constant) -> tuple[Form, Form]:
         """D₁L_d[w] and D₂L_d[w] for q¹ = q⁰ + Δt u, u the mean velocity of the step."""
@@ -94,10 +93,10 @@ class DiscreteLagrangian(HolonomicStepper):
         first, second = (0.5 * dt * system.force(w, at, mean) for at in (q, new))
         return first - momentum, second + momentum
 
-    def _position(self) -> Solve:
+    def _position(self, unknown, parts, tests) -> Flow:
         # The unknown is u, not q¹: a difference of positions over Δt would lose digits.
         system, dt = self.system, Constant(0.0, name="dt")
-        unknown, (mean, gamma), (w, test) = self._unknown("stage")
+        (mean, gamma), (w, test) = parts, tests
         v = system.velocity()
         residual = -system.momentum(w, system.q, v) - self._slopes(w, mean, dt)[0]
         start = [v]
@@ -108,7 +107,7 @@ class DiscreteLagrangian(HolonomicStepper):
             start.append(system.multiplier)
         return self._solve("position", unknown, dt, residual, start, [], self._numerics())
 
-    def _velocity(self, mean: Function) -> Solve:
+    def _velocity(self, mean: Function) -> Flow:
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, (v, multiplier), (w, test) = self._unknown("velocity")
         new = system.q + dt * mean

@@ -76,7 +76,7 @@ class _Gauss(StagesStepper):
     cites = ("HairerLubichWanner2006",)
     _stages: ClassVar[int]
 
-    def substeps(self):
+    def flows(self):
         system = self.system
         A, b, _ = tableau(self._stages)
         inverse = np.linalg.inv(A)
@@ -91,7 +91,7 @@ class _Gauss(StagesStepper):
         # z¹ = z⁰ + Σ_i (bᵀA⁻¹)_i (Z_i - z⁰)
         moved = _combination(b @ inverse, unknown.nodal_changes)
         new = [{part: part + change} for part, change in zip(system.parts, moved, strict=True)]
-        return [(self._solve(unknown, dt, residual, new), 1.0)]
+        return [self._solve(unknown, dt, residual, new)]
 
 
 def _combination(weights, changes):

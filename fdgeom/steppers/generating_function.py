@@ -49,7 +49,7 @@ class GeneratingFunction4(StagesStepper):
     symplectic = True
     cites = ("LiuLiuChangWangGuo",)
 
-    def substeps(self):
+    def flows(self):
         system = self.system
         gradient = system.gradient(system.parts)
         if gradient is None:
@@ -70,7 +70,7 @@ class GeneratingFunction4(StagesStepper):
             {old: old + 2 * half}
             for old, half in zip(system.parts, unknown.nodal_changes[0], strict=True)
         ]
-        return [(self._solve(unknown, dt, residual, new), 1.0)]
+        return [self._solve(unknown, dt, residual, new)]
 
 
 def correction(system: HamiltonianSystem, h_q: Expr, h_p: Expr) -> tuple[Expr, Expr]:

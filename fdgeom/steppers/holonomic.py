@@ -7,15 +7,15 @@ from firedrake import Constant, Form, Function, TestFunction, TestFunctions, spl
 from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify
-from fdgeom.solvers import Numerics, pieces, saddle
-from fdgeom.steppers.solve import Solve
+from fdgeom.operations import Flow, Solve, with_assignments
+from fdgeom.solvers import Numerics, pieces, prescribed, saddle
+from fdgeom.steppers.compiled import hint
 from fdgeom.steppers.stepper import Stepper
 
 
 class HolonomicStepper(Stepper):
     """Base of the methods whose step is a few solves, one after another."""
 
-    is_its_solves = True
     #: Names of the solves.
     solves: ClassVar[tuple[str, ...]]
 
@@ -38,15 +38,20 @@ class HolonomicStepper(Stepper):
         guess: Sequence[Function],
         assignments: Sequence[Mapping[Function, Expr]],
         numerics: Callable[[Form, Function], Numerics] = saddle,
-    ) -> Solve:
-        return Solve(
-            name,
-            unknown,
-            dt,
-            simplify(residual),
-            dict(zip(pieces(unknown), guess, strict=True)),
-            assignments,
+    ) -> Flow:
+        """A solve, with first guesses of the parts of its unknown, and assignments after it."""
+        maps, given = prescribed(self.system.fixed, unknown, dt=dt)
+        solve = hint(
+            Solve(
+                work=simplify(residual),
+                unknown=unknown,
+                prescribed=given,
+                dt=dt,
+                options=self.solve_options(name, self.solves),
+                numerics=numerics,
+                name=name,
+            ),
             essential=self.system.fixed,
-            options=self.solve_options(name, self.solves),
-            numerics=numerics,
         )
+        guesses = dict(zip(pieces(unknown), guess, strict=True))
+        return Flow([*maps, *with_assignments(solve, assignments, guess=guesses)])

@@ -2,8 +2,8 @@
 
 from firedrake import Constant
 
+from fdgeom.operations import Flow
 from fdgeom.steppers.holonomic import HolonomicStepper
-from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.nonholonomic import NonholonomicSystem
 
 
@@ -54,12 +54,12 @@ class NonholonomicMidpoint(HolonomicStepper):
     cites = ("CortesMartinez2001",)
     solves = ("midpoint", "velocity")
 
-    def substeps(self):
+    def flows(self):
         #: v̄ and λ⁺, which the second solve needs.
         self._middle, *rest = self._unknown("middle")
-        return [(self._to_middle(*rest), 1.0), (self._to_end(), 1.0)]
+        return [self._to_middle(*rest), self._to_end()]
 
-    def _to_middle(self, parts, tests) -> Solve:
+    def _to_middle(self, parts, tests) -> Flow:
         system, dt, (v, reaction), (w, test) = self.system, Constant(0.0, name="dt"), parts, tests
         slope = system.constraint.slope
         q = system.q + 0.5 * dt * v
@@ -80,7 +80,7 @@ class NonholonomicMidpoint(HolonomicStepper):
             [{system.q: system.q + dt * velocity}],
         )
 
-    def _to_end(self) -> Solve:
+    def _to_end(self) -> Flow:
         system, dt = self.system, Constant(0.0, name="dt")
         slope = system.constraint.slope
         unknown, (v, reaction), (w, test) = self._unknown("end")

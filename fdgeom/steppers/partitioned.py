@@ -7,7 +7,8 @@ import ufl
 from firedrake import Constant, Function, TestFunction
 
 from fdgeom.forms import simplify
-from fdgeom.steppers.solve import Solve
+from fdgeom.operations import Flow, Solve, with_assignments
+from fdgeom.solvers import plain
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 from fdgeom.validation import choice
@@ -24,7 +25,6 @@ class Partitioned(Stepper):
     needs = "a HamiltonianSystem(q, p, energy)"
     #: Whether the method is explicit, for h = T(p) + V(q) only.
     explicit: ClassVar[bool] = True
-    is_its_solves = True
 
     def __init__(
         self,
@@ -56,17 +56,17 @@ class Partitioned(Stepper):
                 " GaussLegendre(stages) or SymplecticEuler instead"
             )
 
-    def substeps(self):
-        made: dict[tuple[str, bool], Solve] = {}
+    def flows(self):
+        made: dict[tuple[str, bool], Flow] = {}
         sequence = []
         for part, implicit, fraction in self.turns():
             key = part, implicit and not self.system.is_separable
             if key not in made:
                 made[key] = self._flow(PARTS.index(part), key[1])
-            sequence.append((made[key], fraction))
+            sequence.append(made[key].scaled(fraction))
         return sequence
 
-    def _flow(self, k: int, implicit: bool) -> Solve:
+    def _flow(self, k: int, implicit: bool) -> Flow:
         """⟨w, z¹ - z⁰⟩ = Δt {w, h}(z*) for w of part ``k``."""
         system, names = self.system, self.system.names
         space, old = system.parts[k].function_space(), system.parts[k]
@@ -81,16 +81,17 @@ class Partitioned(Stepper):
         change = [zero, zero]
         change[k] = unknown - old
         residual = system.pairing(tuple(test), tuple(change)) - dt * system.motion(tuple(test), at)
-        return Solve(
-            names[k],
-            unknown,
-            dt,
-            simplify(residual),
-            {unknown: old},
-            [{old: unknown}],
+        solve = Solve(
+            work=simplify(residual),
+            unknown=unknown,
+            guess=old,
+            dt=dt,
             options=self.solve_options(names[k], names),
-            exact=system.is_separable,
+            numerics=plain,
+            name=names[k],
         )
+        after = with_assignments(solve, [{old: unknown}])
+        return Flow(after, exact=system.is_separable)
 
     def parameters(self):
         return {"first": self.first}

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
+from fdgeom.operations import Flow
 from fdgeom.solvers import pieces, plain
 from fdgeom.steppers.holonomic import HolonomicStepper
-from fdgeom.steppers.solve import Solve
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
 
@@ -23,7 +23,7 @@ class _Verlet(HolonomicStepper):
         system = self.system
         return system.pairing(p - system.p, w) + 0.5 * dt * system.potential_derivative(w)
 
-    def _position(self, push: Callable[..., Form], *, keeps: bool = False) -> Solve:
+    def _position(self, push: Callable[..., Form], *, keeps: bool = False) -> Flow:
         """p_½ and q¹ with the reaction ``push(λ, w, dt)``, whose λ is stored or not."""
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, (p, multiplier), (w, test) = self._unknown("stage")
@@ -80,12 +80,12 @@ class RATTLE(_Verlet):
     cites = ("Andersen1983", "LeimkuhlerSkeel1994", "BaiGe2013")
     solves = ("position", "velocity")
 
-    def substeps(self):
+    def flows(self):
         slope = self.system.constraint.slope
         position = self._position(lambda gamma, w, dt: -(0.5 * dt * slope(gamma, w)))
-        return [(position, 1.0), (self._velocity(), 1.0)]
+        return [position, self._velocity()]
 
-    def _velocity(self) -> Solve:
+    def _velocity(self) -> Flow:
         system, dt = self.system, Constant(0.0, name="dt")
         slope, old = system.constraint.slope, (system.p, system.multiplier)
         unknown, (p, multiplier), (w, test) = self._unknown("stage")
@@ -125,16 +125,16 @@ class SHAKE(_Verlet):
     cites = ("RyckaertCiccottiBerendsen1977", "LeimkuhlerSkeel1994")
     solves = ("position", "momentum")
 
-    def substeps(self):
+    def flows(self):
         self.system.solve_multiplier()
         slope, before = self.system.constraint.slope, self.system.multiplier
         position = self._position(
             lambda new, w, dt: -(dt * slope(new, w)) + 0.5 * dt * slope(before, w),
             keeps=True,
         )
-        return [(position, 1.0), (self._momentum(), 1.0)]
+        return [position, self._momentum()]
 
-    def _momentum(self) -> Solve:
+    def _momentum(self) -> Flow:
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, w = Function(system.space, name="momentum"), TestFunction(system.space)
         residual = self._kick(unknown, w, dt)

@@ -26,7 +26,7 @@ class RungeKutta4(StagesStepper):
 
     order = 4
 
-    def substeps(self):
+    def flows(self):
         system = self.system
         sequence, changes, at = [], [], system.parts
         for fraction in (1 / 2, 1 / 2, 1.0, 1 / 6):
@@ -37,7 +37,7 @@ class RungeKutta4(StagesStepper):
             residual += defining_gradients(system, unknown, [at])
             changes += unknown.nodal_changes
             new = _sums(system.parts, changes) if len(changes) == 4 else []
-            sequence.append((self._solve(unknown, dt, residual, new), fraction))
+            sequence.append(self._solve(unknown, dt, residual, new).scaled(fraction))
             (at,) = unknown.nodal_states
         return sequence
 

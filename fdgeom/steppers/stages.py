@@ -18,8 +18,10 @@ from firedrake import (
 from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify, unflatten
+from fdgeom.operations import Assignments, Flow, Solve, with_assignments
+from fdgeom.solvers import plain
 from fdgeom.solvers.compiled import scalar_space
-from fdgeom.steppers.solve import Assignments, Solve
+from fdgeom.steppers.compiled import hint
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import SOLVES_GRADIENT
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
@@ -59,11 +61,6 @@ class Stages:
     def not_local(self) -> str | None:
         """The reason why solves for it are not local, if known."""
         return None if self.gradient_tests is None else SOLVES_GRADIENT
-
-    @property
-    def guess(self) -> dict[Function, Function]:
-        """A guess without changes."""
-        return {piece: Function(piece.function_space()) for piece in self.unknown.subfunctions}
 
 
 def stages(system: PoissonSystem, number: int) -> Stages:
@@ -141,7 +138,6 @@ class StagesStepper(Stepper):
 
     moves: ClassVar[type[Any]] = PoissonSystem
     needs = "a PoissonSystem (a bracket and an energy)"
-    is_its_solves = True
 
     def _setup(self) -> None:
         system = self.system
@@ -155,14 +151,16 @@ class StagesStepper(Stepper):
 
     def _solve(
         self, unknown: Stages, dt: Constant, residual: Form, assignments: Sequence[Assignments]
-    ) -> Solve:
-        return Solve(
-            " and ".join(self.system.names),
-            unknown.unknown,
-            dt,
-            simplify(residual),
-            unknown.guess,
-            assignments,
+    ) -> Flow:
+        """A solve that begins without changes, and assignments after it."""
+        function = unknown.unknown
+        solve = Solve(
+            work=simplify(residual),
+            unknown=function,
+            guess=Function(function.function_space(), name="no changes"),
+            dt=dt,
             options=self.solve_options(),
-            not_local=unknown.not_local,
+            numerics=plain,
+            name=" and ".join(self.system.names),
         )
+        return Flow(with_assignments(hint(solve, not_local=unknown.not_local), assignments))

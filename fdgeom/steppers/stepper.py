@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from firedrake import Function
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr
 
@@ -14,7 +15,9 @@ from fdgeom import citations
 from fdgeom.adjoint import Passage, take_on_tape
 from fdgeom.clock import Clock
 from fdgeom.errors import StepFailed
+from fdgeom.execution import Executor
 from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.operations import Flow, Operation, Solve, flattened, merged
 from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
@@ -28,9 +31,17 @@ from fdgeom.solvers.options import (
     who_asked_for_snes,
 )
 from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
-from fdgeom.steppers.compiled import ChainSteps, CompiledSteps, FusedSteps, tolerances_of
+from fdgeom.steppers.compiled import (
+    ChainSteps,
+    CompiledSteps,
+    FusedSteps,
+    SolveOf,
+    solves_of,
+    tolerances_of,
+)
 from fdgeom.steppers.method import Method
-from fdgeom.steppers.solve import Solve
+from fdgeom.steppers.restart import Restart
+from fdgeom.steppers.step_flows import completed
 from fdgeom.taping import OffTape
 from fdgeom.validation import NotCopied, present_number, whole
 
@@ -55,7 +66,7 @@ _STEPPERS_OF = {
 }
 
 
-class Stepper(OffTape, Method, NotCopied):
+class Stepper(OffTape, Method, Restart, NotCopied):
     """A time stepper: holds its solvers and advances a system in place.
 
     Parameters
@@ -103,10 +114,6 @@ class Stepper(OffTape, Method, NotCopied):
     For authors: ``clock``, ``passage``, ``solve_options``, ``take_up``.
     """
 
-    #: At what part of a step its one solve is told the time, if it is one; None: of that it says
-    #: nothing.
-    _told_time: float | None = None
-
     def __init__(
         self,
         system,
@@ -129,11 +136,7 @@ class Stepper(OffTape, Method, NotCopied):
                 raise _wrong_system(type(self), system)
             self.system.set_time(self.t)
             self._setup()
-            #: The solves of one step, in order, with their fractions of it.
-            self.sequence = self.substeps()
-            for solve, _ in self.sequence:
-                turns = self.system.turns
-                solve.turns = turns and (turns if turns.orientation in solve.written else None)
+            self._take_apart(self.flows())
             self._snapshot = Snapshot(self._moving())
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.passage: Passage | None = None
@@ -142,7 +145,7 @@ class Stepper(OffTape, Method, NotCopied):
             self._required = bool(compiled)
             comm, what = self.system.mesh.comm, f"a step of {type(self).__name__}"
             self._fallbacks = Fallbacks(comm, what, required=self._required)
-            solves = [solve.options.name for solve, _ in self.sequence]
+            solves = [op.options.name for op in self.operations if _is_told(op)]
             list_on_help(type(self).__name__, self._prefix, solves, comm)
             if self._wanted or shows:
                 self._fuse()
@@ -154,7 +157,7 @@ class Stepper(OffTape, Method, NotCopied):
         """Set an attribute; after construction public ones only if steps read them again."""
         if self._is_made and not name.startswith("_"):
             known = name in self.__dict__ or hasattr(type(self), name)
-            if not known or name in ("system", "sequence", *self.parameters()):
+            if not known or name in ("system", "operations", *self.parameters()):
                 does = "cannot be changed: make another stepper" if known else "does not exist"
                 raise AttributeError(f"{type(self).__name__}.{name} {does}; dt and t may be set")
         super().__setattr__(name, value)
@@ -329,11 +332,34 @@ class Stepper(OffTape, Method, NotCopied):
     def _before_change(self) -> Snapshot:
         return Snapshot(self._moving())
 
-    # --- its solves ----------------------------------------------------------------------------
+    # --- its operations ------------------------------------------------------------------------
+    def _take_apart(self, flows: Sequence[Flow]) -> None:
+        """Complete the flows, and list the operations of a step."""
+        #: The parts of one step, with times and checks.
+        self.step_flows = completed(flows, self.system)
+        #: The operations of one step, in order.
+        self.operations = flattened(merged(self.step_flows))
+        self._executor = Executor(self.operations)
+        for op in self.operations:
+            if _is_told(op) and op.options.told:
+                self._executor.make(op)  # so that an unknown option is refused now
+
+    def _moving(self) -> tuple[Function, ...]:
+        """The functions that a step changes and that make the state."""
+        return (*self.system.functions().values(), *self.functions().values())
+
+    def _step(self, t: float, dt: float) -> None:
+        """Move the system from ``t`` by ``dt`` through PETSc."""
+        self.system.set_time(t + dt)
+        try:
+            self._executor.step(t, dt)
+        finally:
+            self.system.set_time(t + dt)
+
     def solve_options(self, name: str = "", names: Sequence[str] = ()) -> SolveOptions:
         """The user's options for a solve, by its name among the names of all solves of the method.
 
-        :meth:`substeps` passes them to each ``Solve``; a method of one solve needs no names.
+        :meth:`flows` passes them to each ``Solve``; a method of one solve needs no names.
         """
         return SolveOptions(self._user, self._prefix, name, tuple(names))
 
@@ -381,8 +407,7 @@ class Stepper(OffTape, Method, NotCopied):
 
     def _solvers(self) -> list[HeldSNES]:
         """The SNES that have been made."""
-        solves = {id(solve): solve for solve, _ in self.sequence}
-        return [solve.made for solve in solves.values() if solve.made is not None]
+        return self._executor.solvers
 
     @property
     def is_compiled(self) -> bool:
@@ -409,14 +434,15 @@ class Stepper(OffTape, Method, NotCopied):
     def _compiled_steps(self) -> CompiledSteps:
         """Whole steps in compiled code: for local solves, or for one solve along a chain."""
         try:
+            sequence = solves_of(self.step_flows, self.system.turns)
             return FusedSteps(
-                self.sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
+                sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
             )
         except CannotCompile as local:
             if self.system.mesh.ufl_cell().cellname != "interval":
                 raise
             try:
-                return ChainSteps(self, self._told_time)
+                return ChainSteps(self)
             except CannotCompile as chain:
                 raise CannotCompile(f"{local}; along a chain: {chain}") from local
 
@@ -432,12 +458,17 @@ class Stepper(OffTape, Method, NotCopied):
     def _give_up(self, why: str) -> None:
         self._fused, self._why_not = None, why
 
-    def _tolerances(self, solve: Solve) -> tuple[float, float, float, int]:
-        return tolerances_of(solve.options.over({})[0])
+    def _tolerances(self, solve: SolveOf) -> tuple[float, float, float, int]:
+        return tolerances_of(solve.options.over({})[0] if solve.options else {})
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"{name}({system}, order {self.order}, t = {self.t:g}, dt = {self._dt:g})"
+
+
+def _is_told(op: Operation) -> bool:
+    """Whether the user may set options of an operation."""
+    return isinstance(op, Solve) and op.options is not None
 
 
 def _wrong_system(method: type[Method], system: object) -> TypeError:

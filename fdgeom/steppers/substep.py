@@ -8,8 +8,10 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, simplify
+from fdgeom.operations import Operation, Solve, with_assignments
+from fdgeom.solvers import plain, prescribed
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.solve import Solve
+from fdgeom.steppers.compiled import hint
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.poisson.stage import Stage
 
@@ -83,40 +85,42 @@ MIDPOINT = Rule(_midpoint, reach=2.0)
 TRAPEZOIDAL = Rule(_trapezoidal, reach=1.0)
 
 
-class Substep(Solve):
-    """One implicit step, by a rule, of the parts ``active`` of a Poisson system; ``companions`` are
-    options of ``system.companions``.
+def substep(
+    system: PoissonSystem,
+    active: Sequence[int],
+    rule: Rule,
+    *,
+    options: SolveOptions,
+    companions: Mapping,
+) -> tuple[list[Operation], list[Function]]:
+    """One implicit step of the parts ``active`` of a Poisson system, by a rule, and the parts of its
+    unknown whose guess is the result of the last solve; ``companions`` are options of
+    ``system.companions``.
     """
-
-    def __init__(
-        self,
-        system: PoissonSystem,
-        active: Sequence[int],
-        rule: Rule,
-        *,
-        options: SolveOptions,
-        companions: Mapping,
-    ) -> None:
-        dt = Constant(0.0, name="dt")
-        stage = rule.stage(system, active).reaching(rule.reach)
-        super().__init__(
-            " and ".join(system.names[k] for k in active),
-            stage.unknown,
-            dt,
-            simplify(rule.residual(system, stage, dt)),
-            system.start_values(stage),
-            _assignments(system, stage, rule.reach, dt, companions),
-            essential=stage.essential,
+    dt = Constant(0.0, name="dt")
+    stage = rule.stage(system, active).reaching(rule.reach)
+    # Symmetric, so that methods of second order stay so where coefficients change in time.
+    timed = {"dt": dt, "clock": system.clocks or None, "at": 0.5}
+    maps, given = prescribed(stage.essential, stage.unknown, **timed)
+    solve = hint(
+        Solve(
+            work=simplify(rule.residual(system, stage, dt)),
+            unknown=stage.unknown,
+            prescribed=given,
             options=options,
-            uncompilable="auxiliary functions are solved for" if stage.auxiliary else None,
-            not_local=None if stage.gradient_test is None else SOLVES_GRADIENT,
-        )
-
-    @property
-    def carried(self) -> list[Function]:
-        """Parts of the unknown whose guess is the result of the last solve."""
-        guessed = {id(part) for f in self.guess for part in f.subfunctions}
-        return [f for f in self.unknown.subfunctions if id(f) not in guessed]
+            numerics=plain,
+            name=" and ".join(system.names[k] for k in active),
+            **timed,
+        ),
+        essential=stage.essential,
+        uncompilable="auxiliary functions are solved for" if stage.auxiliary else None,
+        not_local=None if stage.gradient_test is None else SOLVES_GRADIENT,
+    )
+    guess = system.start_values(stage)
+    groups = _assignments(system, stage, rule.reach, dt, companions)
+    guessed = {id(part) for f in guess for part in f.subfunctions}
+    carried = [f for f in stage.unknown.subfunctions if id(f) not in guessed]
+    return [*maps, *with_assignments(solve, groups, guess=guess)], carried
 
 
 def _assignments(system, stage, reach: float, dt, companions) -> list[dict[Function, Expr]]:

@@ -4,9 +4,12 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from firedrake import Function
+
 from fdgeom.identities import Identity, check_now
+from fdgeom.operations import Flow, Operation
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, Substep
+from fdgeom.steppers.substep import MIDPOINT, TRAPEZOIDAL, Rule, substep
 from fdgeom.systems.poisson.checks import pairing_is_apart
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.validation import choice
@@ -31,7 +34,6 @@ class Sweep(Stepper):
     needs = "a PoissonSystem (a bracket and an energy)"
     #: The momentum that moves the configuration, if the system has one.
     default_configuration: ClassVar[str] = "mean"
-    is_its_solves = True
 
     def __init__(
         self,
@@ -66,23 +68,32 @@ class Sweep(Stepper):
     def _enter(self) -> None:
         check_now(self._demands)
 
-    def substeps(self):
+    def flows(self):
         names = ["_".join(self.system.names[k] for k in turn.active) for turn in self._turns]
         single = len(set(names)) == 1
-        made: dict[tuple, Substep] = {}
-        sequence = []
+        made: dict[tuple, list[Operation]] = {}
+        placed: dict[tuple, tuple[Operation, ...]] = {}
+        #: Parts of unknowns whose guess is the result of the last solve.
+        self._carried: list[Function] = []
+        flows = []
         for name, turn in zip(names, self._turns, strict=True):
             key = (turn.active, turn.rule, id(turn.system))
             if key not in made:
-                made[key] = Substep(
+                made[key], carried = substep(
                     turn.system or self.system,
                     turn.active,
                     turn.rule,
                     options=self.solve_options() if single else self.solve_options(name, names),
                     companions=self._companions(),
                 )
-            sequence.append((made[key], turn.fraction))
-        return sequence
+                self._carried += carried
+            # The times are those of the whole step.
+            operations = placed.setdefault(
+                (*key, turn.fraction),
+                tuple(op.placed(at=op.at / turn.fraction) for op in made[key]),
+            )
+            flows.append(Flow(operations, turn.fraction))
+        return flows
 
     def _companions(self) -> dict:
         return {"configuration": self.configuration} if hasattr(self.system, "position") else {}
@@ -91,17 +102,7 @@ class Sweep(Stepper):
         return {"configuration": self.configuration}
 
     def functions(self):
-        substeps = {id(substep): substep for substep, _ in self.sequence}
-        carried = [f for substep in substeps.values() for f in substep.carried]
-        return {f"guess of the gradient {k}": f for k, f in enumerate(carried)}
-
-    def _before_solves(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
-        # Symmetric, so that methods of second order stay so where coefficients change in time.
-        self.system.set_clock(t + 0.5 * dt)
-
-    def _after_solves(self, t: float, dt: float) -> None:
-        self.system.set_clock(t + dt)
+        return {f"guess of the gradient {k}": f for k, f in enumerate(self._carried)}
 
     def uncomposable(self):
         if self._companions() and self.configuration != "mean":

@@ -4,23 +4,43 @@ import numpy as np
 import pytest
 from derivable import CASES, Run
 
-from fdgeom.adjoint.steps import StepDerivative
-from fdgeom.adjoint.values import Vectors
+from fdgeom.adjoint import Kept, ListDerivative, Vectors, keys
 
 STEPS = 6
 
 
+class Recorded:
+    """Some steps of a run, with the states before them, and their derivatives."""
+
+    def __init__(self, stepper, number=STEPS):
+        self.moving = list(stepper._moving())
+        self._step = ListDerivative(stepper.operations, keys(self.moving))
+        places, self.states = [*self.moving, *self._step.targets], []
+        for _ in range(number):
+            self.states.append((Kept(places), stepper.t))
+            stepper._step(stepper.t, stepper.dt)
+            stepper.t += stepper.dt
+        self.dt = stepper.dt
+
+    def _restore(self, number):
+        state, t = self.states[number]
+        state.restore()
+        return t, self.dt
+
+    def push(self, number, tangents):
+        self._step.push(tangents, *self._restore(number))
+
+    def pull(self, number, bars):
+        self._step.pull(bars, *self._restore(number))
+
+
 def linearised(name):
-    """The run, all that its steps change, its derivative and what was recorded of some steps."""
+    """All functions that the steps of a run change, and the steps."""
     dt, make, _ = CASES[name]
     run = Run(make(dt))
-    moving = list(run.stepper._moving())
     run.again()
-    step, records = StepDerivative(run.stepper, moving, set()), []
-    for _ in range(STEPS):
-        records.append(step.record())
-        run.stepper.t += dt
-    return moving, step, records
+    steps = Recorded(run.stepper)
+    return steps.moving, steps
 
 
 def random(functions, rng):
@@ -50,16 +70,16 @@ def copy(functions, vectors):
 @pytest.mark.parametrize("name", CASES)
 def test_cotangent_times_tangent_is_constant(name, rng):
     """λₙ·δzₙ along the run, and so ⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩."""
-    moving, step, records = linearised(name)
+    moving, steps = linearised(name)
     tangents = [random(moving, rng)]
-    for record in records:
+    for number in range(STEPS):
         tangents.append(copy(moving, tangents[-1]))
-        step.push(record, tangents[-1])
+        steps.push(number, tangents[-1])
     bars = random(moving, rng)
     expected, size = product(moving, bars, tangents[-1])
-    for record, tangent in zip(reversed(records), tangents[-2::-1], strict=True):
-        step.pull(record, bars)
-        found, _ = product(moving, bars, tangent)
+    for number in reversed(range(STEPS)):
+        steps.pull(number, bars)
+        found, _ = product(moving, bars, tangents[number])
         assert found == pytest.approx(expected, abs=1e-12 * size)
 
 
@@ -77,14 +97,14 @@ def test_cotangent_times_tangent_is_constant(name, rng):
 def test_symplectic(name, rng):
     """δz₁·Jδz₂ of two tangents."""
     # A first guess may be carried beside them.
-    (q, p, *_), step, records = linearised(name)
+    (q, p, *_), steps = linearised(name)
     one, other = random([q, p], rng), random([q, p], rng)
 
     def area():
         return np.sum(one.of(q) * other.of(p) - one.of(p) * other.of(q))
 
     expected = area()
-    for record in records:
-        step.push(record, one)
-        step.push(record, other)
+    for number in range(STEPS):
+        steps.push(number, one)
+        steps.push(number, other)
         assert area() == pytest.approx(expected, rel=1e-12)

@@ -15,13 +15,12 @@ from firedrake import (
     inner,
     split,
 )
-from test_step_derivatives import product, random
+from test_step_derivatives import Recorded, product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
 import fdgeom as fg
 from fdgeom.adjoint import taken_again
 from fdgeom.adjoint.block import passage_of
-from fdgeom.adjoint.steps import StepDerivative
 from fdgeom.adjoint.values import Vectors
 from fdgeom.solvers.reverse import sweep
 
@@ -68,17 +67,15 @@ def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
     run.again()
     bars, tangents = random(moving, rng), random(moving, rng)
     start = copied(moving, tangents)
-    step, records = StepDerivative(run.stepper, moving, set()), []
-    for _ in range(STEPS):
-        records.append(step.record())
-        step.push(records[-1], tangents)
-        run.stepper.t += dt
+    steps = Recorded(run.stepper, STEPS)
+    for number in range(STEPS):
+        steps.push(number, tangents)
     found = swept(run, bars, moving)
     expected, size = product(moving, bars, tangents)
     assert product(moving, found, start)[0] == pytest.approx(expected, abs=1e-12 * size)
     one_by_one = copied(moving, bars)
-    for record in reversed(records):
-        step.pull(record, one_by_one)
+    for number in reversed(range(STEPS)):
+        steps.pull(number, one_by_one)
     for f in moving:
         value, other = found.of(f), one_by_one.of(f)
         value = 0.0 if value is None else value

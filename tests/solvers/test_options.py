@@ -5,7 +5,7 @@ import pytest
 from firedrake.petsc import PETSc
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import rigid_body, wave
-from ways import check_way
+from ways import check_way, solvers_of
 
 import fdgeom as fg
 
@@ -45,7 +45,7 @@ def iterations(stepper, steps=3):
 
 
 def solvers(stepper):
-    return {s.name: s.solver.snes for s, _ in stepper.sequence}
+    return {s.name: s.snes for s in solvers_of(stepper)}
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -18,6 +18,7 @@ from firedrake import (
 )
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.small_systems import wave
+from ways import solvers_of
 
 import fdgeom as fg
 from fdgeom.forms import is_affine
@@ -102,6 +103,6 @@ def test_solves_of_a_beam():
         (fg.ImplicitMidpoint, {"lu"}),
     ):
         stepper = cls(beam, 0.01, compiled=False)
-        solvers = [s.solver for s, _ in stepper.sequence]
+        solvers = solvers_of(stepper)
         assert {s.snes.ksp.pc.getType() for s in solvers} == types
-    assert fg.ImplicitMidpoint(wave(), 0.1).sequence[0][0].solver.snes.getType() == "ksponly"
+    assert solvers_of(fg.ImplicitMidpoint(wave(), 0.1))[0].snes.getType() == "ksponly"

@@ -11,28 +11,6 @@ from verification.rod_cases import SEPARATE, moving
 
 import fdgeom as fg
 from fdgeom.execution import Executor, Trajectory
-from fdgeom.operations import Copy, Map, Prescribed, Solve
-
-
-def operations_of(stepper):
-    """The solves of a step, with the assignments before and after them."""
-    found = []
-    for solve, fraction in stepper.sequence:
-        timed = {"dt": solve.dt, "fraction": fraction}
-        found += [Map(values=group, **timed) for group in solve.preparations]
-        found += [Copy(source=source, target=part) for part, source in solve.guess.items()]
-        found.append(
-            Solve(
-                work=solve.residual,
-                unknown=solve.unknown,
-                prescribed=[Prescribed(e.dofs, part=e.part) for e in solve.essential],
-                name=solve.name,
-                numerics=lambda residual, unknown, solve=solve: solve.numerics(),
-                **timed,
-            )
-        )
-        found += [Map(values=group, **timed) for group in solve.assignments]
-    return found
 
 
 def _state(stepper):
@@ -65,7 +43,7 @@ def test_lists_take_the_same_steps(name):
     stepper, twin = method(one, dt), method(other, dt)
     stepper.advance(10)
     twin.system.prepare()
-    done, failure = Executor(operations_of(twin)).advance(10, 0.0, dt)
+    done, failure = Executor(twin.operations).advance(10, 0.0, dt)
     assert done == 10, failure
     for f, g in zip(_state(stepper), _state(twin), strict=True):
         ours, theirs = f.dat.data_ro, g.dat.data_ro
@@ -78,7 +56,7 @@ def test_lists_have_the_derivatives_of_runs(name):
     method, build, dt = CASES[name]
     stepper = method(build(), dt)
     stepper.system.prepare()
-    step, state = operations_of(stepper), _state(stepper)
+    step, state = stepper.operations, _state(stepper)
     start, rng = [np.array(f.dat.data_ro) for f in state], np.random.default_rng(7)
     control, seen = state[0], state[-1]
     direction = rng.uniform(-1, 1, control.dat.data_ro.shape)

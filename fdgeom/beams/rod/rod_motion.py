@@ -15,7 +15,7 @@ from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.solve import RodNewton, rod_numerics
+from fdgeom.beams.rod.solve import attempts, friction_remedy, rod_numerics
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.forms import simplify
@@ -256,11 +256,13 @@ class RodMotion(Motion):
         return self.orientation
 
     # --- what the steppers ask -------------------------------------------------------------------
-    def solver_defaults(self, unknown):
+    def solver_defaults(self, first, other):
         numerics = rod_numerics(self, friction=bool(self.rod.frictional_loads))
-        return lambda residual, function: numerics, RodNewton(
-            unknown, contracting=True, frictional=self.rod.frictional_loads
-        )
+        return {
+            "numerics": lambda residual, function: numerics,
+            "attempts": attempts(first, other, contracting=True),
+            "remedy": friction_remedy(self.rod.frictional_loads),
+        }
 
     def check_start(self) -> None:
         self._check_finite()

@@ -4,6 +4,7 @@ from firedrake import Constant, Function
 
 from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
+from fdgeom.operations import Flow
 from fdgeom.solvers import Snapshot, SolveFailed, fields, pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
@@ -71,7 +72,7 @@ class GeneralizedAlpha(MotionStepper):
     For beams Newton's iteration begins with the extrapolated motion. If that does not contract, as
     after a sudden load that a step does not resolve, it begins again from the present
     configuration, and at last with damped steps: see
-    :class:`fdgeom.beams.rod.solve.RodNewton`.
+    :func:`fdgeom.beams.rod.solve.attempts`.
     """
 
     moves = Motion
@@ -116,18 +117,15 @@ class GeneralizedAlpha(MotionStepper):
             )
         self._start_motion()
 
-    def substeps(self):
-        self._solve = AlphaSolve(self.system, self.scheme, self.solve_options())
-        return [(self._solve, 1.0)]
+    def flows(self):
+        return [Flow(AlphaSolve(self.system, self.scheme, self.solve_options()).operations)]
 
     def uncompilable(self):
         return "a step that fails is to be cut in halves" if self._halvings else None
 
-    _told_time = 1.0
-
     def _compiled_steps(self):
         is_rod = self.system.is_chain
-        return ChainSteps(self, self._told_time) if is_rod else super()._compiled_steps()
+        return ChainSteps(self) if is_rod else super()._compiled_steps()
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:
@@ -202,12 +200,9 @@ class GeneralizedAlpha(MotionStepper):
 
     def _step(self, t: float, dt: float) -> None:
         if not self._halvings:
-            self._whole_step(t, dt)
+            super()._step(t, dt)
             return
         self._piece = self._cut_step(t, dt, self.clock.last_dt, self._halvings)
-
-    def _whole_step(self, t: float, dt: float) -> None:
-        super()._step(t, dt)
 
     def _cut_step(self, t: float, dt: float, last: float, halvings: int) -> float:
         """Take a step after one of the length ``last``, or its halves; returns the last one's length."""
@@ -216,7 +211,7 @@ class GeneralizedAlpha(MotionStepper):
         try:
             if dt != last:
                 self._rescale(dt / last)
-            self._whole_step(t, dt)
+            super()._step(t, dt)
             return dt
         except SolveFailed:
             if not halvings:

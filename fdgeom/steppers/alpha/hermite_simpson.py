@@ -1,6 +1,5 @@
 """Hermite–Simpson: fourth order for second-order systems of any kind."""
 
-from fdgeom.solvers import fields
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
 
@@ -59,13 +58,3 @@ class HermiteSimpson(TwoAccelerations):
             a: a1,
             algorithmic: a1,
         }
-
-    def _before_solves(self, t, dt):
-        held = self.system.held
-        for moment, at in ((t + dt / 2, 0), (t + dt, 1)):
-            self.system.set_time(moment)
-            if self._moves:
-                held.update()
-                essential = self._essential[at * self._parts :]
-                for e, values in zip(essential, fields(held.a), strict=False):
-                    e.now = values.array.reshape(-1)[e.dofs]

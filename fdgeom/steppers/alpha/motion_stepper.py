@@ -17,8 +17,6 @@ class MotionStepper(Stepper):
     # The accelerations are solved for at the start, and when configuration, velocity or time have
     # been set between two steps. When a coefficient has changed they are solved for too, with a -
     # v̇ unchanged: so the order stays, however often coefficients change.
-    is_its_solves = True
-
     def _form_of(self, system):
         # A beam is a motion in configuration form.
         return getattr(system, "motion", system)

@@ -6,16 +6,18 @@ from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify
-from fdgeom.solvers import fields, pieces
+from fdgeom.operations import Copy, Map, Operation, Solve, with_assignments
+from fdgeom.solvers import pieces
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.alpha.scheme import AlphaScheme
-from fdgeom.steppers.solve import Following, Solve
+from fdgeom.steppers.compiled import Following, hint
+from fdgeom.steppers.host_operations import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
-class AlphaSolve(Solve):
-    """The solve of a generalized-α step for the increment D and Λ = wλ:
+class AlphaSolve:
+    """The operations of a generalized-α step: a solve for the increment D and Λ = wλ,
 
         w r(g∘D, v_c + v_D D, a_c + a_D D, t) + B(g∘D)ᵀΛ = 0,   Φ(g∘D) = 0,   w = βh²,
 
@@ -27,32 +29,46 @@ class AlphaSolve(Solve):
     def __init__(self, motion: Motion, scheme: AlphaScheme, options: SolveOptions) -> None:
         self._motion, self._unknown = motion, NodalUnknown(motion)
         self._v_c, self._a_c = (Function(motion.space, name=name) for name in ("v_c", "a_c"))
-        self._numbers = _Kinematics(scheme.beta, scheme.A, scheme.B1, scheme.B2)
-        symbols = _Kinematics(*map(Constant, self._numbers.parameters))
-        dt = Constant(0.0, name="dt")
-        function = self._unknown.function
-        first = Function(function.function_space(), name="first guess")
+        symbols = _Kinematics(*map(Constant, (scheme.beta, scheme.A, scheme.B1, scheme.B2)))
+        dt, unknown = Constant(0.0, name="dt"), self._unknown
+        self._timed = {"dt": dt, "clock": motion.clocks}
+        function = unknown.function
+        space = function.function_space()
+        first, other = Function(space, name="first guess"), Function(space, name="other guess")
         residual = self._residual(*symbols.slopes(dt))
-        numerics, run = motion.solver_defaults(self._unknown)
         following = self._following(symbols, dt)
-        super().__init__(
-            "the motion",
-            function,
-            dt,
-            residual,
-            dict(zip(pieces(function), pieces(first), strict=True)),
-            self._update(symbols, dt),
-            preparations=self._prediction(symbols, dt, first),
-            essential=self._unknown.essential,
+        defaults = motion.solver_defaults(first, other)
+        solve = Solve(
+            work=residual,
+            unknown=function,
+            prescribed=unknown.prescribed,
             options=options,
-            numerics=numerics,
-            run=run,
             # An error of D over βh² shows in the accelerations: round-off shall be all there is.
-            more=1,
+            extra_updates=1,
+            name="the motion",
+            **defaults,
+            **self._timed,
+        )
+        before = [self._map(group) for group in self._prediction(symbols, dt, first)]
+        if solve.attempts and unknown.multiplier is not None:
+            before.append(self._map({other: unknown.without_increment(first)}))
+        given, kept = self._given(symbols, dt)
+        hint(
+            solve,
+            essential=unknown.essential,
+            other=unknown.without_increment() if solve.attempts else None,
             uncompilable=self._why_not(following),
             not_local=_not_local(motion, residual),
             following=following,
+            replaced=[*given, *kept],
+            share=1.0,
         )
+        after = with_assignments(solve, self._update(symbols, dt))
+        #: The operations of a step.
+        self.operations = [*before, *given, *after, *kept]
+
+    def _map(self, values) -> Map:
+        return Map(values=values, **self._timed)
 
     def _residual(self, w, v_D, a_D) -> Form:
         motion, unknown = self._motion, self._unknown
@@ -99,7 +115,7 @@ class AlphaSolve(Solve):
         return groups
 
     def _following(self, symbols: "_Kinematics", dt: Constant) -> Following | None:
-        """The changes by :meth:`_prepare` and :meth:`_follow`, as expressions at the nodes."""
+        """The given motion, as expressions at the nodes, for compiled code."""
         motion, held = self._motion, self._motion.held
         given = held.assignments(motion.time) if held is not None and held.varies else None
         if given is None:
@@ -129,29 +145,30 @@ class AlphaSolve(Solve):
         return None
 
     # --- what is held --------------------------------------------------------------------------------
-    def put_given(self) -> None:
+    def _given(self, symbols: "_Kinematics", dt: Constant) -> tuple[list, list]:
+        """Operations before and after the solve that prescribe the given motion."""
         held = self._motion.held
-        if held is not None:
-            held.update()
-            self._unknown.hold(held.increment)
-        if held is not None and held.varies:
-            # v_c and a_c that make the new velocity and acceleration the given ones.
-            _, *slopes = self._numbers.slopes(float(self.dt))
-            wanted = zip((self._v_c, self._a_c), slopes, (held.v, held.a), strict=True)
-            for constant, slope, value in wanted:
-                parts = map(fields, (constant, value, held.increment))
-                for dofs, (c, new, D) in zip(held.dofs, zip(*parts, strict=True), strict=True):
-                    given = new.array.reshape(-1)[dofs] - slope * D.array.reshape(-1)[dofs]
-                    c.array.reshape(-1)[dofs] = given
-                    c.written(ghosts_too=True)
+        if held is None:
+            return [], []
+        before: list[Operation] = [GivenMotion(unknown=self._unknown, held=held, **self._timed)]
+        if not held.varies:
+            return before, []
+        # v_c and a_c that make the new velocity and acceleration the given ones.
+        _, *slopes = symbols.slopes(dt)
+        for constant, slope, value in zip(
+            (self._v_c, self._a_c), slopes, (held.v, held.a), strict=True
+        ):
+            given = Function(self._motion.space, name=f"{constant.name()} of a given motion")
+            parts = zip(*map(pieces, (given, value, held.increment)), strict=True)
+            before += [self._map({g: new - slope * D}) for g, new, D in parts]
+            before += self._copies(given, constant)
+        # The control force is of no use where the motion is given.
+        return before, self._copies(self._motion.acceleration, self._motion.algorithmic)
 
-    def keep_given(self) -> None:
-        held = self._motion.held
-        if held is not None and held.varies:
-            # The control force is of no use where the motion is given.
-            for dofs, (_, a, rate) in zip(held.dofs, self._states(), strict=True):
-                values = a.dat.data_with_halos.reshape(-1)
-                values[dofs] = rate.dat.data_ro_with_halos.reshape(-1)[dofs]
+    def _copies(self, source: Function, target: Function) -> list[Copy]:
+        """Copies at the given degrees of freedom."""
+        parts = zip(pieces(source), pieces(target), self._motion.held.dofs, strict=True)
+        return [Copy(source=s, target=t, rows=dofs) for s, t, dofs in parts]
 
 
 class _Kinematics:

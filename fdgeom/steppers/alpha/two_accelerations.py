@@ -7,10 +7,10 @@ from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.forms import flatten, simplify
-from fdgeom.operations import ConvergenceTest
-from fdgeom.solvers import GivenValues, Numerics, defaults, pieces
+from fdgeom.operations import ConvergenceTest, Flow, Prescribed, Solve, with_assignments
+from fdgeom.solvers import Numerics, defaults, pieces
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
-from fdgeom.steppers.solve import Solve
+from fdgeom.steppers.host_operations import GivenAccelerations, PutGiven
 from fdgeom.systems.motion.second_order import SecondOrderSystem
 
 Pair = tuple[Expr, Expr]
@@ -29,7 +29,7 @@ class TwoAccelerations(MotionStepper):
         self._check_system()
         self._start_motion()
 
-    def substeps(self):
+    def flows(self):
         space, h = self.system.space, Constant(self.dt, name="dt")
         n = self._parts = len(space)
         pieces = [space.sub(k) for k in range(n)] if n > 1 else [space]
@@ -38,29 +38,39 @@ class TwoAccelerations(MotionStepper):
         residual = self._residual(h, self._pair(split(unknown)), self._pair(TestFunctions(whole)))
         held = self.system.held
         dofs = [] if held is None else held.dofs * 2
-        self._essential = [GivenValues(k, d) for k, d in enumerate(dofs)]
-        guesses = self._pairs(first.subfunctions)
+        given = Function(whole, name="given accelerations").subfunctions
+        timed = {"dt": h, "clock": self.system.clocks}
         solve = Solve(
-            "the accelerations",
-            unknown,
-            h,
-            simplify(residual),
-            dict(zip(unknown.subfunctions, first.subfunctions, strict=True)),
+            work=simplify(residual),
+            unknown=unknown,
+            guess=first,
+            prescribed=[Prescribed(d, given[k], k) for k, d in enumerate(dofs)],
+            options=self.solve_options(),
+            numerics=_of_everything,
+            name="the accelerations",
+            **timed,
+        )
+        guesses, found = self._pairs(first.subfunctions), self._pairs(unknown.subfunctions)
+        operations = with_assignments(
+            solve,
             [
                 self._new_state(h, *state, *pair)
-                for state, pair in zip(
-                    self._states(), self._pairs(unknown.subfunctions), strict=True
-                )
+                for state, pair in zip(self._states(), found, strict=True)
             ],
-            preparations=[
+            before=[
                 dict(zip(pair, self._guess(h, *state), strict=True))
                 for state, pair in zip(self._states(), guesses, strict=True)
             ],
-            essential=self._essential,
-            options=self.solve_options(),
-            numerics=_of_everything,
         )
-        return [(solve, 1.0)]
+        if self._moves:
+            # Of the middle and of the end of the step.
+            clock, parts = self.system.clocks, (given[:n], given[n:])
+            evaluations = [
+                GivenAccelerations(held=held, targets=targets, clock=clock, at=at)
+                for at, targets in zip((0.5, 1.0), parts, strict=True)
+            ]
+            operations = [*evaluations, *operations, PutGiven(held=held, clock=clock)]
+        return [Flow(operations)]
 
     def underivable(self):
         if self._moves:
@@ -103,15 +113,10 @@ class TwoAccelerations(MotionStepper):
         n = self._parts
         return (flatten(parts[:n]), flatten(parts[n:])) if n > 1 else tuple(parts)
 
-    # --- stepping --------------------------------------------------------------------------------
     @property
     def _moves(self) -> bool:
         held = self.system.held
         return held is not None and held.varies
-
-    def _after_solves(self, t: float, dt: float) -> None:
-        if self._moves:
-            self.system.held.put()
 
 
 def _of_everything(residual: Form, unknown: Function) -> Numerics:

@@ -11,12 +11,13 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.solve import RodNewton, exact_numerics
+from fdgeom.beams.rod.solve import attempts, exact_numerics, friction_remedy
 from fdgeom.forms import simplify
 from fdgeom.lie import halves
+from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
 from fdgeom.solvers import Snapshot
-from fdgeom.steppers.compiled import ChainSteps
-from fdgeom.steppers.solve import Following, Solve
+from fdgeom.steppers.compiled import ChainSteps, Following, hint
+from fdgeom.steppers.host_operations import GivenMotion
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -79,7 +80,6 @@ class EnergyMomentum(Stepper):
     symmetric = True
     conserves = ("energy", "linear momentum", "angular momentum", "constraint")
     cites = ("SimoTarnowDoblare1995", "BetschSteinmann2002", "Gonzalez1996")
-    is_its_solves = True
 
     def _form_of(self, system):
         return system.in_measure("directors") if isinstance(system, Beam) else system
@@ -99,9 +99,10 @@ class EnergyMomentum(Stepper):
             lambda: self.steps > 0 and self._known.holds(),
         )
 
-    def substeps(self):
+    def flows(self):
         system, unknown, dt = self.system, self._unknown, self._dt_of_step
-        first = Function(unknown.function.function_space(), name="first guess")
+        space = unknown.function.function_space()
+        first, other = Function(space, name="first guess"), Function(space, name="other guess")
         guess = dt * system.v + dt**2 / 2 * system.acceleration
         impulse = None if system.multiplier is None else dt * system.multiplier
         step = MeanStep(
@@ -112,33 +113,49 @@ class EnergyMomentum(Stepper):
             all(inertia.separate for inertia in system.inertias),
             (system.held.moved, system.held.v) if self._moves else None,
         )
-        solve = Solve(
-            "the motion",
-            unknown.function,
-            dt,
-            simplify(self._residual(step)),
-            {unknown.function: first},
-            [self._new_state(step)],
-            preparations=unknown.assignments(first, [guess], impulse),
-            essential=unknown.essential,
-            options=self.solve_options(),
-            numerics=lambda residual, function: exact_numerics(
-                system.position, friction=bool(system.rod.frictional_loads)
+        # The time of the forms is that of the middle.
+        timed = {"dt": dt, "clock": system.clocks, "at": 0.5}
+        before = [
+            Map(values=group, **timed) for group in unknown.assignments(first, [guess], impulse)
+        ]
+        if unknown.multiplier is not None:
+            before.append(Map(values={other: unknown.without_increment(first)}, **timed))
+        given, following = [], None
+        if self._moves:
+            given, following = self._given(dt)
+        solve = hint(
+            Solve(
+                work=simplify(self._residual(step)),
+                unknown=unknown.function,
+                prescribed=unknown.prescribed,
+                # Where steps do not resolve the stiff directions their velocities alternate.
+                attempts=attempts(first, other, contracting=False),
+                choose="smaller residual",
+                options=self.solve_options(),
+                numerics=lambda residual, function: exact_numerics(
+                    system.position, friction=bool(system.rod.frictional_loads)
+                ),
+                remedy=friction_remedy(system.rod.frictional_loads),
+                name="the motion",
+                **timed,
             ),
-            # Where steps do not resolve the stiff directions their velocities alternate.
-            run=RodNewton(unknown, frictional=system.rod.frictional_loads),
-            following=self._following(dt),
+            essential=unknown.essential,
+            other=unknown.without_increment(),
+            following=following,
+            replaced=given,
+            share=0.5,
         )
-        return [(solve, 1.0)]
+        return [Flow([*given, *before, *with_assignments(solve, [self._new_state(step)])])]
 
-    def _following(self, dt: Constant) -> Following | None:
-        """The given motion at the end of the step, in whose middle the time is that of the forms."""
-        held = self.system.held
-        given = held.assignments(self.system.time + 0.5 * dt) if self._moves else None
-        return None if given is None else Following(held.increment, given)
+    def _given(self, dt: Constant) -> tuple[list[Operation], Following | None]:
+        """The given motion at the end of the step, also for code whose time is that of the middle."""
+        system, unknown = self.system, self._unknown
+        motion = GivenMotion(unknown=unknown, held=system.held, clock=system.clocks)
+        given = system.held.assignments(system.time + 0.5 * dt)
+        return [motion], None if given is None else Following(system.held.increment, given)
 
     def _compiled_steps(self):
-        return ChainSteps(self, 0.5)
+        return ChainSteps(self)
 
     def _residual(self, step: MeanStep) -> Form:
         system, unknown, test = self.system, self._unknown, self._unknown.test
@@ -187,17 +204,6 @@ class EnergyMomentum(Stepper):
 
     def _taken_up(self) -> None:
         self._leave()
-
-    def _before_solves(self, t: float, dt: float) -> None:
-        system = self.system
-        if self._moves:
-            system.set_time(t + dt)
-            system.held.update()
-            self._unknown.hold(system.held.increment)
-        system.set_time(t + 0.5 * dt)
-
-    def _after_solves(self, t: float, dt: float) -> None:
-        self.system.set_time(t + dt)
 
 
 def _check_system(system: RodMotion) -> None:

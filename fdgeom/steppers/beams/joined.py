@@ -9,10 +9,11 @@ from ufl.core.expr import Expr
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.solve import exact_numerics
 from fdgeom.forms import simplify
+from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.solvers import EssentialValues
 from fdgeom.solvers.linked import Linked
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.solve import Assignments, AtLinks, Solve
+from fdgeom.steppers.compiled import AtLinks, hint
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
@@ -52,7 +53,7 @@ class Joined:
 
 def joined_solve(
     name: str, joined: Joined, nodes: JoinedNodes, dt: Constant, options: SolveOptions
-) -> Solve:
+) -> Flow:
     """The solve: through PETSc for all nodes and multipliers at once, compiled for those of joints."""
     system, joints, g = nodes.system, nodes.system.constraint, nodes.system.configuration
     moved = joined.moved
@@ -66,19 +67,24 @@ def joined_solve(
     residual += joints.slope(impulse, nodes.in_space(unknown.test), g)
     residual += springs(unknown.test)
     residual += joined.condition(u, unknown.nu)
-    return Solve(
-        name,
-        whole,
-        dt,
-        simplify(residual),
-        {whole: Function(whole.function_space(), name="zero")},
-        [joined.at_joints(u, impulse) if moved is None else moved(u, joined.before(u))],
-        essential=unknown.essential,
-        options=options,
-        numerics=lambda residual, function: exact_numerics(joined.changed),
+    solve = hint(
+        Solve(
+            work=simplify(residual),
+            unknown=whole,
+            guess=Function(whole.function_space(), name="zero"),
+            prescribed=unknown.prescribed,
+            dt=dt,
+            clock=system.clocks,
+            at=0.5,
+            options=options,
+            numerics=lambda residual, function: exact_numerics(joined.changed),
+            name=name,
+        ),
         uncompilable=("joints couple the nodes of several ranks" if system.comm.size > 1 else None),
         linked=_at_links(name, joined, nodes, springs),
     )
+    after = joined.at_joints(u, impulse) if moved is None else moved(u, joined.before(u))
+    return Flow(with_assignments(solve, [after]))
 
 
 def _at_links(name: str, joined: Joined, nodes: JoinedNodes, springs) -> AtLinks:

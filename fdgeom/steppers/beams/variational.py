@@ -1,5 +1,7 @@
 """The variational integrator for beams: explicit symplectic steps that conserve both momenta."""
 
+from dataclasses import replace
+
 import ufl
 from firedrake import Constant, Form, Function, TestFunction, dot
 from ufl.algorithms import extract_coefficients
@@ -12,9 +14,18 @@ from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
-from fdgeom.solvers import EssentialValues, Numerics, PointwiseUpdate, Snapshot, defaults, key
+from fdgeom.operations import Flow, Operation, Prescribed, Solve, with_assignments
+from fdgeom.solvers import (
+    EssentialValues,
+    Numerics,
+    PointwiseUpdate,
+    Snapshot,
+    defaults,
+    key,
+    plain,
+)
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
-from fdgeom.steppers.solve import Solve
+from fdgeom.steppers.compiled import hint
 from fdgeom.steppers.stepper import Stepper
 
 SOLVES = ("momentum", "increment", "velocity")
@@ -96,13 +107,14 @@ class VariationalIntegrator(Stepper):
         self._known.take()
         self._inertia_seen = self._inertia.version()
 
-    def substeps(self):
-        kick = self._make_kick()
+    def flows(self):
+        # The time passes with the drift.
+        first = Flow(self._make_kick(), 0.5, exact=True)
+        last = replace(first, begin=1.0)
         if self.system.constraint is None:
-            self._drift = self._make_drift()
-            return [(kick, 0.5), (self._drift, 1.0), (kick, 0.5)]
-        self._drift = self._make_joined_drift()
-        return [(kick, 0.5), (self._drift, 1.0), (kick, 0.5), (self._make_projection(), 1.0)]
+            return [first, self._make_drift(), last]
+        projection = replace(self._make_projection(), begin=0.5)
+        return [first, self._make_joined_drift(), last, projection]
 
     def _of_velocity(self):
         """M v, with the translation in the body frame if the group is SE(3)."""
@@ -122,7 +134,7 @@ class VariationalIntegrator(Stepper):
             return displacement
         return body_translation(self.system.orientation, displacement)
 
-    def _make_kick(self) -> Solve:
+    def _make_kick(self) -> list[Operation]:
         """μ ↦ μ + Δt f(g)."""
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, test = Function(system.space, name="momentum"), TestFunction(system.space)
@@ -130,35 +142,37 @@ class VariationalIntegrator(Stepper):
         virtual = self._in_space(test)
         work = system.rod.internal_work(g, virtual) - system.external_work(g, virtual)
         residual = self._inertia.at_nodes(dot(unknown - self._momentum, test)) + dt * work
-        return Solve(
-            "momentum",
-            unknown,
-            dt,
-            simplify(residual),
-            {unknown: self._momentum},
-            [{self._momentum: unknown}],
-            essential=self._fixed,
-            options=self.solve_options("momentum", SOLVES),
-            numerics=_kept,
-            exact=True,  # the force is that of the configuration, which waits
-        )
+        # The force is that of the configuration, which waits.
+        solve = self._solve("momentum", unknown, dt, residual, self._momentum, 0.0, _kept)
+        return with_assignments(solve, [{self._momentum: unknown}])
 
-    def _make_drift(self) -> Solve:
+    def _solve(
+        self, name: str, unknown: Function, dt: Constant, residual: Form, guess: Function,
+        at: float, numerics=plain,
+    ) -> Solve:  # fmt: skip
+        solve = Solve(
+            work=simplify(residual),
+            unknown=unknown,
+            guess=guess,
+            prescribed=[Prescribed(e.dofs, part=e.part) for e in self._fixed],
+            dt=dt,
+            clock=self.system.clocks,
+            at=at,
+            options=self.solve_options(name, SOLVES),
+            numerics=numerics,
+            name=name,
+        )
+        return hint(solve, essential=self._fixed)
+
+    def _make_drift(self) -> Flow:
         """(g, μ) ↦ (g cay(D), the momentum there)."""
         system, dt = self.system, Constant(0.0, name="dt")
         unknown, test = Function(system.space, name="increment"), TestFunction(system.space)
         impulse = dot(self._inertia.matrix, unknown) / dt
         gap = self._before(unknown, impulse) - self._momentum
-        return Solve(
-            "increment",
-            unknown,
-            dt,
-            simplify(self._inertia.at_nodes(dot(gap, test))),
-            {unknown: self._zero},
-            [self._moved(unknown, self._momentum)],
-            essential=self._fixed,
-            options=self.solve_options("increment", SOLVES),
-        )
+        residual = self._inertia.at_nodes(dot(gap, test))
+        solve = self._solve("increment", unknown, dt, residual, self._zero, 0.5)
+        return Flow(with_assignments(solve, [self._moved(unknown, self._momentum)]))
 
     def _moved(self, increment, before) -> dict:
         """The state after an increment, from the momentum before it."""
@@ -167,7 +181,7 @@ class VariationalIntegrator(Stepper):
         after = self._after(increment, before)
         return {system.position: x, system.orientation: q, self._momentum: after}
 
-    def _make_joined_drift(self) -> Solve:
+    def _make_joined_drift(self) -> Flow:
         """The drift with impulses of the joints at the start and no gap at the end."""
         system, dt = self.system, Constant(0.0, name="dt")
 
@@ -192,7 +206,7 @@ class VariationalIntegrator(Stepper):
             self.solve_options("increment", SOLVES),
         )
 
-    def _make_projection(self) -> Solve:
+    def _make_projection(self) -> Flow:
         """μ ↦ the momentum of velocities that the joints allow."""
         system, dt = self.system, Constant(0.0, name="dt")
 
@@ -253,9 +267,6 @@ class VariationalIntegrator(Stepper):
         self._end.apply()
         self._known.take()
 
-    def underivable(self):
-        return None
-
     def remembered(self):
         return (self._known,)
 
@@ -274,9 +285,6 @@ class VariationalIntegrator(Stepper):
 
     def _taken_up(self) -> None:
         self._known.take()
-
-    def _step(self, t: float, dt: float) -> None:
-        self._pass_time(self.sequence, self._drift, t, dt)
 
 
 def _kept(residual: Form, unknown: Function) -> Numerics:

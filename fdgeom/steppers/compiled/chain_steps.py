@@ -28,7 +28,7 @@ from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.derived import all_constants, constants_behind
 from fdgeom.solvers.essential import GivenValues
 from fdgeom.steppers.compiled.fused import CompiledSteps
-from fdgeom.steppers.solve import Solve
+from fdgeom.steppers.compiled.solves_of import SolveOf, solves_of
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 64
@@ -40,13 +40,14 @@ class ChainSteps(CompiledSteps):
     """
 
     # A step whose Newton iteration fails is repeated through PETSc SNES, which decides whether the
-    # step fails, and why; the stepper's `fallbacks` counts such steps. `share` is the fraction of a
-    # step at which the solve reads the time (None: it must not read it).
-    def __init__(self, stepper, share: float | None = None) -> None:
-        if len(stepper.sequence) != 1:
+    # step fails, and why; the stepper's `fallbacks` counts such steps.
+    def __init__(self, stepper) -> None:
+        sequence = solves_of(stepper.step_flows, stepper.system.turns)
+        if len(sequence) != 1:
             raise CannotCompile("the step is made of several solves")
-        self._stepper, self._share = stepper, share
-        ((self._solve, self._fraction),) = stepper.sequence
+        self._stepper = stepper
+        ((self._solve, self._fraction),) = sequence
+        self._share = self._solve.share
         self._check(stepper.system.clocks)
         self._given = [e for e in self._solve.essential if isinstance(e, GivenValues)]
         self._maps, self._step = _step(self._solve)
@@ -244,12 +245,12 @@ def _expressions(groups) -> list[Expr]:
     return [e for group in groups for e in group.values()]
 
 
-def _following(solve: Solve) -> list[dict]:
+def _following(solve: SolveOf) -> list[dict]:
     found = solve.following
     return [] if found is None else [dict(found.given), dict(found.prepared), dict(found.finished)]
 
 
-def _step(solve: Solve) -> tuple[list[dict], Step]:
+def _step(solve: SolveOf) -> tuple[list[dict], Step]:
     """The maps of a step, and their order."""
     maps: list[dict] = []
 
@@ -265,7 +266,7 @@ def _step(solve: Solve) -> tuple[list[dict], Step]:
         before=numbered(*solve.preparations, prepared, guess),
         after=numbered(*solve.assignments, finished),
         attempt=solve.attempt or "",
-        other=numbered(solve.other) if solve.attempt else (),
+        other=numbered({solve.unknown: solve.other}) if solve.attempt else (),
     )
 
 

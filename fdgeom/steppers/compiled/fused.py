@@ -14,7 +14,7 @@ from fdgeom.solvers.linked import add_linked
 from fdgeom.solvers.links import is_of_chains
 from fdgeom.solvers.reverse import Memory, Sweep, Trail
 from fdgeom.solvers.spread import in_assignments, in_terms
-from fdgeom.steppers.solve import Assignments, Solve
+from fdgeom.steppers.compiled.solves_of import Assignments, SolveOf
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
 # good state after a failure.
@@ -88,7 +88,7 @@ class FusedSteps(CompiledSteps):
         self._trail: Trail | None = None
         self._memory = Memory()
 
-    def _add(self, solve: Solve, tolerances) -> list[tuple]:
+    def _add(self, solve: SolveOf, tolerances) -> list[tuple]:
         self._check(solve)
         linked, residual = solve.linked is not None, solve.residual
         if not linked:
@@ -108,7 +108,7 @@ class FusedSteps(CompiledSteps):
         updates = self._add_updates(solve.assignments)
         return [(phase, solve.dt) for phase in (*before, number, *updates)]
 
-    def _with_turns(self, solve: Solve, phases: list[tuple]) -> list[tuple]:
+    def _with_turns(self, solve: SolveOf, phases: list[tuple]) -> list[tuple]:
         """Phases between a copy of the orientation and a check of the rotation of cells."""
         turns = solve.turns
         if turns is None:
@@ -122,12 +122,12 @@ class FusedSteps(CompiledSteps):
     def _add_updates(self, groups: Sequence[Assignments]) -> list[int]:
         return [self._program.add_update(in_assignments(g, self._moving)) for g in groups]
 
-    def _add_linked(self, solve: Solve, tolerances) -> list[tuple]:
+    def _add_linked(self, solve: SolveOf, tolerances) -> list[tuple]:
         phases = add_linked(self._program, solve.linked.equations, (*tolerances, 0, solve.more))
         phases += [self._program.add_update(group) for group in solve.linked.assignments]
         return [(phase, solve.dt) for phase in phases]
 
-    def _check(self, solve: Solve) -> None:
+    def _check(self, solve: SolveOf) -> None:
         why = solve.uncompilable or solve.not_local
         if any(e.target is not None for e in solve.essential):
             why = why or "a motion is prescribed as a function of time"

@@ -223,21 +223,15 @@ class Motion(System):
         """Whether solves use one vector of increment and multiplier at each node."""
         return self.is_in_cells
 
-    def solver_defaults(self, unknown) -> tuple[Callable, Callable | None]:
-        """Default solver of the equations of a step.
+    def solver_defaults(self, first: Function, other: Function) -> dict[str, Any]:
+        """Default solver of the equations of a step, as arguments of :class:`fdgeom.operations.Solve`.
 
         Parameters
         ----------
-        unknown : NodalUnknown
-            The unknown of the equations.
-
-        Returns
-        -------
-        callable, callable or None
-            ``numerics(residual, function)`` gives :class:`Numerics`, and ``run(solver)`` solves
-            from the guess in the unknown, if that takes more than one call of the SNES.
+        first, other : Function
+            Guesses of the unknown: that of a continued motion, and without an increment.
         """
-        return self._numerics, None
+        return {"numerics": self._numerics, "guess": first}
 
     def _numerics(self, residual: Form, function: Function) -> Numerics:
         local = is_local(residual, function)

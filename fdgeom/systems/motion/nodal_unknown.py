@@ -1,6 +1,7 @@
 """The unknown of solves for a motion: an increment (or velocity, acceleration) and multipliers."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -8,6 +9,7 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, flatten
+from fdgeom.operations import Prescribed
 from fdgeom.solvers import Field, GivenValues, fields, pieces
 from fdgeom.systems.motion.motion import Motion
 
@@ -56,6 +58,23 @@ class NodalUnknown:
         parts = [None] * len(self._held) if values is None else fields(values)
         for given, dofs, part in zip(self._given, self._held, parts, strict=True):
             given.now = 0.0 if part is None else part.array.reshape(-1)[dofs]
+        if values is not None:
+            for given, field in zip(self._given, fields(self.values), strict=False):
+                field.array.reshape(-1)[given.dofs] = given.now
+                field.written(ghosts_too=True)
+
+    @cached_property
+    def values(self) -> Function:
+        """A function like the unknown with the values that :meth:`hold` has set; zero elsewhere."""
+        return Function(self.function.function_space(), name="given values")
+
+    @property
+    def prescribed(self) -> list[Prescribed]:
+        """The degrees of freedom that are given, for the solve of a step."""
+        own = pieces(self.values) if self._held else []
+        found = [Prescribed(g.dofs, own[g.part], g.part) for g in self._given]
+        idle = self.essential[len(self._given) :]
+        return [*found, *(Prescribed(e.dofs, part=e.part) for e in idle)]
 
     def copy_into(self, vector: Function, multiplier: Function | None = None) -> None:
         """Put the values of the vector, and those of the multiplier, into functions."""
@@ -96,10 +115,10 @@ class NodalUnknown:
         values = [*parts] if multiplier is None else [*parts, multiplier]
         return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
 
-    def without_increment(self) -> dict[Function, Expr]:
-        """Assignment of a zero vector to an unknown that is not mixed; the multiplier stays."""
-        rest = [] if self.multiplier is None else [self.multiplier]
-        return {self.function: flatten([0 * self.vector, *rest])}
+    def without_increment(self, guess: Function | None = None) -> Expr:
+        """A guess (the unknown, if not given) with a zero vector; the multiplier stays."""
+        vector, *rest = self.cut(self.function if guess is None else guess)
+        return flatten([0 * vector, *rest])
 
     # --- one vector a node -----------------------------------------------------------------------
     def cut(self, whole: Expr) -> list[Expr]:

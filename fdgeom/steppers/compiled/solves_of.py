@@ -1,0 +1,163 @@
+"""Flows as solves between assignments, for compiled steps."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from firedrake import Function
+from ufl.core.expr import Expr
+
+from fdgeom.operations import Copy, Flow, HostOperation, Map, Operation, Solve
+from fdgeom.solvers import EssentialValues, GivenValues, Numerics, key, plain
+from fdgeom.solvers.compiled import CannotCompile
+from fdgeom.solvers.linked import Linked
+from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
+
+Assignments = Mapping[Function, Expr]
+
+
+@dataclass(frozen=True)
+class Following:
+    """Given motion of degrees of freedom in steps that are compiled as a whole."""
+
+    #: The given values of the unknown's first components.
+    values: Function
+    #: Evaluates them for the end of the coming step; comes first in it.
+    given: Assignments
+    #: Assignments after the preparations, and (``finished``) after the assignments.
+    prepared: Assignments = field(default_factory=dict)
+    finished: Assignments = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AtLinks:
+    """A solve that couples only the nodes of joints, for compiled steps."""
+
+    #: Equations of the nodes and of the joints.
+    equations: Linked
+    #: Assignments at all nodes.
+    assignments: Sequence[Assignments]
+
+
+#: What compiled code needs to know of solves beside their operations.
+_HINTS: WeakKeyDictionary[Solve, dict[str, Any]] = WeakKeyDictionary()
+
+
+def hint(solve: Solve, **hints) -> Solve:
+    """Note for compiled code: ``essential``, ``other``, ``uncompilable``, ``not_local``, ``following``,
+    ``linked``, the operations that these replace (``replaced``), and the part of a step after which
+    a chain reads the time (``share``).
+    """
+    _HINTS[solve] = hints
+    return solve
+
+
+class SolveOf:
+    """One solve of a flow, with the assignments before and after it."""
+
+    def __init__(self, op: Solve, before: Sequence[Operation], flow: Flow, turns) -> None:
+        self.op, self.exact, hints = op, flow.exact, _HINTS.get(op, {})
+        self.name, self.unknown, self.dt = op.name, op.unknown, op.dt
+        self.residual, self.options, self.more = op.residual, op.options, op.extra_updates
+        self.remedy = op.remedy
+        self.uncompilable, self.not_local = hints.get("uncompilable"), hints.get("not_local")
+        self.following, self.linked = hints.get("following"), hints.get("linked")
+        self.other, self.share = hints.get("other"), hints.get("share")
+        self._replaced = {id(r) for r in hints.get("replaced", ())}
+        guesses = [a.guess for a in op.attempts]
+        self.attempt = None
+        if len(op.attempts) > 1:
+            self.attempt = "contracting" if op.choose == "first" else "smaller"
+        first = guesses[0] if guesses else op.guess
+        self.guess = {} if first is None else _by_parts(op.unknown, first)
+        self._hosts = [b for b in before if isinstance(b, HostOperation)]
+        self.essential = hints.get("essential") or _essential(op)
+        left_out = set(guesses[1:]) - {first}
+        if "essential" in hints:
+            left_out |= {p.value for p in op.prescribed}
+        parts = {key(part) for part in op.unknown.subfunctions}
+        self.preparations: list[Assignments] = []
+        for b in before:
+            if isinstance(b, Copy) and key(b.target) in parts:
+                self.guess[b.target] = b.source
+            elif isinstance(b, Map) and not (
+                id(b) in self._replaced or left_out.issuperset(b.values)
+            ):
+                self.preparations.append(b.values)
+        self.assignments: list[Assignments] = []
+        self._turns, self.turns = turns, None
+
+    def add(self, op: Operation) -> None:
+        """Add an operation after the solve."""
+        if isinstance(op, Map):
+            if id(op) not in self._replaced:
+                self.assignments.append(op.values)
+            if self._turns is not None and self._turns.orientation in op.values:
+                self.turns = self._turns
+        elif not isinstance(op, TurnsBefore | TurnCheck) and id(op) not in self._replaced:
+            raise CannotCompile(f"{self.name}: {type(op).__name__} is not compiled")
+
+    @property
+    def is_run(self) -> bool:
+        """Whether several attempts may be needed."""
+        return self.attempt is not None
+
+    def numerics(self) -> Numerics:
+        """The numerics of the solve without the user's options."""
+        return (self.op.numerics or plain)(self.residual, self.unknown)
+
+    def put_given(self) -> None:
+        """Set the degrees of freedom that are given in time."""
+        for op in self._hosts:
+            op.run()
+
+
+def solves_of(flows: Sequence[Flow], turns) -> list[tuple[SolveOf, float]]:
+    """The solves of a step and their fractions of it; neighbours that are the same exact flow are one."""
+    made: dict[tuple[int, ...], list[SolveOf]] = {}
+    found: list[tuple[SolveOf, float]] = []
+    for flow in flows:
+        name = tuple(id(op.original) for op in flow.operations)
+        if name not in made:
+            made[name] = _solves_of(flow, turns)
+        for solve in made[name]:
+            fraction = flow.fraction
+            if found and solve.exact and found[-1][0] is solve:
+                fraction += found.pop()[1]
+            found.append((solve, fraction))
+    return found
+
+
+def _solves_of(flow: Flow, turns) -> list[SolveOf]:
+    found: list[SolveOf] = []
+    before: list[Operation] = []
+    operations = [op.original for op in flow.operations]
+    solves = [k for k, op in enumerate(operations) if isinstance(op, Solve)]
+    if not solves:
+        raise CannotCompile("a part of the step has no solve")
+    for k, op in enumerate(operations):
+        if isinstance(op, Solve):
+            found.append(SolveOf(op, before, flow, turns))
+            before = []
+        elif found and (k > solves[-1] or not isinstance(op, Copy)):
+            found[-1].add(op)
+        else:
+            before.append(op)
+    return found
+
+
+def _essential(op: Solve) -> list[EssentialValues | GivenValues]:
+    return [
+        GivenValues(p.part, p.dofs)
+        if p.value is None
+        else EssentialValues(p.part, p.dofs, old=p.value, share=0.0)
+        for p in op.prescribed
+    ]
+
+
+def _by_parts(unknown: Function, guess: Function) -> dict[Function, Function]:
+    whole = len(unknown.function_space()) == 1
+    if whole:
+        return {unknown: guess}
+    return dict(zip(unknown.subfunctions, guess.subfunctions, strict=True))
