@@ -3,7 +3,7 @@
 This file lists the public names. The package is layered; the subpackages in the order of their
 imports are `lie` (groups), `operations` (the parts of a step, with their derivatives), `solvers`
 (PETSc and compiled code), `execution` (operations performed), `systems` (base classes of all
-systems), `sections` and `beams`, `adjoint` (derivatives of steps), `steppers` (time integrators),
+systems), `sections` and `beams`, `steppers` (time integrators), `adjoint` (derivatives of steps),
 `statics`, and `recording` (runs and output). Each imports only those before it. The modules beside
 them serve all subpackages.
 """

@@ -12,20 +12,27 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 
 _Method = TypeVar("_Method", bound=Callable)
 
-#: The function that records changes on the tape, from :func:`recorded_by`.
-_records: list[Callable] = []
+#: The functions that record changes and steps on the tape, from :func:`recorded_by`.
+_records: dict[str, Callable] = {}
 
 
-def recorded_by(record: Callable) -> None:
-    """Register ``record(name, do, deeds, system)``, which records changes of a system on the tape."""
-    _records[:] = [record]
+def recorded_by(changes: Callable, steps: Callable) -> None:
+    """Register ``changes(name, do, deeds, system)``, which records changes of a system on the tape, and
+    ``steps(stepper, steps)``, which takes steps and records them.
+    """
+    _records.update(changes=changes, steps=steps)
+
+
+def record_steps(stepper, steps: int) -> None:
+    """Take steps of a stepper, and record them on the tape."""
+    _records["steps"](stepper, steps)
 
 
 def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], system) -> None:
     """Do something that changes a system, and record its equations ``deeds()`` on the tape."""
     # As of System.openings.
     if annotate_tape():
-        _records[0](name, do, deeds(), system)
+        _records["changes"](name, do, deeds(), system)
     else:
         do()
 

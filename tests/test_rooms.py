@@ -18,8 +18,8 @@ ROOMS = (
     "systems",
     "sections",
     "beams",
-    "adjoint",
     "steppers",
+    "adjoint",
     "statics",
     "recording",
 )

@@ -1,7 +1,7 @@
 """Gradients of runs, on pyadjoint's tape and without a tape.
 
-A step is a list of solves between assignments (`fdgeom.steppers`). They are operations
-(`fdgeom.operations`), which give their derivatives, so methods need no derivatives of their own.
+A step is a list of operations (`fdgeom.operations`), which give their derivatives, so methods need no
+derivatives of their own. Steppers know nothing of this subpackage: `fdgeom.taping` calls it.
 """
 
 from fdgeom.adjoint.block import put_on_tape, record_deeds, take_on_tape
@@ -14,7 +14,7 @@ from fdgeom.adjoint.passage import Passage
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.taping import recorded_by
 
-recorded_by(record_deeds)
+recorded_by(changes=record_deeds, steps=take_on_tape)
 
 __all__ = [
     "Coefficients",
@@ -28,5 +28,4 @@ __all__ = [
     "parts",
     "put_on_tape",
     "solve_operations",
-    "take_on_tape",
 ]

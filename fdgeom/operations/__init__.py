@@ -15,7 +15,14 @@ from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
-from fdgeom.operations.flow import Assignments, Flow, flattened, merged, with_assignments
+from fdgeom.operations.flow import (
+    Assignments,
+    Flow,
+    check_unknowns,
+    flattened,
+    merged,
+    with_assignments,
+)
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import (
     Cotangents,

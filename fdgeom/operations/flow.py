@@ -8,7 +8,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.map import Map
-from fdgeom.operations.operation import Operation
+from fdgeom.operations.operation import Operation, parts
 from fdgeom.operations.solve import Solve
 
 Assignments = Mapping[Function, Expr]
@@ -36,8 +36,7 @@ class Flow:
     TypeError
         If an entry of ``operations`` is no operation.
     ValueError
-        If there is no operation, two solves have the same unknown, or another operation changes an
-        unknown after its solve.
+        If there is no operation, or two solves have the same unknown.
 
     Examples
     --------
@@ -56,13 +55,7 @@ class Flow:
         for op in self.operations:
             if not isinstance(op, Operation):
                 raise TypeError(f"operations must be operations, not {type(op).__name__}")
-        unknowns: dict[int, Solve] = {}
-        for op in self.operations:
-            if isinstance(op, Solve) and unknowns.setdefault(id(op.unknown.dat), op) is not op:
-                raise ValueError(
-                    f"operations: two solves have the same unknown {op.unknown.name()!r}; give each "
-                    "one of its own, and copy the result"
-                )
+        check_unknowns(self.operations)
 
     def scaled(self, weight: float, begin: float = 0.0) -> "Flow":
         """The flow as a part of a step, which begins at ``begin`` and has the length ``weight``."""
@@ -72,6 +65,20 @@ class Flow:
     def reads_time(self) -> bool:
         """Whether a clock is set for one of its operations."""
         return any(op.clock is not None for op in self.operations)
+
+
+def check_unknowns(operations: Sequence[Operation]) -> None:
+    """Raise ``ValueError`` if two solves have the same unknown."""
+    unknowns: dict[int, Operation] = {}
+    for op in operations:
+        if not isinstance(op, Solve):
+            continue
+        for part in parts(op.unknown):
+            if unknowns.setdefault(id(part.dat), op.original) is not op.original:
+                raise ValueError(
+                    f"operations: two solves have the same unknown {op.unknown.name()!r}; give each "
+                    "one of its own, and copy the result"
+                )
 
 
 def with_assignments(

@@ -10,7 +10,7 @@ from ufl.algorithms import extract_coefficients, replace
 
 from fdgeom.operations.assemble import Assemble, directional, gradient
 from fdgeom.operations.copy import Copy
-from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
+from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import choice
 
 
@@ -145,6 +145,24 @@ class Solve(Operation):
         if self.source is None and self.unknown not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the unknown {self.unknown.name()!r}")
         self._check_attempts()
+        self._check_values()
+
+    def _check_values(self) -> None:
+        """Raise ``ValueError`` if the unknown is a value that the solve reads."""
+        own = {id(part.dat) for part in parts(self.unknown)}
+        read = {"guess": [self.guess, *(a.guess for a in self.attempts)], "source": [self.source]}
+        read["prescribed"] = [p.value for p in self.prescribed]
+        for name, functions in read.items():
+            if any(id(f.dat) in own for g in functions if g is not None for f in parts(g)):
+                hint = (
+                    "; leave guess out to begin with its present values" if name == "guess" else ""
+                )
+                raise ValueError(f"{name} must not be the unknown {self.unknown.name()!r}{hint}")
+        for p in self.prescribed:
+            if not 0 <= p.part < len(self.unknown.function_space()):
+                raise ValueError(
+                    f"prescribed: part must be a part of the unknown {self.unknown.name()!r}, not {p.part}"
+                )
 
     def _check_attempts(self) -> None:
         for attempt in self.attempts:

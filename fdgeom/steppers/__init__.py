@@ -1,6 +1,6 @@
 """Time integrators, one file per family.
 
-A method names the solves of a step; the system gives their forms. Forms of one kind of system
+A method states the operations of a step; the system gives their forms. Forms of one kind of system
 belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 :mod:`fdgeom.recording`.
 """

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fdgeom.operations import Flow, Map, Operation, Solve
+from fdgeom.operations import Flow, Map, Operation, Solve, check_unknowns
 from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
 
 
@@ -14,6 +14,7 @@ def completed(flows: Sequence[Flow], system) -> list[Flow]:
     """
     made: dict[tuple, tuple[Operation, ...]] = {}
     checked: dict[int, tuple[Operation, ...]] = {}
+    check_unknowns([op for flow in flows for op in flow.operations])
     found = []
     for flow in flows:
         name = id(flow.operations)

@@ -5,14 +5,13 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from firedrake import Function
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr
 
 from fdgeom import citations
-from fdgeom.adjoint import Passage, take_on_tape
 from fdgeom.clock import Clock
 from fdgeom.errors import StepFailed
 from fdgeom.execution import Executor
@@ -42,7 +41,7 @@ from fdgeom.steppers.compiled import (
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.restart import Restart
 from fdgeom.steppers.step_flows import completed
-from fdgeom.taping import OffTape
+from fdgeom.taping import OffTape, record_steps
 from fdgeom.validation import NotCopied, present_number, whole
 
 if TYPE_CHECKING:
@@ -111,7 +110,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     state is that after a completed step. The clock, the fields that the method carries from step to
     step and the dependent fields belong to that state.
 
-    For authors: ``clock``, ``passage``, ``solve_options``, ``take_up``.
+    For authors: ``clock``, ``operations``, ``passage``, ``solve_options``, ``step_flows``,
+    ``take_up``.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             self._take_apart(self.flows())
             self._snapshot = Snapshot(self._moving())
             #: Its steps as a function, for derivatives; made when they are first asked for.
-            self.passage: Passage | None = None
+            self.passage: Any = None
             self._fused: CompiledSteps | None = None
             self._why_not: str | None = (asked := who_asked_for_snes(self._user, self._prefix))
             self._required = bool(compiled)
@@ -241,7 +241,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             return
         self._follow_dt()
         if annotate_tape():
-            take_on_tape(self, steps)
+            record_steps(self, steps)
         else:
             self._advance(steps)
 
@@ -459,7 +459,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         self._fused, self._why_not = None, why
 
     def _tolerances(self, solve: SolveOf) -> tuple[float, float, float, int]:
-        return tolerances_of(solve.options.over({})[0] if solve.options else {})
+        return tolerances_of(solve.options.over({})[0])
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__

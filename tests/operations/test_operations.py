@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from firedrake import Constant, Function, FunctionSpace, TestFunction, as_vector, dx, inner
 
 import fdgeom as fg
-from fdgeom.operations import Attempt, Copy, Flow, Map, Solve, flattened, merged
+from fdgeom.operations import Attempt, Copy, Flow, Map, Prescribed, Solve, flattened, merged
 
 
 def test_refusals():
@@ -44,6 +45,30 @@ def test_refused_solves():
         Solve(work=work, unknown=x, guess=y, attempts=[Attempt(guess=y)])
     with pytest.raises(TypeError, match="must be Attempts"):
         Solve(work=work, unknown=x, attempts=[y])
+    with pytest.raises(ValueError, match="guess must not be the unknown 'x'; leave guess out"):
+        Solve(work=work, unknown=x, guess=x)
+    with pytest.raises(ValueError, match="prescribed must not be the unknown"):
+        Solve(work=work, unknown=x, prescribed=[Prescribed(np.array([0]), x)])
+    with pytest.raises(ValueError, match="part must be a part of the unknown 'x', not 1"):
+        Solve(work=work, unknown=x, prescribed=[Prescribed(np.array([0]), part=1)])
+
+
+def test_steps_with_wrong_flows_are_refused():
+    """The unknown of a solve belongs to it alone, in all flows of a step."""
+
+    class Twice(fg.Stepper):
+        moves = fg.HamiltonianSystem
+        order = 1
+
+        def flows(self):
+            q, p = self.system.parts
+            new, w = Function(p.function_space(), name="new"), TestFunction(p.function_space())
+            return [fg.Flow([Solve(work=(new - f) * w * dx, unknown=new)]) for f in (q, p)]
+
+    space = FunctionSpace(fg.copies(1), "DG", 0)
+    q, p = Function(space), Function(space)
+    with pytest.raises(ValueError, match="same unknown 'new'"):
+        Twice(fg.HamiltonianSystem(q, p, (p**2 + q**2) * dx), 0.1)
 
 
 def test_equal_exact_flows_are_merged():

@@ -12,6 +12,7 @@ from fdgeom.operations import Copy, Flow, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import EssentialValues, GivenValues, Numerics, key, plain
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.linked import Linked
+from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
 
 Assignments = Mapping[Function, Expr]
@@ -59,7 +60,8 @@ class SolveOf:
     def __init__(self, op: Solve, before: Sequence[Operation], flow: Flow, turns) -> None:
         self.op, self.exact, hints = op, flow.exact, _HINTS.get(op, {})
         self.name, self.unknown, self.dt = op.name, op.unknown, op.dt
-        self.residual, self.options, self.more = op.residual, op.options, op.extra_updates
+        self.residual, self.more = op.residual, op.extra_updates
+        self.options = op.options or SolveOptions({}, "")
         self.remedy = op.remedy
         self.uncompilable, self.not_local = hints.get("uncompilable"), hints.get("not_local")
         self.following, self.linked = hints.get("following"), hints.get("linked")
