@@ -16,7 +16,7 @@ from fdgeom.clock import Clock
 from fdgeom.errors import StepFailed
 from fdgeom.execution import Executor
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.operations import Flow, Operation, Solve, flattened, merged
+from fdgeom.operations import Flow, Solve, flattened, merged
 from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.compiling import compiling, paused_collection
@@ -145,7 +145,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             self._required = bool(compiled)
             comm, what = self.system.mesh.comm, f"a step of {type(self).__name__}"
             self._fallbacks = Fallbacks(comm, what, required=self._required)
-            solves = [op.options.name for op in self.operations if _is_told(op)]
+            solves = [op.options.name for op in self._with_options()]
             list_on_help(type(self).__name__, self._prefix, solves, comm)
             if self._wanted or shows:
                 self._fuse()
@@ -340,9 +340,13 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         #: The operations of one step, in order.
         self.operations = flattened(merged(self.step_flows))
         self._executor = Executor(self.operations)
-        for op in self.operations:
-            if _is_told(op) and op.options.told:
+        for op in self._with_options():
+            if op.options.told:
                 self._executor.make(op)  # so that an unknown option is refused now
+
+    def _with_options(self) -> list[Solve]:
+        """The solves of which the user may set options."""
+        return [op for op in self.operations if isinstance(op, Solve) and op.options is not None]
 
     def _moving(self) -> tuple[Function, ...]:
         """The functions that a step changes and that make the state."""
@@ -464,11 +468,6 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__
         return f"{name}({system}, order {self.order}, t = {self.t:g}, dt = {self._dt:g})"
-
-
-def _is_told(op: Operation) -> bool:
-    """Whether the user may set options of an operation."""
-    return isinstance(op, Solve) and op.options is not None
 
 
 def _wrong_system(method: type[Method], system: object) -> TypeError:
