@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 import ufl
@@ -116,11 +115,9 @@ class EquilibriumPassage(Inputs):
         self._carried = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
         self._residual = simplify(self._form())
-        reads = SimpleNamespace(
-            residual=self._residual, preparations=(), assignments=(), dt=problem.factor
-        )
         moving = keys([*poses, *motion.configuration, *self._carried, unknown.function])
-        super().__init__(poses, Coefficients([reads], moving, motion.clocks))
+        symbols = [*motion.clocks, problem.factor]
+        super().__init__(poses, Coefficients([], moving, symbols, [self._residual]))
         self._solved: dict[frozenset[int], ListDerivative] = {}
         self._set_given()
         # From copies of the equilibrium, which counts as given here.
