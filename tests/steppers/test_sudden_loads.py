@@ -5,6 +5,7 @@ import pytest
 from firedrake import IntervalMesh
 from verification.joined import at_nodes
 from verification.spring_systems import pendulum, state
+from ways import solvers_of
 
 import fdgeom as fg
 from fdgeom.solvers.held_snes import SolveFailed
@@ -60,20 +61,20 @@ def test_easy_steps_take_one_solve_of_whole_steps():
     for step in range(1, 11):
         stepper.advance()
         assert stepper.solver_stats()["solves"] == step
-        snes = stepper._solve.solver.snes
+        snes = solvers_of(stepper)[0].snes
         assert snes.getFunctionEvaluations() == snes.getIterationNumber() + 1
 
 
 def fails_above(stepper, longest):
     """Make the solves of a stepper fail for longer steps."""
-    solve = stepper._solve.take
+    step = stepper._executor.step
 
-    def take(dt):
+    def take(t, dt):
         if dt > longest:
             raise SolveFailed("too long")
-        solve(dt)
+        step(t, dt)
 
-    stepper._solve.take = take
+    stepper._executor.step = take
 
 
 def test_a_step_that_fails_is_cut_in_halves():
