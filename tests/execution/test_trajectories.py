@@ -229,10 +229,12 @@ def test_the_clock_of_an_operation():
     dt, clock = Constant(0.0), Constant(0.0)
     move = Map(values={x: x + dt * cos(clock)}, dt=dt, clock=clock, at=0.5)
     weights = (0.7, -0.4, 0.7)
-    run(flattened([Flow((move,)).scaled(w) for w in weights]), t=0.2)
+    begins = (0.0, 0.7, 0.3)
+    flows = [Flow((move,)).scaled(*part) for part in zip(weights, begins, strict=True)]
+    run(flattened(flows), t=0.2)
     expected = 0.0
     for t in 0.2 + DT * np.arange(STEPS):
-        for begin, w in zip((0.0, 0.7, 0.3), weights, strict=True):
+        for begin, w in zip(begins, weights, strict=True):
             expected += w * DT * np.cos(t + DT * (begin + w / 2))
     assert abs(x.dat.data_ro[0] - expected) < 1e-15 * STEPS
 
