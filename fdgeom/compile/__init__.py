@@ -2,7 +2,8 @@
 
 - `program`, `from_ufl`, `differentiate`: scalar operations of one place, made from UFL, and their
   derivatives;
-- `terms`, `lower`: functionals as sums over nodes and cells, and operations as scalar programs;
+- `terms`, `functionals`: functionals as sums over nodes and cells; `lower`: operations as scalar
+  programs;
 - `chain`, `emit_chain`: the same for solves that couple neighbours along a chain;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
 - `layout`: the order of values on chains of cells;

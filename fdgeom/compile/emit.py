@@ -111,7 +111,7 @@ class _LocalWriter(Writer):
         if m.check is not None:
             lines = self._lines(m.place, [("const raw value", m.check)])
             self._function("raw value", "", [*lines, "return value;"])
-            self._functions.append(f"  static double limit() {{ return {m.op.limit!r}; }}")
+            self._functions.append(f"  static double limit() {{ return {float(m.op.limit)!r}; }}")
         else:
             arguments = "const raw *b, const raw *u"
             self._function("void store", arguments, self._stores(m.stores, m.place))

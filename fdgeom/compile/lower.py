@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import ufl
-from firedrake import Constant, Form, Function
+from firedrake import Form, Function
 from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.corealg.traversal import unique_pre_traversal
@@ -22,25 +22,15 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom.compile.chain import ChainProgram, lower_chain
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
-from fdgeom.compile.layout import (
-    AT_NODES,
-    IN_CELLS,
-    Layout,
-    Part,
-    basis_at,
-    part_like,
-    parts_of,
-    pieces,
-)
+from fdgeom.compile.functionals import Functionals, Point, Works, of_kind, slopes_of, values_of
+from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, part_like, parts_of, pieces
 from fdgeom.compile.program import CannotCompile, ScalarProgram
-from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of, terms_of
+from fdgeom.compile.terms import terms_of
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve
 from fdgeom.solvers.derived import is_real
 
 #: Programs of more operations take too long to compile.
 _OPERATIONS = 8000
-#: Scaled integrands, as nodes of a program: (scale, integrand).
-Works = list[tuple[int, int]]
 
 
 @dataclass
@@ -87,11 +77,8 @@ class LocalProgram:
         return self.place.input(("b", self.gathered.index(pair)))
 
 
-class Lowering:
+class Lowering(Functionals):
     """Converts operations on the places of a layout to scalar programs."""
-
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
 
     def __call__(self, op: Operation) -> list[LocalProgram] | list[ChainProgram]:
         """The programs of an operation, for different places; CannotCompile names what is not supported."""
@@ -122,9 +109,9 @@ class Lowering:
     def _map(self, op: Map, kind: tuple) -> LocalProgram:
         """The assignments at the places of one kind."""
         made = LocalProgram(op, kind[0])
-        scalars = self._at_places(made.place, kind)
+        scalars = self.at_places(made.place, kind)
         for f, e in op.values.items():
-            parts = _of_kind(f, kind)
+            parts = of_kind(f, kind)
             if not parts:
                 continue
             nodes = list(scalars(expand_derivatives(ufl.as_ufl(e))).reshape(-1))
@@ -148,12 +135,12 @@ class Lowering:
                 raise CannotCompile(f"a copy of {source.name} to the nodes of {target.name}")
             if target.kind != kind:
                 continue
-            old = _values(p, target)
-            new = [p.zero] * target.size if source is None else _values(p, source)
+            old = values_of(p, target)
+            new = [p.zero] * target.size if source is None else values_of(p, source)
             if op.adds:
                 new = [p.add(a, b) for a, b in zip(old, new, strict=True)]
             if op.rows is not None:
-                mask = _values(p, part_like(target, self._marked(op.target, op.rows)))
+                mask = values_of(p, part_like(target, self._marked(op.target, op.rows)))
                 new = [
                     p.select(p.compare(">", m, p.const(0.5)), a, b)
                     for m, a, b in zip(mask, new, old, strict=True)
@@ -167,10 +154,10 @@ class Lowering:
         at_nodes = all(part.nodal for part in parts) and not _differentiates(value)
         made = LocalProgram(op, at_nodes)
         if at_nodes:
-            made.check = self._at_places(made.place, AT_NODES).scalar(value)
+            made.check = self.at_places(made.place, AT_NODES).scalar(value)
         else:
             # In cells an expression is evaluated at the midpoint.
-            length = self._length(made.place)
+            length = self.length(made.place)
             at = Point(made.place, self.layout, 0.5, length, None)
             made.check = Scalars(made.place, at).scalar(value)
         return made
@@ -182,100 +169,20 @@ class Lowering:
         mask.dat.data_wo.reshape(-1)[dofs] = 1.0
         return mask
 
-    # --- functionals ---------------------------------------------------------------------------
-    def _at_places(self, program: ScalarProgram, kind: tuple) -> Scalars:
-        """Conversion of expressions of the values of one place."""
-
-        def terminal(e, derivatives: int) -> np.ndarray:
-            if isinstance(e, c.SpatialCoordinate) and kind == AT_NODES:
-                e = self.layout.mesh.coordinates
-            if derivatives:
-                raise CannotCompile(
-                    "derivatives in space, where only values of one place are known"
-                )
-            if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
-                return _array(_constant(program, e), e)
-            if isinstance(e, Function):
-                parts = _of_kind(e, kind)
-                if len(parts) < len(pieces(e)):
-                    raise CannotCompile(
-                        f"{e.name()} has other nodes than the functions it is used with"
-                    )
-                return _array([x for part in parts for x in _values(program, part)], e)
-            raise CannotCompile(f"{type(e).__name__} at single places")
-
-        return Scalars(program, terminal)
-
-    def _nodal_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
-        """The sums over nodes of nodal terms, one for each weight."""
-        scalars, groups = self._at_places(program, AT_NODES), {}
-        for term in terms:
-            groups.setdefault(term.measure, []).append(term)
-        found: dict[int, int] = {}
-        for measure, own in groups.items():
-            # Scaled to the first, so that the same function under other measures is the same node.
-            total = program.zero
-            for term in own:
-                share = program.const(term.number / own[0].number)
-                total = program.add(total, program.mul(share, scalars.scalar(term.rest)))
-            key = ("weight", *measure[:3], str(measure[3]), own[0].number)
-            weight = self.layout.made_once(
-                key, lambda own=own: nodal_weight(self.layout.mesh, own[0])
-            )
-            (scale,) = _values(program, parts_of(weight)[0])
-            found[total] = program.add(found.get(total, program.zero), scale)
-        return [(scale, total) for total, scale in found.items()]
-
-    def _length(self, program: ScalarProgram) -> int:
-        """The length of a cell."""
-        mesh = self.layout.mesh
-        lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
-        return _values(program, parts_of(lengths)[0])[0]
-
-    def cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
-        """The sums over the points of a cell."""
-        mesh, found, length = self.layout.mesh, {}, self._length(program)
-        if terms and len(self.layout.links):
-            raise CannotCompile("the mesh has cells that link chains")
-        for term in terms:
-            kind, i = term.integral.integral_type(), term.integral
-            if kind == "cell" and i.subdomain_id() in ("everywhere", "otherwise"):
-                points = [
-                    (x, None, program.mul(program.const(w), length))
-                    for x, w in zip(*rule_of(i), strict=True)
-                ]
-            elif kind == "exterior_facet":
-                key = ("end", str(i.subdomain_id()))
-                one = Term(i, 1.0, ufl.as_ufl(1.0), ufl.as_ufl(1.0))
-                ends = self.layout.made_once(key, lambda one=one: nodal_weight(mesh, one))
-                (part,) = parts_of(ends)
-                points = [
-                    (float(facet), facet, program.input(("value", part, side, 0)))
-                    for facet, side in enumerate("AB")
-                ]
-            else:
-                raise CannotCompile(f"{term}, over a part of the mesh")
-            integrand = term.number * term.geometry * term.rest
-            for x, facet, scale in points:
-                at = Point(program, self.layout, x, length, facet)
-                value = Scalars(program, at).scalar(integrand)
-                found[scale] = program.add(found.get(scale, program.zero), value)
-        return list(found.items())
-
+    # --- functionals ----------------------------------------------------------------------------
     def _split(self, made: LocalProgram, work) -> tuple[Works, Works]:
         """A functional as sums over places and over cells."""
         if not isinstance(work, Form):
             kind = AT_NODES if made.at_nodes else IN_CELLS
-            value = self._at_places(made.place, kind).scalar(expand_derivatives(work))
+            value = self.at_places(made.place, kind).scalar(expand_derivatives(work))
             return [(made.place.one, value)], []
         terms = terms_of(work)
         if not made.at_nodes:
             return [], self.cell_works(made.cell, terms)
         nodal = [t for t in terms if t.is_nodal()]
         others = [t for t in terms if not t.is_nodal()]
-        return self._nodal_works(made.place, nodal), self.cell_works(made.cell, others)
+        return self.nodal_works(made.place, nodal), self.cell_works(made.cell, others)
 
-    # --- assemblies ----------------------------------------------------------------------------
     def _assemble(self, op: Assemble) -> LocalProgram:
         if any(is_real(f) for f in op.by):
             raise CannotCompile("a derivative by a number of a Real space")
@@ -297,7 +204,7 @@ class Lowering:
         at_place = part.nodal or not isinstance(work, Form)
         if at_place:
             program, stores = made.place, made.stores
-            slopes = _slopes(program, nodes, _values(program, part))
+            slopes = slopes_of(program, nodes, values_of(program, part))
             if part.nodal:
                 pairs = self._sides(made, cells, part)
                 slopes = [
@@ -305,15 +212,15 @@ class Lowering:
                 ]
         else:
             program, stores = made.cell, made.cell_stores
-            slopes = _slopes(program, cells, _values(program, part))
+            slopes = slopes_of(program, cells, values_of(program, part))
         if adds:
-            old = _values(program, target)
+            old = values_of(program, target)
             slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
         stores += [(target, k, s) for k, s in enumerate(slopes)]
 
     def _sides(self, made: LocalProgram, cells: Works, part: Part) -> list[tuple[int, int]]:
         """The derivatives of the sums over cells by the values at the two nodes."""
-        both = [_slopes(made.cell, cells, _values(made.cell, part, side)) for side in "AB"]
+        both = [slopes_of(made.cell, cells, values_of(made.cell, part, side)) for side in "AB"]
         return list(zip(*both, strict=True))
 
     # --- solves --------------------------------------------------------------------------------
@@ -324,13 +231,13 @@ class Lowering:
         if not made.at_nodes:
             made.place, made.cell, nodes, cells = made.cell, made.place, cells, []
         p = made.place
-        made.unknowns = [x for part in unknowns for x in _values(p, part)]
+        made.unknowns = [x for part in unknowns for x in values_of(p, part)]
         made.residual = self._residual(made, nodes, cells, tests, op)
         if len(op.attempts) > 1:
             raise CannotCompile(f"{_name(op)} is attempted from several guesses")
         start = op.attempts[0].guess if op.attempts else op.guess or op.unknown
         own = start.dat is op.unknown.dat
-        made.guess = [x for part in parts_of(start) for x in _values(p, part)]
+        made.guess = [x for part in parts_of(start) for x in values_of(p, part)]
         if own:
             made.guess = [p.input(("start", *p.ops[x][1][1:])) for x in made.guess]
         made.holds = [self._hold(p, op, prescribed, unknowns) for prescribed in op.prescribed]
@@ -343,15 +250,15 @@ class Lowering:
     ) -> list[int]:
         """The derivatives by the test function, divided by the weight if there is only one."""
         p = made.place
-        inputs = [x for part in tests for x in _values(p, part)]
+        inputs = [x for part in tests for x in values_of(p, part)]
         right = [p.zero] * len(inputs)
         if op.source is not None:
-            right = [p.neg(x) for part in parts_of(op.source) for x in _values(p, part)]
+            right = [p.neg(x) for part in parts_of(op.source) for x in values_of(p, part)]
         if cells:
             pairs = [pair for part in tests for pair in self._sides(made, cells, part)]
             right = [p.add(x, made.gather(pair)) for x, pair in zip(right, pairs, strict=True)]
         if len(nodes) != 1:
-            slopes = _slopes(p, nodes, inputs)
+            slopes = slopes_of(p, nodes, inputs)
             return [p.add(s, b) for s, b in zip(slopes, right, strict=True)]
         ((scale, integrand),) = nodes
         slopes, inverse = gradient(p, integrand, inputs), p.inv(scale)
@@ -367,70 +274,9 @@ class Lowering:
                 continue
             value = [p.zero] * part.size
             if prescribed.value is not None:
-                value = _values(p, parts_of(prescribed.value)[0])
-            inputs += list(zip(_values(p, mask), value, strict=True))
+                value = values_of(p, parts_of(prescribed.value)[0])
+            inputs += list(zip(values_of(p, mask), value, strict=True))
         return Hold(mask, np.asarray(prescribed.dofs), inputs)
-
-
-class Point:
-    """UFL terminals at a point of a cell."""
-
-    def __init__(
-        self, program: ScalarProgram, layout: Layout, x: float, length: int, facet: int | None
-    ) -> None:
-        self._program, self._layout, self._x, self._facet = program, layout, x, facet
-        self._length = length
-
-    def __call__(self, e, derivatives: int) -> np.ndarray:
-        p, shape = self._program, e.ufl_shape + derivatives * (1,)
-        if isinstance(e, c.SpatialCoordinate):
-            e = self._layout.mesh.coordinates
-        if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
-            values = _constant(p, e)
-            return _array([p.zero] * len(values) if derivatives else values, e, shape)
-        if isinstance(e, Function):
-            found = [
-                self._value(parts, k, derivatives)
-                for parts in map(parts_of, pieces(e))
-                for k in range(parts[0].size)
-            ]
-            return _array(found, e, shape)
-        if isinstance(e, c.CellVolume | c.Circumradius) and not derivatives:
-            scale = 1.0 if isinstance(e, c.CellVolume) else 0.5
-            return _array([p.mul(p.const(scale), self._length)], e, shape)
-        if isinstance(e, c.FacetNormal) and self._facet is not None and not derivatives:
-            return _array([p.const(2.0 * self._facet - 1.0)], e, shape)
-        raise CannotCompile(f"{type(e).__name__} in a cell")
-
-    def _value(self, parts: Sequence[Part], component: int, derivatives: int) -> int:
-        p, (part, *inner) = self._program, parts
-        if inner:
-            return self._of_degree(part, inner, component, derivatives)
-        if not part.nodal:
-            return p.zero if derivatives else p.input(("value", part, "C", component))
-        if derivatives > 1:
-            return p.zero
-        a, b = (p.input(("value", part, side, component)) for side in "AB")
-        if derivatives:
-            return p.mul(p.combination([(-1.0, a), (1.0, b)]), p.inv(self._length))
-        return p.combination([(1.0 - self._x, a), (self._x, b)])
-
-    def _of_degree(
-        self, ends: Part, inner: Sequence[Part], component: int, derivatives: int
-    ) -> int:
-        """A function of degree 2 or more, as a combination of its nodal values."""
-        p = self._program
-        keys = [(ends, "A"), *((part, "C") for part in inner), (ends, "B")]
-        basis = basis_at(ends.function, self._x, derivatives)
-        found = p.combination(
-            [
-                (number, p.input(("value", part, side, component)))
-                for number, (part, side) in zip(basis, keys, strict=True)
-            ]
-        )
-        for _ in range(derivatives):
-            found = p.mul(found, p.inv(self._length))
-        return found
 
 
 def _differentiates(e) -> bool:
@@ -463,33 +309,3 @@ def _written(f: Function) -> list[Part]:
 def _kinds(functions) -> list[tuple]:
     """The kinds of the places of Functions that are written."""
     return list(dict.fromkeys(part.kind for f in functions for part in _written(f)))
-
-
-def _of_kind(f: Function, kind: tuple) -> list[Part]:
-    return [part for part in parts_of(f) if part.kind == kind]
-
-
-def _values(program: ScalarProgram, part: Part, side: str = "C") -> list[int]:
-    return [program.input(("value", part, side, k)) for k in range(part.size)]
-
-
-def _constant(program: ScalarProgram, e) -> list[int]:
-    size = int(np.prod(e.ufl_shape, dtype=int))
-    return [program.input(("constant", e, k)) for k in range(size)]
-
-
-def _array(values: Sequence[int], e, shape: tuple | None = None) -> np.ndarray:
-    made = np.empty(len(values), dtype=object)
-    made[:] = values
-    return made.reshape(e.ufl_shape if shape is None else shape)
-
-
-def _slopes(program: ScalarProgram, works: Works, inputs: Sequence[int]) -> list[int]:
-    """Σ scale ∂integrand/∂input."""
-    total = [program.zero] * len(inputs)
-    for scale, integrand in works:
-        by = gradient(program, integrand, inputs)
-        total = [
-            program.add(t, program.mul(scale, by[x])) for t, x in zip(total, inputs, strict=True)
-        ]
-    return total

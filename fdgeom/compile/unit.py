@@ -1,8 +1,9 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import fields as members
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,6 +36,8 @@ _CHAIN_HEADERS = (
 )  # fmt: skip
 #: As inverse_size in fields.hpp.
 _INVERSE = 64
+#: Chains of at least so many blocks of places are advanced in larger blocks.
+_LONG = 512
 #: rtol, atol, stol and the limit of iterations.
 _TOLERANCES = {"snes_rtol": 1e-13, "snes_atol": 1e-50, "snes_stol": 1e-14, "snes_max_it": 25}
 
@@ -53,6 +56,15 @@ _REASONS = {
 PlaceOf = Callable[[int, Part, bool], tuple[int, int]]
 
 
+class _Call(NamedTuple):
+    """A call of a unit: its operation, the number of that in the list, its code and held blocks."""
+
+    op: Operation
+    number: int
+    code: Code
+    held: np.ndarray | None
+
+
 class Unit:
     """Operations compiled to one library; equal operations share their code."""
 
@@ -61,47 +73,41 @@ class Unit:
         #: Constants and Functions of Real spaces that the code reads.
         self.constants: list = []
         lower, known = Lowering(layout), {}
-        #: The code of each call, and the number of its operation in the list.
-        self.codes: list[Code] = []
-        self.calls: list[int] = []
-        #: The masks of prescribed degrees of freedom of each call, and its tolerances.
-        self._holds: list = []
-        self._tolerances: list = []
+        self._calls: list[_Call] = []
         for number, op in enumerate(operations):
             name = _identity(op)
             if name not in known:
-                known[name] = [(*self._emit(program), _tolerances(op)) for program in lower(op)]
-            for code, holds, tolerances in known[name]:
-                self.codes.append(code)
-                self.calls.append(number)
-                self._holds.append(holds)
-                self._tolerances.append(tolerances)
-        #: The operation of each call.
-        self.operations = tuple(operations[number] for number in self.calls)
-        symbols = [s for op in self.operations for s in (op.dt, *clocks_of(op))]
+                known[name] = [self._emit(program) for program in lower(op)]
+            self._calls += [_Call(op, number, code, held) for code, held in known[name]]
+        symbols = [s for op in operations for s in (op.dt, *clocks_of(op))]
         if any(c is s for c in self.constants for s in symbols):
             raise CannotCompile("an operation reads the length or the time of another one")
-        texts: dict[str, int] = {}
-        self._numbers = [texts.setdefault(code.text, len(texts)) for code in self.codes]
-        self._texts = list(texts)
         self._library: ctypes.CDLL | None = None
-        self.reports = array_of(Report, [Report() for _ in self.operations])
-        self._inverses = np.zeros((len(self.operations), _INVERSE + 1))
+        self.reports = array_of(Report, [])
+        #: Whether several steps are run while a block of places is in the cache, with equal results.
+        self.blocks = layout.blocks >= _LONG and not self.couples
 
-    def _emit(self, program: LocalProgram | ChainProgram) -> tuple[Code, list]:
-        """The code of a program, and its masks."""
+    def _emit(self, program: LocalProgram | ChainProgram) -> tuple[Code, np.ndarray | None]:
+        """The code of a program, and 1 for each block with prescribed degrees of freedom."""
         if isinstance(program, ChainProgram):
-            return emit_chain(program, self.constants), []
-        return emit(program, self.constants), program.holds
+            return emit_chain(program, self.constants), None
+        held = [self.layout.blocks_with(hold.mask, hold.dofs) for hold in program.holds]
+        return emit(program, self.constants), np.maximum.reduce(held) if held else None
 
-    def drop(self, calls: Iterable[int]) -> None:
-        """Leave out calls, before the code is compiled."""
-        kept = [k for k in range(len(self.operations)) if k not in set(calls)]
-        self.operations = tuple(self.operations[k] for k in kept)
-        for entries in (self.codes, self._numbers, self._holds, self._tolerances):
-            entries[:] = [entries[k] for k in kept]
-        self.calls = [self.calls[k] for k in kept]
-        self.reports = array_of(Report, [Report() for _ in kept])
+    @property
+    def operations(self) -> list[Operation]:
+        """The operation of each call."""
+        return [call.op for call in self._calls]
+
+    @property
+    def codes(self) -> list[Code]:
+        """The code of each call."""
+        return [call.code for call in self._calls]
+
+    @property
+    def calls(self) -> list[int]:
+        """The number of the operation of each call in the list."""
+        return [call.number for call in self._calls]
 
     def drop_dead(
         self, outside: Set[Part] | None, kept: Set[tuple[int, Part]] = frozenset()
@@ -110,20 +116,22 @@ class Unit:
         # outside: the parts that are read after steps; None for all. kept: calls and parts that count as
         # read.
         while dead := [
-            k for k, code in enumerate(self.codes)
-            if code.outs and not any(
-                (self.calls[k], part) in kept or self._is_read(k, part, outside) for part in code.outs
+            id(call) for k, call in enumerate(self._calls)
+            if call.code.outs and not any(
+                (call.number, part) in kept or self._is_read(k, part, outside)
+                for part in call.code.outs
             )
         ]:  # fmt: skip
-            self.drop(dead)
+            self._calls = [call for call in self._calls if id(call) not in dead]
 
     def _is_read(self, call: int, part: Part, outside: Set[Part] | None) -> bool:
-        for code in self.codes[call + 1 :]:
+        codes = self.codes
+        for code in codes[call + 1 :]:
             if part in code.ins or part in code.outs:
                 return part in code.ins
         if outside is None or part in outside:
             return True
-        for code in self.codes[: call + 1]:
+        for code in codes[: call + 1]:
             if part in code.ins or part in code.outs:
                 return part in code.ins
         return False
@@ -144,7 +152,11 @@ class Unit:
             headers = [
                 header(name) for name in (*_HEADERS, *(_CHAIN_HEADERS if self.couples else ()))
             ]
-            self._library = load(unit_text(headers, self._texts), self.layout.mesh.comm)
+            texts = list(dict.fromkeys(code.text for code in self.codes))
+            self._numbers = [texts.index(code.text) for code in self.codes]
+            self.reports = array_of(Report, [Report() for _ in self._calls])
+            self._inverses = np.zeros((len(self._calls), _INVERSE + 1))
+            self._library = load(unit_text(headers, texts), self.layout.mesh.comm)
             self.plan()
 
     @property
@@ -160,16 +172,15 @@ class Unit:
         place = place or (lambda call, part, writes: (self.layout.array(part).ctypes.data, 0))
         #: What the structs point to.
         kept = self._kept = []
-        calls = array_of(Call, [Call() for _ in self.operations])
-        for k, (call, code, op) in enumerate(zip(calls, self.codes, self.operations, strict=False)):
+        calls = array_of(Call, [Call() for _ in self._calls])
+        for k, (call, (op, _, code, held)) in enumerate(zip(calls, self._calls, strict=False)):
             ins = array_of(Place, [Place(*place(k, part, False)) for part in code.ins])
             outs = array_of(Place, [Place(*place(k, part, True)) for part in code.outs])
             found = [(j, part, keep and keep(k, part)) for j, part in enumerate(code.outs)]
             keeps = [Keep(j, *to, part.size * WIDTH) for j, part, to in found if to]
             copies = array_of(Keep, keeps)
-            held = self._held_blocks(k)
             test = None if code.test is None else _test(code.test)
-            kept += [ins, outs, copies, held, test]
+            kept += [ins, outs, copies, test]
             call.test = None if test is None else address(test)
             call.op, call.fraction, call.at = self._numbers[k], op.fraction, op.at
             call.ins, call.outs, call.keeps = len(code.ins), len(code.outs), len(keeps)
@@ -179,17 +190,8 @@ class Unit:
             call.out = address(outs)
             call.held = None if held is None else held.ctypes.data
             call.inverse = self._inverses[k].ctypes.data if code.chord else None
-            call.tolerances = Tolerances(*self._tolerances[k])
+            call.tolerances = Tolerances(*_tolerances(op))
         self._run = self._make_run(calls)
-
-    def _held_blocks(self, k: int) -> np.ndarray | None:
-        """1 for each block with prescribed degrees of freedom; None for calls without them."""
-        if not self._holds[k]:
-            return None
-        found = np.zeros(self.layout.blocks + 1, dtype=np.int8)
-        for hold in self._holds[k]:
-            found |= self.layout.blocks_with(hold.mask, hold.dofs)
-        return found
 
     def _make_run(self, calls) -> Run:
         layout = self.layout

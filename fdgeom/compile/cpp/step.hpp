@@ -67,7 +67,7 @@ void invert(const Run &X, const Call &call);
 
 // A long chain is taken through the calls of several steps block by block, while a block is in the cache.
 // Each call stays a vector behind the one before, since it reads neighbours.
-constexpr long long_chain = 4096 / W, block = 256 / W, most_calls = 128, everything = 1L << 60;
+constexpr long block = 256 / W, most_calls = 128, everything = 1L << 60;
 
 struct Steps {
   const Run &X;
@@ -126,7 +126,7 @@ struct Steps {
 int advance(const Run &X, long first, long steps, bool back, bool blocked, long *done, int *failed) {
   *done = 0;
   Steps run(X, first, steps, back);
-  blocked = blocked && X.blocks >= long_chain && X.count && X.count <= most_calls;
+  blocked = blocked && X.count && X.count <= most_calls;
   while (*done < steps) {
     const long left = steps - *done, several = blocked ? most_calls / X.count : 1, many = left < several ? left : several;
     if (const int bad = blocked ? run.blocked(*done, many) : run.one(*done, failed)) return bad;

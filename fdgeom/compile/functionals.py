@@ -1,0 +1,195 @@
+"""Functionals on interval meshes as scalar programs: sums over nodes and over points of cells."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import ufl
+from firedrake import Constant, Function
+from ufl import classes as c
+
+from fdgeom.compile.differentiate import gradient
+from fdgeom.compile.from_ufl import Scalars
+from fdgeom.compile.layout import AT_NODES, Layout, Part, basis_at, parts_of, pieces
+from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of
+from fdgeom.solvers.derived import is_real
+
+#: Scaled integrands, as nodes of a program: (scale, integrand).
+Works = list[tuple[int, int]]
+
+
+class Functionals:
+    """Converts expressions and functionals on the places of a layout to scalar programs."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+
+    def at_places(self, program: ScalarProgram, kind: tuple) -> Scalars:
+        """Conversion of expressions of the values of one place."""
+
+        def terminal(e, derivatives: int) -> np.ndarray:
+            if isinstance(e, c.SpatialCoordinate) and kind == AT_NODES:
+                e = self.layout.mesh.coordinates
+            if derivatives:
+                raise CannotCompile(
+                    "derivatives in space, where only values of one place are known"
+                )
+            if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
+                return _array(_constant(program, e), e)
+            if isinstance(e, Function):
+                parts = of_kind(e, kind)
+                if len(parts) < len(pieces(e)):
+                    raise CannotCompile(
+                        f"{e.name()} has other nodes than the functions it is used with"
+                    )
+                return _array([x for part in parts for x in values_of(program, part)], e)
+            raise CannotCompile(f"{type(e).__name__} at single places")
+
+        return Scalars(program, terminal)
+
+    def nodal_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
+        """The sums over nodes of nodal terms, one for each weight."""
+        scalars, groups = self.at_places(program, AT_NODES), {}
+        for term in terms:
+            groups.setdefault(term.measure, []).append(term)
+        found: dict[int, int] = {}
+        for measure, own in groups.items():
+            # Scaled to the first, so that the same function under other measures is the same node.
+            total = program.zero
+            for term in own:
+                share = program.const(term.number / own[0].number)
+                total = program.add(total, program.mul(share, scalars.scalar(term.rest)))
+            key = ("weight", *measure[:3], str(measure[3]), own[0].number)
+            weight = self.layout.made_once(
+                key, lambda own=own: nodal_weight(self.layout.mesh, own[0])
+            )
+            (scale,) = values_of(program, parts_of(weight)[0])
+            found[total] = program.add(found.get(total, program.zero), scale)
+        return [(scale, total) for total, scale in found.items()]
+
+    def length(self, program: ScalarProgram) -> int:
+        """The length of a cell."""
+        mesh = self.layout.mesh
+        lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
+        return values_of(program, parts_of(lengths)[0])[0]
+
+    def cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
+        """The sums over the points of a cell."""
+        mesh, found, length = self.layout.mesh, {}, self.length(program)
+        if terms and len(self.layout.links):
+            raise CannotCompile("the mesh has cells that link chains")
+        for term in terms:
+            kind, i = term.integral.integral_type(), term.integral
+            if kind == "cell" and i.subdomain_id() in ("everywhere", "otherwise"):
+                points = [
+                    (x, None, program.mul(program.const(w), length))
+                    for x, w in zip(*rule_of(i), strict=True)
+                ]
+            elif kind == "exterior_facet":
+                key = ("end", str(i.subdomain_id()))
+                one = Term(i, 1.0, ufl.as_ufl(1.0), ufl.as_ufl(1.0))
+                ends = self.layout.made_once(key, lambda one=one: nodal_weight(mesh, one))
+                (part,) = parts_of(ends)
+                points = [
+                    (float(facet), facet, program.input(("value", part, side, 0)))
+                    for facet, side in enumerate("AB")
+                ]
+            else:
+                raise CannotCompile(f"{term}, over a part of the mesh")
+            integrand = term.number * term.geometry * term.rest
+            for x, facet, scale in points:
+                at = Point(program, self.layout, x, length, facet)
+                value = Scalars(program, at).scalar(integrand)
+                found[scale] = program.add(found.get(scale, program.zero), value)
+        return list(found.items())
+
+
+class Point:
+    """UFL terminals at a point of a cell."""
+
+    def __init__(
+        self, program: ScalarProgram, layout: Layout, x: float, length: int, facet: int | None
+    ) -> None:
+        self._program, self._layout, self._x, self._facet = program, layout, x, facet
+        self._length = length
+
+    def __call__(self, e, derivatives: int) -> np.ndarray:
+        p, shape = self._program, e.ufl_shape + derivatives * (1,)
+        if isinstance(e, c.SpatialCoordinate):
+            e = self._layout.mesh.coordinates
+        if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
+            values = _constant(p, e)
+            return _array([p.zero] * len(values) if derivatives else values, e, shape)
+        if isinstance(e, Function):
+            found = [
+                self._value(parts, k, derivatives)
+                for parts in map(parts_of, pieces(e))
+                for k in range(parts[0].size)
+            ]
+            return _array(found, e, shape)
+        if isinstance(e, c.CellVolume | c.Circumradius) and not derivatives:
+            scale = 1.0 if isinstance(e, c.CellVolume) else 0.5
+            return _array([p.mul(p.const(scale), self._length)], e, shape)
+        if isinstance(e, c.FacetNormal) and self._facet is not None and not derivatives:
+            return _array([p.const(2.0 * self._facet - 1.0)], e, shape)
+        raise CannotCompile(f"{type(e).__name__} in a cell")
+
+    def _value(self, parts: Sequence[Part], component: int, derivatives: int) -> int:
+        p, (part, *inner) = self._program, parts
+        if inner:
+            return self._of_degree(part, inner, component, derivatives)
+        if not part.nodal:
+            return p.zero if derivatives else p.input(("value", part, "C", component))
+        if derivatives > 1:
+            return p.zero
+        a, b = (p.input(("value", part, side, component)) for side in "AB")
+        if derivatives:
+            return p.mul(p.combination([(-1.0, a), (1.0, b)]), p.inv(self._length))
+        return p.combination([(1.0 - self._x, a), (self._x, b)])
+
+    def _of_degree(
+        self, ends: Part, inner: Sequence[Part], component: int, derivatives: int
+    ) -> int:
+        """A function of degree 2 or more, as a combination of its nodal values."""
+        p = self._program
+        keys = [(ends, "A"), *((part, "C") for part in inner), (ends, "B")]
+        basis = basis_at(ends.function, self._x, derivatives)
+        found = p.combination(
+            [
+                (number, p.input(("value", part, side, component)))
+                for number, (part, side) in zip(basis, keys, strict=True)
+            ]
+        )
+        for _ in range(derivatives):
+            found = p.mul(found, p.inv(self._length))
+        return found
+
+
+def of_kind(f: Function, kind: tuple) -> list[Part]:
+    return [part for part in parts_of(f) if part.kind == kind]
+
+
+def values_of(program: ScalarProgram, part: Part, side: str = "C") -> list[int]:
+    return [program.input(("value", part, side, k)) for k in range(part.size)]
+
+
+def _constant(program: ScalarProgram, e) -> list[int]:
+    size = int(np.prod(e.ufl_shape, dtype=int))
+    return [program.input(("constant", e, k)) for k in range(size)]
+
+
+def _array(values: Sequence[int], e, shape: tuple | None = None) -> np.ndarray:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made.reshape(e.ufl_shape if shape is None else shape)
+
+
+def slopes_of(program: ScalarProgram, works: Works, inputs: Sequence[int]) -> list[int]:
+    """Σ scale ∂integrand/∂input."""
+    total = [program.zero] * len(inputs)
+    for scale, integrand in works:
+        by = gradient(program, integrand, inputs)
+        total = [
+            program.add(t, program.mul(scale, by[x])) for t, x in zip(total, inputs, strict=True)
+        ]
+    return total
