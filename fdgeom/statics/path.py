@@ -119,7 +119,7 @@ class EquilibriumPath:
                 self._restore()
                 if part < _LEAST * abs(length):
                     raise SolveFailed(
-                        f"also with steps of {part:.2g}: {failure}", remedy=failure.remedy
+                        f"{failure}, also with steps of {part:.2g}", remedy=failure.remedy
                     ) from failure
                 continue
             self.direction, self._slope, here = there.du, there.slope, there
