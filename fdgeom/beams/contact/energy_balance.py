@@ -12,8 +12,9 @@ from fdgeom.beams.contact.contact import contacts_of, penetration
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose
+from fdgeom.forms import copy_into
 from fdgeom.lie import join, quaternion
-from fdgeom.solvers import Field, FunctionalAssembly, Number, VectorAssembly
+from fdgeom.solvers import FunctionalAssembly, Number, VectorAssembly
 
 
 class ContactEnergy:
@@ -25,13 +26,10 @@ class ContactEnergy:
     """
 
     def __init__(self, rod: Rod, pose: Pose) -> None:
-        self._rod = rod
-        self.contacts = contacts_of(rod)
+        self._rod, self._pose, contacts = rod, pose, contacts_of(rod)
         #: Energy that friction has dissipated, and the work of moving obstacles on the rod.
         self.dissipated = self.work = 0.0
-        self._pose = tuple(Field(f) for f in pose)
-        before = tuple(Function(f.function_space()) for f in pose)
-        self._before = tuple(Field(f) for f in before)
+        self._before = before = tuple(Function(f.function_space()) for f in pose)
         begin, dt = Constant(0.0), Constant(1.0)
         self._begin, self._dt = Number(begin), Number(dt)
         increment = join(
@@ -40,8 +38,8 @@ class ContactEnergy:
         )
         step = MeanStep(before, ufl.zero(6), increment, dt, True).nodal(begin + dt / 2, increment)
         at_nodes = rod.cells.at_nodes
-        frictional = [load for load in self.contacts if load.load.has_friction]
-        moving = [load for load in self.contacts if load.load.moves]
+        frictional = [load for load in contacts if load.load.has_friction]
+        moving = [load for load in contacts if load.load.moves]
         dissipated, work = (
             dt * sum(sign * load.density("friction_power", step, velocity) for load in frictional)
             for sign, velocity in ((-1, "slip"), (1, "surface"))
@@ -52,15 +50,17 @@ class ContactEnergy:
             work += sign * load.density("potential", g, t)
         self._dissipation = FunctionalAssembly(at_nodes(dissipated)) if frictional else None
         self._work = FunctionalAssembly(at_nodes(work)) if frictional or moving else None
-        self._depth = self._deepest(pose)
+        # Depth times length, and the length that belongs to it, at the nodes.
+        space = pose[0].function_space()
+        test = TestFunction(FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0]))
+        values = penetration(contacts, pose, rod.time), 1.0
+        self._depth = [VectorAssembly(at_nodes(value * test)) for value in values]
         self.start()
 
     def start(self) -> None:
         """Begin a step at the present configuration and time."""
         for before, now in zip(self._before, self._pose, strict=True):
-            now.update_ghosts()
-            before.array[...] = now.array
-            before.written(ghosts_too=True)
+            copy_into(before, now)
         self._time = float(self._rod.time)
 
     def step(self) -> None:
@@ -72,14 +72,6 @@ class ContactEnergy:
         if self._work is not None:
             self.work += self._work.assemble()
         self.start()
-
-    # --- present values ----------------------------------------------------------------------------
-    def _deepest(self, pose: Pose) -> list[VectorAssembly]:
-        """Depth times length, and the length that belongs to it, at the nodes."""
-        rod, space = self._rod, pose[0].function_space()
-        test = TestFunction(FunctionSpace(space.mesh(), space.ufl_element().sub_elements[0]))
-        depth = penetration(self.contacts, pose, rod.time)
-        return [VectorAssembly(rod.cells.at_nodes(value * test)) for value in (depth, 1.0)]
 
     def greatest_depth(self) -> float:
         """The greatest depth at a node of any rank; 0 if nothing touches."""
