@@ -141,7 +141,7 @@ def test_balance_with_a_moving_drum():
 THIN, DRUM, MU, TAIL, PULL = 0.001, 0.1, 0.3, 0.08, 0.1
 
 
-def capstan(cells, slip, ramp, angle=np.pi):
+def capstan(cells, slip, ramp, angle=np.pi, measure="directors"):
     """A rope over a drum, pulled by 1 N on the left and drawn at a speed on the right."""
     middle, length = DRUM + THIN, angle * (DRUM + THIN) + 2 * TAIL
     mesh = IntervalMesh(cells, length)
@@ -175,7 +175,7 @@ def capstan(cells, slip, ramp, angle=np.pi):
             position=lambda t: as_vector(list(end + 0.0)) + PULL * t * as_vector(list(last))
         ),
         damping=2e-3,
-        strain_measure="directors",
+        strain_measure=measure,
     )
     at = as_vector([middle * sin(turn), 0, middle * cos(turn)]) + over * tangent
     rope.position.interpolate(at)
@@ -193,13 +193,21 @@ def ratio_of(angle):
     return np.exp(rate * angle)
 
 
-@pytest.mark.parametrize("angle", [np.pi, np.pi / 2])
-def test_capstan(angle):
+@pytest.mark.parametrize(
+    ("angle", "start", "measure"),
+    [
+        (np.pi, 0.2, "directors"),
+        (np.pi / 2, 0.2, "directors"),
+        # By directors the sections of so long cells turn to and fro under so large a tension.
+        (1.5 * np.pi, 0.5, "simo-reissner"),
+    ],
+)
+def test_capstan(angle, start, measure):
     assert ratio_of(np.pi) == pytest.approx(2.540407, abs=1e-6)
     assert ratio_of(np.pi / 2) == pytest.approx(1.593866, abs=1e-6)
-    rope, last = capstan(200, 1e-2, 0.1, angle)
+    rope, last = capstan(200, 1e-2, 0.1, angle, measure)
     stepper = fg.GeneralizedAlpha(rope, 2e-4)
-    stepper.advance(1000)
+    stepper.advance(round(start / 2e-4))
     pulls = []
     for _ in range(50):
         stepper.advance(20)
