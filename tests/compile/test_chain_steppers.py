@@ -50,7 +50,7 @@ def state_of(stepper):
 
 @pytest.mark.parametrize("name", CASES)
 def test_states_and_iterations(name):
-    """After twenty steps; a tenth of the iterations may differ, where updates end at round-off."""
+    """After twenty steps, in no more iterations, but for a few that end at round-off."""
     method, build, dt = CASES[name]
     stepper, twin = method(build(), dt), method(build(), dt)
     executor = Executor(operations_of(twin))
@@ -61,4 +61,4 @@ def test_states_and_iterations(name):
         assert np.abs(ours - theirs).max() < 1e-10 * max(1.0, np.abs(theirs).max()), f.name()
     stats = executor.stats()
     assert stats["solves"] == 20
-    assert abs(stats["newton_iterations"] - stepper.solver_stats()["newton_iterations"]) <= 6
+    assert stats["newton_iterations"] <= stepper.solver_stats()["newton_iterations"] + 4

@@ -20,7 +20,8 @@ int newton_whole(Problem& p, const Test& t, bool must_contract, long& iterations
   const double of = p.norm_of();
   watch.begin(t, must_contract, must_contract ? p.norm() : 0.0, of);
   bool solvable = p.linearise();
-  int reason = watch.decide(0, 0.0, 0.0, p.residual);
+  const double first = p.residual;
+  int reason = watch.decide(0, 0.0, 0.0, first);
   // Whether the factors are old, and whether the error that they leave is negligible: only then do
   // updates with old factors end the iteration. Stiffnesses of different orders may make some
   // converge slowly.
@@ -39,12 +40,16 @@ int newton_whole(Problem& p, const Test& t, bool must_contract, long& iterations
     const bool may_end = !old || negligible;
     old = is_near(step, before < 0.0 ? size : before, size, old);
     before = step;
-    // After what may be the last update only the residual is computed, a fraction of the work.
-    const bool alone = old || step <= 1e-7 * size || step <= 1e-12 * of;
+    // After the first update, and after what may be the last one, only the residual is computed, a
+    // fraction of the work.
+    const bool tries = it == 1 && Problem::reuses;
+    const bool alone = tries || old || step <= 1e-7 * size || step <= 1e-12 * of;
     if (alone)
       p.evaluate();
     else
       solvable = p.linearise();
+    // After the first update the residual tells more than the sizes of updates.
+    old = old || (tries && p.residual <= 1e-4 * first);
     reason = watch.decide(it, size, step, p.residual);
     if (reason > 0 && !may_end) reason = Reason::iterating;
     if (alone && !reason && !old) solvable = p.linearise();

@@ -8,6 +8,8 @@ struct SmallChain : ChainUnknowns<Op> {
   using Base = ChainUnknowns<Op>;
   using Base::cells, Base::F, Base::G, Base::is_free, Base::n, Base::node_blocks;
   using Base::residual, Base::rhs, Base::tangent_once, Base::X;
+  static constexpr bool reuses =
+      false;  // new factors cost little more than another right-hand side
   typedef double Matrix[n][n];
   // What is kept of a node: X = D⁻¹ U, D⁻¹ r, D⁻¹, L.
   struct Node {
