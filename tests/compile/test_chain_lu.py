@@ -217,7 +217,9 @@ def test_newton(library, n, bend, cells):
     assert np.abs(step).max() <= 20 * EPSILON * max(1.0, np.abs(u).max()) * np.linalg.cond(
         problem.tangent(u)
     )
-    assert abs(iterations - _petsc(problem, ConvergenceTest(rtol=0.0, stol=0.0), "basic")[1]) <= 1
+    # Updates with old factors begin below 1e-4 and shrink by 0.01 at least: six in place of two.
+    whole = _petsc(problem, ConvergenceTest(rtol=0.0, stol=0.0), "basic")[1]
+    assert whole - 1 <= iterations <= whole + 4
 
 
 @pytest.mark.parametrize("n", [2, 6])
