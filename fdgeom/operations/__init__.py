@@ -29,6 +29,7 @@ from fdgeom.operations.operation import (
     HostOperation,
     Operation,
     Tangents,
+    compilable,
     linearise,
     parts,
     reverse,

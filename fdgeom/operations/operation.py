@@ -90,7 +90,13 @@ class HostOperation(Operation):
 
     Subclasses define ``reads``, ``writes`` and :meth:`run`, and ``derivative_as``: operations with the
     same derivatives. They need not compute the values; these are those that :meth:`run` has left.
+    They may define ``compiled_as``: operations with the same effect, for compiled code.
     """
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        """Operations with the same effect, for compiled code; None if there are none."""
+        return None
 
     @abstractmethod
     def run(self) -> None:
@@ -108,6 +114,15 @@ class HostOperation(Operation):
 
     def vjp(self, cotangents):
         return reverse(self.derivative_as, cotangents)
+
+
+def compilable(operations: Iterable[Operation]) -> list[Operation]:
+    """Operations with those for compiled code in place of host operations, where there are some."""
+    found: list[Operation] = []
+    for op in operations:
+        others = op.compiled_as if isinstance(op, HostOperation) else None
+        found += [op] if others is None else others
+    return found
 
 
 class Tangents:

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 
 from firedrake import Function
 
+from fdgeom.beams.rod.turns import LEAST
 from fdgeom.forms import copy_into
-from fdgeom.operations import Copy, HostOperation, Operation
+from fdgeom.operations import Check, Copy, HostOperation, Map, Operation
 from fdgeom.solvers import pieces
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -32,6 +34,18 @@ class GivenMotion(HostOperation):
     def run(self) -> None:
         self.held.update()
         self.unknown.hold(self.held.increment)
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        held, unknown = self.held, self.unknown
+        given = held.assignments(self.clocks[0])
+        if given is None or not held.varies:
+            return None if given is None else []
+        maps = [
+            given,
+            *unknown.assignments(unknown.values, [held.increment], unknown.no_multiplier),
+        ]
+        return [Map(values=values, **self._timed()) for values in maps]
 
     @property
     def derivative_as(self) -> Sequence[Operation]:
@@ -88,6 +102,11 @@ class TurnsBefore(HostOperation):
     #: `fdgeom.beams.rod.turns.Turns`.
     turns: Any
 
+    @cached_property
+    def orientation(self) -> Function:
+        """The orientation before the assignments, in compiled code."""
+        return Function(self.turns.orientation.function_space(), name="orientation before")
+
     @property
     def reads(self) -> list[Function]:
         return [self.turns.orientation]
@@ -98,6 +117,13 @@ class TurnsBefore(HostOperation):
 
     def run(self) -> None:
         self.__dict__["found"] = self.turns.relative()
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        before = cast(TurnsBefore, self.original).orientation
+        if self.turns.cosines(before) is None:
+            return None
+        return [Copy(source=self.turns.orientation, target=before)]
 
     @property
     def derivative_as(self) -> Sequence[Operation]:
@@ -121,6 +147,14 @@ class TurnCheck(HostOperation):
 
     def run(self) -> None:
         self.turns.check(self.before.__dict__["found"])
+
+    @property
+    def compiled_as(self) -> Sequence[Operation] | None:
+        cosines = self.turns.cosines(self.before.orientation)
+        if cosines is None:
+            return None
+        message = "the two ends of a cell turn too far against one another in a step"
+        return [Check(value=-cosine, limit=-LEAST, message=message) for cosine in cosines]
 
     @property
     def derivative_as(self) -> Sequence[Operation]:

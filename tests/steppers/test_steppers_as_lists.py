@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from firedrake import Function, FunctionSpace, as_vector, cos, sin
 from verification import hamiltonian_systems
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import spherical_pendulum
 from verification.rod_cases import SEPARATE, moving
 
 import fdgeom as fg
+from fdgeom.compile import Executor as Compiled
 from fdgeom.execution import Executor, Trajectory
+from fdgeom.operations import compilable
 
 
 def _state(stepper):
@@ -80,3 +83,34 @@ def test_lists_have_the_derivatives_of_runs(name):
     slope = np.sum(trajectory.cotangents[control].dat.data_ro * direction)
     difference = (value(1e-5) - value(-1e-5)) / 2e-5
     assert abs(slope - difference) < 1e-6 * max(1.0, abs(difference))
+
+
+def test_checks_of_rotations_as_expressions(rng):
+    """The cosines that compiled code checks are those of the quaternions of neighbouring nodes."""
+    beam = bracket_beam()
+    orientation, old = beam.orientation, Function(beam.orientation.function_space())
+    for f in (old, orientation):
+        values = rng.uniform(-1, 1, f.dat.data_ro.shape)
+        f.dat.data_wo[...] = values / np.linalg.norm(values, axis=1)[:, None]
+    expected = (beam.turns.relative(old) * beam.turns.relative()).sum(axis=0)
+    cells = Function(FunctionSpace(beam.mesh, "DG", 0))
+    (cosine,) = beam.turns.cosines(old)
+    found = cells.interpolate(cosine).dat.data_ro[cells.cell_node_map().values[:, 0]]
+    assert np.abs(found - expected).max() < 1e-14
+
+
+def test_given_motion_as_expressions():
+    """Compiled code gets the given pose of an end by assignments: the same steps."""
+    lift = fg.GivenPose(
+        position=lambda t: as_vector([0 * t, 0.1 * sin(t) ** 2, 0]),
+        orientation=lambda t: as_vector([cos(0.2 * t**2), 0, 0, sin(0.2 * t**2)]),
+    )
+    one, other = moving(SEPARATE, left=lift), moving(SEPARATE, left=lift)
+    stepper, twin = fg.EnergyMomentum(one, 0.02), fg.EnergyMomentum(other, 0.02)
+    stepper.advance(7)
+    twin.system.prepare()
+    done, failure = Compiled(compilable(twin.operations)).advance(7, 0.0, 0.02)
+    assert done == 7, failure
+    for f, g in zip(_state(stepper), _state(twin), strict=True):
+        ours, theirs = f.dat.data_ro, g.dat.data_ro
+        assert np.abs(ours - theirs).max() < 1e-11 * max(1.0, np.abs(theirs).max()), f.name()

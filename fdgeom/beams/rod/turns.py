@@ -1,14 +1,17 @@
 """Check of the relative rotation of the two ends of a cell, which a step must not turn too far."""
 
 import numpy as np
+import ufl
 from firedrake import Function
 from mpi4py import MPI
+from ufl.core.expr import Expr
 
+from fdgeom.measures import end_values
 from fdgeom.solvers import SolveFailed
 from fdgeom.solvers.compiled import describe
 
-# Cosine of half of 90 degrees: farther, a cell of finite length says little about a rod.
-_LEAST = np.sqrt(0.5)
+#: Cosine of half of 90 degrees: farther, a cell of finite length says little about a rod.
+LEAST = float(np.sqrt(0.5))
 
 
 class Turns:
@@ -30,6 +33,17 @@ class Turns:
         p, q = found.dat.data_ro_with_halos[self._ends].transpose(1, 2, 0)
         scalar = (p * q).sum(axis=0)
         return np.array([scalar, *(p[0] * q[1:] - q[0] * p[1:] - np.cross(p[1:], q[1:], axis=0))])
+
+    def cosines(self, before: Function) -> list[Expr] | None:
+        """The cosines of half the angles of :meth:`check` since an orientation, as expressions at the
+        midpoints of cells: of the change, and of the state if that is checked; None on other meshes than
+        those of single beams with two nodes in a cell.
+        """
+        if self._in_rods is not True or self.orientation.cell_node_map().arity != 2:
+            return None
+        old, new = (_relative(f) for f in (before, self.orientation))
+        change = sum(a * b for a, b in zip(old, new, strict=True))
+        return [change, new[0]] if self.soft else [change]
 
     def check(self, before: np.ndarray) -> None:
         """Raise SolveFailed if a cell turned too far since ``before``, or is turned too far now."""
@@ -58,13 +72,21 @@ class Turns:
         cosines = np.where(self._in_rods, cosines, 1.0)
         cell = int(np.argmin(cosines)) if len(cosines) else -1
         least = float(cosines[cell]) if len(cosines) else 1.0  # argmin finds a NaN first
-        if self._comm.allreduce(int(not least >= _LEAST), op=MPI.SUM) == 0:
+        if self._comm.allreduce(int(not least >= LEAST), op=MPI.SUM) == 0:
             return None
         words = describe(self.orientation)  # on all ranks: it interpolates coordinates
         place = "" if cell < 0 else " and ".join(sorted(map(words, self._ends[cell])))
         least, place = min(self._comm.allgather((np.nan_to_num(least, nan=-2.0), place)))
         angle = np.nan if least < -1.5 else 2 * np.degrees(np.arccos(np.clip(least, -1, 1)))
         return f"the cell between {place}", float(angle)
+
+
+def _relative(orientation: Function) -> list[Expr]:
+    """p̄ q for the quaternions p and q of the two ends of a cell."""
+    p, q = end_values(orientation, orientation.function_space().mesh())
+    vectors = [ufl.as_vector([f[k] for k in (1, 2, 3)]) for f in (p, q)]
+    turned = p[0] * vectors[1] - q[0] * vectors[0] - ufl.cross(*vectors)
+    return [ufl.dot(p, q), *(turned[k] for k in range(3))]
 
 
 def _state(place: str, angle: float) -> str:

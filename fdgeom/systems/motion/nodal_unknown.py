@@ -104,6 +104,11 @@ class NodalUnknown:
         joined = self.is_joined or self.multiplier is None
         return self.multiplier if joined else self.function.subfunctions[-1]
 
+    @property
+    def no_multiplier(self) -> Expr | None:
+        """A multiplier of zero, for :meth:`assignments`."""
+        return None if self.multiplier is None else 0 * self.multiplier
+
     def assignments(
         self, function: Function, parts: Sequence[Expr], multiplier: Expr | None
     ) -> list[dict[Function, Expr]]:
