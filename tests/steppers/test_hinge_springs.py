@@ -39,7 +39,7 @@ def test_a_step_past_half_a_turn_fails(cls, dt, compiled):
     stepper = cls(assembly, dt, compiled=compiled)
     sentence = (
         r"failed: the angle of joints\[0\], <Revolute joint of the ground and the left end>, passes "
-        r"half a turn \(pi\) in it, where the moment of its spring would change its sign. The state "
+        r"half a turn \(pi\), where the moment of its spring would change its sign. The state "
         r"is the one before this step; end the run before, or take a stiffer spring"
     )
     with pytest.raises(fg.StepFailed, match=sentence) as caught:
