@@ -93,7 +93,9 @@ class Lowering(Functionals):
         elif isinstance(op, Check):
             found = [self._check(op)]
         elif isinstance(op, Assemble):
-            found = [self._assemble(op)]
+            # A sum over nodes has a term at each kind of them, a form one program for all.
+            kinds = [None] if isinstance(op.work, Form) else _kinds(op.by.values())
+            found = [self._assemble(op, kind) for kind in kinds]
         elif isinstance(op, Solve):
             if couples(op):
                 return [lower_chain(self, op)]
@@ -170,10 +172,10 @@ class Lowering(Functionals):
         return mask
 
     # --- functionals ----------------------------------------------------------------------------
-    def _split(self, made: LocalProgram, work) -> tuple[Works, Works]:
-        """A functional as sums over places and over cells."""
+    def _split(self, made: LocalProgram, work, kind: tuple | None = None) -> tuple[Works, Works]:
+        """A functional as sums over places (of one kind) and over cells."""
         if not isinstance(work, Form):
-            kind = AT_NODES if made.at_nodes else IN_CELLS
+            kind = kind or (AT_NODES if made.at_nodes else IN_CELLS)
             value = self.at_places(made.place, kind).scalar(expand_derivatives(work))
             return [(made.place.one, value)], []
         terms = terms_of(work)
@@ -183,18 +185,18 @@ class Lowering(Functionals):
         others = [t for t in terms if not t.is_nodal()]
         return self.nodal_works(made.place, nodal), self.cell_works(made.cell, others)
 
-    def _assemble(self, op: Assemble) -> LocalProgram:
+    def _assemble(self, op: Assemble, kind: tuple | None) -> LocalProgram:
         if any(is_real(f) for f in op.by):
             raise CannotCompile("a derivative by a number of a Real space")
         targets = {f: _written(t) for f, t in op.by.items()}
         by = {f: parts_of(f) for f in op.by}
-        kinds = [part.nodal for parts in by.values() for part in parts]
-        made = LocalProgram(op, any(kinds))
-        if not isinstance(op.work, Form) and len(set(kinds)) > 1:
-            raise CannotCompile("a sum over nodes and cells at once")
-        nodes, cells = self._split(made, op.work)
+        nodal = any(part.nodal for parts in by.values() for part in parts)
+        made = LocalProgram(op, kind[0] if kind else nodal)
+        nodes, cells = self._split(made, op.work, kind)
         for f, parts in by.items():
             for part, target in zip(parts, targets[f], strict=True):
+                if kind not in (None, part.kind):
+                    continue
                 adds = op.by[f] in op.adds
                 self._derivative(made, nodes, cells, part, target, op.work, adds)
         return made

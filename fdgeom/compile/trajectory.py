@@ -68,7 +68,9 @@ class Trajectory:
         """Give the version that an adjoint operation reads a place in the rows."""
         if not self._adjoint.is_written(part.function):
             return
-        _, writer = self._adjoint.writer_for_adjoint(self._places[call], part.function)
+        _, writer = self._adjoint.writer_for_adjoint(
+            self._places[self._reverse.calls[call]], part.function
+        )
         if (writer, part) not in self._offsets:
             self._offsets[writer, part] = self.row
             self.row += self.layout.size(part.size)
