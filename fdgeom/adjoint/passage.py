@@ -32,6 +32,9 @@ class Passage(TakenAgain):
     """Steps of one stepper as a function of their inputs, with derivatives."""
 
     def __init__(self, stepper) -> None:
+        if stepper._fused is not None:
+            # Before the coefficients are looked for: it may make fields that depend on them.
+            stepper._fused.prepare_adjoint()
         super().__init__(stepper)
         #: A cache of functionals and their derivatives.
         self.kept: dict[tuple, tuple] = {}

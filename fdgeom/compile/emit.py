@@ -7,8 +7,6 @@ written here.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from firedrake import Constant
-
 from fdgeom.compile.differentiate import jacobian, solution
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower import LocalProgram
@@ -41,11 +39,6 @@ def emit(local: LocalProgram, constants: Constants) -> Code:
     return _LocalWriter(local, constants).code()
 
 
-def clocks_of(op: Operation) -> tuple[Constant, ...]:
-    """The symbols for the time in the expressions of an operation."""
-    return op.clock if isinstance(op.clock, tuple) else () if op.clock is None else (op.clock,)
-
-
 class Writer:
     """The functions of a struct, and the parts that they read and write."""
 
@@ -71,7 +64,7 @@ class Writer:
     def _constant(self, constant, component: int) -> str:
         if constant is self._op.dt:
             return "X.dt"
-        if any(constant is clock for clock in clocks_of(self._op)):
+        if any(constant is clock for clock in self._op.clocks):
             return "X.time"
         known = [c is constant for c in self._constants]
         if True not in known:
@@ -178,7 +171,7 @@ class _LocalWriter(Writer):
         self._flags["chord"] = (
             not linear
             and n <= _WRITTEN_OUT
-            and all(key[0] == "constant" and key[1] not in clocks_of(m.op) for key in inputs)
+            and all(key[0] == "constant" and key[1] not in m.op.clocks for key in inputs)
         )
         # Numbers that do not depend on the unknowns are computed before the iteration.
         needed = p.needed(m.residual)

@@ -74,6 +74,11 @@ class Executor:
         self._restore(saved, reports)
         reason, done, failed = self.unit.advance(steps, t, dt, blocked=False)
         failure = self.unit.failure(reason, failed)
+        try:
+            with self.fields.shown():
+                self.unit.explain(failed)
+        except SolveFailed as better:
+            failure = better
         self._restore(saved, reports)
         # The same again to the last digit.
         self.unit.advance(done, t, dt, blocked=False)

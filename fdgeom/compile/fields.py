@@ -1,6 +1,7 @@
 """The exchange of values between Functions and the fields of compiled units."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -21,6 +22,7 @@ class Fields:
     ) -> None:
         self._unit, self._layout = unit, unit.layout
         read_first, written = _read_first(unit)
+        self._written = written
         read_first = [part for part in read_first if part not in elsewhere]
         #: The parts that steps change and that later steps or others read.
         self._state = [
@@ -78,6 +80,17 @@ class Fields:
         self._unit.library.fdgeom_store(*self._out)
         for part in self._state:
             self._fields[part].written(ghosts_too=True)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Context in which the Functions have the present values of all fields that steps change."""
+        kept = [np.array(self._fields[part].array) for part in self._written]
+        self._unit.library.fdgeom_store(*self._copies(self._written))
+        try:
+            yield
+        finally:
+            for part, array in zip(self._written, kept, strict=True):
+                self._fields[part].array[...] = array
 
     def values(self) -> list[np.ndarray]:
         """Copies of the fields that steps change."""

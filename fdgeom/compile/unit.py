@@ -21,12 +21,19 @@ from fdgeom.compile.build import (
     load,
 )
 from fdgeom.compile.chain import ChainProgram
-from fdgeom.compile.emit import Code, clocks_of, emit, unit_text
+from fdgeom.compile.emit import Code, emit, unit_text
 from fdgeom.compile.emit_chain import emit_chain
 from fdgeom.compile.layout import WIDTH, Layout, Part
 from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.program import CannotCompile
-from fdgeom.operations import Check, ConvergenceTest, Operation, Solve
+from fdgeom.operations import (
+    Check,
+    ConvergenceTest,
+    HostOperation,
+    Operation,
+    Solve,
+    compilable,
+)
 from fdgeom.solvers.held_snes import SolveFailed
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
@@ -74,12 +81,14 @@ class Unit:
         self.constants: list = []
         lower, known = Lowering(layout), {}
         self._calls: list[_Call] = []
-        for number, op in enumerate(operations):
+        self._given = tuple(operations)
+        pairs = [(k, made) for k, op in enumerate(operations) for made in compilable([op])]
+        for number, op in pairs:
             name = _identity(op)
             if name not in known:
                 known[name] = [self._emit(program) for program in lower(op)]
             self._calls += [_Call(op, number, code, held) for code, held in known[name]]
-        symbols = [s for op in operations for s in (op.dt, *clocks_of(op))]
+        symbols = [s for op in operations for s in (op.dt, *op.clocks)]
         if any(c is s for c in self.constants for s in symbols):
             raise CannotCompile("an operation reads the length or the time of another one")
         self._library: ctypes.CDLL | None = None
@@ -245,6 +254,12 @@ class Unit:
             f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
             f"{report.norm:.3g} is left"
         )
+
+    def explain(self, call: int) -> None:
+        """Raise a better error than :meth:`failure`, from the values of Functions, if there is one."""
+        given = self._given[self.calls[call]]
+        if isinstance(given, HostOperation):
+            given.explain()
 
     def stats(self) -> dict[str, int]:
         """Solves so far, and Newton iterations of the place that took most in each."""

@@ -102,6 +102,9 @@ class HostOperation(Operation):
     def run(self) -> None:
         """Perform the operation."""
 
+    def explain(self) -> None:
+        """Raise the error of a `Check` in ``compiled_as`` that has failed, if its sentence needs Python."""
+
     @property
     def derivative_as(self) -> Sequence[Operation]:
         """Operations with the same derivatives."""

@@ -156,6 +156,9 @@ class TurnCheck(HostOperation):
         message = "the two ends of a cell turn too far against one another in a step"
         return [Check(value=-cosine, limit=-LEAST, message=message) for cosine in cosines]
 
+    def explain(self) -> None:
+        self.turns.check(self.turns.relative(self.before.orientation))
+
     @property
     def derivative_as(self) -> Sequence[Operation]:
         return []

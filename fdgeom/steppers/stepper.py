@@ -34,6 +34,7 @@ from fdgeom.steppers.compiled import (
     ChainSteps,
     CompiledSteps,
     FusedSteps,
+    ListSteps,
     SolveOf,
     solves_of,
     tolerances_of,
@@ -436,7 +437,14 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             self._fused = self._compiled_steps()
 
     def _compiled_steps(self) -> CompiledSteps:
-        """Whole steps in compiled code: for local solves, or for one solve along a chain."""
+        """Whole steps in compiled code: of a list of operations, or by the solves of its flows."""
+        try:
+            return ListSteps(self.operations, self._moving(), lambda: self.t, self._fused_steps)
+        except CannotCompile:
+            return self._fused_steps()
+
+    def _fused_steps(self) -> CompiledSteps:
+        """Compiled steps of local solves, or of one solve along a chain."""
         try:
             sequence = solves_of(self.step_flows, self.system.turns)
             return FusedSteps(

@@ -204,7 +204,7 @@ def test_blocks_change_nothing():
         return value, found.dat.data_ro.copy()
 
     value, found = gradient()
-    ((_, sweep),) = stepper._fused._sweeps.values()
+    ((_, sweep),) = stepper._fused._others._sweeps.values()
     assert sweep.unit.blocks
     assert sweep.back.blocks
     sweep.unit.blocks = sweep.back.blocks = False

@@ -18,9 +18,9 @@ from case import (
 from firedrake import COMM_WORLD, Function, FunctionSpace, IntervalMesh, SpatialCoordinate
 
 import fdgeom as fg
+from fdgeom.steppers.compiled import ListSteps
 
 LOCAL_NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.LocalNewton"}
-# Numbers of steps for which FusedSteps chooses the values in place, and the order of a chain.
 
 
 def make_beam(cells: int, comm=COMM_WORLD) -> fg.Beam:
@@ -115,18 +115,20 @@ class FusedBeam(_OnSharedBeam):
 
     def __init__(self, shared: SharedBeam, *, chain: bool) -> None:
         super().__init__(shared, "compiled")
-        self._unit, self._moves = self._stepper._fused._unit(chain)
-        if self._unit.is_chain != chain:
+        steps = self._stepper._fused
+        if chain and isinstance(steps, ListSteps):
+            executor, unit = steps._executor, steps.unit
+            self.begin, self.end = executor.load, executor.store
+            self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)
+            return
+        unit, moves = self._stepper._fused_steps()._unit(chain)
+        if unit.is_chain != chain:
             raise RuntimeError("the mesh is not a chain")
-
-    def begin(self) -> None:
-        self._unit.begin()
-
-    def end(self) -> None:
-        self._unit.end()
+        self.begin, self.end = unit.begin, unit.end
+        self._run = lambda n: unit.advance(n, moves, self._shared.dt)
 
     def advance(self, steps: int) -> None:
-        reason, _, _ = self._unit.advance(steps, self._moves, self._shared.dt)
+        reason, _, _ = self._run(steps)
         if reason:
             raise RuntimeError("a fused step failed")
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from steppers import test_steppers_as_lists as steps
+from steppers.test_steppers_as_lists import CASES
 
-from fdgeom.operations import HostOperation
-
-LOCAL = [name for name in steps.CASES if name != "EnergyMomentum"]
+LOCAL = [name for name in CASES if name != "EnergyMomentum"]
 
 
 def operations_of(stepper):
-    """The operations of a step, without the checks of rotations, which Python performs."""
+    """The operations of a step of a prepared system."""
     stepper.system.prepare()
-    made = steps.operations_of(stepper) if hasattr(steps, "operations_of") else stepper.operations
-    return [op for op in made if not isinstance(op, HostOperation)]
+    return stepper.operations
 
 
 def lists(name):
     """A system, its list of operations, and the step length, twice."""
-    method, build, dt = steps.CASES[name]
+    method, build, dt = CASES[name]
     for _ in range(2):
         stepper = method(build(), dt)
         yield stepper.system, operations_of(stepper), dt

@@ -13,7 +13,7 @@ DT = 2e-5  # a wave needs 7e-5 for a cell
 
 
 def unit_of(stepper):
-    return stepper._fused._unit()[0]
+    return stepper._fused.unit
 
 
 def values(system):

@@ -21,7 +21,6 @@ from firedrake import VectorFunctionSpace as Vectors
 
 import fdgeom as fg
 from fdgeom.solvers.compiled.refused import CannotCompile
-from fdgeom.steppers.compiled import fused
 
 A, B, C, NU, MU = -2.0, -1.0, -0.5, 1.0, 2.0
 
@@ -149,14 +148,14 @@ def oscillator():
     return fg.HamiltonianSystem(q, p, energy=(p**2 / 2 + q**2 / 2) * dx)
 
 
-@pytest.mark.parametrize("where", ["Program", "Unit"])
+@pytest.mark.parametrize("where", ["executor.Unit", "unit.load"])
 def test_any_failure_of_the_compilation(where, monkeypatch):
     """When the stepper is made (analysis) or at its first step (the compiler)."""
 
     def fail(*arguments, **options):
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(fused, where, fail)
+    monkeypatch.setattr(f"fdgeom.compile.{where}", fail)
     system = oscillator()
 
     def taken():
@@ -184,7 +183,7 @@ def test_what_is_no_failure_of_the_compilation(error, monkeypatch):
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr(fused, "Program", fail)
+    monkeypatch.setattr("fdgeom.compile.executor.Unit", fail)
     with pytest.raises(error):
         fg.StormerVerlet(oscillator(), 0.1)
 

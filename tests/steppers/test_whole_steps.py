@@ -12,6 +12,7 @@ from every_stepper import CASES, T0, differing, values
 from verification.small_systems import pendulum
 
 import fdgeom as fg
+from fdgeom.compile.unit import Unit as ListUnit
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.compiled.unit import Unit
 from fdgeom.solvers.held_snes import HeldSNES
@@ -35,6 +36,7 @@ def cut(monkeypatch, after=None):
     with monkeypatch.context() as patch:
         patch.setattr(HeldSNES, "solve", counted(HeldSNES.solve))
         patch.setattr(Unit, "advance", counted(Unit.advance))
+        patch.setattr(ListUnit, "advance", counted(ListUnit.advance))
         patch.setattr(ChainUnit, "advance", counted(ChainUnit.advance))
         yield count
 

@@ -41,6 +41,9 @@ class CompiledSteps(ABC):
         failure after the last good one, if any.
         """
 
+    def prepare_adjoint(self) -> None:  # noqa: B027
+        """Make what :meth:`sweep` needs, if it can be made."""
+
     def sweep(self, seeded: Set[int], wanted: Set[int], running: Form | None = None) -> Sweep:
         """The compiled reverse sweep through these steps; raises `CannotCompile` with the reason."""
         # `seeded`: keys of the functions that have a cotangent after steps; `wanted`: keys of the
