@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from firedrake import Form, Function
 
-from fdgeom.operations import Attempt, Reason, Solve, Watch
+from fdgeom.operations import Attempt, ConvergenceTest, Reason, Solve, Watch
 from fdgeom.solvers import (
     EssentialValues,
     Field,
@@ -182,4 +182,5 @@ def _numerics(residual: Form, unknown: Function) -> Numerics:
     local = is_local(residual, unknown)
     options = defaults(residual, unknown, local)
     # MUMPS pivots: saddle points have zeros on their diagonals.
-    return Numerics(options if local else {**options, "pc_factor_mat_solver_type": "mumps"})
+    options = options if local else {**options, "pc_factor_mat_solver_type": "mumps"}
+    return Numerics(options, ConvergenceTest())
