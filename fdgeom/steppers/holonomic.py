@@ -9,7 +9,7 @@ from ufl.core.expr import Expr
 from fdgeom.forms import simplify
 from fdgeom.operations import Flow, Solve, with_assignments
 from fdgeom.solvers import Numerics, pieces, prescribed, saddle
-from fdgeom.steppers.compiled import hint
+from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
 
 

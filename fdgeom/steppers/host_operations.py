@@ -7,11 +7,9 @@ from typing import Any, cast
 
 from firedrake import Function
 
-from fdgeom.beams.rod.turns import LEAST
 from fdgeom.forms import copy_into
 from fdgeom.operations import Check, Copy, HostOperation, Map, Operation
 from fdgeom.solvers import pieces
-from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -19,7 +17,8 @@ class GivenMotion(HostOperation):
     """Evaluates the given motion of degrees of freedom, and prescribes their increment."""
 
     # Given values at a few nodes, by kernels of DirichletBC.
-    unknown: NodalUnknown
+    #: `fdgeom.systems.motion.nodal_unknown.NodalUnknown`, and the motion's `Held`.
+    unknown: Any
     held: Any
 
     @property
@@ -154,7 +153,9 @@ class TurnCheck(HostOperation):
         if cosines is None:
             return None
         message = "the two ends of a cell turn too far against one another in a step"
-        return [Check(value=-cosine, limit=-LEAST, message=message) for cosine in cosines]
+        return [
+            Check(value=-cosine, limit=-self.turns.least, message=message) for cosine in cosines
+        ]
 
     def explain(self) -> None:
         self.turns.check(self.turns.relative(self.before.orientation))

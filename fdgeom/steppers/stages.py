@@ -21,7 +21,7 @@ from fdgeom.forms import simplify, unflatten
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.solvers import plain
 from fdgeom.solvers.compiled import scalar_space
-from fdgeom.steppers.compiled import hint
+from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.steppers.substep import SOLVES_GRADIENT
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem

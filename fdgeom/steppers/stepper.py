@@ -30,15 +30,6 @@ from fdgeom.solvers.options import (
     who_asked_for_snes,
 )
 from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
-from fdgeom.steppers.compiled import (
-    ChainSteps,
-    CompiledSteps,
-    FusedSteps,
-    ListSteps,
-    SolveOf,
-    solves_of,
-    tolerances_of,
-)
 from fdgeom.steppers.method import Method
 from fdgeom.steppers.restart import Restart
 from fdgeom.steppers.step_flows import completed
@@ -47,6 +38,7 @@ from fdgeom.validation import NotCopied, present_number, whole
 
 if TYPE_CHECKING:
     from fdgeom.recording import Checkpoint, CSVFile, History
+    from fdgeom.steppers.compiled import CompiledSteps
 
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
@@ -436,27 +428,15 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 raise CannotCompile(why)
             self._fused = self._compiled_steps()
 
-    def _compiled_steps(self) -> CompiledSteps:
-        """Whole steps in compiled code: of a list of operations, or by the solves of its flows."""
-        try:
-            return ListSteps(self.operations, self._moving(), lambda: self.t, self._fused_steps)
-        except CannotCompile:
-            return self._fused_steps()
+    def _only_along_chains(self) -> bool:
+        """Whether its steps are compiled along a chain or not at all."""
+        return False
 
-    def _fused_steps(self) -> CompiledSteps:
-        """Compiled steps of local solves, or of one solve along a chain."""
-        try:
-            sequence = solves_of(self.step_flows, self.system.turns)
-            return FusedSteps(
-                sequence, self._moving(), self._snapshot, self._tolerances, self.system.clocks
-            )
-        except CannotCompile as local:
-            if self.system.mesh.ufl_cell().cellname != "interval":
-                raise
-            try:
-                return ChainSteps(self)
-            except CannotCompile as chain:
-                raise CannotCompile(f"{local}; along a chain: {chain}") from local
+    def _compiled_steps(self) -> "CompiledSteps":
+        """Whole steps in compiled code: of a list of operations, or by the solves of its flows."""
+        from fdgeom.steppers.compiled import compiled_steps
+
+        return compiled_steps(self, along_chains=self._only_along_chains())
 
     def _falling_back(self) -> AbstractContextManager:
         return falling_back(
@@ -469,9 +449,6 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     def _give_up(self, why: str) -> None:
         self._fused, self._why_not = None, why
-
-    def _tolerances(self, solve: SolveOf) -> tuple[float, float, float, int]:
-        return tolerances_of(solve.options.over({})[0])
 
     def __repr__(self) -> str:
         name, system = type(self).__name__, type(self.system).__name__

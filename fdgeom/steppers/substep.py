@@ -11,7 +11,7 @@ from fdgeom.forms import flatten, simplify
 from fdgeom.operations import Operation, Solve, with_assignments
 from fdgeom.solvers import plain, prescribed
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.compiled import hint
+from fdgeom.steppers.compiled.hints import hint
 from fdgeom.systems.poisson.poisson import PoissonSystem
 from fdgeom.systems.poisson.stage import Stage
 

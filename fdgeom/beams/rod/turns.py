@@ -10,12 +10,12 @@ from fdgeom.measures import end_values
 from fdgeom.solvers import SolveFailed
 from fdgeom.solvers.compiled import describe
 
-#: Cosine of half of 90 degrees: farther, a cell of finite length says little about a rod.
-LEAST = float(np.sqrt(0.5))
-
 
 class Turns:
     """The relative rotation of the two ends of each cell, and its change in a step."""
+
+    #: Cosine of half of 90 degrees: farther, a cell of finite length says little about a rod.
+    least = float(np.sqrt(0.5))
 
     # A step that changes it by more than 90 degrees has found another branch of solutions, or folds
     # the cell. `soft`: the strain measure softens where the rotation itself exceeds 90 degrees.
@@ -72,7 +72,7 @@ class Turns:
         cosines = np.where(self._in_rods, cosines, 1.0)
         cell = int(np.argmin(cosines)) if len(cosines) else -1
         least = float(cosines[cell]) if len(cosines) else 1.0  # argmin finds a NaN first
-        if self._comm.allreduce(int(not least >= LEAST), op=MPI.SUM) == 0:
+        if self._comm.allreduce(int(not least >= self.least), op=MPI.SUM) == 0:
             return None
         words = describe(self.orientation)  # on all ranks: it interpolates coordinates
         place = "" if cell < 0 else " and ".join(sorted(map(words, self._ends[cell])))

@@ -10,7 +10,6 @@ from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.alpha.solve import AlphaSolve
-from fdgeom.steppers.compiled import ChainSteps
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.validation import choice, instance, whole
 
@@ -123,9 +122,8 @@ class GeneralizedAlpha(MotionStepper):
     def uncompilable(self):
         return "a step that fails is to be cut in halves" if self._halvings else None
 
-    def _compiled_steps(self):
-        is_rod = self.system.is_chain
-        return ChainSteps(self) if is_rod else super()._compiled_steps()
+    def _only_along_chains(self) -> bool:
+        return self.system.is_chain
 
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:

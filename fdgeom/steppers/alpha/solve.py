@@ -10,7 +10,7 @@ from fdgeom.operations import Copy, Map, Operation, Solve, with_assignments
 from fdgeom.solvers import pieces
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.alpha.scheme import AlphaScheme
-from fdgeom.steppers.compiled import Following, hint
+from fdgeom.steppers.compiled.hints import Following, hint
 from fdgeom.steppers.host_operations import GivenMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown

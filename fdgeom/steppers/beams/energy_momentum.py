@@ -16,7 +16,7 @@ from fdgeom.forms import simplify
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
 from fdgeom.solvers import Snapshot
-from fdgeom.steppers.compiled import ChainSteps, Following, hint
+from fdgeom.steppers.compiled.hints import Following, hint
 from fdgeom.steppers.host_operations import GivenMotion
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -154,8 +154,8 @@ class EnergyMomentum(Stepper):
         given = system.held.assignments(system.time + 0.5 * dt)
         return [motion], None if given is None else Following(system.held.increment, given)
 
-    def _compiled_steps(self):
-        return ChainSteps(self)
+    def _only_along_chains(self) -> bool:
+        return True
 
     def _residual(self, step: MeanStep) -> Form:
         system, unknown, test = self.system, self._unknown, self._unknown.test

@@ -13,7 +13,7 @@ from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.solvers import EssentialValues
 from fdgeom.solvers.linked import Linked
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.compiled import AtLinks, hint
+from fdgeom.steppers.compiled.hints import AtLinks, hint
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 

@@ -25,7 +25,7 @@ from fdgeom.solvers import (
     plain,
 )
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
-from fdgeom.steppers.compiled import hint
+from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
 
 SOLVES = ("momentum", "increment", "velocity")

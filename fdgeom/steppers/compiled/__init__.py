@@ -3,25 +3,14 @@
 - `list_steps`: lists of operations by `fdgeom.compile`;
 - `fused`: solves that are local, one after another;
 - `chain_steps`: one solve that couples neighbours on a line;
-- `solves_of`: flows as solves between assignments, and what compiled code needs to know of them.
+- `choose`: which of these takes the steps of a stepper;
+- `solves_of`: flows as solves between assignments; `hints`: what compiled code needs to know of them.
 
 The compilation of the solves is in :mod:`fdgeom.solvers`.
 """
 
-from fdgeom.steppers.compiled.chain_steps import ChainSteps
-from fdgeom.steppers.compiled.fused import CompiledSteps, FusedSteps, tolerances_of
-from fdgeom.steppers.compiled.list_steps import ListSteps
-from fdgeom.steppers.compiled.solves_of import AtLinks, Following, SolveOf, hint, solves_of
+from fdgeom.steppers.compiled.choose import compiled_steps
+from fdgeom.steppers.compiled.fused import CompiledSteps, tolerances_of
+from fdgeom.steppers.compiled.solves_of import solves_of
 
-__all__ = [
-    "AtLinks",
-    "ChainSteps",
-    "CompiledSteps",
-    "Following",
-    "FusedSteps",
-    "ListSteps",
-    "SolveOf",
-    "hint",
-    "solves_of",
-    "tolerances_of",
-]
+__all__ = ["CompiledSteps", "compiled_steps", "solves_of", "tolerances_of"]

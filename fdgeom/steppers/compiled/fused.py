@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from firedrake import Form, Function
 from mpi4py import MPI
 
+from fdgeom.operations import Assignments
 from fdgeom.solvers import Snapshot, SolveFailed, key
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.derived import all_constants, is_real
@@ -14,7 +15,7 @@ from fdgeom.solvers.linked import add_linked
 from fdgeom.solvers.links import is_of_chains
 from fdgeom.solvers.reverse import Memory, Sweep, Trail
 from fdgeom.solvers.spread import in_assignments, in_terms
-from fdgeom.steppers.compiled.solves_of import Assignments, SolveOf
+from fdgeom.steppers.compiled.solves_of import SolveOf
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated to come back to the last
 # good state after a failure.

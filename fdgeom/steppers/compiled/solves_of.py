@@ -1,64 +1,22 @@
 """Flows as solves between assignments, for compiled steps."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
-from weakref import WeakKeyDictionary
+from collections.abc import Sequence
 
 from firedrake import Function
-from ufl.core.expr import Expr
 
-from fdgeom.operations import Copy, Flow, HostOperation, Map, Operation, Solve
+from fdgeom.operations import Assignments, Copy, Flow, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import EssentialValues, GivenValues, Numerics, key, plain
 from fdgeom.solvers.compiled import CannotCompile
-from fdgeom.solvers.linked import Linked
 from fdgeom.solvers.options import SolveOptions
+from fdgeom.steppers.compiled.hints import hints_of
 from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
-
-Assignments = Mapping[Function, Expr]
-
-
-@dataclass(frozen=True)
-class Following:
-    """Given motion of degrees of freedom in steps that are compiled as a whole."""
-
-    #: The given values of the unknown's first components.
-    values: Function
-    #: Evaluates them for the end of the coming step; comes first in it.
-    given: Assignments
-    #: Assignments after the preparations, and (``finished``) after the assignments.
-    prepared: Assignments = field(default_factory=dict)
-    finished: Assignments = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class AtLinks:
-    """A solve that couples only the nodes of joints, for compiled steps."""
-
-    #: Equations of the nodes and of the joints.
-    equations: Linked
-    #: Assignments at all nodes.
-    assignments: Sequence[Assignments]
-
-
-#: What compiled code needs to know of solves beside their operations.
-_HINTS: WeakKeyDictionary[Solve, dict[str, Any]] = WeakKeyDictionary()
-
-
-def hint(solve: Solve, **hints) -> Solve:
-    """Note for compiled code: ``essential``, ``other``, ``uncompilable``, ``not_local``, ``following``,
-    ``linked``, the operations that these replace (``replaced``), and the part of a step after which
-    a chain reads the time (``share``).
-    """
-    _HINTS[solve] = hints
-    return solve
 
 
 class SolveOf:
     """One solve of a flow, with the assignments before and after it."""
 
     def __init__(self, op: Solve, before: Sequence[Operation], flow: Flow, turns) -> None:
-        self.op, self.exact, hints = op, flow.exact, _HINTS.get(op, {})
+        self.op, self.exact, hints = op, flow.exact, hints_of(op)
         self.name, self.unknown, self.dt = op.name, op.unknown, op.dt
         self.residual, self.more = op.residual, op.extra_updates
         self.options = op.options or SolveOptions({}, "")

@@ -1,0 +1,50 @@
+"""What compiled steps need to know of solves beside their operations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from firedrake import Function
+
+from fdgeom.operations import Assignments, Solve
+
+
+@dataclass(frozen=True)
+class Following:
+    """Given motion of degrees of freedom in steps that are compiled as a whole."""
+
+    #: The given values of the unknown's first components.
+    values: Function
+    #: Evaluates them for the end of the coming step; comes first in it.
+    given: Assignments
+    #: Assignments after the preparations, and (``finished``) after the assignments.
+    prepared: Assignments = field(default_factory=dict)
+    finished: Assignments = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AtLinks:
+    """A solve that couples only the nodes of joints, for compiled steps."""
+
+    #: Equations of the nodes and of the joints.
+    equations: Any
+    #: Assignments at all nodes.
+    assignments: Sequence[Assignments]
+
+
+_HINTS: WeakKeyDictionary[Solve, dict[str, Any]] = WeakKeyDictionary()
+
+
+def hint(solve: Solve, **hints) -> Solve:
+    """Note for compiled code: ``essential``, ``other``, ``uncompilable``, ``not_local``, ``following``,
+    ``linked``, the operations that these replace (``replaced``), and the part of a step after which
+    a chain reads the time (``share``).
+    """
+    _HINTS[solve] = hints
+    return solve
+
+
+def hints_of(solve: Solve) -> Mapping[str, Any]:
+    """What has been noted for a solve."""
+    return _HINTS.get(solve, {})
