@@ -1,16 +1,17 @@
 """Operations performed by Firedrake's assembly and PETSc's solvers, on any mesh."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, singledispatch
+from functools import cached_property, partial, singledispatch
 
 import numpy as np
 import ufl
-from firedrake import Form, Function, TestFunction, TrialFunction, derivative
+from firedrake import Form, Function, FunctionSpace, TestFunction, TrialFunction, derivative
 from firedrake.assemble import get_assembler
 from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.algorithms import expand_derivatives, extract_coefficients
-from ufl.classes import Zero
+from ufl.classes import CellVolume, Grad, Zero
+from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.execution.solve import SolveRun
 from fdgeom.forms import is_zero, shaped_space, simplify
@@ -143,11 +144,17 @@ def _(op: Copy) -> Run:
 @runner.register
 def _(op: Check) -> Run:
     nodal = op.reads[0].function_space()
-    field = Function(scalar_space(nodal))
-    update, comm = PointwiseUpdate({field: op.value}), nodal.comm
+    in_cells = any(isinstance(e, Grad | CellVolume) for e in unique_pre_traversal(op.value))
+    if in_cells:
+        # At the midpoints.
+        field = Function(FunctionSpace(nodal.mesh(), "DG", 0))
+        apply, comm = partial(field.interpolate, op.value), nodal.comm
+    else:
+        field = Function(scalar_space(nodal))
+        apply, comm = PointwiseUpdate({field: op.value}).apply, nodal.comm
 
     def run() -> None:
-        update.apply()
+        apply()
         values = field.dat.data_ro
         fails = bool(values.size) and not np.max(values) <= op.limit
         if comm.allreduce(fails, op=MPI.LOR):

@@ -16,7 +16,8 @@ class Check(Operation):
     Parameters
     ----------
     value : UFL expression
-        A scalar expression of Functions with values at the same nodes.
+        A scalar expression of Functions with values at the same nodes; with derivatives in space it is
+        evaluated at the midpoints of cells.
     limit : float
         The largest value that is allowed; NaN is not.
     message : str
