@@ -33,7 +33,7 @@ NO_PLACES = (
 
 
 class AdvanceBlock(PreparedBlock):
-    """A block that replays steps of a stepper bit by bit, and differentiates them solve by solve."""
+    """A block that replays steps of a stepper bit by bit, and differentiates them."""
 
     # The block depends on the state and on all Functions that the steps read. `steps` is the number of
     # steps, or, for other passages, the argument of their `run`.

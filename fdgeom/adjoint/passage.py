@@ -38,7 +38,7 @@ class Passage(TakenAgain):
         super().__init__(stepper)
         #: A cache of functionals and their derivatives.
         self.kept: dict[tuple, tuple] = {}
-        #: Why derivatives are taken solve by solve; None if compiled code computes them.
+        #: Why derivatives are taken operation by operation; None if compiled code computes them.
         self.why_not_compiled: str | None = None
         self._steps: dict[frozenset[int], ListDerivative] = {}
         self._done: dict[tuple, tuple] = {}
@@ -240,7 +240,7 @@ class Passage(TakenAgain):
             stepper.system.mesh.comm,
             required=False,
             what="the way back",
-            instead="derivatives are taken solve by solve",
+            instead="derivatives are taken operation by operation",
         ):
             found = WayBack(
                 stepper._fused, steps, seeded, reached, self._moving, self._memory, running

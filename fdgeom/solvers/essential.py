@@ -7,7 +7,7 @@ import numpy as np
 from firedrake import Function
 from ufl.classes import Expr
 
-from fdgeom.operations import Map, Prescribed
+from fdgeom.operations import Copy, HostOperation, Map, Operation, Prescribed
 
 
 def dofs_of(bc) -> np.ndarray:
@@ -52,6 +52,8 @@ class GivenValues:
     """Prescribed degrees of freedom of a part of an unknown whose values a caller sets in ``now``."""
 
     target = None
+    #: Whether :meth:`values` is to be called before each solve.
+    varies = False
 
     def __init__(self, part: int, dofs: np.ndarray) -> None:
         self.part, self.dofs, self.now = part, dofs, 0.0
@@ -65,14 +67,39 @@ class GivenValues:
         return self.now
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PrescribedNumbers(HostOperation):
+    """Evaluates prescribed values of a solve, such as those of a DirichletBC, which may change."""
+
+    essential: GivenValues
+    value: Function
+
+    @property
+    def reads(self) -> list[Function]:
+        return []
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self.value]
+
+    def run(self) -> None:
+        flat = self.value.dat.data_wo_with_halos.reshape(-1)
+        flat[self.essential.dofs] = self.essential.values()
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return [Copy(source=None, target=self.value)]
+
+
 def prescribed(
     essential: Sequence[EssentialValues | GivenValues], unknown: Function, **timed
-) -> tuple[list[Map], list[Prescribed]]:
+) -> tuple[list[Operation], list[Prescribed]]:
     """Essential values as those of an operation, and the assignments that compute them before it.
 
     The latter evaluate a motion at the end of the step.
     """
-    maps, found = [], []
+    maps: list[Operation] = []
+    found = []
     for e in essential:
         value = None
         # Numbers (`GivenValues`) depend on nothing.
@@ -83,5 +110,8 @@ def prescribed(
             if e.motion is not None:
                 maps.append(Map(values={e.target: e.motion}, **{**timed, "at": 1.0}))
             maps.append(Map(values={value: new}, **timed))
+        elif isinstance(e, GivenValues) and e.varies:
+            value = Function(unknown.subfunctions[e.part].function_space(), name="prescribed")
+            maps.append(PrescribedNumbers(essential=e, value=value))
         found.append(Prescribed(e.dofs, value, e.part))
     return maps, found

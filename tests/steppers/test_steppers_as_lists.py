@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from firedrake import Function, FunctionSpace, as_vector, cos, sin
+from firedrake import Constant, Function, FunctionSpace, TestFunction, as_vector, cos, dx, sin
 from verification import hamiltonian_systems
 from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.constrained_systems import spherical_pendulum
@@ -13,7 +13,7 @@ from verification.rod_cases import SEPARATE, moving
 import fdgeom as fg
 from fdgeom.compile import Executor as Compiled
 from fdgeom.execution import Executor, Trajectory
-from fdgeom.operations import compilable
+from fdgeom.operations import Copy, compilable
 
 
 def _state(stepper):
@@ -114,3 +114,45 @@ def test_given_motion_as_expressions():
     for f, g in zip(_state(stepper), _state(twin), strict=True):
         ours, theirs = f.dat.data_ro, g.dat.data_ro
         assert np.abs(ours - theirs).max() < 1e-11 * max(1.0, np.abs(theirs).max()), f.name()
+
+
+class _Kicked(fg.Stepper):
+    """p¹ = p⁰ - Δt q⁰, q¹ = q⁰ + Δt p¹, in operations that compiled code knows, or others."""
+
+    moves = fg.HamiltonianSystem
+    order = 1
+
+    def flows(self):
+        (q, p), dt = self.system.parts, Constant(0.0)
+        kick = {name: Function(p.function_space(), name=name) for name in ("new", "slope", "old")}
+        new, w = kick["new"], TestFunction(p.function_space())
+        slope = [fg.Assemble(work=q**2 / 2 * dx, by={q: kick["slope"]})]
+        copied = [Copy(source=p, target=kick["old"])]
+        before, force, start = {
+            "known": ([], q, p),
+            "assembled": (slope, kick["slope"], p),
+            "copied": (copied, q, kick["old"]),
+        }[self.kind]
+        solve = fg.Solve(work=(new - start + dt * force) * w * dx, unknown=new, dt=dt, name="kick")
+        after = [fg.Map(values={p: new}), fg.Map(values={q: q + dt * new}, dt=dt)]
+        return [fg.Flow([*before, solve, *after])]
+
+
+@pytest.mark.parametrize(
+    ("kind", "compiled"), [("known", True), ("assembled", False), ("copied", False)]
+)
+def test_operations_of_an_author(kind, compiled):
+    """Compiled or not, no operation is lost: the steps of a harmonic oscillator by its matrix."""
+    space, dt, steps = FunctionSpace(fg.copies(1), "DG", 0), 0.1, 9
+    q, p = Function(space).assign(1.0), Function(space).assign(0.3)
+    method = type(kind, (_Kicked,), {"kind": kind})
+    stepper = method(fg.HamiltonianSystem(q, p, (p**2 + q**2) / 2 * dx), dt)
+    stepper.advance(steps)
+    assert stepper.is_compiled is compiled, stepper.why_not_compiled
+    expected = np.linalg.matrix_power([[1 - dt**2, dt], [-dt, 1.0]], steps) @ [1.0, 0.3]
+    found = [f.dat.data_ro[0] for f in (q, p)]
+    assert np.abs(found - expected).max() < 1e-14
+    _, (by_p,) = fg.gradient(method(stepper.system, dt), steps, q * dx, [p])
+    assert by_p.dat.data_ro[0] == pytest.approx(
+        np.linalg.matrix_power([[1 - dt**2, dt], [-dt, 1.0]], steps)[0, 1], abs=1e-14
+    )

@@ -7,6 +7,7 @@ from firedrake import Function
 from fdgeom.operations import Assignments, Copy, Flow, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import EssentialValues, GivenValues, Numerics, key, plain
 from fdgeom.solvers.compiled import CannotCompile
+from fdgeom.solvers.essential import PrescribedNumbers
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.compiled.hints import hints_of
 from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
@@ -29,9 +30,13 @@ class SolveOf:
         self.attempt = None
         if len(op.attempts) > 1:
             self.attempt = "contracting" if op.choose == "first" else "smaller"
+            if self.other is None:
+                self.uncompilable = "it is solved in attempts of its own"
         first = guesses[0] if guesses else op.guess
         self.guess = {} if first is None else _by_parts(op.unknown, first)
-        self._hosts = [b for b in before if isinstance(b, HostOperation)]
+        self._hosts = [
+            b for b in before if isinstance(b, HostOperation) and id(b) in self._replaced
+        ]
         self.essential = hints.get("essential") or _essential(op)
         left_out = set(guesses[1:]) - {first}
         if "essential" in hints:
@@ -39,24 +44,36 @@ class SolveOf:
         parts = {key(part) for part in op.unknown.subfunctions}
         self.preparations: list[Assignments] = []
         for b in before:
-            if isinstance(b, Copy) and key(b.target) in parts:
+            if isinstance(b, Copy) and b.rows is None and key(b.target) in parts:
                 self.guess[b.target] = b.source
-            elif isinstance(b, Map) and not (
-                id(b) in self._replaced or left_out.issuperset(b.values)
-            ):
-                self.preparations.append(b.values)
+            elif isinstance(b, Map):
+                self._check_length(b)
+                if not (id(b) in self._replaced or left_out.issuperset(b.values)):
+                    self.preparations.append(b.values)
+            elif id(b) not in self._replaced and not isinstance(b, PrescribedNumbers):
+                self._refuse(b)
+        if not self.guess and len(parts) == 1:
+            self.guess = {op.unknown: op.unknown}
         self.assignments: list[Assignments] = []
         self._turns, self.turns = turns, None
 
     def add(self, op: Operation) -> None:
         """Add an operation after the solve."""
         if isinstance(op, Map):
+            self._check_length(op)
             if id(op) not in self._replaced:
                 self.assignments.append(op.values)
             if self._turns is not None and self._turns.orientation in op.values:
                 self.turns = self._turns
         elif not isinstance(op, TurnsBefore | TurnCheck) and id(op) not in self._replaced:
-            raise CannotCompile(f"{self.name}: {type(op).__name__} is not compiled")
+            self._refuse(op)
+
+    def _check_length(self, op: Operation) -> None:
+        if op.dt not in (None, self.dt) or op.fraction != self.op.fraction:
+            raise CannotCompile(f"{self.name}: assignments have another length")
+
+    def _refuse(self, op: Operation) -> None:
+        raise CannotCompile(f"{self.name}: operations of the kind {type(op).__name__}")
 
     @property
     def is_run(self) -> bool:

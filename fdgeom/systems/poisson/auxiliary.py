@@ -178,6 +178,8 @@ class Auxiliary:
 class _BoundaryValues(GivenValues):
     """Values of a DirichletBC, evaluated at every call, since they may change."""
 
+    varies = True
+
     def __init__(self, part: int, bc: DirichletBC) -> None:
         super().__init__(part, dofs_of(bc))
         self._bc, self._field = bc, Function(bc.function_space())
