@@ -18,7 +18,7 @@ from case import (
 from firedrake import COMM_WORLD, Function, FunctionSpace, IntervalMesh, SpatialCoordinate
 
 import fdgeom as fg
-from fdgeom.steppers.compiled import ListSteps
+from fdgeom.steppers.compiled.list_steps import ListSteps
 
 LOCAL_NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.LocalNewton"}
 
