@@ -23,6 +23,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
 from fdgeom.steppers.method import Method
+from fdgeom.steppers.restart import Restart
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.system import System
 
@@ -131,7 +132,7 @@ def cited() -> str:
 def hooks() -> str:
     """The methods that base classes list under "For authors", with their first sentences."""
     bases = {
-        "all steppers": (Method, steppers.Stepper),
+        "all steppers": (Method, Restart, steppers.Stepper),
         "all systems": (System,),
         "Poisson systems": (PoissonForms,),
         "beams": (BeamBracket,),
