@@ -42,6 +42,7 @@ class Fields:
         self._versions: list[int] = []
         self._in = self._copies([part for part in read_first if part not in quiet])
         self._out = self._copies(self._state)
+        self._changed = [self._fields[part].written for part in self._state]
         self._mesh, self._mesh_version = unit.layout.mesh.coordinates.dat, -1
 
     def _is_quiet(self, part: Part) -> bool:
@@ -78,8 +79,8 @@ class Fields:
     def store(self) -> None:
         """Fields to Functions."""
         self._unit.library.fdgeom_store(*self._out)
-        for part in self._state:
-            self._fields[part].written(ghosts_too=True)
+        for written in self._changed:
+            written(ghosts_too=True)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

@@ -233,7 +233,7 @@ class Unit:
         library, done, failed = self.library, ctypes.c_long(0), ctypes.c_int(-1)
         self._run.time, self._run.dt = t, dt
         reason = library.fdgeom_advance(
-            ctypes.byref(self._run), first, steps, back, blocked and not self.couples,
+            ctypes.byref(self._run), first, steps, back, blocked and self.blocks,
             ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         return reason, done.value, failed.value
