@@ -29,6 +29,7 @@ from fdgeom.compile.program import CannotCompile
 from fdgeom.operations import (
     Check,
     ConvergenceTest,
+    Copy,
     HostOperation,
     Operation,
     Solve,
@@ -83,7 +84,8 @@ class Unit:
         self._calls: list[_Call] = []
         self._given = tuple(operations)
         pairs = [(k, made) for k, op in enumerate(operations) for made in compilable([op])]
-        for number, op in pairs:
+        for (number, op), (_, before) in zip(pairs, [(-1, None), *pairs], strict=False):
+            op = _with_guess(op, before)
             name = _identity(op)
             if name not in known:
                 known[name] = [self._emit(program) for program in lower(op)]
@@ -274,6 +276,14 @@ def _test(test: ConvergenceTest) -> Test:
     """The struct of a convergence test."""
     values = {name: getattr(test, name) for name, _ in Test._fields_}
     return Test(**values | {"last": -1.0 if test.last is None else test.last})
+
+
+def _with_guess(op: Operation, before: Operation | None) -> Operation:
+    """A solve that reads the guess which the operation before it copies; the copy is then not needed."""
+    if not isinstance(op, Solve) or not isinstance(before, Copy) or before.source is None:
+        return op
+    whole = before.rows is None and not before.adds and before.target.dat is op.unknown.dat
+    return op.placed(guess=before.source) if whole and not op.attempts and op.guess is None else op
 
 
 def _identity(op: Operation) -> tuple:

@@ -121,7 +121,8 @@ class FusedBeam(_OnSharedBeam):
             self.begin, self.end = executor.load, executor.store
             self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)
             return
-        unit, moves = self._stepper._fused_steps()._unit(chain)
+        old = steps._for_adjoint() if isinstance(steps, ListSteps) else steps
+        unit, moves = old._unit(chain)
         if unit.is_chain != chain:
             raise RuntimeError("the mesh is not a chain")
         self.begin, self.end = unit.begin, unit.end
