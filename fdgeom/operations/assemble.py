@@ -6,9 +6,11 @@ from dataclasses import dataclass
 import ufl
 from firedrake import Form, Function, derivative
 from ufl.algorithms import extract_coefficients
+from ufl.core.expr import Expr
 
 from fdgeom.forms import is_zero, simplify
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
+from fdgeom.validation import instance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +31,13 @@ class Assemble(Operation):
     dt, fraction, clock, at
         As for every operation: the symbols for its length and its time.
 
+    Raises
+    ------
+    TypeError
+        If ``work`` is no form or expression, or ``by`` is no dict of Functions.
+    ValueError
+        If ``by`` is empty, a target has another space, or ``adds`` names others than targets.
+
     Notes
     -----
     All derivatives are computed before any target is written, so the functional may read targets.
@@ -37,6 +46,21 @@ class Assemble(Operation):
     work: Work
     by: Mapping[Function, Function]
     adds: Collection[Function] = frozenset()
+
+    def __post_init__(self) -> None:
+        instance("work", self.work, Form | Expr, "a form or a UFL expression")
+        instance("by", self.by, Mapping, "a dict of Functions and their targets")
+        if not self.by:
+            raise ValueError("by is empty; give at least one Function and its target")
+        for f, target in self.by.items():
+            instance("by", f, Function, "a dict whose keys are Functions")
+            instance("by", target, Function, "a dict whose values are Functions")
+            if target.function_space().ufl_element() != f.function_space().ufl_element():
+                raise ValueError(
+                    f"by: the target for {f.name()!r} must be a Function of the same space"
+                )
+        if not set(self.adds) <= set(self.by.values()):
+            raise ValueError("adds contains a Function that is no target; give only targets of by")
 
     @property
     def reads(self) -> list[Function]:

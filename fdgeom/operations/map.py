@@ -11,6 +11,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.operations.assemble import gradient
 from fdgeom.operations.operation import Cotangents, Operation, Tangents
+from fdgeom.validation import instance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,6 +30,8 @@ class Map(Operation):
     ------
     ValueError
         If ``values`` is empty, or an expression has not the shape of its Function.
+    TypeError
+        If ``values`` is no dict of Functions.
 
     Examples
     --------
@@ -38,14 +41,16 @@ class Map(Operation):
     values: Mapping[Function, Expr]
 
     def __post_init__(self) -> None:
+        instance("values", self.values, Mapping, "a dict of Functions and their expressions")
         if not self.values:
-            raise ValueError("values must name at least one Function and its expression")
+            raise ValueError("values is empty; give at least one Function and its expression")
         for target, value in self.values.items():
+            instance("values", target, Function, "a dict whose keys are Functions")
             shape = ufl.as_ufl(value).ufl_shape
             if shape != target.ufl_shape:
                 raise ValueError(
                     f"values: the expression for {target.name()!r} has the shape {shape}, but the "
-                    f"Function has the shape {target.ufl_shape}"
+                    f"Function has the shape {target.ufl_shape}; give an expression of this shape"
                 )
 
     @property

@@ -7,11 +7,12 @@ from typing import Any, Literal
 import numpy as np
 from firedrake import Form, Function, TestFunction
 from ufl.algorithms import extract_coefficients, replace
+from ufl.core.expr import Expr
 
 from fdgeom.operations.assemble import Assemble, directional, gradient
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
-from fdgeom.validation import choice
+from fdgeom.validation import choice, instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +105,8 @@ class Solve(Operation):
 
     Raises
     ------
+    TypeError
+        If ``work`` is no form or ``unknown`` no Function.
     ValueError
         If the form has no test function and none is given, or does not contain the unknown or the
         test function; if the unknown is a value that it needs; if there are attempts and a guess.
@@ -130,6 +133,9 @@ class Solve(Operation):
     numerics: Callable[[Form, Function], Any] | None = None
 
     def __post_init__(self) -> None:
+        wanted = "a form with one test function" if self.test is None else "a form or an expression"
+        instance("work", self.work, Form if self.test is None else Form | Expr, wanted)
+        instance("unknown", self.unknown, Function, "a Function")
         if self.test is None:
             arguments = self.work.arguments()
             if len(arguments) != 1:
@@ -143,7 +149,9 @@ class Solve(Operation):
         elif self.test not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the test function {self.test.name()!r}")
         if self.source is None and self.unknown not in extract_coefficients(self.work):
-            raise ValueError(f"work must contain the unknown {self.unknown.name()!r}")
+            raise ValueError(
+                f"work does not contain the unknown {self.unknown.name()!r}; write the equation in it"
+            )
         self._check_attempts()
         self._check_values()
 

@@ -12,7 +12,7 @@ from fdgeom.operations import Attempt, Copy, Flow, Map, Prescribed, Solve, flatt
 
 def test_refusals():
     x, y = (Function(FunctionSpace(fg.copies(1), "DG", 0), name=n) for n in "xy")
-    with pytest.raises(ValueError, match="values must name"):
+    with pytest.raises(ValueError, match="values is empty"):
         Map(values={})
     with pytest.raises(ValueError, match="shape"):
         Map(values={x: as_vector([x, x])})
