@@ -291,7 +291,7 @@ def _expression(program: ScalarProgram, op: tuple, names: Mapping[int, str], loa
     if kind == "neg":
         return f"-{operands[0]}"
     if kind == "inv":
-        return f"1.0 / {operands[0]}"
+        return f"1.0 / {vectors[0]}"
     if kind in COMPARISONS:
         if kind in ("&&", "||", "!"):
             masks = [

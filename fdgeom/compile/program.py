@@ -3,6 +3,7 @@
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 #: Functions of one argument, by their names in C++.
 FUNCTIONS = {
@@ -236,9 +237,12 @@ class ScalarProgram:
         return self._make("pow", a, b)
 
     def function(self, name: str, a: int) -> int:
-        """One of `FUNCTIONS`."""
+        """One of `FUNCTIONS`; it stays a function where its value is not finite."""
         x = self.value(a)
-        return self._make(name, a) if x is None else self.const(FUNCTIONS[name](x))
+        if x is not None:
+            with suppress(ValueError, OverflowError):
+                return self.const(FUNCTIONS[name](x))
+        return self._make(name, a)
 
     def atan2(self, a: int, b: int) -> int:
         """The angle of the point (b, a)."""

@@ -35,6 +35,7 @@ from fdgeom.operations import (
     Solve,
     compilable,
 )
+from fdgeom.solvers.derived import constants_behind
 from fdgeom.solvers.held_snes import SolveFailed
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
@@ -93,6 +94,10 @@ class Unit:
         symbols = [s for op in operations for s in (op.dt, *op.clocks)]
         if any(c is s for c in self.constants for s in symbols):
             raise CannotCompile("an operation reads the length or the time of another one")
+        # Dependent Functions are made anew before the steps, not for each of them.
+        behind = constants_behind(*(f for op in self.operations for f in op.reads), *self.constants)
+        if any(c is s for c in behind for s in symbols):
+            raise CannotCompile("a coefficient is a function of the time")
         self._library: ctypes.CDLL | None = None
         self.reports = array_of(Report, [])
         #: Whether several steps are run while a block of places is in the cache, with equal results.

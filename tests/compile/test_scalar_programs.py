@@ -136,3 +136,11 @@ def test_other_inputs_in_place_of_some():
 def test_unknown_operations_are_refused():
     with pytest.raises(CannotCompile, match="BesselJ"):
         of_ufl(ufl.bessel_J(1, x[0]), [x, y])
+
+
+def test_values_that_are_not_finite_stay_operations():
+    """1/0 and log 0 are left to the arithmetic of C++; a program without them folds its constants."""
+    program = ScalarProgram()
+    for node in (program.inv(program.zero), program.function("log", program.zero)):
+        assert program.value(node) is None
+    assert program.value(program.function("log", program.one)) == 0.0

@@ -12,6 +12,7 @@ import pytest
 from firedrake.exceptions import ConvergenceError
 
 import fdgeom as fg
+from fdgeom.compile import unit as compiled_lists
 from fdgeom.solvers.chain import ChainTrail, ChainUnit
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.compiled import Unit
@@ -19,6 +20,11 @@ from fdgeom.solvers.reverse import Trail
 from fdgeom.statics.chain_solve import ChainSolve
 
 TESTS = Path(__file__).parents[1]
+
+
+def _solve_of(unit) -> int:
+    """The number of the first call that solves."""
+    return next(k for k, code in enumerate(unit.codes) if code.solves)
 
 
 #: Stand-ins for compiled code, by what they say: that they gave up, or that they are done.
@@ -29,6 +35,10 @@ CHAIN = ChainUnit, "advance", {
 LOCAL = Unit, "advance", {
     "gives up": lambda unit, steps, plan, dt, **options: (-1, 0, -1),
     "is idle": lambda unit, steps, plan, dt, **options: (0, steps, -1),
+}  # fmt: skip
+LISTS = compiled_lists.Unit, "advance", {
+    "gives up": lambda unit, steps, t, dt, **options: (-1, 0, _solve_of(unit)),
+    "is idle": lambda unit, steps, t, dt, **options: (0, steps, -1),
 }  # fmt: skip
 EQUILIBRIUM = ChainSolve, "solve", {
     "gives up": lambda solve: "a singular matrix",
@@ -71,7 +81,7 @@ FAMILIES = {
         lambda m: m.test_they_keep_energy_and_momenta(m.unit.__wrapped__()), CHAIN,
     ),
     "ranks": ("verification.parallel_rods", lambda m: m.run("energy-momentum"), CHAIN),
-    "ranks, local": ("verification.parallel_rods", lambda m: m.run("variational"), LOCAL),
+    "ranks, local": ("verification.parallel_rods", lambda m: m.run("variational"), LISTS),
     "statics": ("statics.test_compiled", lambda m: m.test_same_equilibria("loaded"), EQUILIBRIUM),
     "statics, joints": (
         "statics.test_compiled", lambda m: m.test_same_equilibria("joined"), EQUILIBRIUM
@@ -79,9 +89,9 @@ FAMILIES = {
     "paths": (
         "statics.test_compiled", lambda m: m.test_same_paths_over_limits_and_bifurcations(), PATH
     ),
-    "two paths": ("steppers.test_two_paths", lambda m: m.test_small_systems("ImplicitMidpoint"), LOCAL),
+    "two paths": ("steppers.test_two_paths", lambda m: m.test_small_systems("ImplicitMidpoint"), LISTS),
     "two paths, beam": (
-        "steppers.test_two_paths", lambda m: m.test_beam(fg.PoissonIntegrator, 1, {}), LOCAL
+        "steppers.test_two_paths", lambda m: m.test_beam(fg.PoissonIntegrator, 1, {}), LISTS
     ),
     "joints": (
         "steppers.test_variational_joints",
@@ -89,7 +99,7 @@ FAMILIES = {
     ),
     "constraints": (
         "steppers.test_rattle",
-        lambda m: m.test_compiled_and_snes_agree(fg.SHAKE, m.spherical_pendulum, m.PAPER), LOCAL,
+        lambda m: m.test_compiled_and_snes_agree(fg.SHAKE, m.spherical_pendulum, m.PAPER), LISTS,
     ),
     "one node": (
         "solvers.test_local_problem",

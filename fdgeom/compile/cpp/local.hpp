@@ -181,7 +181,7 @@ template <class Op> FDGEOM_INLINE int solve_block(const Run &X, const Call &call
   return robust<Op>(X, F, G, k, call.tolerances, right, report);
 }
 
-// The inverse of the tangent at zero. Where it is singular, solves do without it.
+// The inverse of the tangent at zero. Where it is singular or not finite, solves do without it.
 template <class Op> void invert(const Run &X, double *inverse) {
   if constexpr (Op::chord) {
     inverse[inverse_size] = 0.0;
@@ -193,7 +193,10 @@ template <class Op> void invert(const Run &X, double *inverse) {
       for (int i = 0; i < n * n; ++i) A[i] = J[i][0];
       for (int i = 0; i < n; ++i) x[i] = i == c;
       if (!solve_pivoting<n>(A, x)) return;
-      for (int i = 0; i < n; ++i) inverse[i * n + c] = x[i];
+      for (int i = 0; i < n; ++i) {
+        if (!(std::fabs(x[i]) <= 1e300)) return;
+        inverse[i * n + c] = x[i];
+      }
     }
     inverse[inverse_size] = 1.0;
   }
