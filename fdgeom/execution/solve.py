@@ -39,7 +39,10 @@ class SolveRun:
             converged=numerics.converged,
             name=op.name,
         )
-        guesses = {a.guess for a in op.attempts} | ({op.guess} - {None})
+        # In the same order on all ranks: to read a function's values is collective.
+        guesses = dict.fromkeys(
+            g for g in (*(a.guess for a in op.attempts), op.guess) if g is not None
+        )
         self._guesses = {
             guess: list(zip(fields(op.unknown), fields(guess), strict=True)) for guess in guesses
         }
