@@ -29,6 +29,7 @@ class Executor:
         self.operations = tuple(operations)
         layout = layout or layout_of([f for op in self.operations for f in op.writes])
         self.unit = Unit(self.operations, layout)
+        self.unit.refuse_sums()
         outside = None if live is None else {part for f in live for part in parts_of(f)}
         self.unit.drop_dead(outside)
         self.fields = Fields(self.unit, outside)

@@ -22,8 +22,10 @@ class Fields:
     ) -> None:
         self._unit, self._layout = unit, unit.layout
         read_first, written = _read_first(unit)
-        self._written = written
-        read_first = [part for part in read_first if part not in elsewhere]
+        sums = unit.layout.sums
+        self._summands = [part for part in written if part in sums]
+        self._written = written = [part for part in written if part not in sums]
+        read_first = [part for part in read_first if part not in elsewhere and part not in sums]
         #: The parts that steps change and that later steps or others read.
         self._state = [
             part for part in written if outside is None or part in outside or part in read_first
@@ -70,6 +72,8 @@ class Fields:
             derived.refresh()
         self._mesh_version = version
         library.fdgeom_load(*self._in)
+        for part in self._summands:
+            self._layout.array(part)[:] = 0.0
         versions = [dat.dat_version for dat, _ in self._quiet]
         if versions != self._versions:
             for _, copies in self._quiet:
@@ -81,6 +85,9 @@ class Fields:
         self._unit.library.fdgeom_store(*self._out)
         for written in self._changed:
             written(ghosts_too=True)
+        for part in self._summands:
+            number = self._layout.sums[part].dat
+            number.data[...] += self._layout.total(part).reshape(number.data_ro.shape)
 
     @contextmanager
     def shown(self) -> Iterator[None]:

@@ -35,7 +35,7 @@ class Functionals:
                     "derivatives in space, where only values of one place are known"
                 )
             if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
-                return _array(_constant(program, e), e)
+                return _array(constant_values(program, e), e)
             if isinstance(e, Function):
                 parts = of_kind(e, kind)
                 if len(parts) < len(pieces(e)):
@@ -118,7 +118,7 @@ class Point:
         if isinstance(e, c.SpatialCoordinate):
             e = self._layout.mesh.coordinates
         if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
-            values = _constant(p, e)
+            values = constant_values(p, e)
             return _array([p.zero] * len(values) if derivatives else values, e, shape)
         if isinstance(e, Function):
             found = [
@@ -173,7 +173,8 @@ def values_of(program: ScalarProgram, part: Part, side: str = "C") -> list[int]:
     return [program.input(("value", part, side, k)) for k in range(part.size)]
 
 
-def _constant(program: ScalarProgram, e) -> list[int]:
+def constant_values(program: ScalarProgram, e) -> list[int]:
+    """The values of a Constant or of a number of a Real space."""
     size = int(np.prod(e.ufl_shape, dtype=int))
     return [program.input(("constant", e, k)) for k in range(size)]
 

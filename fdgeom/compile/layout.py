@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from firedrake import Function
+from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.compile.program import CannotCompile
 from fdgeom.solvers.derived import is_real
@@ -184,6 +184,28 @@ class Layout:
         #: The values of parts.
         self.home: dict[Part, np.ndarray] = {}
         self._made: dict = {}
+        #: Parts whose sums over all places are numbers of Real spaces.
+        self.sums: dict[Part, Function] = {}
+
+    def summands(self, number: Function, kind: tuple) -> Part:
+        """What the places of a kind give to a number of a Real space, which is the sum over them."""
+        family = ("CG", 1) if kind[0] else ("DG", 0)
+        name = "summands", id(number.dat), kind
+
+        def make() -> tuple[Function, Part]:
+            space = VectorFunctionSpace(self.mesh, *family, dim=number.dat.data_ro.size)
+            (part,) = parts_of(Function(space, name=f"summands of {number.name()}"))
+            return number, part
+
+        found = self.made_once(name, make)
+        self.sums[found[1]] = number
+        return found[1]
+
+    def total(self, part: Part) -> np.ndarray:
+        """The sum of a part over all places."""
+        there = np.arange(WIDTH) < self.counts_of(part)[:, None]
+        values = self.array(part).reshape(-1, part.size, WIDTH)
+        return np.einsum("kcl,kl->c", values[: len(there)], there)
 
     def made_once(self, key, make: Callable):
         """What ``make`` returns, made once for a key."""

@@ -22,7 +22,15 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom.compile.chain import ChainProgram, lower_chain
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
-from fdgeom.compile.functionals import Functionals, Point, Works, of_kind, slopes_of, values_of
+from fdgeom.compile.functionals import (
+    Functionals,
+    Point,
+    Works,
+    constant_values,
+    of_kind,
+    slopes_of,
+    values_of,
+)
 from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, part_like, parts_of, pieces
 from fdgeom.compile.program import CannotCompile, ScalarProgram
 from fdgeom.compile.terms import terms_of
@@ -94,7 +102,9 @@ class Lowering(Functionals):
             found = [self._check(op)]
         elif isinstance(op, Assemble):
             # A sum over nodes has a term at each kind of them, a form one program for all.
-            kinds = [None] if isinstance(op.work, Form) else _kinds(op.by.values())
+            kinds = (
+                [None] if isinstance(op.work, Form) else _kinds(_fields(op.by) or _fields(op.reads))
+            )
             found = [self._assemble(op, kind) for kind in kinds]
         elif isinstance(op, Solve):
             if couples(op):
@@ -186,10 +196,9 @@ class Lowering(Functionals):
         return self.nodal_works(made.place, nodal), self.cell_works(made.cell, others)
 
     def _assemble(self, op: Assemble, kind: tuple | None) -> LocalProgram:
-        if any(is_real(f) for f in op.by):
-            raise CannotCompile("a derivative by a number of a Real space")
-        targets = {f: _written(t) for f, t in op.by.items()}
-        by = {f: parts_of(f) for f in op.by}
+        numbers = [f for f in op.by if is_real(f)]
+        by = {f: parts_of(f) for f in op.by if f not in numbers}
+        targets = {f: _written(op.by[f]) for f in by}
         nodal = any(part.nodal for parts in by.values() for part in parts)
         made = LocalProgram(op, kind[0] if kind else nodal)
         nodes, cells = self._split(made, op.work, kind)
@@ -199,7 +208,27 @@ class Lowering(Functionals):
                     continue
                 adds = op.by[f] in op.adds
                 self._derivative(made, nodes, cells, part, target, op.work, adds)
+        for f in numbers:
+            where = [
+                (made.place, made.stores, nodes, kind or (AT_NODES if made.at_nodes else IN_CELLS))
+            ]
+            if isinstance(op.work, Form):
+                where.append((made.cell, made.cell_stores, cells, IN_CELLS))
+            for program, stores, works, at in where:
+                if works:
+                    target, adds = self.layout.summands(op.by[f], at), op.by[f] in op.adds
+                    stores += self._by_number(program, works, f, target, adds)
         return made
+
+    def _by_number(
+        self, program: ScalarProgram, works: Works, number: Function, target: Part, adds: bool
+    ) -> list[tuple[Part, int, int]]:
+        """The stores of what each place gives to the derivative by a number."""
+        slopes = slopes_of(program, works, constant_values(program, number))
+        if adds:
+            old = values_of(program, target)
+            slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
+        return [(target, k, s) for k, s in enumerate(slopes)]
 
     def _derivative(self, made, nodes: Works, cells: Works, part, target, work, adds: bool) -> None:
         """The stores of the derivative by one part."""
@@ -300,6 +329,11 @@ def couples(op: Solve) -> bool:
 
 def _name(op: Operation) -> str:
     return getattr(op, "name", "") or f"a {type(op).__name__}"
+
+
+def _fields(functions) -> list[Function]:
+    """The Functions that are no numbers of Real spaces."""
+    return [f for f in functions if not is_real(f)]
 
 
 def _written(f: Function) -> list[Part]:

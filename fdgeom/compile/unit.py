@@ -125,6 +125,14 @@ class Unit:
         """The number of the operation of each call in the list."""
         return [call.number for call in self._calls]
 
+    def refuse_sums(self) -> None:
+        """Raise CannotCompile if numbers of Real spaces are computed, which only adjoints may do."""
+        for code in self.codes:
+            for part in code.outs:
+                if part in self.layout.sums:
+                    number = self.layout.sums[part].name()
+                    raise CannotCompile(f"{number}, a number of a Real space, is computed")
+
     def drop_dead(
         self, outside: Set[Part] | None, kept: Set[tuple[int, Part]] = frozenset()
     ) -> None:
@@ -253,10 +261,13 @@ class Unit:
         where = self.layout.describe(code.outs[0], report.failed)
         words = _REASONS.get(reason, f"code {reason}")
         if code.test is not None:
-            return SolveFailed(
+            failure = SolveFailed(
                 f"the solve for {op.name} stopped with {words}: a residual of {report.norm:.3g} is left, "
-                f"largest at {where}"
+                f"largest at {where}",
+                remedy=op.remedy() or None,
             )
+            failure.words = words
+            return failure
         return SolveFailed(
             f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
             f"{report.norm:.3g} is left"

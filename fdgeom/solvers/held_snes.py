@@ -50,6 +50,8 @@ class SolveFailed(RuntimeError):
         super().__init__(reason)
         # The norm of the residual, if known, and a remedy in place of the step's own, or None.
         self.residual, self.remedy = residual, remedy
+        # In a few words why compiled code has failed where PETSc SNES may succeed; None otherwise.
+        self.words: str | None = None
 
 
 class HeldSNES:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from firedrake import Constant, Function, FunctionSpace, TestFunction, cos, dx, inner, sin
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    TestFunction,
+    VectorFunctionSpace,
+    cos,
+    dx,
+    inner,
+    sin,
+)
 from step_lists import LOCAL, lists
 from verification.beams import uneven_mesh
 
@@ -24,14 +34,19 @@ def spread(functions, seed):
         f.dat.data_wo[...] = rng.uniform(-1, 1, f.dat.data_ro.shape)
 
 
-def adjoint(kind, step, seeds, wanted, start, pieces=(7,), dt=0.01):
+def adjoint(kind, step, seeds, wanted, start, pieces=(7,), dt=0.01, memory=None):
     """The cotangents of the wanted Functions after some steps, taken in pieces."""
     for f, values in start.items():
         f.dat.data_wo[...] = values
     trajectory = kind(step, seeds, wanted)
     t = 0.3
+    if kind is Trajectory:
+        trajectory.begin(sum(pieces), memory)
     for steps in pieces:
-        trajectory.advance(steps, t, dt)
+        if kind is Trajectory:
+            assert trajectory.take(steps, t, dt) == (steps, None)
+        else:
+            trajectory.advance(steps, t, dt)
         t += steps * dt
     spread([trajectory.cotangents[f] for f in seeds], 11)
     for f in wanted:
@@ -172,6 +187,73 @@ def test_second_derivatives():
     assert (
         np.abs(bars[dots[q]].dat.data_ro - gradient(0.0)).max() < 1e-12 * np.abs(difference).max()
     )
+
+
+def test_strides_give_the_same():
+    """If the memory is small, most steps are repeated, with times that round-off changes."""
+    functions, step = oscillators(20)
+    spread(functions, 5)
+    start = {f: np.array(f.dat.data_ro) for f in functions}
+    wanted = functions[:2]
+    found = [
+        adjoint(Trajectory, step, wanted, functions, start, (9, 30, 1, 11), memory=memory)
+        for memory in (None, 1)
+    ]
+    same(*found, tolerance=1e-11)
+
+
+def test_derivatives_by_numbers():
+    """By numbers of Real spaces, in terms of nodes and of cells and in assignments: against differences."""
+    mesh = uneven_mesh(13)
+    V, T = FunctionSpace(mesh, "CG", 1), VectorFunctionSpace(mesh, "R", 0, dim=2)
+    q, p, u = (Function(V, name=n) for n in "qpu")
+    k, dt, w = Function(T, name="k"), Constant(0.0), TestFunction(V)
+    work = (u - q - dt * p + dt**2 / 2 * k[0] * sin(u)) * w * dx(metadata=LUMPED)
+    work += dt**2 / 2 * k[1] * inner(q.dx(0), w.dx(0)) * dx
+    step = [
+        Solve(work=work, unknown=u, guess=q, dt=dt, name="u"),
+        Map(values={p: 2 * (u - q) / dt - p * (1 + k[0] * k[1] / 50)}, dt=dt),
+        Copy(source=u, target=q),
+    ]
+
+    def run(by=(0.0, 0.0)):
+        spread((q, p), 5)
+        k.dat.data_wo[...] = np.add((0.7, 0.3), by)
+        trajectory = Trajectory(step, [q], [k])
+        trajectory.advance(9, 0.0, 0.1)
+        return trajectory, np.array(q.dat.data_ro)
+
+    trajectory, _ = run()
+    spread([trajectory.cotangents[q]], 7)
+    weights = np.array(trajectory.cotangents[q].dat.data_ro)
+    trajectory.cotangents[k].assign(0.0)
+    trajectory.pull()
+    found = trajectory.cotangents[k].dat.data_ro.ravel()
+    for j, by in enumerate(np.eye(2) * 1e-5):
+        difference = weights @ (run(by)[1] - run(-by)[1]) / 2e-5
+        assert abs(found[j] - difference) < 1e-8 * np.abs(found).max()  # h² and round-off over h
+
+
+def test_steps_of_another_executor_are_stored():
+    """Steps through PETSc between compiled ones, with the adjoint of all."""
+    functions, step = oscillators(20)
+    spread(functions, 6)
+    start = {f: np.array(f.dat.data_ro) for f in functions}
+    expected = adjoint(Trajectory, step, functions[:2], functions, start, (8,))
+    other = execution.Executor(step)
+    for memory in (None, 1):
+        for f, values in start.items():
+            f.dat.data_wo[...] = values
+        trajectory = Trajectory(step, functions[:2], functions)
+        trajectory.begin(8, memory)
+        trajectory.take(3, 0.3, 0.01)
+        trajectory.take_through(other, 0.33, 0.01)
+        trajectory.take(4, 0.34, 0.01)
+        spread([trajectory.cotangents[f] for f in functions[:2]], 11)
+        for f in functions[2:]:
+            trajectory.cotangents[f].assign(0.0)
+        trajectory.pull()
+        same([trajectory.cotangents[f].dat.data_ro for f in functions], expected, 1e-12)
 
 
 def test_a_failed_step_stores_nothing():

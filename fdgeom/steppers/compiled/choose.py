@@ -8,17 +8,13 @@ from fdgeom.steppers.compiled.solves_of import solves_of
 
 
 def compiled_steps(stepper, *, along_chains: bool) -> CompiledSteps:
-    """Whole steps of a list of operations, or by the solves of its flows, or ``along_chains`` alone;
+    """Whole steps of a list of operations, or by the solves of its flows, those ``along_chains`` alone;
     ``CannotCompile`` with the reason if there are none.
     """
-    if along_chains:
-        return ChainSteps(stepper)
     try:
-        return ListSteps(
-            stepper.operations, stepper._moving(), lambda: stepper.t, lambda: _fused_steps(stepper)
-        )
+        return ListSteps(stepper)
     except CannotCompile:
-        return _fused_steps(stepper)
+        return ChainSteps(stepper) if along_chains else _fused_steps(stepper)
 
 
 def _fused_steps(stepper) -> CompiledSteps:

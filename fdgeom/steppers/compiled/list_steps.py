@@ -1,41 +1,37 @@
 """Whole steps by the compiled executor of lists of operations."""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from firedrake import Function
+from firedrake import Form
 
-from fdgeom.operations import Operation
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.steppers.compiled.fused import CompiledSteps
+from fdgeom.steppers.compiled.list_sweep import ListSweep
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 256
+# So many reverse sweeps are kept.
+_MANY = 8
 
 
 class ListSteps(CompiledSteps):
-    """The operations of a step in compiled code; CannotCompile if they are not local, on one rank.
+    """The operations of a step in compiled code; CannotCompile on several ranks or general meshes."""
 
-    ``time()`` is the present time. Their compiled adjoint is that of other compiled steps, which
-    ``others()`` makes when they are first needed.
-    """
-
-    def __init__(
-        self, operations: Sequence[Operation], live: Iterable[Function],
-        time: Callable[[], float], others: Callable[[], CompiledSteps],
-    ) -> None:  # fmt: skip
+    # A step along a chain whose Newton iteration fails is repeated through PETSc SNES, which decides
+    # whether the step fails, and why; the stepper's `fallbacks` counts such steps.
+    def __init__(self, stepper) -> None:
         # Inside of a function: methods can be read without the compiler.
         from fdgeom import compile as compiler
 
+        self._stepper, live = stepper, stepper._moving()
         try:
-            self._executor = compiler.Executor(operations, live=live)
+            self._executor = compiler.Executor(stepper.operations, live=live)
         except compiler.CannotCompile as error:
             raise CannotCompile(str(error)) from error
-        if self.unit.couples:
-            raise CannotCompile("a solve couples neighbouring nodes")
-        self._time, self._make_others = time, others
-        self._others: CompiledSteps | None = None
-        self._is_recorded = False
+        self._sweeps: dict[tuple, tuple[Form | None, ListSweep | CannotCompile]] = {}
+        self._sweep: ListSweep | None = None
+        self._spare: list = []
 
     @property
     def unit(self):
@@ -55,35 +51,50 @@ class ListSteps(CompiledSteps):
             raise NoCompiler(str(error)) from error
 
     def advance(self, steps, dt):
-        if self._is_recorded:
-            return self._for_adjoint().advance(steps, dt)
-        return self._executor.advance(min(steps, _CHUNK), self._time(), dt)
+        t, steps = self._stepper.t, min(steps, _CHUNK)
+        if self._sweep is None:
+            done, failure = self._executor.advance(steps, t, dt)
+        else:
+            done, failure = self._sweep.trajectory.take(steps, t, dt)
+        if failure is None or failure.words is None:
+            return done, failure
+        if not done:
+            with self._stepper._fallbacks.through_petsc(failure.words, failure.remedy or ""):
+                self._step_through_petsc(t, dt)
+        return max(done, 1), None
 
-    def _for_adjoint(self) -> CompiledSteps:
-        if self._others is None:
-            self._others = self._make_others()
-        return self._others
-
-    def prepare_adjoint(self):
-        # If there is none, `sweep` says why.
-        with suppress(CannotCompile):
-            self._for_adjoint()
+    def _step_through_petsc(self, t: float, dt: float) -> None:
+        if self._sweep is None:
+            self._stepper._step(t, dt)
+        else:
+            self._sweep.trajectory.take_through(self._sweep.petsc, t, dt)
 
     def sweep(self, seeded, wanted, running=None):
-        return self._for_adjoint().sweep(seeded, wanted, running)
+        name = frozenset(seeded), frozenset(wanted), id(running)
+        if name not in self._sweeps:
+            while len(self._sweeps) >= _MANY:
+                del self._sweeps[next(iter(self._sweeps))]
+            found: ListSweep | CannotCompile
+            try:
+                found = ListSweep(self._stepper, self._spare, seeded, wanted, running)
+            except CannotCompile as why:
+                found = why
+            # With the functional, so that no other one gets its number.
+            self._sweeps[name] = running, found
+        _, found = self._sweeps[name]
+        if isinstance(found, CannotCompile):
+            raise found
+        return found
 
     @contextmanager
-    def leaving(self, trail):
-        self._is_recorded = True
+    def leaving(self, trail: ListSweep) -> Iterator[None]:
+        self._sweep = trail
         try:
-            with self._for_adjoint().leaving(trail):
-                yield
+            yield
         finally:
-            self._is_recorded = False
+            self._sweep = None
 
     def stats(self):
-        found = self._executor.stats()
-        if self._others is None:
-            return found
-        other = self._others.stats()
-        return {name: found[name] + other[name] for name in found}
+        swept = [sweep for _, sweep in self._sweeps.values() if isinstance(sweep, ListSweep)]
+        every = [self._executor.stats(), *(sweep.trajectory.forward.stats() for sweep in swept)]
+        return {name: sum(found[name] for found in every) for name in every[0]}
