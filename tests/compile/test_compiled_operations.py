@@ -359,12 +359,13 @@ def refused():
     f, g, e = field(AT_NODES, 1), field(AT_NODES, 2), field(IN_CELLS, 3)
     real = FunctionSpace(MESH, "R", 0)
     other = Function(FunctionSpace(uneven_mesh(3), "CG", 1), name="far")
-    n, m, dt, foreign = Function(real), Function(real), Constant(1.0), Constant(1.0)
+    n, m = Function(real), Function(real, name="m")
+    dt, foreign = Constant(1.0), Constant(1.0)
     own = Map(values={f: g})
     return {
         "has other nodes than": [Map(values={f: g * e})],
         "a number of a Real space, is computed": [own, Map(values={n: 2 * n})],
-        "by a number of a Real space": [own, Assemble(work=n * f * dx, by={n: m})],
+        "m, a number of a Real space, is computed": [own, Assemble(work=n * f * dx, by={n: m})],
         "lives on another mesh": [own, Map(values={other: 2 * other})],
         "operation of Python": [OnHost()],
         "the length or the time of another one": [

@@ -12,11 +12,11 @@ import pytest
 from firedrake.exceptions import ConvergenceError
 
 import fdgeom as fg
+from fdgeom.compile import Trajectory
 from fdgeom.compile import unit as compiled_lists
-from fdgeom.solvers.chain import ChainTrail, ChainUnit
+from fdgeom.solvers.chain import ChainUnit
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.compiled import Unit
-from fdgeom.solvers.reverse import Trail
 from fdgeom.statics.chain_solve import ChainSolve
 
 TESTS = Path(__file__).parents[1]
@@ -54,17 +54,15 @@ ACCELERATION = ChainLinear, "solve", {
 }  # fmt: skip
 LINEARISED = ChainUnit, "update", {"is idle": lambda unit: (0.0, 1.0)}
 PHASE = Unit, "solve", {"gives up": lambda unit, phase: -1, "is idle": lambda unit, phase: 0}
-BACK = Trail, "pull", {"is idle": lambda trail: 0.0}
-CHAIN_BACK = ChainTrail, "pull", {"is idle": lambda trail: 0.0}
-
-GIVES_UP = ChainUnit, "advance", {"gives up": CHAIN[2]["gives up"]}
+TRAJECTORY = Trajectory, "pull", {"is idle": lambda trajectory: None}
+LISTS_GIVE_UP = compiled_lists.Unit, "advance", {"gives up": LISTS[2]["gives up"]}
 
 ALPHA = "string, generalized-alpha"
 #: Family: the module, what is called in it, and what does nothing.
 FAMILIES = {
-    "chains": ("steppers.test_chain_steps", lambda m: m.test_same_steps("energy-momentum", "free"), CHAIN),
+    "chains": ("steppers.test_chain_steps", lambda m: m.test_same_steps("energy-momentum", "free"), LISTS),
     "chains, alpha": (
-        "steppers.test_chain_steps", lambda m: m.test_same_steps("generalized-alpha", "free"), CHAIN
+        "steppers.test_chain_steps", lambda m: m.test_same_steps("generalized-alpha", "free"), LISTS
     ),
     "acceleration": (
         "steppers.test_chain_steps",
@@ -74,13 +72,13 @@ FAMILIES = {
         "steppers.test_chain_assemblies",
         lambda m: m.test_same_steps(m.double_pendulum, fg.EnergyMomentum), CHAIN,
     ),
-    "types": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), CHAIN),
+    "types": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LISTS),
     "types of SNES": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LINEARISED),
     "many rods": (
         "steppers.test_many_rods",
         lambda m: m.test_they_keep_energy_and_momenta(m.unit.__wrapped__()), CHAIN,
     ),
-    "ranks": ("verification.parallel_rods", lambda m: m.run("energy-momentum"), CHAIN),
+    "ranks": ("verification.parallel_rods", lambda m: m.run("energy-momentum"), LISTS),
     "ranks, local": ("verification.parallel_rods", lambda m: m.run("variational"), LISTS),
     "statics": ("statics.test_compiled", lambda m: m.test_same_equilibria("loaded"), EQUILIBRIUM),
     "statics, joints": (
@@ -106,17 +104,17 @@ FAMILIES = {
         lambda m: m.test_local_newton_solves_a_variational_problem_like_newtonls(False), PHASE,
     ),
     "gradients of chains": (
-        "adjoint.test_chains_swept_back", lambda m: m.swept.__wrapped__(m.Case()), GIVES_UP
+        "adjoint.test_chains_swept_back", lambda m: m.swept.__wrapped__(m.Case()), LISTS_GIVE_UP
     ),
     "gradients of chains, back": (
         "adjoint.test_chains_swept_back",
         lambda m: m.test_the_same_as_solve_by_solve(
             m.Case(), fg.EnergyMomentum, np.random.default_rng(1)
-        ), CHAIN_BACK,
+        ), TRAJECTORY,
     ),
     "gradients, local": (
         "adjoint.test_swept_back",
-        lambda m: m.test_the_same_as_solve_by_solve("RATTLE", np.random.default_rng(1), None), BACK,
+        lambda m: m.test_the_same_as_solve_by_solve("RATTLE", np.random.default_rng(1), None), TRAJECTORY,
     ),
 }  # fmt: skip
 

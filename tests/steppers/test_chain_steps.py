@@ -17,7 +17,7 @@ from verification.rod_cases import FORCE, GRAVITY, INERTIAS, moving
 from ways import check_way
 
 import fdgeom as fg
-from fdgeom.solvers.chain import ChainUnit
+from fdgeom.compile.unit import Unit
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.systems.motion import accelerations
@@ -179,9 +179,9 @@ def test_failures_are_noticed_where_they_happen():
     check_way(stepper)
 
 
-def unfinished(unit, test, steps, *more):
+def unfinished(unit, steps, t, dt, **options):
     """Compiled code that does nothing, and says so."""
-    return -2, 0, 0
+    return -2, 0, next(k for k, code in enumerate(unit.codes) if code.solves)
 
 
 @pytest.mark.parametrize("method", METHODS.values())
@@ -191,17 +191,17 @@ def test_steps_that_fall_back_are_counted_and_said(method, monkeypatch):
     expected.advance(6)
     stepper.advance(1)
     check_way(stepper)
-    monkeypatch.setattr(ChainUnit, "advance", unfinished)
+    monkeypatch.setattr(Unit, "advance", unfinished)
     with pytest.warns(UserWarning, match="went through PETSc SNES") as said:  # noqa: PT031
         stepper.advance(3)
         stepper.advance(2)
     (warning,) = said
     assert f"a step of {method.__name__}" in str(warning.message)
-    assert "a singular matrix" in str(warning.message)
+    assert "a singular Jacobian block" in str(warning.message)
     # The stepper is that of compiled steps still.
     assert stepper.is_compiled
     assert stepper.why_not_compiled is None
-    assert stepper.fallbacks == {"a singular matrix": 5}
+    assert stepper.fallbacks == {"a singular Jacobian block": 5}
     assert stepper.solver_stats()["steps_through_petsc"] == 5
     assert expected.solver_stats()["steps_through_petsc"] == 6
     assert not expected.fallbacks
@@ -215,9 +215,9 @@ def test_steps_that_must_be_compiled_do_not_fall_back(monkeypatch):
     stepper.advance(2)
     before = fields(beam)
     with monkeypatch.context() as changed:
-        changed.setattr(ChainUnit, "advance", unfinished)
+        changed.setattr(Unit, "advance", unfinished)
         with pytest.raises(
-            fg.StepFailed, match="stopped with a singular matrix, and compiled=True"
+            fg.StepFailed, match="stopped with a singular Jacobian block, and compiled=True"
         ):
             stepper.advance(3)
     assert stepper.steps == 2
