@@ -22,7 +22,7 @@ from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.adjoint.way_back import WayBack
 from fdgeom.clock import Clock
 from fdgeom.solvers import key
-from fdgeom.solvers.compiled import falling_back
+from fdgeom.solvers.compiled import CannotCompile, falling_back
 
 # Tolerances relative to the size of a field, and to the largest field: see `_largest_change`.
 _SAME, _STILL = 1e-6, 1e-12
@@ -95,15 +95,23 @@ class Passage(TakenAgain):
         undone = passed(opened, tangents)
         before.restore()
         self._open()
-        here, clock, along = Kept(self._places(step)), self._stepper.clock, []
-        for at in self._forwards(steps):
-            along.append(tangents.copy())
-            step.push(tangents, *at)
-        pull_rates_of(passed(closed, tangents), bars, rates)
-        here.restore()
-        self._stepper._clock = clock
-        for at in self._backwards(steps):
-            step.pull_rates(bars, rates, along.pop(), *self._begin(at), self._seeds)
+        way = self._way_of_tangents(steps, reached, self._memory)
+        if way is not None:
+            way.put_tangents(tangents)
+            self.run(steps, way)
+            way.get_tangents(tangents)
+            pull_rates_of(passed(closed, tangents), bars, rates)
+            way.pull_both(bars, rates)
+        else:
+            here, clock, along = Kept(self._places(step)), self._stepper.clock, []
+            for at in self._forwards(steps):
+                along.append(tangents.copy())
+                step.push(tangents, *at)
+            pull_rates_of(passed(closed, tangents), bars, rates)
+            here.restore()
+            self._stepper._clock = clock
+            for at in self._backwards(steps):
+                step.pull_rates(bars, rates, along.pop(), *self._begin(at), self._seeds)
         before.restore()
         applied(opened)
         pull_rates_of(undone, bars, rates)
@@ -120,8 +128,14 @@ class Passage(TakenAgain):
         push_along(opened, tangents)
         before.restore()
         self._open()
-        for at in self._forwards(steps):
-            step.push(tangents, *at)
+        way = self._way_of_tangents(steps, reached, memory=0)
+        if way is not None:
+            way.put_tangents(tangents)
+            self.run(steps, way)
+            way.get_tangents(tangents)
+        else:
+            for at in self._forwards(steps):
+                step.push(tangents, *at)
         push_along(closed, tangents)
 
     def refuse_jump(self, origin: Origin, reached: set[int]) -> None:
@@ -246,6 +260,18 @@ class Passage(TakenAgain):
                 stepper._fused, steps, seeded, reached, self._moving, self._memory, running
             )
         return found
+
+    def _way_of_tangents(self, steps: int, reached: set[int], memory: int) -> WayBack | None:
+        """Compiled steps with their tangents, and the adjoint of both; None if there are none."""
+        compiled = self._stepper._fused
+        if compiled is None or not compiled.is_ready:
+            return None
+        try:
+            return WayBack(
+                compiled, steps, self._seeds, reached, self._moving, memory, tangents=True
+            )
+        except CannotCompile:
+            return None
 
     def _say_why_not(self, why: str) -> None:
         self.why_not_compiled = why

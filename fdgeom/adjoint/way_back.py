@@ -23,8 +23,11 @@ class WayBack:
         moving: Sequence[Function],
         memory: int,
         running: Form | None = None,
+        *,
+        tangents: bool = False,
     ) -> None:
-        self._sweep, self._reached = compiled.sweep(seeded, reached, running), set(reached)
+        self._sweep = compiled.sweep(seeded, reached, running, tangents=tangents)
+        self._reached = set(reached)
         self._trail = self._sweep.trail(steps, memory)
         self.total = 0.0
         #: The state before the steps.
@@ -39,3 +42,24 @@ class WayBack:
         self.total = self._trail.pull()
         for f, bar in self._sweep.found:
             bars.add(f, bar.dat.data_ro)
+
+    def put_tangents(self, tangents: Vectors) -> None:
+        """Set the tangents before the steps, those of coefficients included."""
+        for f, dot in self._sweep.tangents:
+            fill(dot, tangents.of(f))
+
+    def get_tangents(self, tangents: Vectors) -> None:
+        """Replace the tangents of all functions by those after the steps."""
+        for f, dot in self._sweep.tangents:
+            tangents.put(f, dot.dat.data_ro)
+
+    def pull_both(self, bars: Vectors, rates: Vectors) -> None:
+        """The cotangents before the steps, and their rates along the tangents, from those after them."""
+        sweep = self._sweep
+        for vectors, places in ((bars, sweep.given_of_tangents), (rates, sweep.given)):
+            for f, bar in places:
+                fill(bar, None if key(f) in self._reached else vectors.take(f))
+        self._trail.pull()
+        for vectors, places in ((bars, sweep.found_of_tangents), (rates, sweep.found)):
+            for f, bar in places:
+                vectors.add(f, bar.dat.data_ro)

@@ -9,7 +9,8 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
 from fdgeom.forms import is_zero, simplify
-from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
+from fdgeom.operations.copy import Copy
+from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import instance
 
 
@@ -98,7 +99,16 @@ def gradient(
     by = [f for f in extract_coefficients(work) if cotangents.is_active(f) and f not in but]
     if not by:
         return []
+    zeroes = [made for f in by for made in zero_rest(op, f, cotangents)]
     adds = frozenset(cotangents[f] for f in by if f in cotangents)
     cotangents.add(by)
     targets = {f: cotangents[f] for f in by}
-    return [Assemble(work=work, by=targets, adds=adds, **op._timed())]
+    return [*zeroes, Assemble(work=work, by=targets, adds=adds, **op._timed())]
+
+
+def zero_rest(op: Operation, f: Function, cotangents: Cotangents) -> list[Operation]:
+    """The operations that set the zero parts of the cotangent of a mixed Function with other parts."""
+    if f not in cotangents:
+        return []
+    zero = [part for part in parts(f) if part not in cotangents]
+    return [Copy(source=None, target=cotangents[part], **op._timed()) for part in zero]

@@ -9,7 +9,7 @@ from firedrake import Form, Function, TestFunction
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 
-from fdgeom.operations.assemble import Assemble, directional, gradient
+from fdgeom.operations.assemble import Assemble, directional, gradient, zero_rest
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
 from fdgeom.validation import choice, instance
@@ -222,13 +222,14 @@ class Solve(Operation):
         if self.unknown not in cotangents:
             return []
         bar, timed = cotangents[self.unknown], self._timed()
+        zeroes = zero_rest(self, self.unknown, cotangents)
         cotangents.drop([self.unknown])
         zero = [Prescribed(p.dofs, part=p.part) for p in self.prescribed]
         transposed = Solve(
             work=self.work, unknown=self.test, test=self.unknown, source=bar, prescribed=zero,
             name=f"the adjoint of {self.name}", **timed,
         )  # fmt: skip
-        found = [transposed]
+        found = [*zeroes, transposed]
         for p in self.prescribed:
             if _is_in(p.value, cotangents, active=True):
                 found += self._prescribed_gradient(p, bar, cotangents)

@@ -186,7 +186,9 @@ class ChainSteps(CompiledSteps):
             unit.take_unknown()
             trail.after_another(begin + (self._share or 0.0) * dt)
 
-    def sweep(self, seeded, wanted, running=None):
+    def sweep(self, seeded, wanted, running=None, *, tangents=False):
+        if tangents:
+            raise CannotCompile("tangents of steps of this kind")
         if running is not None:
             raise CannotCompile("a running functional of steps that are solved as a chain")
         if self._singly:

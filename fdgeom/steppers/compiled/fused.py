@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
+from typing import Any
 
 from firedrake import Form, Function
 from mpi4py import MPI
@@ -45,11 +46,18 @@ class CompiledSteps(ABC):
     def prepare_adjoint(self) -> None:  # noqa: B027
         """Make what :meth:`sweep` needs, if it can be made."""
 
-    def sweep(self, seeded: Set[int], wanted: Set[int], running: Form | None = None) -> Sweep:
+    def sweep(
+        self,
+        seeded: Set[int],
+        wanted: Set[int],
+        running: Form | None = None,
+        *,
+        tangents: bool = False,
+    ) -> Any:
         """The compiled reverse sweep through these steps; raises `CannotCompile` with the reason."""
         # `seeded`: keys of the functions that have a cotangent after steps; `wanted`: keys of the
         # coefficients whose cotangents are wanted; `running`: a functional evaluated after each
-        # step.
+        # step; `tangents`: whether the steps propagate tangents, too.
         raise CannotCompile("the way back through steps of this kind is not compiled")
 
     @contextmanager
@@ -180,7 +188,9 @@ class FusedSteps(CompiledSteps):
             unit.end()
         return done, why
 
-    def sweep(self, seeded, wanted, running=None):
+    def sweep(self, seeded, wanted, running=None, *, tangents=False):
+        if tangents:
+            raise CannotCompile("tangents of steps of this kind")
         if any(phase.data is not None for phase in self._program.phases):
             raise CannotCompile("the way back through solves of linked nodes is not compiled")
         read = () if running is None else running.coefficients()

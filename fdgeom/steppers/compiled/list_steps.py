@@ -69,14 +69,16 @@ class ListSteps(CompiledSteps):
         else:
             self._sweep.trajectory.take_through(self._sweep.petsc, t, dt)
 
-    def sweep(self, seeded, wanted, running=None):
-        name = frozenset(seeded), frozenset(wanted), id(running)
+    def sweep(self, seeded, wanted, running=None, *, tangents=False):
+        name = frozenset(seeded), frozenset(wanted), id(running), tangents
         if name not in self._sweeps:
             while len(self._sweeps) >= _MANY:
                 del self._sweeps[next(iter(self._sweeps))]
             found: ListSweep | CannotCompile
             try:
-                found = ListSweep(self._stepper, self._spare, seeded, wanted, running)
+                found = ListSweep(
+                    self._stepper, self._spare, seeded, wanted, running, tangents=tangents
+                )
             except CannotCompile as why:
                 found = why
             # With the functional, so that no other one gets its number.

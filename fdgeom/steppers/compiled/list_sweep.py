@@ -5,7 +5,7 @@ from collections.abc import Sequence, Set
 from firedrake import Form, Function, FunctionSpace
 
 from fdgeom.execution import Executor
-from fdgeom.operations import Assemble, Operation, parts
+from fdgeom.operations import Assemble, Operation, Tangents, linearise, parts
 from fdgeom.solvers import key
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.derived import all_constants
@@ -16,9 +16,16 @@ class ListSweep:
 
     # spare: memory that sweeps share. seeded: keys of functions that have a cotangent after the steps;
     # wanted: keys of the coefficients whose cotangents are wanted; running: a functional that is
-    # evaluated after each step.
+    # evaluated after each step; tangents: whether the steps propagate tangents, too.
     def __init__(
-        self, stepper, spare: list, seeded: Set[int], wanted: Set[int], running: Form | None
+        self,
+        stepper,
+        spare: list,
+        seeded: Set[int],
+        wanted: Set[int],
+        running: Form | None = None,
+        *,
+        tangents: bool = False,
     ) -> None:
         # Inside of a function: methods can be read without the compiler.
         from fdgeom import compile as compiler
@@ -34,18 +41,34 @@ class ListSweep:
         every = _parts([f for op in operations for f in (*op.reads, *op.writes)])
         active = seeded | wanted | {key(part) for part in _parts(live)}
         seeds = [f for f in every if key(f) in seeded or f is self._sums]
+        wanted_of = [f for f in every if key(f) in active]
+        dots = None
+        if tangents:
+            written = {key(part) for part in _parts([f for op in operations for f in op.writes])}
+            dots = _tangents_of(operations, active | written)
+            operations = linearise(operations, dots)
+            live += [dots[f] for f in live if f in dots]
+            seeds += [dots[f] for f in seeds if f in dots]
+            wanted_of += [dots[f] for f in wanted_of if f in dots]
         try:
             self.trajectory = compiler.Trajectory(
-                operations, seeds, [f for f in every if key(f) in active], live=live, spare=spare
+                operations, seeds, wanted_of, live=live, spare=spare
             )
         except compiler.CannotCompile as error:
             raise CannotCompile(str(error)) from error
         #: The same operations through PETSc, for a step that compiled code cannot take.
         self.petsc = Executor(operations, stepper._executor.runs)
         bars = self.trajectory.cotangents
+        known = [f for f in every if bars.is_active(f) and f is not self._sums]
+        #: Functions and their tangents.
+        self.tangents = [] if dots is None else [(f, dots[f]) for f in every if f in dots]
         #: Functions and their cotangents: all those to be set after the steps, and the results.
-        self.given = [(f, bars[f]) for f in every if bars.is_active(f) and f is not self._sums]
+        self.given = [(f, bars[f]) for f in known]
         self.found = [(f, bar) for f, bar in self.given if f in bars]
+        #: The same for their tangents.
+        both = [(f, dot) for f, dot in self.tangents if bars.is_active(dot)]
+        self.given_of_tangents = [(f, bars[dot]) for f, dot in both]
+        self.found_of_tangents = [(f, bars[dot]) for f, dot in both if dot in bars]
 
     def trail(self, steps: int, memory: int) -> "ListSweep":
         """The store of the next steps, with so many bytes for their values, or more if that is too little."""
@@ -77,6 +100,12 @@ def _running_operation(running: Form, clocks: Sequence) -> Operation:
     return Assemble(
         work=work, by={one: sums}, adds=[sums], clock=times[0] if times else None, at=1.0
     )
+
+
+def _tangents_of(operations: Sequence[Operation], active: Set[int]) -> Tangents:
+    """Tangents of functions with these keys; those of mixed functions serve their parts."""
+    every = [f for op in operations for f in (*op.reads, *op.writes)]
+    return Tangents([f for f in every if any(key(part) in active for part in parts(f))])
 
 
 def _parts(functions: Sequence[Function]) -> list[Function]:
