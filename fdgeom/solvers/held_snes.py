@@ -11,12 +11,10 @@ from fdgeom.compat import options_read
 from fdgeom.forms import is_affine
 from fdgeom.operations import ConvergenceTest, Watch
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
-from fdgeom.solvers.compiled import describe
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_messages import divergence, refusing, set_from_options, show_reason
 from fdgeom.solvers.petsc_messages import reason as petsc_reason
-from fdgeom.solvers.problem_of import attach_problem
 
 #: Solves go to round-off, so that invariants hold to the last digits.
 NEWTON = {
@@ -97,7 +95,9 @@ class HeldSNES:
         #: The exception that a callback has raised.
         self._raised: BaseException | None = None
         self._set_callbacks()
-        # The SNES may get the type LocalNewton or ChainNewton.
+        # The SNES may get the type LocalNewton or ChainNewton; only these need the problem.
+        from fdgeom.solvers.problem_of import attach_problem
+
         attach_problem(self.snes, residual, unknown, essential)
         self._shows_reason = set_from_options(self.snes, options, prefix, "fdgeom")
         self._wrote = dict(wrote or {})
@@ -255,6 +255,8 @@ class HeldSNES:
         values = np.where(np.isfinite(values), values, np.inf)
         own = int(np.argmax(values)) if len(values) else -1
         part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
+        from fdgeom.solvers.compiled import describe
+
         words = [describe(f) for f in parts]  # on all ranks: describe interpolates coordinates
         index = own - (ends[part - 1] if part else 0)
         block = parts[part].function_space().block_size

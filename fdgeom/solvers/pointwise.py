@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Mapping
+from typing import Any
 
 from firedrake import Function
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler, Program, Unit
 from fdgeom.solvers.data import key
-from fdgeom.solvers.spread import in_assignments
 from fdgeom.taping import not_taped
 
 
@@ -24,8 +23,12 @@ class PointwiseUpdate:
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
         if not assignments:
             raise ValueError("assignments must not be empty")
+        # Inside of a function: steps can be stated without the compiler.
+        from fdgeom.solvers.compiled import CannotCompile, NoCompiler, Program, Unit
+        from fdgeom.solvers.spread import in_assignments
+
         self._assignments = dict(assignments)
-        self._unit: Unit | None = None
+        self._unit: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
         program = Program(next(iter(assignments)).function_space().mesh())

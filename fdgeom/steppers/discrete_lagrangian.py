@@ -3,8 +3,8 @@
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
-from fdgeom.operations import Flow
-from fdgeom.solvers import pieces, plain, saddle
+from fdgeom.operations import Flow, parts
+from fdgeom.solvers import plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 from fdgeom.validation import choice
@@ -78,7 +78,7 @@ class DiscreteLagrangian(HolonomicStepper):
 
     def flows(self):
         unknown, *rest = self._unknown("stage")
-        return [self._position(unknown, *rest), self._velocity(pieces(unknown)[0])]
+        return [self._position(unknown, *rest), self._velocity(parts(unknown)[0])]
 
     def _slopes(self, w: Expr, mean: Expr, dt: Constant) -> tuple[Form, Form]:
         """D₁L_d[w] and D₂L_d[w] for q¹ = q⁰ + Δt u, u the mean velocity of the step."""
@@ -118,7 +118,7 @@ class DiscreteLagrangian(HolonomicStepper):
             residual += system.constraint.slope(test, v, at=new)
             start.append(system.multiplier)
             old.append(system.multiplier)
-        writes = [{target: part} for target, part in zip(old, pieces(unknown), strict=True)]
+        writes = [{target: part} for target, part in zip(old, parts(unknown), strict=True)]
         writes.insert(0, {system.q: new})
         return self._solve("velocity", unknown, dt, residual, start, writes, self._numerics())
 

@@ -7,8 +7,8 @@ from firedrake import Constant, Form, Function, TestFunction, TestFunctions, spl
 from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify
-from fdgeom.operations import Flow, Solve, with_assignments
-from fdgeom.solvers import Numerics, pieces, prescribed, saddle
+from fdgeom.operations import Flow, Solve, parts, with_assignments
+from fdgeom.solvers import Numerics, prescribed, saddle
 from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
 
@@ -53,5 +53,5 @@ class HolonomicStepper(Stepper):
             ),
             essential=self.system.fixed,
         )
-        guesses = dict(zip(pieces(unknown), guess, strict=True))
+        guesses = dict(zip(parts(unknown), guess, strict=True))
         return Flow([*maps, *with_assignments(solve, assignments, guess=guesses)])

@@ -8,8 +8,7 @@ from typing import Any, cast
 from firedrake import Function
 
 from fdgeom.forms import copy_into
-from fdgeom.operations import Check, Copy, HostOperation, Map, Operation
-from fdgeom.solvers import pieces
+from fdgeom.operations import Check, Copy, HostOperation, Map, Operation, parts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +67,7 @@ class GivenAccelerations(HostOperation):
 
     def run(self) -> None:
         self.held.update()
-        for target, part in zip(self.targets, pieces(self.held.a), strict=True):
+        for target, part in zip(self.targets, parts(self.held.a), strict=True):
             copy_into(target, part)
 
 

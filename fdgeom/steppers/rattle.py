@@ -5,8 +5,8 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
-from fdgeom.operations import Flow
-from fdgeom.solvers import pieces, plain
+from fdgeom.operations import Flow, parts
+from fdgeom.solvers import plain
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 
@@ -30,7 +30,7 @@ class _Verlet(HolonomicStepper):
         moved = system.q + dt * system.velocity(p)
         # Over Δt, so that both rows are of one size.
         on_it = system.constraint.value(test / dt, at=moved)
-        half, new = pieces(unknown)
+        half, new = parts(unknown)
         kept = [{system.multiplier: new}] if keeps else []
         return self._solve(
             "position",
@@ -92,7 +92,7 @@ class RATTLE(_Verlet):
         residual = (
             self._kick(p, w, dt) - 0.5 * dt * slope(multiplier, w) + slope(test, system.velocity(p))
         )
-        writes = [{part: new} for part, new in zip(old, pieces(unknown), strict=True)]
+        writes = [{part: new} for part, new in zip(old, parts(unknown), strict=True)]
         return self._solve("velocity", unknown, dt, residual, old, writes)
 
 

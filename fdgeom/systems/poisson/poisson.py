@@ -12,7 +12,7 @@ from ufl.classes import Expr, Form
 from fdgeom.forms import parts_of, polynomial_degree, substitute
 from fdgeom.identities import Identity, check_now
 from fdgeom.messages import format_value, is_function
-from fdgeom.solvers import pieces
+from fdgeom.operations import parts
 from fdgeom.systems.poisson.checks import (
     antisymmetry_defect,
     demands,
@@ -285,5 +285,5 @@ class PoissonSystem(PoissonForms):
 
     def start_values(self, stage: Stage) -> dict[Function, Function]:
         """A first guess of a stage's unknown: for each of its parts the function to copy."""
-        own = pieces(stage.unknown)
+        own = parts(stage.unknown)
         return {piece: self.parts[k] for k, piece in zip(stage.active, own, strict=False)}
