@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from firedrake import Function, TestFunction, derivative
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import structural_rank
 
 from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
 from fdgeom.compile.layout import Layout, Part, part_like, parts_of, pieces
@@ -80,6 +82,7 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         raise CannotCompile(f"{op.name} has {len(unknowns)} unknowns a node, more than {_UNKNOWNS}")
     made = ChainProgram(op, test, unknowns, [], [])
     _equations(made, lowering.cell_works(made.cell, whole_integrals(op.work)))
+    _refuse_multipliers(made)
     if (length := operations(made.cell, made.residual)) > _OPERATIONS:
         raise CannotCompile(f"{op.name} takes {length} operations a cell, more than {_OPERATIONS}")
     _attempts(made, usual)
@@ -101,6 +104,18 @@ def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
                 held = part_like(part, mask) if k in components else None
                 found.append(Unknown(part, k, held, sources[part] if sources else None))
     return sorted(found, key=lambda u: not u.part.nodal)
+
+
+def _refuse_multipliers(made: ChainProgram) -> None:
+    """Raise CannotCompile if a block is singular where components are prescribed, as for a multiplier."""
+    size = len(made.unknowns)
+    free = [i for i, u in enumerate(made.unknowns) if u.held is None]
+    block = [
+        [float((i, j) in made.tangent or (size + i, size + j) in made.tangent) for j in free]
+        for i in free
+    ]
+    if free and structural_rank(csr_matrix(block)) < len(free):
+        raise CannotCompile(f"{made.op.name}: a prescribed node has no equation for a multiplier")
 
 
 def _inputs(p: ScalarProgram, pairs: Sequence[tuple[Part, int]]) -> list[int | None]:
