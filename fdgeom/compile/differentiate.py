@@ -193,7 +193,7 @@ def same_everywhere(program: ScalarProgram, outputs: Sequence[int]) -> list[int]
     """The operations that depend on constants alone and that other operations or the outputs use."""
     plain, needed = _of_constants(program), program.needed(outputs)
     used = {a for node in needed if node not in plain for a in program.operands(node)}
-    used |= set(outputs)
+    used = program.numbers_of(used | set(outputs))
     return [n for n in needed if n in plain & used and program.ops[n][0] not in ("const", "in")]
 
 
@@ -204,9 +204,8 @@ def carried(program: ScalarProgram, outputs: Sequence[int]) -> list[tuple[int, i
     there, first = set(needed), of_one_node(program, "A")
     mirror: dict[int, int] = {}
     known = {op: node for node, op in enumerate(program.ops)}
-    mixed = {a for node in needed if node not in first for a in program.operands(node)} | set(
-        outputs
-    )
+    mixed = {a for node in needed if node not in first for a in program.operands(node)}
+    mixed = program.numbers_of(mixed | set(outputs))
     for node in needed:
         op = program.ops[node]
         if op[0] == "in":

@@ -176,6 +176,7 @@ class _LocalWriter(Writer):
         # Numbers that do not depend on the unknowns are computed before the iteration.
         needed = p.needed(m.residual)
         used = {a for x in needed if x in changing for a in p.operands(x)} | set(m.residual)
+        used = p.numbers_of(used)
         before = [x for x in needed if x in used - changing and p.ops[x][0] != "const"]
         self._sizes["nw"] = max(len(before), 1)
         known = {x: f"w[{i}]" for i, x in enumerate(before)}

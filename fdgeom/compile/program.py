@@ -309,6 +309,17 @@ class ScalarProgram:
                 stack.extend(self.operands(node))
         return sorted(seen)
 
+    def numbers_of(self, nodes: Iterable[int]) -> set[int]:
+        """The nodes, with the numbers that they compare in place of comparisons, which cannot be stored."""
+        found, stack = set(), list(nodes)
+        while stack:
+            node = stack.pop()
+            if self.ops[node][0] in COMPARISONS:
+                stack.extend(self.operands(node))
+            else:
+                found.add(node)
+        return found
+
     def depending(self, inputs: Iterable[int]) -> set[int]:
         """The nodes that depend on some of the inputs."""
         found = set(inputs)
