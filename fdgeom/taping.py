@@ -17,7 +17,7 @@ _records: dict[str, Callable] = {}
 
 
 def recorded_by(changes: Callable, steps: Callable) -> None:
-    """Register ``changes(name, do, deeds, system)``, which records changes of a system on the tape, and
+    """Register ``changes(name, do, operations, system)``, which records changes of a system on the tape, and
     ``steps(stepper, steps)``, which takes steps and records them.
     """
     _records.update(changes=changes, steps=steps)
@@ -28,11 +28,10 @@ def record_steps(stepper, steps: int) -> None:
     _records["steps"](stepper, steps)
 
 
-def record(name: str, do: Callable[[], None], deeds: Callable[[], Sequence], system) -> None:
-    """Do something that changes a system, and record its equations ``deeds()`` on the tape."""
-    # As of System.openings.
+def record(name: str, do: Callable[[], None], operations: Callable[[], Sequence], system) -> None:
+    """Do something that changes a system, and record its ``operations()`` on the tape."""
     if annotate_tape():
-        _records["changes"](name, do, deeds(), system)
+        _records["changes"](name, do, operations(), system)
     else:
         do()
 

@@ -14,11 +14,9 @@ from pyadjoint.block_variable import BlockVariable
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
 
-from fdgeom.adjoint.deed_passage import DeedPassage
-from fdgeom.adjoint.inputs import whole_of
-from fdgeom.adjoint.origin import Origin
-from fdgeom.adjoint.passage import Passage
+from fdgeom.adjoint.replay import ChangeReplay, Replay, whole_of
 from fdgeom.adjoint.state_variable import StateVariable
+from fdgeom.adjoint.steps import Origin, StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.solvers import key
 from fdgeom.solvers.petsc_messages import REVERSE_SWEEP
@@ -32,44 +30,44 @@ NO_PLACES = (
 )
 
 
-class AdvanceBlock(PreparedBlock):
+class ReplayBlock(PreparedBlock):
     """A block that replays steps of a stepper bit by bit, and differentiates them."""
 
     # The block depends on the state and on all Functions that the steps read. `steps` is the number of
-    # steps, or, for other passages, the argument of their `run`.
-    def __init__(self, passage: Passage, steps: int) -> None:
+    # steps, or, for other replays, the argument of their `run`.
+    def __init__(self, replay: Replay, steps: int) -> None:
         super().__init__()
-        self._passage, self._steps = passage, steps
+        self._replay, self._steps = replay, steps
         #: The id of its tape.
         self.tape = id(get_working_tape())
-        _warn_of_reading(passage)
-        self._touched = _touched(passage)
+        _warn_of_reading(replay)
+        self._touched = _touched(replay)
         #: For each snapshot: keys of the state that an operation on the tape has set since then.
         self._set = [
-            keys(_views_set(passage, lambda f, s=snapshot: _known(s, f).variable))
-            for snapshot in passage.snapshots()
+            keys(_views_set(replay, lambda f, s=snapshot: _known(s, f).variable))
+            for snapshot in replay.snapshots()
         ]
-        for f in passage.fields:
+        for f in replay.fields:
             _refuse_assigned(f)
-        for f in passage.state:
-            _meet_others(passage, f, self._touched)
-        for f in passage.inputs:
-            _meet(passage, f)
+        for f in replay.state:
+            _meet_others(replay, f, self._touched)
+        for f in replay.inputs:
+            _meet(replay, f)
             known = f._block_variable() or _given(f)  # a Function has a weak reference to it
             self.add_dependency(known.output, no_duplicates=True)
-        self._inputs = tuple(passage.inputs)
-        self._add_left(passage)
+        self._inputs = tuple(replay.inputs)
+        self._add_left(replay)
         self._read = len(self._dependencies)
         # Coordinates are dependencies so that derivatives by them are refused.
-        self._dependencies += _places(passage)
+        self._dependencies += _places(replay)
         self._timestep = get_working_tape().latest_timestep
 
-    def _add_left(self, passage: Passage) -> None:
+    def _add_left(self, replay: Replay) -> None:
         """Depend on the values before they were set on the tape, with which replays compare."""
         # Pairs of the number of the snapshot and the Function.
         self._left: list[tuple[int, Function]] = []
-        for n, snapshot in enumerate(passage.snapshots()):
-            for f in passage.inputs:
+        for n, snapshot in enumerate(replay.snapshots()):
+            for f in replay.inputs:
                 known = _known(snapshot, f)
                 variable = known.variable
                 if variable is None or variable is f._block_variable():
@@ -85,8 +83,8 @@ class AdvanceBlock(PreparedBlock):
     def _set_of_data(self, *, all_of_them: bool = False) -> list[set[int]]:
         """For each snapshot the keys of data that an operation on the tape has set since then."""
         # Data that count as functions of time are left out, unless all_of_them.
-        data = self._passage.data(self._passage.inputs)
-        known = [[(f, _known(s, f)) for f in data] for s in self._passage.snapshots()]
+        data = self._replay.data(self._replay.inputs)
+        known = [[(f, _known(s, f)) for f in data] for s in self._replay.snapshots()]
         return [
             keys(f for f, k in found if (all_of_them or not k.sampled) and _is_set(f, k.variable))
             for found in known
@@ -94,55 +92,55 @@ class AdvanceBlock(PreparedBlock):
 
     def take(self) -> None:
         """Run the steps, and add the block with its outputs to the tape."""
-        passage = self._passage
+        replay = self._replay
         with stop_annotating():
             both = zip(self._set, self._set_of_data(), strict=True)
-            self._origin = passage.origin([state | data for state, data in both])
+            self._origin = replay.origin([state | data for state, data in both])
             sampled = set()
-            if self._steps == 1 and passage.samples:
+            if self._steps == 1 and replay.samples:
                 sampled.update(*self._set_of_data(all_of_them=True))
-            passage.run(self._steps)
+            replay.run(self._steps)
         get_working_tape().add_block(self)
-        for f in passage.outputs:
+        for f in replay.outputs:
             self.add_output(StateVariable(f))
-        _FOLLOWING.update(f.block_variable for f in passage.fields)
-        passage.seen = {
-            id(f): (weakref.ref(f.block_variable), Kept([f])) for f in passage.outputs
+        _FOLLOWING.update(f.block_variable for f in replay.fields)
+        replay.seen = {
+            id(f): (weakref.ref(f.block_variable), Kept([f])) for f in replay.outputs
         } | {
             id(f): (weakref.ref(f._block_variable()), None)
-            for f in passage.views
+            for f in replay.views
             if f._block_variable() is not None and whole_of(f) is not f
         }
-        for snapshot in passage.snapshots():
+        for snapshot in replay.snapshots():
             self._note(snapshot, sampled)
 
     def _note(self, snapshot, sampled: Set[int]) -> None:
         """Save with a snapshot the block variables of the Functions whose values it holds now."""
         names, changed = set(snapshot.keys()), snapshot.changed_keys()
-        for f in (*self._passage.inputs, *self._passage.views):
+        for f in (*self._replay.inputs, *self._replay.views):
             own, variable = keys([f]) & names, f._block_variable()
             if own and not own & changed and variable is not None:
-                values = self._passage.seen.get(id(f), (None, None))[1]
+                values = self._replay.seen.get(id(f), (None, None))[1]
                 snapshot.known_by[id(f)] = _Known(
                     variable, values, bool(own & sampled), weakref.ref(self)
                 )
 
     def __str__(self) -> str:
-        return self._passage.title(self._steps)
+        return self._replay.title(self._steps)
 
     # --- again -----------------------------------------------------------------------------------
     def prepare_recompute_component(self, inputs, relevant_outputs):
-        self._passage.shelf.put(self._timestep, self, inputs[: self._read])
+        self._replay.checkpoints.put(self._timestep, self, inputs[: self._read])
         with self._begun(inputs):
-            self._passage.run(self._steps)
-            return [f.copy(deepcopy=True) for f in self._passage.outputs]
+            self._replay.run(self._steps)
+            return [f.copy(deepcopy=True) for f in self._replay.outputs]
 
     def recompute_component(self, inputs, block_variable, idx, prepared):
         return maybe_disk_checkpoint(prepared[idx])
 
     def _at(self, inputs):
         """Context at the start of the steps, also where a schedule has dropped the checkpoints of inputs."""
-        kept = self._passage.shelf.of(self)
+        kept = self._replay.checkpoints.of(self)
         found = []
         read = self.get_dependencies()[: self._read]
         for k, (variable, value) in enumerate(zip(read, inputs, strict=False)):
@@ -155,30 +153,30 @@ class AdvanceBlock(PreparedBlock):
         return self._begun(found)
 
     def _begun(self, values):
-        """Context of the passage in which the dependencies of the block have these values."""
+        """Context of the replay in which the dependencies of the block have these values."""
         count = len(self._inputs)
         if not self._left:
-            return self._passage.at(self._origin, values[:count])
+            return self._replay.at(self._origin, values[:count])
         left = {
             (n, key(part)): np.array(value.dat.data_ro_with_halos)
             for (n, f), whole in zip(self._left, values[count : self._read], strict=True)
             for part, value in zip(parts(f), parts(whole), strict=True)
         }
-        return self._passage.at(self._origin, values[:count], left)
+        return self._replay.at(self._origin, values[:count], left)
 
     # --- derivatives -----------------------------------------------------------------------------
     @REVERSE_SWEEP
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
         relevant_dependencies = self._of_inputs(relevant_dependencies)
         wanted = [self._inputs[k] for k, _ in relevant_dependencies]
-        bars = Vectors()
-        for f, value in zip(self._passage.outputs, adj_inputs, strict=True):
-            bars.add_all(f, value)
+        cotangents = Vectors()
+        for f, value in zip(self._replay.outputs, adj_inputs, strict=True):
+            cotangents.add_all(f, value)
         with self._at(inputs):
             origin = self._origin_for(wanted)
-            self._passage.pull(origin, self._steps, bars, self._passage.data(wanted))
+            self._replay.pull(origin, self._steps, cotangents, self._replay.data(wanted))
         return {
-            k: bars.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
+            k: cotangents.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
         }
 
@@ -204,13 +202,13 @@ class AdvanceBlock(PreparedBlock):
         moved = [f for f, _ in given]
         with self._at(inputs):
             origin = self._origin_for(moved)
-            self._passage.push(origin, self._steps, tangents, self._passage.data(moved))
-        return [tangents.read_all(f, Function(f.function_space())) for f in self._passage.outputs]
+            self._replay.push(origin, self._steps, tangents, self._replay.data(moved))
+        return [tangents.read_all(f, Function(f.function_space())) for f in self._replay.outputs]
 
     def prepare_evaluate_hessian(self, inputs, hessian_inputs, adj_inputs, relevant_dependencies):
-        bars, rates, tangents = Vectors(), Vectors(), Vectors()
-        for f, bar, rate in zip(self._passage.outputs, adj_inputs, hessian_inputs, strict=True):
-            bars.add_all(f, bar)
+        cotangents, rates, tangents = Vectors(), Vectors(), Vectors()
+        for f, bar, rate in zip(self._replay.outputs, adj_inputs, hessian_inputs, strict=True):
+            cotangents.add_all(f, bar)
             rates.add_all(f, rate)
         relevant_dependencies = self._of_inputs(relevant_dependencies)
         dependencies = self.get_dependencies()[: len(self._inputs)]
@@ -222,8 +220,8 @@ class AdvanceBlock(PreparedBlock):
         asked = [self._inputs[k] for k, _ in relevant_dependencies]
         by = list({id(f): f for f in (*asked, *moved)}.values())
         with self._at(inputs):
-            origin, wanted = self._origin_for(by), self._passage.data(by)
-            self._passage.pull_rates(origin, self._steps, bars, rates, tangents, wanted)
+            origin, wanted = self._origin_for(by), self._replay.data(by)
+            self._replay.pull_rates(origin, self._steps, cotangents, rates, tangents, wanted)
         return {
             k: rates.read_all(self._inputs[k], cotangent_of(self._inputs[k]))
             for k, _ in relevant_dependencies
@@ -233,31 +231,31 @@ class AdvanceBlock(PreparedBlock):
 def take_on_tape(stepper, steps: int) -> None:
     """Run steps of a stepper and put them on the working tape."""
     with stop_annotating():
-        passage = passage_of(stepper)
-    put_on_tape(passage, steps)
+        replay = replay_of(stepper)
+    put_on_tape(replay, steps)
 
 
-def record_deeds(name: str, do, deeds, system) -> None:
+def record_change(name: str, do, operations, system) -> None:
     """Run operations that change a system and put them on the working tape."""
     with stop_annotating():
-        passage = DeedPassage(name, do, deeds, system)
-    put_on_tape(passage, None)
+        replay = ChangeReplay(name, do, operations, system)
+    put_on_tape(replay, None)
 
 
-def put_on_tape(passage, steps) -> None:
-    """Run a passage and put it on the working tape."""
+def put_on_tape(replay, steps) -> None:
+    """Run a replay and put it on the working tape."""
     with stop_annotating():
-        for view in passage.views:
+        for view in replay.views:
             if _join(view):
-                passage.joined.add(id(view))
-    AdvanceBlock(passage, steps).take()
+                replay.joined.add(id(view))
+    ReplayBlock(replay, steps).take()
 
 
-def passage_of(stepper) -> Passage:
-    """The passage of a stepper's steps, made once."""
-    if stepper.passage is None:
-        stepper.passage = Passage(stepper)
-    return stepper.passage
+def replay_of(stepper) -> StepReplay:
+    """The replay of a stepper's steps, made once."""
+    if stepper.replay is None:
+        stepper.replay = StepReplay(stepper)
+    return stepper.replay
 
 
 @dataclass
@@ -278,17 +276,17 @@ def _known(snapshot, function: Function) -> _Known:
     return found if here else _Known()
 
 
-def _touched(passage: Passage) -> list[Function]:
+def _touched(replay: Replay) -> list[Function]:
     """The parts of the state that a control or an operation on the tape has set since the last steps."""
-    return _views_set(passage, lambda f: _last(passage, f)[0])
+    return _views_set(replay, lambda f: _last(replay, f)[0])
 
 
-def _views_set(passage: Passage, last: Callable) -> list[Function]:
+def _views_set(replay: Replay, last: Callable) -> list[Function]:
     """The views whose block variable, or that of their mixed Function, is not ``last(function)``."""
-    found = [view for view in passage.views if _is_set(view, last(view))]
+    found = [view for view in replay.views if _is_set(view, last(view))]
     wholes = {id(whole_of(view)) for view in found}
-    more = [f for f in passage.state if _is_set(f, last(f)) and id(f) not in wholes]
-    return list({id(f): f for f in (*found, *passage.touched_by(more))}.values())
+    more = [f for f in replay.state if _is_set(f, last(f)) and id(f) not in wholes]
+    return list({id(f): f for f in (*found, *replay.touched_by(more))}.values())
 
 
 def _is_set(function: Function, last: BlockVariable | None) -> bool:
@@ -305,9 +303,9 @@ def _is_read(function: Function) -> bool:
     return any(function._block_variable() is output for output in read)
 
 
-def _places(passage: Passage) -> list[BlockVariable]:
+def _places(replay: Replay) -> list[BlockVariable]:
     """The block variables of mesh coordinates, and of meshes whose coordinates were set."""
-    meshes = [part.function_space().mesh() for f in passage.inputs for part in parts(f)]
+    meshes = [part.function_space().mesh() for f in replay.inputs for part in parts(f)]
     found = []
     for mesh in {id(mesh): mesh for mesh in meshes}.values():
         found.append(mesh.coordinates.block_variable)
@@ -330,15 +328,15 @@ def _join(view: Function) -> bool:
     return True
 
 
-def _warn_of_reading(passage: Passage) -> None:
+def _warn_of_reading(replay: Replay) -> None:
     """Warn if a part of a mixed Function is a control and was read between time steps."""
     # With SingleMemoryStorageSchedule Firedrake itself gives a wrong gradient after a replay.
     manager = get_working_tape()._checkpoint_manager
     if manager is None or not isinstance(manager._schedule, SingleMemoryStorageSchedule):
         return
-    for view in passage.views:
-        if id(view) in passage.joined and _is_read(view):
-            passage.joined.discard(id(view))
+    for view in replay.views:
+        if id(view) in replay.joined and _is_read(view):
+            replay.joined.discard(id(view))
             warnings.warn(
                 f"{view.name()}, a part of a mixed Function, is a control and was read between time "
                 "steps: with SingleMemoryStorageSchedule gradients are wrong after a replay, as they "
@@ -357,14 +355,14 @@ def _given(function: Function) -> BlockVariable:
     return variable
 
 
-def _meet_others(passage: Passage, whole: Function, touched: Sequence[Function]) -> None:
+def _meet_others(replay: Replay, whole: Function, touched: Sequence[Function]) -> None:
     """Replace the variable of a mixed Function some of whose other parts changed outside the recording."""
     # Parts set on the tape have been merged by pyadjoint with the former variable of the whole.
     own = [view for view in touched if whole_of(view) is whole and view is not whole]
     if not own or len(own) == len(parts(whole)):
         return
-    beneath = _beneath(passage, whole._block_variable())
-    last, left = _last(passage, whole)
+    beneath = _beneath(replay, whole._block_variable())
+    last, left = _last(replay, whole)
     with stop_annotating():
         if beneath is last:
             known = left.copied_to(Function(whole.function_space()))
@@ -383,20 +381,20 @@ def _meet_others(passage: Passage, whole: Function, touched: Sequence[Function])
                 view._ad_annotate_output_block()
 
 
-def _beneath(passage: Passage, variable: BlockVariable) -> BlockVariable:
+def _beneath(replay: Replay, variable: BlockVariable) -> BlockVariable:
     """The variable of a mixed Function after the last steps, before parts of it were set."""
     for step in reversed(get_working_tape().timesteps):
         for block in reversed(step):
-            if isinstance(block, AdvanceBlock) and block._passage is passage:
+            if isinstance(block, ReplayBlock) and block._replay is replay:
                 return variable
             if isinstance(block, FunctionMergeBlock) and block.get_outputs()[0] is variable:
                 variable = block.get_dependencies()[1]
     return variable
 
 
-def _last(passage: Passage, function: Function) -> tuple:
+def _last(replay: Replay, function: Function) -> tuple:
     """The variable of a function of the state after the last steps, and its values then."""
-    variable, values = passage.seen.get(id(function), (lambda: None, None))
+    variable, values = replay.seen.get(id(function), (lambda: None, None))
     return variable(), values
 
 
@@ -412,12 +410,12 @@ def _refuse_assigned(field: Function) -> None:
         )
 
 
-def _meet(passage: Passage, function: Function) -> None:
+def _meet(replay: Replay, function: Function) -> None:
     """Replace the variable of a Function that changed outside the recording, with a warning."""
     variable = function._block_variable()
     if variable is None:
         return
-    last, left = _last(passage, function)
+    last, left = _last(replay, function)
     if variable is last:
         same = not left.differing()
     else:

@@ -1,15 +1,15 @@
 """Coefficients of steps: data that derivatives are taken by, and dependent fields."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
-import numpy as np
 import ufl
 from firedrake import Constant, Function
 
-from fdgeom.adjoint.values import Vectors, keys, parts
+from fdgeom.adjoint.values import keys
 from fdgeom.operations import Map, Operation, Solve
 from fdgeom.solvers import key
 from fdgeom.solvers.derived import derived_of, read_in
+from fdgeom.solvers.rules import FieldUpdate
 from fdgeom.solvers.spread import spread_of
 
 
@@ -82,63 +82,14 @@ class Coefficients:
                 reached.add(key(field))
         return reached
 
-    def pull(self, bars: Vectors, reached: set[int]) -> None:
-        """Add the contributions of the cotangents of fields to those of their sources."""
-        for field in reversed(self.fields):
-            bar = bars.of(field)
-            if bar is None or key(field) not in reached:
-                continue
-            derived = derived_of(field)
-            if derived.rule.inverse:
-                turned = np.swapaxes(field.dat.data_ro, -1, -2)
-                bar = -turned @ bar @ turned
-            for source in derived.sources.functions:
-                if keys([source]) & reached:
-                    bars.add_all(source, derived.rule.across(field, source, bar))
-
-    def pull_rates(
-        self, bars: Vectors, rates: Vectors, tangents: Vectors, reached: set[int]
-    ) -> None:
-        """:meth:`pull`, and its derivative along the tangents, which include those of fields."""
-        for field in reversed(self.fields):
-            bar, rate = bars.of(field), rates.of(field)
-            if (bar is None and rate is None) or key(field) not in reached:
-                continue
-            zero = np.zeros(field.dat.data_ro.shape)
-            bar, rate = (zero if v is None else np.array(v) for v in (bar, rate))
-            derived, change = derived_of(field), tangents.of(field)
-            if derived.rule.inverse:
-                # The derivative of -XᵀāXᵀ, with the inverse X.
-                x, dx = field.dat.data_ro, zero if change is None else change
-                x, dx = (np.swapaxes(v, -1, -2) for v in (x, dx))
-                rate = -(x @ rate @ x) - dx @ bar @ x - x @ bar @ dx
-                bar = -x @ bar @ x
-            for source in derived.sources.functions:
-                if keys([source]) & reached:
-                    bars.add_all(source, derived.rule.across(field, source, bar))
-                    rates.add_all(source, derived.rule.across(field, source, rate))
-                    for other in derived.sources.functions:
-                        if any(part in tangents for part in parts(other)):
-                            along = tangents.read_all(other, Function(other.function_space()))
-                            bent = derived.rule.bent(other, along)
-                            if bent is not None:
-                                rates.add_all(source, bent.across(field, source, bar))
-
-    def push(self, tangents: Vectors, reached: set[int]) -> None:
-        """Set the tangents of fields from those of their sources."""
+    def updates(self, reached: Set[int]) -> list[FieldUpdate]:
+        """The fields that depend on functions with the keys ``reached``, as operations."""
+        found = []
         for field in self.fields:
-            derived = derived_of(field)
-            if key(field) not in reached:
-                continue
-            values = np.zeros(field.dat.data_ro.shape)
-            for source in derived.sources.functions:
-                if any(part in tangents for part in parts(source)):
-                    along = tangents.read_all(source, Function(source.function_space()))
-                    values += derived.rule.along(field, source, along)
-            if derived.rule.inverse:
-                inverse = field.dat.data_ro
-                values = -inverse @ values @ inverse
-            tangents.add(field, values)
+            sources = [f for f in derived_of(field).sources.functions if keys([f]) & reached]
+            if key(field) in reached and sources:
+                found.append(FieldUpdate(field, sources, derived_of(field).rule))
+        return found
 
 
 def _read_by(op: Operation) -> list:

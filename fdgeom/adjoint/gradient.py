@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from firedrake import Cofunction, Form, Function
 from pyadjoint.tape import stop_annotating
 
-from fdgeom.adjoint.block import NO_PLACES, passage_of
-from fdgeom.adjoint.passage import Passage
+from fdgeom.adjoint.block import NO_PLACES, replay_of
+from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
 from fdgeom.execution import LinearForm
 from fdgeom.forms import checked_form, slope_by
@@ -71,43 +71,47 @@ def gradient(
     if running is not None:
         running = checked_form("running", running)
     with stop_annotating():
-        passage = passage_of(stepper)
+        replay = replay_of(stepper)
         forms = [form for form in (objective, running) if form is not None]
-        _check_read(passage, wrt, forms)
-        origin, wanted = passage.origin([keys(wrt)] * len(passage.snapshots())), passage.data(wrt)
-        reached = passage.reached_by(wanted)
-        active = keys(passage.state) | reached
-        at_end = _slopes(passage, objective, active)
-        on_the_way = None if running is None else _slopes(passage, running, active, stepper.dt)
-        bars, present = Vectors(), list(passage.inputs)
-        with passage.at(origin, present):
-            passage.refuse_jump(origin, reached)
-            way = passage.way_back(
-                steps, at_end.by, wanted, None if on_the_way is None else on_the_way.form
+        _check_read(replay, wrt, forms)
+        origin, wanted = replay.origin([keys(wrt)] * len(replay.snapshots())), replay.data(wrt)
+        reached = replay.reached_by(wanted)
+        active = keys(replay.state) | reached
+        at_end = _slopes(replay, objective, active)
+        at_each = None if running is None else _slopes(replay, running, active, stepper.dt)
+        cotangents, present = Vectors(), list(replay.inputs)
+        with replay.at(origin, present):
+            replay.refuse_jump(origin, reached)
+            sweep = replay.compiled_sweep(
+                steps, at_end.by, wanted, None if at_each is None else at_each.form
             )
-            if way is not None or on_the_way is None:
+            if sweep is not None or at_each is None:
                 value = 0.0
-                passage.run(steps, way)
+                replay.run(steps, sweep)
             else:
-                value = passage.run_each(steps, on_the_way.value)
+                value = replay.run_each(steps, at_each.value)
             value += at_end.value()
-            at_end.add_to(bars)
-            if way is not None:
+            at_end.add_to(cotangents)
+            if sweep is not None:
                 with REVERSE_SWEEP:
-                    passage.follow(way, origin, bars, wanted)
-                value += way.total
-        if way is None:
-            with passage.at(origin, present), REVERSE_SWEEP:
-                passage.pull(
-                    origin, steps, bars, wanted, None if on_the_way is None else on_the_way.add_to
+                    replay.follow(sweep, origin, cotangents, wanted)
+                value += sweep.total
+        if sweep is None:
+            with replay.at(origin, present), REVERSE_SWEEP:
+                replay.pull(
+                    origin,
+                    steps,
+                    cotangents,
+                    wanted,
+                    None if at_each is None else at_each.add_to,
                 )
-        return value, [bars.read_all(f, cotangent_of(f)) for f in wrt]
+        return value, [cotangents.read_all(f, cotangent_of(f)) for f in wrt]
 
 
-def _slopes(passage: Passage, form: Form, active: set[int], factor: float = 1.0) -> "_Slopes":
+def _slopes(replay: StepReplay, form: Form, active: set[int], factor: float = 1.0) -> "_Slopes":
     """The derivatives of a form, cached."""
     name = id(form), frozenset(active), factor
-    kept: dict[tuple, tuple[Form, _Slopes]] = passage.kept
+    kept: dict[tuple, tuple[Form, _Slopes]] = replay.kept
     if name not in kept:
         while len(kept) >= _MANY:
             del kept[next(iter(kept))]
@@ -135,11 +139,11 @@ class _Slopes:
         """The present value of the functional."""
         return self._value.assemble()
 
-    def add_to(self, bars: Vectors) -> None:
+    def add_to(self, cotangents: Vectors) -> None:
         """Add its present derivatives to cotangents."""
         for f, slope in self._slopes:
             for part, values in zip(parts(f), slope.assemble(), strict=True):
-                bars.add(part, values)
+                cotangents.add(part, values)
 
 
 def _check(stepper, steps: int, wrt) -> None:
@@ -157,12 +161,12 @@ def _check(stepper, steps: int, wrt) -> None:
             raise NotImplementedError(f"wrt: {NO_PLACES}")
 
 
-def _check_read(passage: Passage, wrt: Sequence[Function], forms: Sequence[Form]) -> None:
-    read = keys([*passage.inputs, *passage.fields]) | keys(
+def _check_read(replay: StepReplay, wrt: Sequence[Function], forms: Sequence[Form]) -> None:
+    read = keys([*replay.inputs, *replay.fields]) | keys(
         c for form in forms for c in form.coefficients()
     )
     for f in wrt:
         if not all(keys([part]) <= read for part in parts(f)):
             raise ValueError(
-                f"wrt: neither the steps of {passage.name} nor the objective read {f.name()}"
+                f"wrt: neither the steps of {replay.name} nor the objective read {f.name()}"
             )

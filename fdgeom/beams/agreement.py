@@ -10,7 +10,8 @@ from mpi4py import MPI
 from fdgeom.beams.chain import Chain
 from fdgeom.beams.chain_slopes import FollowingShape, projection
 from fdgeom.beams.fields import BeamFields
-from fdgeom.solvers import Deed, Field, PointwiseUpdate, Snapshot
+from fdgeom.operations import Map, Solve
+from fdgeom.solvers import Field, PointwiseUpdate, Snapshot
 from fdgeom.taping import not_taped
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
@@ -44,6 +45,16 @@ class Agreement:
     def momentum_of_velocity(self) -> dict:
         """μ = D₁ζ."""
         return {self._beam.momentum: dot(self._beam.inertia, self._beam.velocity)}
+
+    @cached_property
+    def velocity_operation(self) -> Map:
+        """The velocity of the momentum, as an operation."""
+        return Map(values=self.velocity_of_momentum)
+
+    @cached_property
+    def momentum_operation(self) -> Map:
+        """The momentum of the velocity, as an operation."""
+        return Map(values=self.momentum_of_velocity)
 
     @cached_property
     def to_velocity(self) -> "PointwiseUpdate | _Product":
@@ -85,15 +96,15 @@ class Agreement:
         if not (strain or momentum or velocity or pose):
             # A section may change, and the momentum is what stays.
             varies = isinstance(self._beam.compliance_of_inertia, Function)
-            return [self.velocity_of_momentum] if varies else []
-        made = [self.momentum_of_velocity] if velocity and not momentum else []
-        made.append(self.velocity_of_momentum)
+            return [self.velocity_operation] if varies else []
+        made = [self.momentum_operation] if velocity and not momentum else []
+        made.append(self.velocity_operation)
         if strain is not pose and self._chain.is_open:
             made.append(self._projection if pose else self._following_shape)
         return made
 
     @cached_property
-    def _projection(self) -> Deed:
+    def _projection(self) -> Solve:
         return projection(self._beam, self._chain)
 
     @cached_property
@@ -120,9 +131,9 @@ class Agreement:
         strain, momentum, pose, velocity = self._set(touched)
         made: list = []
         if velocity and not momentum:
-            made.append(self.momentum_of_velocity)
+            made.append(self.momentum_operation)
         elif momentum and not velocity:
-            made.append(self.velocity_of_momentum)
+            made.append(self.velocity_operation)
         if strain and not pose:
             set_now = self.noted.changed()[0]
             if not alone and set_now:

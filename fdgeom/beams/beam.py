@@ -257,11 +257,11 @@ class Beam(BeamBracket):
             self.agreement.to_velocity.apply()
             self.settle()
 
-        def deeds() -> list:
+        def operations() -> list:
             shape = ReconstructedShape(self, self.chain, position, orientation)
-            return [shape, self.agreement.velocity_of_momentum]
+            return [shape, self.agreement.velocity_operation]
 
-        record("Beam.reconstruct()", do, deeds, self)
+        record("Beam.reconstruct()", do, operations, self)
 
     def project(self) -> None:
         """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`."""
@@ -271,10 +271,10 @@ class Beam(BeamBracket):
             self.agreement.to_momentum.apply()
             self.settle()
 
-        def deeds() -> list:
-            return [projection(self, self.chain), self.agreement.momentum_of_velocity]
+        def operations() -> list:
+            return [projection(self, self.chain), self.agreement.momentum_operation]
 
-        record("Beam.project()", do, deeds, self)
+        record("Beam.project()", do, operations, self)
 
     # --- numbers -----------------------------------------------------------------------------------
     def stress_at(self, s) -> np.ndarray:

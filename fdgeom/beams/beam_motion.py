@@ -13,7 +13,8 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
-from fdgeom.solvers import Deed, Field, PointwiseUpdate
+from fdgeom.operations import Map
+from fdgeom.solvers import Field, PointwiseUpdate
 from fdgeom.taping import not_taped
 
 
@@ -103,9 +104,8 @@ class BodyVelocity:
         spin, drift = halves(body, "velocity")
         turned_back = {v: join(spin, quaternion.rotate(orientation, drift))}
         self._to_space = PointwiseUpdate(turned_back)
-        #: The changes by :meth:`read` and :meth:`write`, for derivatives.
-        self.reading = Deed(self.read, [turned_back])
-        self.writing = Deed(self.write, [{body: turned}])
+        #: :meth:`read` and :meth:`write` as operations.
+        self.reading, self.writing = Map(values=turned_back), Map(values={body: turned})
 
     def read(self) -> None:
         """Compute ``v`` from ``body``, unless they agree to the last bit."""

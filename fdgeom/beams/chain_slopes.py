@@ -12,7 +12,7 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, quaternion, se3
 from fdgeom.lie.numpy_operations import join
-from fdgeom.solvers import Deed
+from fdgeom.operations import ArrayOperation, Solve, owned_values
 
 #: Steps into the complex plane are so small that their squares are nothing.
 _ASIDE = 1e-40j
@@ -34,7 +34,7 @@ class _Place(NamedTuple):
         return np.sqrt(np.sum(self.orientation**2))
 
 
-class FollowingShape:
+class FollowingShape(ArrayOperation):
     """The configuration made from the strain of a beam, from one node on; in space, with δg_j g_j⁻¹
     = η_j,
 
@@ -49,52 +49,44 @@ class FollowingShape:
                 "firedrake.adjoint.stop_annotating():' (the configuration then counts as given data), "
                 "or take degree=1"
             )
+        super().__init__()
         self._beam, self._chain, self._anchor = beam, chain, anchor
-        #: The functions that it writes.
-        self.targets = beam.position, beam.orientation
-        self._strain, self._position, self._orientation = (
-            Function(f.function_space()) for f in (beam.strain, *self.targets)
-        )
+        #: Values on the way from and to the order of the nodes.
+        self._places = {
+            name: Function(getattr(beam, name).function_space())
+            for name in ("strain", "position", "orientation")
+        }
 
-    def apply(self) -> None:
-        """Update the configuration from the strain."""
+    @property
+    def reads(self) -> list[Function]:
+        return [self._beam.strain, *self.writes]
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self._beam.position, self._beam.orientation]
+
+    def run(self) -> None:
         self._chain.follow(self._anchor)
 
-    def push(self, tangents) -> None:
-        """Set the tangents of the configuration; before :meth:`apply`."""
-        _, nodes, moved = self._there_and_moved(tangents)
-        for values, place, target in (
-            (moved.x, self._position, self.targets[0]),
-            (moved.q, self._orientation, self.targets[1]),
-        ):
-            nodes.scatter(values, place)
-            tangents.put(target, place.dat.data_ro)
+    def tangents(self, dots):
+        _, moved = self._moved(dots)
+        return [self._scattered("position", moved.x), self._scattered("orientation", moved.q)]
 
-    def pull(self, bars) -> None:
-        """Replace the cotangents of the configuration by those of the strain and of the fixed node."""
-        if all(target not in bars for target in self.targets):
-            return
-        _, there = self._there()
-        self._put_all(bars, self._pulled(there, *self._cotangents(bars)))
+    def cotangents(self, bars):
+        return self._scattered_all(self._adjoint(self._place(), *self._poses(bars)))
 
-    def pull_rates(self, bars, rates, tangents) -> None:
-        """:meth:`pull`, and its derivative along tangents with the rates of the cotangents."""
-        if all(target not in bars and target not in rates for target in self.targets):
-            return
-        there, _, moved = self._there_and_moved(tangents)
-        aside = _Place(*(a + _ASIDE * b for a, b in zip(there, moved, strict=True)))
-        pairs = zip(self._cotangents(bars), self._cotangents(rates), strict=True)
-        found = self._pulled(aside, *(a + _ASIDE * b for a, b in pairs))
-        self._put_all(bars, [values.real for values in found])
-        self._put_all(rates, [values.imag / _ASIDE.imag for values in found])
+    def cotangent_rates(self, bars, dots):
+        # The derivative by a step into the complex plane.
+        place, moved = self._moved(dots)
+        aside = _Place(*(a + _ASIDE * b for a, b in zip(place, moved, strict=True)))
+        found = self._adjoint(aside, *self._poses(bars))
+        return self._scattered_all([values.imag / _ASIDE.imag for values in found])
 
-    # --- pieces ----------------------------------------------------------------------------------
-    def _there(self):
-        """The nodes with their poses."""
+    def _place(self) -> _Place:
         beam, chain = self._beam, self._chain
         nodes, exponents, lengths = chain.exponents()
         fixed = (nodes.gather(f)[self._anchor] for f in (beam.position, beam.orientation))
-        return nodes, _Place(*chain.followed(self._anchor), exponents, *fixed, lengths)
+        return _Place(*chain.followed(self._anchor), exponents, *fixed, lengths)
 
     def _slopes(self, place: _Place) -> np.ndarray:
         """The ∂η/∂γ of the cells."""
@@ -102,12 +94,12 @@ class FollowingShape:
         slopes = arrays.se3.Ad(poses) @ arrays.se3.dcay(place.exponents)
         return place.lengths[:, :, None] * slopes
 
-    def _there_and_moved(self, tangents):
-        """The poses that follow and the inputs of the shape, the nodes, and all their tangents."""
-        nodes, place = self._there()
-        q, strain = place.q, self._gathered(self._strain, tangents, "strain")
+    def _moved(self, dots) -> tuple[_Place, _Place]:
+        """The poses that follow and the inputs of the shape, and all their tangents."""
+        place, (dot, *poses) = self._place(), owned_values(dots)
+        q, strain = place.q, self._gathered("strain", dot)
         rates = np.einsum("nij,nj->ni", self._slopes(place), strain)
-        dx, dq = (values[self._anchor] for values in self._cotangents(tangents))
+        dx, dq = (values[self._anchor] for values in self._poses(poses or (0.0, 0.0)))
         spin = 2 / place.size * _turning(q[self._anchor], dq)
         start = np.concatenate([spin, dx - np.cross(spin, place.position)])
         total = np.concatenate([np.zeros((1, 6)), np.cumsum(rates, axis=0)])
@@ -115,9 +107,9 @@ class FollowingShape:
         spin = motion[:, :3]
         moved = motion[:, 3:] + np.cross(spin, place.x), 0.5 * _turned(q, spin)
         still = np.zeros_like(place.lengths)
-        return place, nodes, _Place(*moved, place.lengths * strain, dx, dq, still)
+        return place, _Place(*moved, place.lengths * strain, dx, dq, still)
 
-    def _pulled(self, place: _Place, bar_x: np.ndarray, bar_q: np.ndarray) -> list[np.ndarray]:
+    def _adjoint(self, place: _Place, bar_x: np.ndarray, bar_q: np.ndarray) -> list[np.ndarray]:
         """The cotangents of strain, position and orientation from those of the configuration."""
         x, q, size = place.x, place.q, place.size
         turn = 0.5 * _turning(q, bar_q)
@@ -133,28 +125,23 @@ class FollowingShape:
         at_q[self._anchor] = 2 / size * _turned(q[self._anchor], spin)
         return [by_strain, at_x, at_q]
 
-    def _cotangents(self, vectors) -> list[np.ndarray]:
-        """Cotangents (or tangents) of position and orientation."""
-        return [
-            self._gathered(self._position, vectors, "position"),
-            self._gathered(self._orientation, vectors, "orientation"),
-        ]
+    def _poses(self, vectors) -> list[np.ndarray]:
+        """Cotangents (or tangents) of position and orientation, in the order of the nodes."""
+        names = "position", "orientation"
+        return [self._gathered(name, v) for name, v in zip(names, vectors, strict=True)]
 
-    def _put_all(self, bars, values: list[np.ndarray]) -> None:
-        by_strain, at_x, at_q = values
-        self._put(bars, self._strain, "strain", by_strain, add=True)
-        self._put(bars, self._position, "position", at_x)
-        self._put(bars, self._orientation, "orientation", at_q)
-
-    def _gathered(self, place: Function, vectors, name: str) -> np.ndarray:
-        values = vectors.of(getattr(self._beam, name))
-        place.dat.data_wo[...] = 0.0 if values is None else values
+    def _gathered(self, name: str, values) -> np.ndarray:
+        place = self._places[name]
+        place.dat.data_wo[...] = values
         return self._chain.numbering(name).gather(place)
 
-    def _put(self, bars, place: Function, name: str, values: np.ndarray, add: bool = False) -> None:
+    def _scattered(self, name: str, values: np.ndarray) -> np.ndarray:
+        place = self._places[name]
         self._chain.numbering(name).scatter(values, place)
-        put = bars.add if add else bars.put
-        put(getattr(self._beam, name), place.dat.data_ro)
+        return np.array(place.dat.data_ro)
+
+    def _scattered_all(self, values: list[np.ndarray]) -> list[np.ndarray]:
+        return [self._scattered(n, v) for n, v in zip(self._places, values, strict=True)]
 
 
 class ReconstructedShape(FollowingShape):
@@ -164,34 +151,19 @@ class ReconstructedShape(FollowingShape):
         super().__init__(beam, chain, 0)
         self._pose = position, orientation
 
-    def apply(self) -> None:
-        """Set the configuration."""
+    @property
+    def reads(self) -> list[Function]:
+        return [self._beam.strain]
+
+    def run(self) -> None:
         self._chain.reconstruct(*self._pose)
 
-    def push(self, tangents) -> None:
-        """Set the tangents of the configuration, with a fixed first node."""
-        for target in self.targets:
-            tangents.take(target)
-        self.apply()
-        super().push(tangents)
+    def _place(self) -> _Place:
+        self.run()
+        return super()._place()
 
-    def pull(self, bars) -> None:
-        """Replace the cotangents of the configuration by those of the strain."""
-        self.apply()
-        super().pull(bars)
-        for target in self.targets:
-            bars.take(target)
-
-    def pull_rates(self, bars, rates, tangents) -> None:
-        """:meth:`pull`, and its derivative along tangents with the rates of the cotangents."""
-        self.apply()
-        inside = tangents.copy()
-        for target in self.targets:
-            inside.take(target)
-        super().pull_rates(bars, rates, inside)
-        for target in self.targets:
-            bars.take(target)
-            rates.take(target)
+    def _scattered_all(self, values):
+        return super()._scattered_all(values)[:1]
 
 
 def _turned(q: np.ndarray, spin: np.ndarray) -> np.ndarray:
@@ -204,7 +176,7 @@ def _turning(q: np.ndarray, change: np.ndarray) -> np.ndarray:
     return arrays.quaternion.product(change, arrays.quaternion.conjugate(q))[..., 1:]
 
 
-def projection(beam: BeamFields, chain: Chain) -> Deed:
+def projection(beam: BeamFields, chain: Chain) -> Solve:
     """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes."""
     if beam.degree != 1:
         raise NotImplementedError(
@@ -215,7 +187,7 @@ def projection(beam: BeamFields, chain: Chain) -> Deed:
     cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
     strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
     gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
-    return Deed(chain.project, residual=simplify(gap), unknown=beam.strain)
+    return Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)
 
 
 def strain_of(cells: Cells, position: Function, orientation: Function) -> Expr:

@@ -9,7 +9,8 @@ from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.forms import simplify
-from fdgeom.solvers import Deed, Field, VectorAssembly
+from fdgeom.operations import Operation, Solve
+from fdgeom.solvers import Field, VectorAssembly
 
 
 class FollowingFields:
@@ -43,12 +44,12 @@ class FollowingFields:
         return Field(self._beam.strain), Field(self._strain.tensor)
 
     @cached_property
-    def closings(self) -> list:
-        """The changes that :meth:`settle` makes, for derivatives."""
+    def closings(self) -> list[Operation]:
+        """The operations of :meth:`settle`, for derivatives."""
         gap = self._in_cells(self._beam.strain - self._of_configuration)
         return [
-            self._agreement.momentum_of_velocity,
-            Deed(self._set_strain, residual=simplify(gap), unknown=self._beam.strain),
+            self._agreement.momentum_operation,
+            Solve(work=simplify(gap), unknown=self._beam.strain, find=self._set_strain),
         ]
 
     def prepare(self) -> None:

@@ -165,6 +165,8 @@ def _(op: Check) -> Run:
 
 @runner.register
 def _(op: Solve) -> Run:
+    if op.find is not None:
+        return op.find
     return SolveRun(op) if op.source is None else _LinearSolve(op).run
 
 

@@ -1,7 +1,7 @@
 """Operations: a time step is a list of them, and each gives its derivatives as operations again.
 
 - `operation`: the base class, tangents and cotangents, and the adjoint of a list; `HostOperation` for
-  operations that a Python method performs;
+  operations that a Python method performs; `host`: two kinds of these;
 - `map`: assignments at nodes; `solve`: solves for an unknown; `assemble`: derivatives of functionals;
   `copy`: copies of degrees of freedom; `check`: conditions that fail a step;
 - `convergence`: when Newton's method ends;
@@ -23,6 +23,7 @@ from fdgeom.operations.flow import (
     merged,
     with_assignments,
 )
+from fdgeom.operations.host import ArrayOperation, Performed, owned_values
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import (
     Cotangents,

@@ -155,6 +155,12 @@ class Tangents:
     def __getitem__(self, f: Function) -> Function:
         return self._made[_key(f)][1]
 
+    def get(self, f: Function) -> Function | None:
+        """That of a Function; None if it is zero."""
+        if f not in self:
+            return None
+        return self[f]
+
 
 class Cotangents(Tangents):
     """A cotangent for each active Function; ``in`` tells whether it may differ from zero."""

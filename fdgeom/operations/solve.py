@@ -100,6 +100,9 @@ class Solve(Operation):
         Name in messages.
     numerics : callable, optional
         ``numerics(residual, unknown)`` gives the default options and the convergence test.
+    find : callable, optional
+        ``find()`` sets the unknown to a solution that is found otherwise; executors call it in place
+        of a solve.
     dt, fraction, clock, at
         As for every operation: the symbols for its length and its time.
 
@@ -131,6 +134,7 @@ class Solve(Operation):
     remedy: Callable[[], str] = str
     name: str = ""
     numerics: Callable[[Form, Function], Any] | None = None
+    find: Callable[[], None] | None = None
 
     def __post_init__(self) -> None:
         wanted = "a form with one test function" if self.test is None else "a form or an expression"

@@ -4,8 +4,7 @@ These modules take forms and Functions and know no system, stepper or time. Othe
 from here, from `compiled` and from `chain`.
 
 - `data`: values of Functions as arrays, saved and restored; `assembly`: forms assembled in place;
-- `essential`: prescribed degrees of freedom; `pointwise`: nodal assignments; `deed`: operations
-  before and after steps, as equations;
+- `essential`: prescribed degrees of freedom; `pointwise`: nodal assignments;
 - `held_snes`, `kept_snes`, `saddle`: SNES objects for any equations, for equations with a constant
   matrix, and for equations with multipliers;
 - `local_newton`, `compiled`: equations of single nodes; `chain`: equations that couple neighbours;
@@ -19,8 +18,13 @@ from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAs
 from fdgeom.solvers.chain import ChainLU, ChainNewton
 from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
-from fdgeom.solvers.deed import Deed
-from fdgeom.solvers.essential import EssentialValues, GivenValues, dofs_of, prescribed
+from fdgeom.solvers.essential import (
+    EssentialValues,
+    GivenValues,
+    dofs_of,
+    prescribed,
+    solve_operations,
+)
 from fdgeom.solvers.fallbacks import Fallbacks
 from fdgeom.solvers.held_snes import COUPLED, EssentialRows, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES

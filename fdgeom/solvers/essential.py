@@ -1,13 +1,13 @@
 """Prescribed (essential) degrees of freedom of unknowns."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from firedrake import Function
+from firedrake import Form, Function
 from ufl.classes import Expr
 
-from fdgeom.operations import Copy, HostOperation, Map, Operation, Prescribed
+from fdgeom.operations import Copy, HostOperation, Map, Operation, Prescribed, Solve
 
 
 def dofs_of(bc) -> np.ndarray:
@@ -115,3 +115,14 @@ def prescribed(
             maps.append(PrescribedNumbers(essential=e, value=value))
         found.append(Prescribed(e.dofs, value, e.part))
     return maps, found
+
+
+def solve_operations(
+    residual: Form,
+    unknown: Function,
+    essential: Sequence[EssentialValues | GivenValues] = (),
+    find: Callable[[], None] | None = None,
+) -> list[Operation]:
+    """A solve as operations, with the values of prescribed degrees of freedom before it."""
+    maps, given = prescribed(essential, unknown)
+    return [*maps, Solve(work=residual, unknown=unknown, prescribed=given, find=find)]

@@ -1,6 +1,6 @@
 """Derivatives of dependent fields by their sources."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from ufl.classes import Form, Zero
 from ufl.core.expr import Expr
 
 from fdgeom.forms import is_zero, simplify, slope_by
+from fdgeom.operations import ArrayOperation, parts
 
 
 class Rule(Protocol):
@@ -104,3 +105,65 @@ class Copied:
 
     def bent(self, source: Function, change: Function) -> None:
         return None
+
+
+class FieldUpdate(ArrayOperation):
+    """The update of a dependent field, for derivatives by some of its sources."""
+
+    # Derivatives by the field itself remain beside those by its sources.
+    replaces = False
+
+    def __init__(self, field: Function, sources: Sequence[Function], rule: Rule) -> None:
+        super().__init__()
+        self.field, self._sources, self._rule = field, tuple(sources), rule
+
+    @property
+    def reads(self) -> list[Function]:
+        return list(self._sources)
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self.field]
+
+    def run(self) -> None:
+        """Nothing: the field is up to date."""
+
+    def tangents(self, dots):
+        values = np.zeros(self.field.dat.data_ro.shape)
+        for source, dot in zip(self._sources, dots, strict=True):
+            if dot is not None:
+                values += self._rule.along(self.field, source, dot)
+        if self._rule.inverse:
+            inverse = self.field.dat.data_ro
+            values = -inverse @ values @ inverse
+        return [values]
+
+    def cotangents(self, bars):
+        (bar,) = bars
+        if self._rule.inverse:
+            x = np.swapaxes(self.field.dat.data_ro, -1, -2)
+            bar = -x @ bar @ x
+        return [self._rule.across(self.field, source, bar) for source in self._sources]
+
+    def cotangent_rates(self, bars, dots):
+        (bar,), bent = bars, []
+        if self._rule.inverse:
+            # The derivative of -XᵀāXᵀ, with the inverse X.
+            x, dx = self.field.dat.data_ro, self.tangents(dots)[0]
+            x, dx = (np.swapaxes(v, -1, -2) for v in (x, dx))
+            bent.append((self._rule, -dx @ bar @ x - x @ bar @ dx))
+            bar = -x @ bar @ x
+        for source, dot in zip(self._sources, dots, strict=True):
+            rule = None if dot is None else self._rule.bent(source, dot)
+            if rule is not None:
+                bent.append((rule, bar))
+        found = []
+        for source in self._sources:
+            total = [np.zeros(part.dat.data_ro.shape) for part in parts(source)]
+            for rule, bar in bent:
+                slope = rule.across(self.field, source, bar)
+                if slope is not None:
+                    for values, part in zip(total, parts(slope), strict=True):
+                        values += part.dat.data_ro
+            found.append(total)
+        return found

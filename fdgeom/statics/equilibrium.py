@@ -20,9 +20,9 @@ from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import check_parameters
 from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.iterations import Iterations
-from fdgeom.statics.passage import Course, EquilibriumPassage
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
+from fdgeom.statics.replay import Course, EquilibriumReplay
 from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
 from fdgeom.taping import OffTape, not_taped
@@ -186,16 +186,16 @@ class StaticEquilibrium(OffTape, NotCopied):
         end = number_of(self._motion.time) if time is None else number("time", time)
         course = Course(float(load), int(steps), end, int(halvings))
         if annotate_tape():
-            put_on_tape(self._passage, course)
+            put_on_tape(self._replay, course)
         else:
             self._go(course)
         if self._iterations.has_path:
             self._iterations.path.direction = None
 
     @cached_property
-    def _passage(self) -> EquilibriumPassage:
+    def _replay(self) -> EquilibriumReplay:
         with stop_annotating():
-            return EquilibriumPassage(self._problem, self._go)
+            return EquilibriumReplay(self._problem, self._go)
 
     def _go(self, course: Course) -> None:
         if course.point is not None:
@@ -343,7 +343,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         begin, time = self.load, number_of(self._motion.time)
         direction = self._iterations.path.direction if self._iterations.has_path else None
         with stop_annotating():
-            point = self._passage.point()
+            point = self._replay.point()
             self._steps_along(action, steps)
             point.reach()
         if self._iterations.path.at_limit:
@@ -353,7 +353,7 @@ class StaticEquilibrium(OffTape, NotCopied):
                 "has no derivatives by the load. The beam is again at the start of this call: take "
                 "another step, which ends beside the limit point"
             )
-        put_on_tape(self._passage, Course(self.load, 1, time, 0, point))
+        put_on_tape(self._replay, Course(self.load, 1, time, 0, point))
 
     def _steps_along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
         for k in range(1, steps + 1):

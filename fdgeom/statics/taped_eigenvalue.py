@@ -6,7 +6,7 @@ from pyadjoint import AdjFloat, Block
 from pyadjoint.tape import stop_annotating
 from ufl.classes import Form
 
-from fdgeom.adjoint import Coefficients, Inputs, Vectors, keys, parts
+from fdgeom.adjoint import Coefficients, Replay, Vectors, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.execution import LinearForm
 from fdgeom.forms import is_zero, simplify
@@ -15,7 +15,7 @@ from fdgeom.forms import is_zero, simplify
 _APART = 1e-6
 
 
-class EigenvalueSlopes(Inputs):
+class EigenvalueSlopes(Replay):
     """The derivatives of a simple eigenvalue, λ' = φ·(K' - λM')φ with φ·Mφ = 1."""
 
     def __init__(self, motion: RodMotion, load: float) -> None:
@@ -45,16 +45,16 @@ class EigenvalueSlopes(Inputs):
         found = simplify(derivative(form, f, TestFunction(f.function_space())))
         return None if is_zero(found) else LinearForm(found)
 
-    def bars(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
+    def cotangents(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
         """The derivatives by all inputs, from the eigenvalue and its vector."""
         self._shape.dat.data_wo[...] = shape
-        reached, found = self.reached_by(wanted), Vectors()
+        found = Vectors()
         for f, stiffness, inertia in self._slopes:
             for factor, slope in ((1.0, stiffness), (-value, inertia)):
                 if slope is not None:
                     for part, values in zip(parts(f), slope.assemble(), strict=True):
                         found.add(part, factor * values)
-        self._coefficients.pull(found, reached)
+        self.pull(None, None, found, wanted)
         return found
 
 
@@ -82,14 +82,14 @@ class EigenvalueBlock(Block):
             self._pair = self._again()
         return AdjFloat(self._pair[0])
 
-    def _bars(self, inputs, wanted) -> Vectors:
+    def _cotangents(self, inputs, wanted) -> Vectors:
         with stop_annotating(), self._slopes.holding(inputs):
             self._slopes.renew(inputs)
-            return self._slopes.bars(*self._pair, self._slopes.data(wanted))
+            return self._slopes.cotangents(*self._pair, self._slopes.data(wanted))
 
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
         wanted = [self._slopes.inputs[k] for k, _ in relevant_dependencies]
-        found, result = self._bars(inputs, wanted), {}
+        found, result = self._cotangents(inputs, wanted), {}
         for (k, _), f in zip(relevant_dependencies, wanted, strict=True):
             bar = found.read_all(f, Cofunction(f.function_space().dual()))
             for part in parts(bar):
@@ -104,7 +104,7 @@ class EigenvalueBlock(Block):
         given = [
             (f, v) for f, v in zip(self._slopes.inputs, tlm_inputs, strict=True) if v is not None
         ]
-        found, total = self._bars(inputs, [f for f, _ in given]), 0.0
+        found, total = self._cotangents(inputs, [f for f, _ in given]), 0.0
         for f, along in given:
             for part, move in zip(parts(f), parts(along), strict=True):
                 if part in found:

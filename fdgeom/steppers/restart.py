@@ -36,14 +36,14 @@ class Restart:
         return None
 
     def openings(self, entrance: str | None) -> list:
-        """The changes by :meth:`_enter`, and those of the next step if Δt has changed.
+        """The operations of :meth:`_enter`, and those before the next step if Δt has changed.
 
         As :meth:`fdgeom.systems.system.System.openings`, for derivatives.
         """
         return []
 
     def closings(self) -> list:
-        """The changes by :meth:`_leave`, in the same form."""
+        """The operations of :meth:`_leave`, in the same form."""
         return []
 
     def _taken_up(self) -> None:

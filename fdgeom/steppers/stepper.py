@@ -103,7 +103,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     state is that after a completed step. The clock, the fields that the method carries from step to
     step and the dependent fields belong to that state.
 
-    For authors: ``clock``, ``operations``, ``passage``, ``solve_options``, ``step_flows``,
+    For authors: ``clock``, ``operations``, ``replay``, ``solve_options``, ``step_flows``,
     ``take_up``.
     """
 
@@ -132,7 +132,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             self._take_apart(self.flows())
             self._snapshot = Snapshot(self._moving())
             #: Its steps as a function, for derivatives; made when they are first asked for.
-            self.passage: Any = None
+            self.replay: Any = None
             self._fused: CompiledSteps | None = None
             self._why_not: str | None = (asked := who_asked_for_snes(self._user, self._prefix))
             self._required = bool(compiled)

@@ -258,11 +258,9 @@ class System(NotCopied, ABC):
         """Update dependent fields before a step."""
 
     def openings(self, touched: Sequence[Function] = ()) -> list:
-        """The changes that :meth:`prepare` makes, for derivatives: none in general.
+        """The operations of :meth:`prepare` (`fdgeom.operations`), for derivatives: none in general.
 
-        ``touched`` are those of :meth:`functions` that count as changed for derivatives. Each item
-        is a group of functions with the expressions assigned to them, a `Deed`, or an object with
-        ``targets``, ``apply()`` and derivatives ``pull(bars)`` and ``push(tangents)``.
+        ``touched`` are those of :meth:`functions` that count as changed for derivatives.
         """
         return []
 
@@ -278,7 +276,7 @@ class System(NotCopied, ABC):
         return {}
 
     def closings(self) -> list:
-        """The changes that :meth:`settle` makes, for derivatives, as :meth:`openings`."""
+        """The operations of :meth:`settle`, for derivatives."""
         return []
 
     def agree(self) -> None:

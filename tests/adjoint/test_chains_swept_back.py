@@ -9,8 +9,8 @@ from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 from ways import check_way
 
 import fdgeom as fg
-from fdgeom.adjoint import taken_again
-from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint import steps as replayed
+from fdgeom.adjoint.block import replay_of
 from fdgeom.adjoint.values import parts
 
 STEPS, DT = 7, 0.01
@@ -57,7 +57,7 @@ def swept(case):
     """Value and gradient in compiled code."""
     stepper = case.stepper()
     found = case.gradient(stepper)
-    assert passage_of(stepper).why_not_compiled is None
+    assert replay_of(stepper).why_not_compiled is None
     check_way(stepper)
     return found
 
@@ -67,10 +67,10 @@ def test_the_same_as_solve_by_solve(case, method, rng):
     """That of generalized alpha prepares velocities and accelerations for its equations."""
     plain = case.stepper(method, compiled=False)
     expected, expected_slopes = case.gradient(plain)
-    assert passage_of(plain).why_not_compiled == "compiled=False asks for PETSc SNES"
+    assert replay_of(plain).why_not_compiled == "compiled=False asks for PETSc SNES"
     stepper = case.stepper(method)
     value, found = case.gradient(stepper)
-    assert passage_of(stepper).why_not_compiled is None
+    assert replay_of(stepper).why_not_compiled is None
     check_way(stepper)
     assert value == pytest.approx(expected, rel=1e-12)
     # The two ways end some 2e-15 of the state apart, seven roundings. What that does to derivatives is
@@ -87,7 +87,7 @@ def test_the_same_as_solve_by_solve(case, method, rng):
 
 def test_few_states_kept(case, swept, monkeypatch):
     """The steps between are taken again to the last bit."""
-    monkeypatch.setattr(taken_again, "MEMORY", 0)
+    monkeypatch.setattr(replayed, "MEMORY", 0)
     value, found = case.gradient(case.stepper())
     assert value == swept[0]
     for one, other in zip(found, swept[1], strict=True):
@@ -122,7 +122,7 @@ def test_differences_of_runs(case, swept, rng):
 def test_pairing_with_tangents(case, rng):
     """⟨tangent δ, μ⟩ = ⟨δ, adjoint μ⟩."""
     stepper = case.stepper()
-    way, wanted = passage_of(stepper), case.controls[1:]
+    way, wanted = replay_of(stepper), case.controls[1:]
     state = [part for f in way.state for part in parts(f)]
     functions = [*state, *wanted]
     origin = way.origin(())
@@ -140,7 +140,7 @@ def test_pairing_with_tangents(case, rng):
 def test_what_is_not_compiled_says_why(case):
     """And is taken solve by solve."""
     stepper = case.stepper()
-    with passage_of(stepper).at(passage_of(stepper).origin(()), passage_of(stepper).inputs):
+    with replay_of(stepper).at(replay_of(stepper).origin(()), replay_of(stepper).inputs):
         running = inner(case.beam.position, case.beam.position) * dx(degree=2)
-        assert passage_of(stepper).way_back(STEPS, set(), (), running) is None
-    assert "after the last step" in passage_of(stepper).why_not_compiled
+        assert replay_of(stepper).compiled_sweep(STEPS, set(), (), running) is None
+    assert "after the last step" in replay_of(stepper).why_not_compiled

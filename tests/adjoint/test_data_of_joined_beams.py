@@ -127,7 +127,7 @@ def test_steps_of_alpha(alpha, rng):
     value = assemble(run.objective)
     run.begin()
     again, found = fg.gradient(run.stepper, STEPS, run.objective, list(run.data.values()))
-    assert run.stepper.passage.why_not_compiled is None
+    assert run.stepper.replay.why_not_compiled is None
     assert again == pytest.approx(value, rel=1e-13)
     for g, d, e in zip(found, moved, expected, strict=True):
         assert abs(e) > 1e-8

@@ -80,7 +80,7 @@ def test_by_data(made_of_functions, name, rng):
     expected = differences(run, f, direction, value)
     run.again()
     number, (found,) = fg.gradient(stepper, STEPS, last, [f], running=running)
-    assert stepper.passage.why_not_compiled is None
+    assert stepper.replay.why_not_compiled is None
     run.again()
     assert number == pytest.approx(value(), rel=1e-13)
     along, size = (found.dat.data_ro * direction).sum(), np.abs(found.dat.data_ro).sum()

@@ -8,8 +8,8 @@ from verification.joined import double_pendulum, four_bar, sprung_chain
 from ways import check_way
 
 import fdgeom as fg
-from fdgeom.adjoint import taken_again
-from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint import steps as replayed
+from fdgeom.adjoint.block import replay_of
 from fdgeom.solvers.chain import ChainTrail, ChainUnit
 
 STEPS, DT = 6, 0.01
@@ -37,7 +37,7 @@ def run_of(stepper):
 def gradient(run, *, is_compiled=True, may_fall_back=False):
     run.again()
     value, found = fg.gradient(run.stepper, STEPS, run.objective, run.controls)
-    why = passage_of(run.stepper).why_not_compiled
+    why = replay_of(run.stepper).why_not_compiled
     assert why is None if is_compiled else why == "compiled=False asks for PETSc SNES"
     if not may_fall_back:
         check_way(run.stepper, is_compiled)
@@ -58,19 +58,19 @@ def test_the_same_as_solve_by_solve(method, monkeypatch):
     for one, other in zip(found, expected_slopes, strict=True):
         # The two runs end some roundings apart; velocities of stiff directions keep those of steps.
         assert np.abs(one - other).max() <= 1e-11 * np.abs(other).max()
-    monkeypatch.setattr(taken_again, "MEMORY", 0)
+    monkeypatch.setattr(replayed, "MEMORY", 0)
     again, same = gradient(run)
     assert again == value
     for one, other in zip(found, same, strict=True):
         assert np.array_equal(one, other)
 
 
-@pytest.mark.parametrize("memory", [0, taken_again.MEMORY])
+@pytest.mark.parametrize("memory", [0, replayed.MEMORY])
 def test_steps_that_compiled_code_gave_up(memory, monkeypatch):
     """Those are taken through PETSc SNES, and taken back as all others are."""
     run = run_of(swinging(fg.EnergyMomentum))
     _, expected = gradient(run)
-    monkeypatch.setattr(taken_again, "MEMORY", memory)
+    monkeypatch.setattr(replayed, "MEMORY", memory)
     advance, calls = ChainUnit.advance, []
 
     def failing(unit, test, steps, *more):

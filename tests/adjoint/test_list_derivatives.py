@@ -5,7 +5,8 @@ import pytest
 from firedrake import Function, FunctionSpace, TestFunction, dx
 
 import fdgeom as fg
-from fdgeom.adjoint import ListDerivative, Vectors, keys
+from fdgeom.adjoint import OperationList, Vectors, keys
+from fdgeom.adjoint.lists import Derivatives
 from fdgeom.operations import Solve
 from fdgeom.solvers import SolveFailed
 
@@ -14,10 +15,17 @@ def test_a_singular_matrix_is_an_error():
     """x³ = c at c = 0: the slope of x is infinite, forwards and backwards."""
     space = FunctionSpace(fg.copies(2), "DG", 0)
     x, c = Function(space), Function(space)
-    solve = Solve(work=(x**3 - c) * TestFunction(space) * dx, unknown=x, name="the root")
-    derivative = ListDerivative([solve], keys([c]), lambda: None)
-    for given, take in ((c, derivative.push), (x, derivative.pull)):
-        vectors = Vectors()
-        vectors.put(given, np.ones(2))
-        with pytest.raises(SolveFailed, match="the root"):
-            take(vectors)
+    form = (x**3 - c) * TestFunction(space) * dx
+    made = OperationList([Solve(work=form, unknown=x, name="the root", find=str)], keys([c]), {})
+    vectors = Vectors()
+    vectors.put(c, np.ones(2))
+    made.places.put(vectors)
+    with pytest.raises(SolveFailed, match="the root"):
+        made.linearised.step(0.0, 1.0)
+    derivatives = Derivatives()
+    derivatives.cotangents.put(x, np.ones(2))
+    trajectory = made.trajectory(derivatives.keys())
+    trajectory.advance(1, 0.0, 1.0)
+    trajectory.load(derivatives)
+    with pytest.raises(SolveFailed, match="the root"):
+        trajectory.pull()

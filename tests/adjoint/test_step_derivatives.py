@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from derivable import CASES, Run
 
-from fdgeom.adjoint import Kept, ListDerivative, Vectors, keys
+from fdgeom.adjoint import Kept, OperationList, Vectors, keys
+from fdgeom.adjoint.lists import Derivatives
 
 STEPS = 6
 
@@ -14,7 +15,7 @@ class Recorded:
 
     def __init__(self, stepper, number=STEPS):
         self.moving = list(stepper._moving())
-        self._step = ListDerivative(stepper.operations, keys(self.moving))
+        self._step = OperationList(stepper.operations, keys(self.moving), {})
         places, self.states = [*self.moving, *self._step.targets], []
         for _ in range(number):
             self.states.append((Kept(places), stepper.t))
@@ -28,10 +29,16 @@ class Recorded:
         return t, self.dt
 
     def push(self, number, tangents):
-        self._step.push(tangents, *self._restore(number))
+        self._step.places.put(tangents)
+        self._step.linearised.step(*self._restore(number))
+        self._step.places.get(tangents)
 
     def pull(self, number, bars):
-        self._step.pull(bars, *self._restore(number))
+        trajectory = self._step.trajectory(bars.keys())
+        trajectory.advance(1, *self._restore(number))
+        trajectory.load(Derivatives(bars))
+        trajectory.pull()
+        trajectory.store(Derivatives(bars))
 
 
 def linearised(name):

@@ -19,8 +19,8 @@ from test_step_derivatives import Recorded, product, random
 from verification.beams import INERTIA, STIFFNESS, set_smooth, uneven_mesh
 
 import fdgeom as fg
-from fdgeom.adjoint import taken_again
-from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint import steps as replayed
+from fdgeom.adjoint.block import replay_of
 from fdgeom.adjoint.values import Vectors
 from fdgeom.solvers.reverse import sweep
 
@@ -47,7 +47,7 @@ def copied(functions, vectors):
 def swept(run, bars, functions):
     """The cotangents before the steps, in compiled code."""
     run.again()
-    found, way = copied(functions, bars), passage_of(run.stepper)
+    found, way = copied(functions, bars), replay_of(run.stepper)
     origin = way.origin(())
     with way.at(origin, way.inputs):
         way.pull(origin, STEPS, found, ())
@@ -82,7 +82,7 @@ def test_the_same_as_solve_by_solve(name, rng, monkeypatch):
         other = 0.0 if other is None else other
         # Round-off of some steps.
         assert np.abs(value - other).max() <= 1e-13 * max(1.0, np.abs(other).max()), f.name()
-    for what, name, value in ((taken_again, "MEMORY", 0), (sweep, "_CACHE", 0)):
+    for what, name, value in ((replayed, "MEMORY", 0), (sweep, "_CACHE", 0)):
         with monkeypatch.context() as changed:
             changed.setattr(what, name, value)
             again = swept(run, bars, moving)
@@ -98,7 +98,7 @@ def test_what_is_done_after_the_last_step():
         stepper = fg.VariationalIntegrator(one, 0.01, **options)
         last = (inner(one.strain, one.strain) + inner(one.momentum, one.momentum)) * dx(degree=2)
         found = fg.gradient(stepper, STEPS, last, [one.position, one.momentum])
-        return *found, stepper.passage.why_not_compiled
+        return *found, stepper.replay.why_not_compiled
 
     value, found, why = gradient()
     assert why is None
@@ -125,11 +125,11 @@ def test_by_all_entries_of_a_stiffness_with_a_running_objective(monkeypatch):
     def gradient(**options):
         stepper = fg.PoissonIntegrator(made, 0.01, **options)
         value, found = fg.gradient(stepper, STEPS, last, controls, running=running)
-        return value, [g.dat.data_ro.copy() for g in found], stepper.passage.why_not_compiled
+        return value, [g.dat.data_ro.copy() for g in found], stepper.replay.why_not_compiled
 
     value, found, why = gradient()
     assert why is None
-    monkeypatch.setattr(taken_again, "MEMORY", 0)
+    monkeypatch.setattr(replayed, "MEMORY", 0)
     again, kept_less, _ = gradient()
     assert again == value
     for one, other in zip(found, kept_less, strict=True):
@@ -184,7 +184,7 @@ def test_on_triangles():
             stepper, STEPS, inner(state, state) * dx, [state, stiffness], running=running
         )
         found.append([value, *(part.dat.data_ro for bar in bars for part in bar.subfunctions)])
-        assert (stepper.passage.why_not_compiled is None) == (not options)
+        assert (stepper.replay.why_not_compiled is None) == (not options)
     for one, other in zip(*found, strict=True):
         assert np.abs(one - other).max() <= 1e-13 * np.abs(other).max()
 
@@ -223,7 +223,7 @@ def test_unknowns_at_nodes_and_in_cells():
         objective = inner(made.strain, made.strain) * dx
         _, bars = fg.gradient(stepper, STEPS, objective, [made.strain, made.momentum])
         found.append([bar.dat.data_ro.copy() for bar in bars])
-        assert (stepper.passage.why_not_compiled is None) == (not options)
+        assert (stepper.replay.why_not_compiled is None) == (not options)
     for one, other in zip(*found, strict=True):
         # Newton's method ends at different values of round-off.
         assert np.abs(one - other).max() <= 1e-11 * np.abs(other).max()
@@ -240,7 +240,7 @@ def test_a_running_objective_of_cells_and_nodes():
             stepper, STEPS, made.position[2] * ds, [made.momentum], running=running
         )
         found.append((value, bar.dat.data_ro.copy()))
-        assert (stepper.passage.why_not_compiled is None) == (not options)
+        assert (stepper.replay.why_not_compiled is None) == (not options)
     (value, one), (expected, other) = found
     assert value == pytest.approx(expected, rel=1e-13)
     assert np.abs(one - other).max() <= 1e-13 * np.abs(other).max()

@@ -20,7 +20,7 @@ from verification import hamiltonian_systems
 from verification.hamiltonian_systems import canonical
 
 import fdgeom as fg
-from fdgeom.adjoint import taken_again
+from fdgeom.adjoint import steps as replayed
 
 
 def pendulum():
@@ -166,7 +166,7 @@ def test_states_that_are_not_kept_are_made_again(monkeypatch):
     run = pendulum()
     run.again()
     expected = fg.gradient(run.stepper, 11, run.objective, run.controls)
-    monkeypatch.setattr(taken_again, "MEMORY", 0)
+    monkeypatch.setattr(replayed, "MEMORY", 0)
     found = fg.gradient(run.stepper, 11, run.objective, run.controls)
     assert found[0] == expected[0]
     for one, other in zip(found[1], expected[1], strict=True):

@@ -55,7 +55,7 @@ def row(cells: int, steps: int, rounds: int) -> str:
     from verification.beams import papers_beam
 
     import fdgeom as fg
-    from fdgeom.adjoint import taken_again
+    from fdgeom.adjoint import steps as replayed
 
     def prepared(beam):
         stepper = fg.PoissonIntegrator(beam, 1e-2 / max(cells, 100))
@@ -74,11 +74,11 @@ def row(cells: int, steps: int, rounds: int) -> str:
         pause_annotation()
 
     def gradient(memory: int) -> None:
-        taken_again.MEMORY = memory
+        replayed.MEMORY = memory
         fg.gradient(stepper, steps, distance, controls)
 
     def by_stiffness() -> None:
-        taken_again.MEMORY = EVERYTHING
+        replayed.MEMORY = EVERYTHING
         fg.gradient(softer, steps, its_distance, [field])
 
     works = {
@@ -98,8 +98,8 @@ def row(cells: int, steps: int, rounds: int) -> str:
             spent = (time.process_time() - start) / steps * 1e6
             if number:  # the first time something is compiled
                 best[name] = min(spent, best.get(name, spent))
-    assert stepper.passage.why_not_compiled is None
-    assert softer.passage.why_not_compiled is None
+    assert stepper.replay.why_not_compiled is None
+    assert softer.replay.why_not_compiled is None
     numbers = sum(f.dat.data_ro.size for f in controls)
     run = best["forward"]
     block = (best["in blocks"] - best["taped"]) * steps / (BLOCKS - 1) / 1000
@@ -138,7 +138,7 @@ def implicit_row(system, rounds: int, steps: int = 200) -> str:
             spent = (time.process_time() - begin) / steps * 1e6
             if number:
                 best[name] = min(spent, best.get(name, spent))
-    assert stepper.passage.why_not_compiled is None
+    assert stepper.replay.why_not_compiled is None
     return f"{best['forward']:.1f} | {best['gradient'] / best['forward']:.2f}× |"
 
 

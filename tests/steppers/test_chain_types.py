@@ -20,7 +20,7 @@ from ways import check_way
 
 import fdgeom as fg
 from fdgeom import measures
-from fdgeom.adjoint.block import passage_of
+from fdgeom.adjoint.block import replay_of
 
 NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.ChainNewton"}
 
@@ -104,7 +104,7 @@ def test_the_way_back_of_a_string():
         q, v = system.functions()["q"], system.functions()["velocity"]
         stepper = fg.GeneralizedAlpha(system, 5e-3, compiled=compiled)
         value, slopes = fg.gradient(stepper, 6, (inner(q, q) + inner(v, v)) * dx(degree=2), [q, v])
-        assert (passage_of(stepper).why_not_compiled is None) is (compiled is None)
+        assert (replay_of(stepper).why_not_compiled is None) is (compiled is None)
         found.append((value, [g.dat.data_ro.copy() for g in slopes]))
     (value, slopes), (expected, expected_slopes) = found
     assert value == pytest.approx(expected, rel=1e-12)

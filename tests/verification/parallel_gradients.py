@@ -55,7 +55,7 @@ def local():
     running = inner(beam.momentum, beam.momentum) * dx(degree=2) + beam.position[2] ** 2 * ds
     controls = [beam.strain, beam.momentum]
     out["beam"], found = fg.gradient(stepper, 4, objective, controls, running=running)
-    assert stepper.passage.why_not_compiled is None
+    assert stepper.replay.why_not_compiled is None
     for f, bar in zip((beam.strain, beam.momentum), found, strict=True):
         out[f"by {f.name()}"] = gathered(_function(f, bar))
     system = chain(6)
@@ -77,7 +77,7 @@ def _implicit():
         stepper = fg.EnergyMomentum(system, 0.01)
         objective = inner(system.position, system.position) * dx(degree=2)
         out[name], found = fg.gradient(stepper, 5, objective, start)
-        assert stepper.passage.why_not_compiled is None
+        assert stepper.replay.why_not_compiled is None
         for k, (f, bar) in enumerate(zip(start, found, strict=True)):
             out[f"{name} by {k}"] = gathered(_function(f, bar))
     return out

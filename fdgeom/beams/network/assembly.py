@@ -244,8 +244,8 @@ class Assembly(OffTape, RodMotion):
             self._read()
 
     def _read(self) -> None:
-        for deed in self._gathering:
-            deed.apply()
+        for gathered in self._gathering:
+            gathered.run()
         self._body_velocity.read()
         self._written.take()
 
@@ -298,15 +298,15 @@ class Assembly(OffTape, RodMotion):
         return (self._written, *(beam.agreement.noted for beam in self.beams))
 
     def closings(self):
-        strains = [deed for link in self._links for deed in link.closings]
+        strains = [op for link in self._links for op in link.closings]
         return [self._body_velocity.writing, *self._scattering, *strains]
 
     def agree(self) -> None:
         self._noted.take()
 
     def read_poses(self) -> None:
-        for deed in self._gathering[:2]:
-            deed.apply()
+        for gathered in self._gathering[:2]:
+            gathered.run()
 
     def write_poses(self) -> None:
         self._behind.put_poses()

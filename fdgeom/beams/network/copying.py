@@ -8,6 +8,7 @@ from firedrake import Function
 
 from fdgeom.beams.network.network import Network
 from fdgeom.line import Numbering
+from fdgeom.operations import ArrayOperation, owned_values
 from fdgeom.solvers import Field
 from fdgeom.solvers.many import Blocks
 
@@ -65,40 +66,37 @@ class Pieces:
 
     def gather(self) -> None:
         """Copy the fields of the beams to that of the network; other nodes keep their values."""
-        numbering = self._network.numbering
-        values = numbering.gather(self.whole)
-        for own, piece, f in self._places(self.fields):
-            values[piece] = own.gather(f)
-        numbering.scatter(values, self.whole)
+        self._gather(self.fields, self.whole)
 
     def scatter(self) -> None:
         """Copy the field of the network to those of the beams."""
-        values = self._network.numbering.gather(self.whole)
-        for own, piece, f in self._places(self.fields):
-            own.scatter(values[piece], f)
+        self._scatter(self.whole, self.fields)
 
-    def gathered(self, vectors) -> np.ndarray | None:
+    def gathered(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
         """The vector of the network's field from those of the beams' fields; zero at other nodes."""
-        if all(f not in vectors for f in self.fields):
-            return None
         self._whole.dat.data_wo[...] = 0.0
-        numbering = self._network.numbering
-        values = numbering.gather(self._whole)
-        for f, (own, piece, place) in zip(self.fields, self._places(self._fields), strict=True):
-            found = vectors.of(f)
-            place.dat.data_wo[...] = 0.0 if found is None else found
-            values[piece] = own.gather(place)
-        numbering.scatter(values, self._whole)
+        for f, values in zip(self._fields, vectors, strict=True):
+            f.dat.data_wo[...] = values
+        self._gather(self._fields, self._whole)
         return np.array(self._whole.dat.data_ro)
 
     def scattered(self, vector: np.ndarray) -> list[np.ndarray]:
         """The vectors of the beams' fields from a vector of the network's field."""
         self._whole.dat.data_wo[...] = vector
-        values, found = self._network.numbering.gather(self._whole), []
-        for own, piece, place in self._places(self._fields):
-            own.scatter(values[piece], place)
-            found.append(np.array(place.dat.data_ro))
-        return found
+        self._scatter(self._whole, self._fields)
+        return [np.array(f.dat.data_ro) for f in self._fields]
+
+    def _gather(self, fields: Sequence[Function], whole: Function) -> None:
+        numbering = self._network.numbering
+        values = numbering.gather(whole)
+        for own, piece, f in self._places(fields):
+            values[piece] = own.gather(f)
+        numbering.scatter(values, whole)
+
+    def _scatter(self, whole: Function, fields: Sequence[Function]) -> None:
+        values = self._network.numbering.gather(whole)
+        for own, piece, f in self._places(fields):
+            own.scatter(values[piece], f)
 
     def _places(self, fields) -> Iterator[tuple[Numbering, slice, Function]]:
         """For each beam its nodes, their range in the network, and its field among ``fields``."""
@@ -107,57 +105,51 @@ class Pieces:
             yield own, slice(starts[k], starts[k + 1]), field
 
 
-class _OfPieces:
-    """Base class of the derivatives of copies between beams and network."""
+class Gathered(ArrayOperation):
+    """Copies the beams' fields to that of the network."""
 
     def __init__(self, pieces: Pieces) -> None:
+        super().__init__()
         self._pieces = pieces
 
-    def pull_rates(self, bars, rates, tangents) -> None:
-        """``pull`` of cotangents and of their rates, since the copies are linear."""
-        self.pull(rates)
-        self.pull(bars)
+    @property
+    def reads(self) -> list[Function]:
+        return list(self._pieces.fields)
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self._pieces.whole]
+
+    def run(self) -> None:
+        self._pieces.gather()
+
+    def tangents(self, dots):
+        return [self._pieces.gathered(owned_values(dots))]
+
+    def cotangents(self, bars):
+        return self._pieces.scattered(*bars)
 
 
-class Gathered(_OfPieces):
-    """The copy of the beams' fields to that of the network, with derivatives."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        super().__init__(pieces)
-        self.targets, self.apply = (pieces.whole,), pieces.gather
-
-    def pull(self, bars) -> None:
-        """Replace the cotangent of the network's field by those of the beams'."""
-        bar = bars.take(self._pieces.whole)
-        if bar is not None:
-            for f, values in zip(self._pieces.fields, self._pieces.scattered(bar), strict=True):
-                bars.add(f, values)
-
-    def push(self, tangents) -> None:
-        """Set the tangent of the network's field."""
-        tangents.put(self._pieces.whole, self._pieces.gathered(tangents))
-
-
-class Scattered(_OfPieces):
-    """The copy of the network's field to those of the beams, with derivatives."""
+class Scattered(ArrayOperation):
+    """Copies the network's field to those of the beams."""
 
     def __init__(self, pieces: Pieces) -> None:
-        super().__init__(pieces)
-        self.targets, self.apply = pieces.fields, pieces.scatter
+        super().__init__()
+        self._pieces = pieces
 
-    def pull(self, bars) -> None:
-        """Replace the cotangents of the beams' fields by that of the network's."""
-        found = self._pieces.gathered(bars)
-        for f in self._pieces.fields:
-            bars.take(f)
-        if found is not None:
-            bars.add(self._pieces.whole, found)
+    @property
+    def reads(self) -> list[Function]:
+        return [self._pieces.whole]
 
-    def push(self, tangents) -> None:
-        """Set the tangents of the beams' fields."""
-        tangent = tangents.of(self._pieces.whole)
-        found = [None] * len(self._pieces.fields)
-        if tangent is not None:
-            found = self._pieces.scattered(tangent)
-        for f, values in zip(self._pieces.fields, found, strict=True):
-            tangents.put(f, values)
+    @property
+    def writes(self) -> list[Function]:
+        return list(self._pieces.fields)
+
+    def run(self) -> None:
+        self._pieces.scatter()
+
+    def tangents(self, dots):
+        return self._pieces.scattered(*owned_values(dots))
+
+    def cotangents(self, bars):
+        return [self._pieces.gathered(bars)]

@@ -7,7 +7,8 @@ import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
 
 from fdgeom.forms import is_affine, is_zero, simplify
-from fdgeom.solvers import Deed, GivenValues, KeptSNES, defaults
+from fdgeom.operations import Operation
+from fdgeom.solvers import GivenValues, KeptSNES, defaults, solve_operations
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 from fdgeom.validation import number
 
@@ -158,13 +159,13 @@ class FourthOrderAlpha(TwoAccelerations):
     _accelerations_set = _begun
 
     @cached_property
-    def _bend_deed(self) -> Deed:
-        return Deed(self._bend.solve, (), self._bend_residual, self._b, self._bend_given)
+    def _bend_operations(self) -> list[Operation]:
+        return solve_operations(self._bend_residual, self._b, self._bend_given, self._bend.solve)
 
-    def _begun_deeds(self):
-        return [self._bend_deed]
+    def _begun_operations(self):
+        return self._bend_operations
 
-    _set_deeds = _begun_deeds
+    _set_operations = _begun_operations
 
     def parameters(self):
         return {"kappa": self.kappa}

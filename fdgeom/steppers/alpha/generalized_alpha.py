@@ -4,7 +4,7 @@ from firedrake import Constant, Function
 
 from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
-from fdgeom.operations import Flow
+from fdgeom.operations import Flow, Map
 from fdgeom.solvers import Snapshot, SolveFailed, fields, pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
@@ -139,31 +139,32 @@ class GeneralizedAlpha(MotionStepper):
             )
         return None
 
-    def _begun_deeds(self):
-        return self._shift_deeds() if self._start_kind == "consistent" else []
+    def _begun_operations(self):
+        return self._shift_operations() if self._start_kind == "consistent" else []
 
-    def _shift_deeds(self) -> list:
+    def _shift_operations(self) -> list:
         start, delay = self._start, Constant(self.scheme.shift * self.dt)
         pairs = zip(pieces(self.system.algorithmic), pieces(start.jerk), strict=True)
-        return [start.jerk_deed(), *({a: a + delay * jerk} for a, jerk in pairs)]
+        shifted = [Map(values={a: a + delay * jerk}) for a, jerk in pairs]
+        return [*start.jerk_operations(), *shifted]
 
-    def _dt_deeds(self):
+    def _dt_operations(self):
         system, clock = self.system, self.clock
         ratio = clock.dt / clock.last_dt
         pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
-        found: list = [{a: true + ratio * (a - true)} for a, true in pairs]
+        found: list = [Map(values={a: true + ratio * (a - true)}) for a, true in pairs]
         if system.constraint is None or "normal" not in system.can:
             return found
         off = Function(system.space, name="off the constraint")
         parts = list(zip(pieces(system.v), pieces(off), strict=True))
-        copied = [{o: v} for v, o in parts]
-        back = [{v: v + (ratio**2 - 1) * o} for v, o in parts]
-        return [*found, *copied, *self._normal_deeds(off), *back]
+        copied = [Map(values={o: v}) for v, o in parts]
+        back = [Map(values={v: v + (ratio**2 - 1) * o}) for v, o in parts]
+        return [*found, *copied, *self._normal_operations(off), *back]
 
-    def _normal_deeds(self, off: Function) -> list:
+    def _normal_operations(self, off: Function) -> list:
         # So that its equations are there.
         self._start.solve_normal(Function(self.system.space))
-        return self._start.normal_deeds(off)
+        return self._start.normal_operations(off)
 
     def _remember(self) -> None:
         super()._remember()

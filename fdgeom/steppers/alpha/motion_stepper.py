@@ -5,7 +5,8 @@ from functools import cached_property
 from firedrake import Function, SpatialCoordinate
 
 from fdgeom.forms import copy_into
-from fdgeom.solvers import Deed, Snapshot, fields, key, pieces
+from fdgeom.operations import Copy, Map, Operation, Performed
+from fdgeom.solvers import Snapshot, fields, key, pieces
 from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
@@ -63,15 +64,15 @@ class MotionStepper(Stepper):
     def _begun(self) -> None:
         """Further actions of a method at a start."""
 
-    def _begun_deeds(self) -> list:
-        """The changes that :meth:`_begun` makes, for derivatives."""
+    def _begun_operations(self) -> list:
+        """The operations of :meth:`_begun`, for derivatives."""
         return []
 
     def _accelerations_set(self) -> None:
         """Actions of a method after the accelerations have been set too."""
 
-    def _set_deeds(self) -> list:
-        """The changes that :meth:`_accelerations_set` makes, for derivatives."""
+    def _set_operations(self) -> list:
+        """The operations of :meth:`_accelerations_set`, for derivatives."""
         return []
 
     def _remember(self) -> None:
@@ -126,29 +127,34 @@ class MotionStepper(Stepper):
                 self._beginnings[self.dt] = self._beginning()
             return self._beginnings[self.dt]
         found = self._again if entrance == "coefficients" else []
-        found = [*found, *(self._set_deeds() if entrance else [])]
+        found = [*found, *(self._set_operations() if entrance else [])]
         clock = self.clock
-        return found if clock.dt == clock.last_dt else [*found, *self._dt_deeds()]
+        return found if clock.dt == clock.last_dt else [*found, *self._dt_operations()]
 
     @cached_property
     def _again(self) -> list:
-        """The changes that :meth:`_solve_again` makes, for derivatives."""
+        """The operations of :meth:`_solve_again`, for derivatives."""
         system = self.system
         pairs = list(zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True))
-        off = [{a: a - true} for a, true in pairs]
-        return [*off, self._start.deed(), *({a: a + true} for a, true in pairs)]
+        off = [Map(values={a: a - true}) for a, true in pairs]
+        on = [Map(values={a: a + true}) for a, true in pairs]
+        return [*off, *self._start.operations(), *on]
 
-    def _dt_deeds(self) -> list:
-        """The changes of the next step after a change of Δt."""
+    def _dt_operations(self) -> list:
+        """The operations before the next step after a change of Δt."""
         return []
 
     def _beginning(self) -> list:
-        """The changes that :meth:`_begin` makes with this Δt."""
+        """The operations of :meth:`_begin` with this Δt."""
         system, held = self.system, self.system.held
-        first = [] if held is None else [Deed(held.put, fixed=held.fixed())]
+        first: list[Operation] = []
+        if held is not None:
+            # These values depend on nothing.
+            copies = [Copy(source=None, target=f, rows=dofs) for f, dofs in held.fixed()]
+            first.append(Performed(do=held.put, operations=copies))
         pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
-        same = [{a: rate} for a, rate in pairs]
-        return [*first, self._start.deed(), *same, *self._begun_deeds()]
+        same = [Map(values={a: rate}) for a, rate in pairs]
+        return [*first, *self._start.operations(), *same, *self._begun_operations()]
 
     def _leave(self) -> None:
         self._remember()

@@ -14,7 +14,7 @@ from fdgeom.beams.rod.variation import body_translation
 from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
-from fdgeom.operations import Flow, Operation, Prescribed, Solve, with_assignments
+from fdgeom.operations import Flow, Map, Operation, Prescribed, Solve, with_assignments
 from fdgeom.solvers import (
     EssentialValues,
     Numerics,
@@ -98,10 +98,12 @@ class VariationalIntegrator(Stepper):
         self._zero = Function(system.space, name="zero")
         self._fixed = _fixed(system, self._zero, self._separate)
         self._of_start, self._of_end = (
-            {self._momentum: self._of_velocity()},
-            {system.v: self._velocity()},
+            Map(values={self._momentum: self._of_velocity()}),
+            Map(values={system.v: self._velocity()}),
         )
-        self._begin, self._end = PointwiseUpdate(self._of_start), PointwiseUpdate(self._of_end)
+        self._begin, self._end = (
+            PointwiseUpdate(op.values) for op in (self._of_start, self._of_end)
+        )
         self._known = Snapshot((system.v, *system.configuration))
         self._begin.apply()
         self._known.take()

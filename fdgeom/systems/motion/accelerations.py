@@ -10,8 +10,8 @@ from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, is_affine, simplify
+from fdgeom.operations import Map, Operation
 from fdgeom.solvers import (
-    Deed,
     Fallbacks,
     SaddleSNES,
     SolveFailed,
@@ -19,6 +19,7 @@ from fdgeom.solvers import (
     defaults,
     fields,
     saddle_defaults,
+    solve_operations,
 )
 from fdgeom.solvers.chain import ChainLinear
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
@@ -121,38 +122,38 @@ class Accelerations:
         return simplify(equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu))
 
     # --- for derivatives -------------------------------------------------------------------------
-    def deed(self) -> Deed:
-        """:meth:`solve` in equations."""
-        return self._deed(self.solve, self._balance, self._acceleration, self._multiplier)
+    def operations(self) -> list[Operation]:
+        """:meth:`solve` as operations."""
+        return self._operations(self.solve, self._balance, self._acceleration, self._multiplier)
 
-    def jerk_deed(self) -> Deed:
-        """:meth:`solve_jerk` in equations."""
-        return self._deed(self.solve_jerk, self._rate, self.jerk)
+    def jerk_operations(self) -> list[Operation]:
+        """:meth:`solve_jerk` as operations."""
+        return self._operations(self.solve_jerk, self._rate, self.jerk)
 
-    def normal_deeds(self, change: Function) -> list:
-        """:meth:`solve_normal` in equations."""
+    def normal_operations(self, change: Function) -> list[Operation]:
+        """:meth:`solve_normal` as operations."""
         copied = zip(pieces(self._change), pieces(change), strict=True)
-        solved = self._deed(lambda: self.solve_normal(change), self._normal, change)
-        return [*({c: f} for c, f in copied), solved]
+        solved = self._operations(lambda: self.solve_normal(change), self._normal, change)
+        return [*(Map(values={c: f}) for c, f in copied), *solved]
 
-    def _deed(
+    def _operations(
         self,
         solve: Callable[[], None],
         equations: Callable,
         vector: Function,
         multiplier: Function | None = None,
-    ) -> Deed:
+    ) -> list[Operation]:
         unknown = NodalUnknown(self._motion, "found")
-        groups = [{f: part} for f, part in zip(pieces(vector), unknown.parts, strict=True)]
+        maps = [Map(values={f: p}) for f, p in zip(pieces(vector), unknown.parts, strict=True)]
         if multiplier is not None:
-            groups.append({multiplier: unknown.multiplier_part})
+            maps.append(Map(values={multiplier: unknown.multiplier_part}))
 
-        def do() -> None:
+        def find() -> None:
             solve()
             copy_into(unknown.function, self._found.function)
 
         residual = self._residual(unknown, equations)
-        return Deed(do, groups, residual, unknown.function, unknown.essential)
+        return [*solve_operations(residual, unknown.function, unknown.essential, find), *maps]
 
     def _solved(
         self, name: str, equations: Callable, held: Function | None = None, refined: bool = True

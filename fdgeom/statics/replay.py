@@ -10,22 +10,14 @@ from firedrake import Function
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
-from fdgeom.adjoint import (
-    Coefficients,
-    Inputs,
-    Kept,
-    ListDerivative,
-    Vectors,
-    keys,
-    solve_operations,
-)
+from fdgeom.adjoint import Coefficients, Kept, Replay, keys
 from fdgeom.beams.network.copying import Gathered, Scattered
 from fdgeom.beams.rod.variation import displaced
 from fdgeom.forms import simplify
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join, quaternion
-from fdgeom.operations import Map
-from fdgeom.solvers import EssentialValues
+from fdgeom.operations import Map, Operation
+from fdgeom.solvers import EssentialValues, solve_operations
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -94,7 +86,7 @@ class Departure:
     found: Kept | None = None
 
 
-class EquilibriumPassage(Inputs):
+class EquilibriumReplay(Replay):
     """The equilibrium g of F(g, c) = 0 at a load factor, as a function of c, with its derivative at
     a small displacement w from it, F(g ∘ w, c) = 0 at w = 0:
 
@@ -114,26 +106,18 @@ class EquilibriumPassage(Inputs):
         self._unknown = unknown = NodalUnknown(motion, "variation")
         self._carried = () if problem.multiplier is None else (problem.multiplier,)
         poses = [f for beam in motion.members for f in (beam.position, beam.orientation)]
+        # A copy of the equilibrium, which counts as given in its equations.
+        self._there = tuple(Function(f.function_space()) for f in motion.configuration)
         self._residual = simplify(self._form())
-        moving = keys([*poses, *motion.configuration, *self._carried, unknown.function])
+        own = [*motion.configuration, *self._there, *self._carried, unknown.function]
         symbols = [*motion.clocks, problem.factor]
-        super().__init__(poses, Coefficients([], moving, symbols, [self._residual]))
-        self._solved: dict[frozenset[int], ListDerivative] = {}
-        self._set_given()
-        # From copies of the equilibrium, which counts as given here.
-        moved = displaced(self._there, unknown.vector)
-        self._moved = ListDerivative(
-            [Map(values=dict(zip(motion.configuration, moved, strict=True)))],
-            keys([unknown.function]),
-        )
-        pieces = motion.pieces(("position", "orientation"))
-        self._reading = [Gathered(p) for p in pieces]
-        self._writing = [Scattered(p) for p in pieces]
+        super().__init__(poses, Coefficients([], keys([*poses, *own]), symbols, [self._residual]))
+        self._operations = self._made_operations()
 
     def _form(self) -> Form:
-        """F at a small displacement from the present configuration, with the conditions of joints."""
+        """F at a small displacement from the equilibrium, with the conditions of joints."""
         problem, motion, unknown = self._problem, self._motion, self._unknown
-        g = displaced(motion.configuration, unknown.vector)
+        g = displaced(self._there, unknown.vector)
         form = problem.rod.internal_work(g, unknown.test)
         form -= problem.rod.external_work(g, unknown.test, factor=problem.factor)
         if motion.joints is not None:
@@ -143,30 +127,42 @@ class EquilibriumPassage(Inputs):
             form += motion.joints.value(unknown.nu, g)
         return form
 
-    def _set_given(self) -> None:
-        """Set up the increments of held nodes: zero, except for given poses."""
+    def _made_operations(self) -> list[Operation]:
+        """From the poses of the beams at the start to those at the equilibrium, for derivatives."""
         motion, unknown = self._motion, self._unknown
-        space = unknown.function.function_space()
-        self._given, zero = Function(space, name="given"), Function(space, name="zero")
-        self._there = tuple(Function(f.function_space()) for f in motion.configuration)
+        given, essential = self._given_values()
         (x, q), (x0, q0) = motion.configuration, self._there
         turn = quaternion.product(quaternion.conjugate(q0), q)
         relative = join(2 * ufl.as_vector([turn[k] for k in (1, 2, 3)]), x - x0)
         none = None if unknown.multiplier is None else 0 * unknown.multiplier
-        (group,) = unknown.assignments(self._given, [relative], none)
-        self._start = ListDerivative([Map(values=group)], keys(motion.configuration))
-        self._essential = []
-        if motion.held is not None:
-            (held,) = motion.held.dofs
-            ours, *others = unknown.essential
-            moves = motion.held.moved.dat.data_ro_with_halos.reshape(-1)[held] > 0.5
-            for target, which in ((self._given, ~moves), (None, moves)):
-                self._essential.append(
-                    EssentialValues(0, ours.dofs[which], old=zero, target=target)
-                )
-            self._essential += others
-        else:
-            self._essential += unknown.essential
+        (group,) = unknown.assignments(given, [relative], none)
+        # The unknown is zero at the equilibrium, and so is what the poses there give.
+        solve = solve_operations(self._residual, unknown.function, essential, lambda: None)
+        moved = dict(zip(motion.configuration, displaced(self._there, unknown.vector), strict=True))
+        pieces = motion.pieces(("position", "orientation"))
+        return [
+            *(Gathered(p) for p in pieces),
+            Map(values=group),
+            *solve,
+            Map(values=moved),
+            *(Scattered(p) for p in pieces),
+        ]
+
+    def _given_values(self) -> tuple[Function, list[EssentialValues]]:
+        """The increments of held nodes: zero, except for given poses."""
+        motion, unknown = self._motion, self._unknown
+        space = unknown.function.function_space()
+        given, zero = Function(space, name="given"), Function(space, name="zero")
+        if motion.held is None:
+            return given, list(unknown.essential)
+        (held,) = motion.held.dofs
+        ours, *others = unknown.essential
+        moves = motion.held.moved.dat.data_ro_with_halos.reshape(-1)[held] > 0.5
+        found = [
+            EssentialValues(0, ours.dofs[which], old=zero, target=target)
+            for target, which in ((given, ~moves), (None, moves))
+        ]
+        return given, [*found, *others]
 
     def title(self, course: Course) -> str:
         """Description of the solve."""
@@ -188,7 +184,7 @@ class EquilibriumPassage(Inputs):
         return self._standing
 
     @contextmanager
-    def at(self, origin: Departure, inputs: Sequence[Function]) -> Iterator[None]:
+    def at(self, origin: Departure, inputs: Sequence[Function], *left) -> Iterator[None]:
         """Context with all inputs at a departure, restored afterwards."""
         here = self.origin()
         try:
@@ -207,60 +203,16 @@ class EquilibriumPassage(Inputs):
         self._problem.load = origin.load
         self._motion.set_time(origin.time)
 
-    # --- taken again, and derivatives ------------------------------------------------------------
+    # --- the run ---------------------------------------------------------------------------------
     def run(self, course: Course) -> None:
         """Go to an equilibrium from the present inputs."""
         self._go(course)
         self._coefficients.refresh()
         self._standing.found = Kept(self._problem.functions)
 
-    def pull(self, origin: Departure, course: Course, bars: Vectors, wanted) -> None:
-        """The cotangents of all inputs from those of the equilibrium, inside :meth:`at`."""
-        reached = self._coefficients.reached_by(wanted)
-        self._stand(origin, course)
-        for copied in self._writing:
-            copied.pull(bars)
-        self._moved.pull(bars)
-        self._derivative(reached).pull(bars)
-        self._start.pull(bars)
-        for copied in self._reading:
-            copied.pull(bars)
-        self._coefficients.pull(bars, reached)
-
-    def pull_rates(self, origin, course, bars, rates, tangents, wanted) -> None:
-        """:meth:`pull`, and its derivative along tangents of all inputs."""
-        reached = self._coefficients.reached_by(wanted)
-        self._stand(origin, course)
-        self._coefficients.push(tangents, reached)
-        for copied in self._reading:
-            copied.push(tangents)
-        before = tangents.copy()
-        self._start.push(tangents)
-        solved = self._derivative(reached)
-        solved.push(tangents)
-        for copied in self._writing:
-            copied.pull(bars)
-            copied.pull(rates)
-        self._moved.pull_rates(bars, rates, tangents)
-        solved.pull_rates(bars, rates, tangents)
-        self._start.pull_rates(bars, rates, before)
-        for copied in self._reading:
-            copied.pull(bars)
-            copied.pull(rates)
-        self._coefficients.pull_rates(bars, rates, before, reached)
-
-    def push(self, origin: Departure, course: Course, tangents: Vectors, wanted) -> None:
-        """The tangents of the equilibrium from those of all inputs, inside :meth:`at`."""
-        reached = self._coefficients.reached_by(wanted)
-        self._stand(origin, course)
-        self._coefficients.push(tangents, reached)
-        for copied in self._reading:
-            copied.push(tangents)
-        self._start.push(tangents)
-        self._derivative(reached).push(tangents)
-        self._moved.push(tangents)
-        for copied in self._writing:
-            copied.push(tangents)
+    def _lists(self, origin, steps, reached):
+        self._stand(origin, steps)
+        return self._list(self._operations, reached), None, None
 
     def _stand(self, origin: Departure, course: Course) -> None:
         """Restore the equilibrium that was found."""
@@ -271,15 +223,6 @@ class EquilibriumPassage(Inputs):
         self._motion.set_time(course.time)
         for copy, f in zip(self._there, self._motion.configuration, strict=True):
             copy.assign(f)
-
-    def _derivative(self, reached: set[int]) -> ListDerivative:
-        name = frozenset(reached)
-        if name not in self._solved:
-            solve = solve_operations(self._residual, self._unknown.function, self._essential)
-            # The unknown is zero at the equilibrium.
-            active = reached | keys([self._given])
-            self._solved[name] = ListDerivative(solve, active, lambda: None)
-        return self._solved[name]
 
 
 def _refuse_moved(motion) -> None:

@@ -1,0 +1,152 @@
+"""Lists of operations with their tangents and adjoints, at the present values of their inputs."""
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from firedrake import Function
+
+from fdgeom.adjoint.values import Vectors, each_part, keys
+from fdgeom.execution import Executor, Run, Trajectory, own_values
+from fdgeom.operations import Map, Operation, Tangents, linearise
+from fdgeom.solvers import Field, key
+from fdgeom.solvers.compiled import has_nodal_values
+
+
+@dataclass
+class Derivatives:
+    """The cotangents of Functions; for second derivatives also tangents and the rates along these."""
+
+    cotangents: Vectors = field(default_factory=Vectors)
+    rates: Vectors = field(default_factory=Vectors)
+    tangents: Vectors | None = None
+
+    def keys(self) -> set[int]:
+        """The keys of all parts with a cotangent or its rate."""
+        return self.cotangents.keys() | self.rates.keys()
+
+
+class OperationList:
+    """Operations that are performed once, with those for tangents and adjoints, made when needed."""
+
+    # active: keys of the functions that derivatives are taken by; all that operations write is active
+    # too. runs: calls that perform the operations, to be shared.
+    def __init__(
+        self, operations: Sequence[Operation], active: Set[int], runs: dict[Operation, Run]
+    ) -> None:
+        self.operations, self._runs = tuple(operations), runs
+        self.targets = each_part(f for op in self.operations for f in op.writes)
+        self._written = keys(self.targets)
+        read = each_part(f for op in self.operations for f in op.reads)
+        self._inputs = [f for f in read if key(f) in active and key(f) not in self._written]
+        self._active = [*self._inputs, *self.targets]
+        self._trajectories: dict[tuple, ListTrajectory] = {}
+        for op in self.operations:
+            for f in (*op.reads, *op.writes) if isinstance(op, Map) else ():
+                if not has_nodal_values(f.function_space()):
+                    raise NotImplementedError(
+                        f"gradients where the degrees of freedom of {f.name()} are no values at "
+                        "nodes are not there: its assignments are not differentiated"
+                    )
+
+    @cached_property
+    def executor(self) -> Executor:
+        """Performs the operations."""
+        return Executor(self.operations, self._runs)
+
+    @cached_property
+    def linearised(self) -> Executor:
+        """Performs the operations with those for the tangents in :attr:`places`."""
+        return Executor(linearise(self.operations, self._dots), self._runs)
+
+    @cached_property
+    def places(self) -> "Places":
+        """The tangents of all active functions."""
+        return Places(self._active, self._active, self._dots)
+
+    @cached_property
+    def _dots(self) -> Tangents:
+        # Tangents of mixed functions serve their parts.
+        active = keys(self._active)
+        whole = [f for op in self.operations for f in (*op.reads, *op.writes) if keys([f]) & active]
+        return Tangents([*whole, *self._active])
+
+    def trajectory(self, seeds: Set[int], *, second: bool = False) -> "ListTrajectory":
+        """One run of the operations, or of these with their tangents, for its reverse sweep."""
+        # seeds: keys of the functions that may have cotangents after the operations.
+        name = frozenset(seeds & self._written), second
+        if name not in self._trajectories:
+            seeded = [f for f in self._active if key(f) in seeds or f in self._inputs]
+            self._trajectories[name] = ListTrajectory(
+                self.linearised.operations if second else self.operations,
+                seeded,
+                self._active,
+                self._dots if second else None,
+                self._runs,
+            )
+        return self._trajectories[name]
+
+
+class ListTrajectory(Trajectory):
+    """One run of a list, whose cotangents are set from vectors and read into them."""
+
+    # With tangents: their cotangents are the cotangents, and those of values are the rates.
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        seeded: Sequence[Function],
+        active: Sequence[Function],
+        dots: Tangents | None,
+        runs: dict[Operation, Run],
+    ) -> None:
+        along = list(active) if dots is None else [dots[f] for f in active]
+        more = [] if dots is None else [dots[f] for f in seeded]
+        wanted = [*active, *along] if dots is not None else active
+        super().__init__(operations, [*seeded, *more], wanted, once=True, runs=runs)
+        self._cotangents = Places(active, along, self.cotangents)
+        self._rates = None if dots is None else Places(active, active, self.cotangents)
+
+    def advance(self, steps: int, t: float, dt: float) -> None:
+        # A run that has failed may have left values.
+        self._store.clear()
+        self._times.clear()
+        super().advance(steps, t, dt)
+
+    def load(self, derivatives: Derivatives) -> None:
+        """Set the cotangents after the operations."""
+        self._cotangents.put(derivatives.cotangents)
+        if self._rates is not None:
+            self._rates.put(derivatives.rates)
+
+    def store(self, derivatives: Derivatives) -> None:
+        """Read the cotangents before the operations."""
+        self._cotangents.get(derivatives.cotangents)
+        if self._rates is not None:
+            self._rates.get(derivatives.rates)
+
+
+class Places:
+    """The tangents or cotangents of functions as fields; ``of`` are the functions they belong to."""
+
+    def __init__(
+        self, functions: Iterable[Function], of: Iterable[Function], vectors: Tangents
+    ) -> None:
+        found = [(f, Field(vectors[g]), g in vectors) for f, g in zip(functions, of, strict=True)]
+        self._places = [(f, place, own_values(place), there) for f, place, there in found]
+
+    @property
+    def functions(self) -> list[Function]:
+        """The fields."""
+        return [place.function for _, place, _, _ in self._places]
+
+    def put(self, vectors: Vectors) -> None:
+        """Set the fields to vectors."""
+        for f, place, own, _ in self._places:
+            values = vectors.of(f)
+            own[...] = 0.0 if values is None else values
+            place.written()
+
+    def get(self, vectors: Vectors) -> None:
+        """Set vectors to the fields, those of zero cotangents to zero."""
+        for f, _, own, nonzero in self._places:
+            vectors.put(f, own if nonzero else None)

@@ -1,0 +1,392 @@
+"""Replay of steps of a stepper, with derivatives by compiled code or operation by operation."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+from firedrake import Form, Function
+from mpi4py import MPI
+
+from fdgeom.adjoint.coefficients import Coefficients
+from fdgeom.adjoint.lists import Derivatives, OperationList
+from fdgeom.adjoint.replay import Lists, Replay
+from fdgeom.adjoint.values import Kept, Vectors, each_part, fill, keys
+from fdgeom.clock import Clock
+from fdgeom.interrupt import shielded
+from fdgeom.operations import Solve
+from fdgeom.solvers import Strides, key
+from fdgeom.solvers.compiled import falling_back
+
+#: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
+MEMORY = 2**29
+# Tolerances relative to the size of a field, and to the largest field: see `_largest_change`.
+_SAME, _STILL = 1e-6, 1e-12
+
+
+@dataclass
+class Origin:
+    """The start of some steps, beside the values of the inputs."""
+
+    clock: Clock
+    constants: list[np.ndarray]
+    #: Initial guesses of the method's iterations.
+    carried: Kept
+    #: Values of the snapshots by which system and method detect values set by hand.
+    remembered: list[list]
+    #: For each snapshot the keys of functions that count as set, whatever their values.
+    touched: list[Set[int]]
+    #: `Stepper.mark`.
+    mark: tuple[float, int]
+    #: Operations of system and method before the first step, by `touched`.
+    openings: list
+    #: Keys of functions that were set to the values that they had already.
+    unseen: Set[int]
+
+
+class StepReplay(Replay):
+    """Steps of one stepper as a function of their inputs; ``NotImplementedError`` if underivable."""
+
+    def __init__(self, stepper) -> None:
+        if stepper._fused is not None:
+            # Before the coefficients are looked for: it may make fields that depend on them.
+            stepper._fused.prepare_adjoint()
+        why = stepper.underivable() or stepper.system.underivable()
+        if why:
+            raise NotImplementedError(
+                f"gradients through {type(stepper).__name__}.advance() of a "
+                f"{type(stepper.system).__name__} are not there: {why}. Call it inside 'with "
+                "firedrake.adjoint.stop_annotating():' (its result then counts as given data), and "
+                "take the gradient of what it does by finite differences of whole runs"
+            )
+        self._stepper, system = stepper, stepper.system
+        #: The name of the stepper's class.
+        self.name = type(stepper).__name__
+        operations = list({op.original: None for op in stepper.operations})
+        unknowns = keys(op.unknown for op in operations if isinstance(op, Solve))
+        moving = (*stepper._moving(), *system.followers().values())
+        self._carried = [f for f in moving if keys([f]) <= unknowns]
+        #: Operations after the last step.
+        self._closings = [*stepper.closings(), *system.closings()]
+        written = keys(f for op in (*operations, *self._closings) for f in op.writes)
+        own = keys(moving) | written | keys(system.given_in_time())
+        super().__init__(
+            [f for f in moving if not keys([f]) <= unknowns],
+            Coefficients([*operations, *self._closings], own, system.clocks),
+        )
+        #: All functions that the steps change and read again.
+        self._moving = [*self.state, *self._carried]
+        #: A cache of functionals and their derivatives.
+        self.kept: dict[tuple, tuple] = {}
+        #: Why derivatives are taken operation by operation; None if compiled code computes them.
+        self.why_not_compiled: str | None = None
+        self._steps: dict[frozenset[int], OperationList] = {}
+
+    def title(self, steps: int) -> str:
+        return f"{steps} steps of {self.name}"
+
+    # --- where they begin ------------------------------------------------------------------------
+    def snapshots(self) -> tuple:
+        """The snapshots by which system and stepper detect values set by hand."""
+        return (*self._stepper.system.remembered(), *self._stepper.remembered())
+
+    def origin(self, touched: Sequence[Set[int]] = ()) -> Origin:
+        # Values alone decide which operations run first, with or without a tape: functions whose values
+        # differ from the snapshot are set. Other touched ones count for derivatives.
+        stepper, system = self._stepper, self._stepper.system
+        snapshots, own = self.snapshots(), len(system.remembered())
+        on_tape = keys([*self.views, *self.inputs])
+        touched = touched or [set()] * len(snapshots)
+        changed = [snapshot.changed_keys() for snapshot in snapshots]
+        given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
+        found = [now | more for now, more in zip(changed, given, strict=True)]
+        opened = system.openings(self._with_keys(set().union(*found[:own])))
+        written = keys(f for op in opened for f in op.writes)
+        entrance = stepper.entrance(written.union(*found[own:]))
+        return Origin(
+            stepper.clock,
+            self.constants(),
+            Kept(self._carried),
+            [snapshot.values() for snapshot in snapshots],
+            # Functions that are on no tape keep their saved values.
+            [f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
+            stepper.mark,
+            [*opened, *stepper.openings(entrance)],
+            set().union(*(g - c for g, c in zip(given, changed, strict=True))) & keys(self.views),
+        )
+
+    @property
+    def samples(self) -> bool:
+        return self._stepper.samples_coefficients
+
+    def _with_keys(self, wanted: set[int]) -> list[Function]:
+        return [view for view in self.views if keys([view]) & wanted]
+
+    @contextmanager
+    def at(
+        self,
+        origin: Origin,
+        inputs: Sequence[Function],
+        left: Mapping[tuple[int, int], np.ndarray] = MappingProxyType({}),
+    ) -> Iterator[None]:
+        # left: other values of snapshots, by their number and the key of the part.
+        stepper, snapshots = self._stepper, self.snapshots()
+        clock, remembered = stepper.clock, [s.values() for s in snapshots]
+        mark = stepper.mark
+        try:
+            with self.holding(inputs, self._carried):
+                origin.carried.restore()
+                self.set_constants(origin.constants)
+                self._set_clock(origin.clock)
+                self.renew(inputs)
+                # All values count as left by steps, except those that are set.
+                self._agree()
+                for n, snapshot in enumerate(snapshots):
+                    names, was = snapshot.keys(), origin.remembered[n]
+                    values = [left.get((n, name), v) for name, v in zip(names, was, strict=True)]
+                    snapshot.remember(values, of=origin.touched[n])
+                stepper.mark = origin.mark
+                yield
+        finally:
+            with shielded():
+                self._set_clock(clock)
+                for snapshot, values in zip(snapshots, remembered, strict=True):
+                    snapshot.remember(values)
+                stepper.mark = mark
+
+    def _agree(self) -> None:
+        """Declare that all present values are those that steps have left."""
+        self._stepper.system.agree()
+        for snapshot in self._stepper.remembered():
+            snapshot.take()
+        self._stepper.mark = self._stepper.t, self._stepper.mark[1]
+
+    def _set_clock(self, clock: Clock) -> None:
+        self._stepper._clock = clock
+        self._stepper.system.set_time(clock.t)
+
+    # --- steps -----------------------------------------------------------------------------------
+    def run(self, steps: int, sweep: "CompiledSweep | None" = None) -> None:
+        """Run steps from the present state, recorded by ``sweep`` if given."""
+        with nullcontext() if sweep is None else sweep.recording:
+            self._stepper._advance(steps)
+        self._coefficients.refresh()
+
+    def run_each(self, steps: int, each: Callable[[], float]) -> float:
+        """Run steps; returns the sum of ``each()`` after each step."""
+        total = 0.0
+        for _ in range(steps):
+            self._stepper._advance(1)
+            total += each()
+        return total
+
+    def _open(self) -> None:
+        stepper = self._stepper
+        stepper.system.prepare()
+        stepper._enter()
+        clock = stepper.clock
+        if clock.dt != clock.last_dt:
+            stepper._change_dt(clock.dt / clock.last_dt)
+            stepper._clock = clock.begun()
+        self._agree()
+
+    def _begin(self, clock: Clock) -> tuple[float, float]:
+        """Set the clock for a step; returns its time and length."""
+        self._stepper._clock = clock
+        self._stepper.system.set_time(clock.after(1).t)
+        return clock.t, clock.dt
+
+    def _forwards(self, steps, step):
+        for _ in range(steps):
+            step.linearised.step(*self._begin(self._stepper.clock))
+            self._stepper._clock = self._stepper.clock.after(1)
+        self._stepper.system.set_time(self._stepper.t)
+
+    def _backwards(self, steps, step):
+        # States between checkpoints come from repeated steps, bit by bit.
+        moving, advance = self._moving, self._stepper._advance
+        if step is not None:
+            moving, advance = [*moving, *step.places.functions], partial(self._forwards, step=step)
+        comm = self._stepper.system.mesh.comm
+        strides = Strides.fitting(steps, Kept(moving).nbytes, MEMORY, comm)
+        kept = []
+        for number in range(strides.last + 1):
+            kept.append((Kept(moving), self._stepper.clock))
+            if number < strides.last:
+                advance(strides.stride)
+        for number, _, some in strides.backwards():
+            values, self._stepper._clock = kept[number]
+            values.restore()
+            self._agree()
+            inner = []
+            for k in range(some):
+                inner.append((Kept(moving), self._stepper.clock))
+                if k + 1 < some:
+                    advance(1)
+            for values, clock in reversed(inner):
+                values.restore()
+                yield self._begin(clock)
+
+    # --- lists -----------------------------------------------------------------------------------
+    @property
+    def _seeds(self) -> set[int]:
+        return keys(self._moving)
+
+    def _lists(self, origin: Origin, steps: int, reached: set[int]) -> Lists:
+        self.refuse_jump(origin, reached)
+        name, stepper = frozenset(reached), self._stepper
+        if name not in self._steps:
+            self._steps[name] = OperationList(
+                stepper.operations, reached | self._seeds, stepper._executor.runs
+            )
+        return self._start(origin, reached), self._steps[name], self._end(reached)
+
+    def _start(self, origin: Origin, reached: set[int]) -> OperationList:
+        return self._list(origin.openings, reached)
+
+    def _end(self, reached: set[int]) -> OperationList:
+        return self._list(self._closings, reached, first=False)
+
+    def _changed(self, start, step):
+        return each_part([*self._moving, *super()._changed(start, step)])
+
+    def refuse_jump(self, origin: Origin, reached: set[int]) -> None:
+        """Raise ``NotImplementedError`` if the result jumps at functions set to their former values."""
+        # Inside `at`. A value that equals the former one goes unnoticed, any other does not, and the
+        # method may begin differently then.
+        if not origin.unseen:
+            return
+        stepper, snapshots = self._stepper, self.snapshots()
+        start = self._start(origin, reached)
+        before, clock, mark = Kept(self._changed(start, None)), stepper.clock, stepper.mark
+        remembered = [snapshot.values() for snapshot in snapshots]
+        self._open()
+        unset = Kept(each_part(self._moving))
+        before.restore()
+        stepper._clock = clock
+        start.executor.step(0.0, 0.0)
+        jump, size = _largest_change(unset, stepper.dt, stepper.system.mesh.comm)
+        before.restore()
+        stepper.mark = mark
+        for snapshot, values in zip(snapshots, remembered, strict=True):
+            snapshot.remember(values)
+        if jump > size:
+            names = ", ".join(f.name() for f in self._with_keys(origin.unseen))
+            raise NotImplementedError(
+                f"gradients by {names} are not there: it was set to the values that the steps had left, "
+                f"and {self.name} goes on from these, but begins anew from any others; so the result "
+                "jumps there. Set other values, or make a new stepper before it is set"
+            )
+
+    # --- in compiled code ------------------------------------------------------------------------
+    def pull(self, origin, steps, cotangents, wanted, after_each=None):
+        sweep = None
+        if after_each is None:
+            self.refuse_jump(origin, self.reached_by(wanted))
+            sweep = self.compiled_sweep(steps, cotangents.keys(), wanted)
+        if sweep is None:
+            super().pull(origin, steps, cotangents, wanted, after_each)
+        else:
+            self.run(steps, sweep)
+            self.follow(sweep, origin, cotangents, wanted)
+
+    def compiled_sweep(
+        self,
+        steps: int,
+        seeded: set[int],
+        wanted: Sequence[Function],
+        running: Form | None = None,
+    ) -> "CompiledSweep | None":
+        """The compiled reverse sweep through steps from here; if None, :attr:`why_not_compiled` says why."""
+        # seeded: keys of functions with cotangents after the steps. running: a functional that is
+        # evaluated after each step.
+        stepper = self._stepper
+        if stepper._fused is not None and not stepper._fused.is_ready:
+            with stepper._falling_back():
+                stepper._fused.make_ready()
+        self.why_not_compiled = stepper.why_not_compiled
+        if stepper._fused is None:
+            return None
+        if self._closings and running is not None:
+            self.why_not_compiled = "what is done after the last step is not compiled"
+            return None
+        if self._closings:
+            # Final operations pass cotangents of their results on to functions of the state.
+            seeded = self._seeds
+        found = None
+        with falling_back(
+            self._say_why_not,
+            stepper.system.mesh.comm,
+            required=False,
+            what="the way back",
+            instead="derivatives are taken operation by operation",
+        ):
+            found = CompiledSweep(
+                stepper._fused, steps, seeded, self.reached_by(wanted), self._moving, running
+            )
+        return found
+
+    def _say_why_not(self, why: str) -> None:
+        self.why_not_compiled = why
+
+    def follow(
+        self,
+        sweep: "CompiledSweep",
+        origin: Origin,
+        cotangents: Vectors,
+        wanted: Sequence[Function],
+    ) -> None:
+        """Like :meth:`pull`, after steps that were recorded by ``sweep``."""
+        reached, d = self.reached_by(wanted), Derivatives(cotangents)
+        self._reverse_list(self._end(reached), d)
+        for f, bar in sweep.given:
+            fill(bar, None if key(f) in reached else cotangents.take(f))
+        sweep.total = sweep.trail.pull()
+        for f, bar in sweep.found:
+            cotangents.add(f, bar.dat.data_ro)
+        sweep.before.restore()
+        self._reverse_list(self._start(origin, reached), d)
+
+
+class CompiledSweep:
+    """A compiled reverse sweep through the next steps; ``CannotCompile`` if there is none."""
+
+    # seeded: keys of functions with cotangents after the steps. reached: keys of coefficients whose
+    # cotangents are needed. moving: all functions that steps change and read again. running: a
+    # functional evaluated after each step, whose sum is `total` after the sweep.
+    def __init__(
+        self,
+        compiled,
+        steps: int,
+        seeded: Set[int],
+        reached: Set[int],
+        moving: Sequence[Function],
+        running: Form | None = None,
+    ) -> None:
+        sweep = compiled.sweep(seeded, reached, running)
+        self.given, self.found, self.total = sweep.given, sweep.found, 0.0
+        self.trail = sweep.trail(steps, MEMORY)
+        #: The state before the steps.
+        self.before = Kept(moving)
+        #: The context in which the steps must run.
+        self.recording = compiled.leaving(self.trail)
+
+
+def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
+    """The largest change of Functions, and the change that round-off may cause."""
+    # Round-off is that of the solves, or, for accelerations at rest, what moves nothing in a step.
+    found = [
+        (
+            np.abs(now - was).max(initial=0.0),
+            max(np.abs(now).max(initial=0.0), np.abs(was).max(initial=0.0)),
+        )
+        for now, was in before.pairs()
+    ]
+    gaps, sizes = (np.array(x, dtype=float) for x in zip(*found, strict=True))
+    for values in (gaps, sizes):
+        comm.Allreduce(MPI.IN_PLACE, values, op=MPI.MAX)
+    allowed = np.maximum(_SAME * sizes, _STILL / dt**2 * sizes.max())
+    worst = int(np.argmax(gaps - allowed))
+    return float(gaps[worst]), float(allowed[worst])

@@ -1,0 +1,167 @@
+"""Host operations: what a Python function performs, with derivatives by operations or by arrays."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from firedrake import Cofunction, Function
+
+from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
+
+#: The values of a Function that this rank owns, those of its parts, or those of a Cofunction; None is zero.
+Values = np.ndarray | Sequence[np.ndarray] | Cofunction | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Performed(HostOperation):
+    """Operations whose values a function computes in its own way."""
+
+    do: Callable[[], None]
+    operations: Sequence[Operation]
+
+    @property
+    def reads(self) -> list[Function]:
+        return list(dict.fromkeys(f for op in self.operations for f in op.reads))
+
+    @property
+    def writes(self) -> list[Function]:
+        return list(dict.fromkeys(f for op in self.operations for f in op.writes))
+
+    def run(self) -> None:
+        self.do()
+
+    @property
+    def derivative_as(self) -> Sequence[Operation]:
+        return self.operations
+
+
+class ArrayOperation(HostOperation):
+    """A host operation that gives its derivatives as arrays.
+
+    Subclasses define ``reads``, ``writes`` (no mixed Functions), :meth:`run`, :meth:`tangents` and
+    :meth:`cotangents`, and :meth:`cotangent_rates` unless the operation is linear. These three are
+    called at the state before the operation.
+    """
+
+    #: Whether the operation replaces what it writes, also for derivatives.
+    replaces = True
+
+    def tangents(self, dots: Sequence[Function | None]) -> Sequence[np.ndarray]:
+        """The tangents of what it writes, from those of what it reads; None is zero."""
+        raise NotImplementedError
+
+    def cotangents(self, bars: Sequence[np.ndarray]) -> Sequence[Values]:
+        """The cotangents of what it reads, from those of what it writes."""
+        raise NotImplementedError
+
+    def cotangent_rates(
+        self, bars: Sequence[np.ndarray], dots: Sequence[Function | None]
+    ) -> Sequence[Values]:
+        """The derivative of :meth:`cotangents` along tangents of what it reads; None is zero."""
+        return [None] * len(bars)
+
+    def jvp(self, tangents: Tangents) -> list[Operation]:
+        active = all(f in tangents for f in self.writes) and any(f in tangents for f in self.reads)
+        return [_Tangent(self, tangents)] if active else []
+
+    def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        return _adjoint(self, cotangents, self.reads, self.writes)
+
+
+class _Tangent(HostOperation):
+    """The tangents of an :class:`ArrayOperation`."""
+
+    def __init__(self, op: ArrayOperation, tangents: Tangents) -> None:
+        super().__init__()
+        self.op, self.targets = op, [tangents[f] for f in op.writes]
+        self.dots = [tangents.get(f) for f in op.reads]
+
+    @property
+    def reads(self) -> list[Function]:
+        more = [] if self.op.replaces else self.targets
+        return [*self.op.reads, *(dot for dot in self.dots if dot is not None), *more]
+
+    @property
+    def writes(self) -> list[Function]:
+        return self.targets
+
+    def run(self) -> None:
+        values = [np.array(v) for v in self.op.tangents(self.dots)]
+        for target, value in zip(self.targets, values, strict=True):
+            target.dat.data_wo[...] = value if self.op.replaces else target.dat.data_ro + value
+
+    def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        if not any(target in cotangents for target in self.targets):
+            return []
+        bent: list[Operation] = []
+        if type(self.op).cotangent_rates is not ArrayOperation.cotangent_rates:
+            bent = _adjoint(self.op, cotangents, self.op.reads, self.targets, self.dots)
+        return [*bent, *_adjoint(self.op, cotangents, self.dots, self.targets)]
+
+
+def _adjoint(
+    op: ArrayOperation,
+    cotangents: Cotangents,
+    sources: Sequence[Function | None],
+    targets: Sequence[Function],
+    dots: Sequence[Function | None] | None = None,
+) -> list[Operation]:
+    """The operation that computes cotangents of sources from those of targets, or adds their rates."""
+    if not any(f in cotangents for f in targets):
+        return []
+    bars = [cotangents.get(f) for f in targets]
+    active = [f if f is not None and cotangents.is_active(f) else None for f in sources]
+    if op.replaces and dots is None:
+        cotangents.drop(targets)
+    places = [None if f is None else (cotangents[f], f in cotangents) for f in active]
+    cotangents.add(f for f in active if f is not None)
+    return [_Adjoint(op, bars, places, dots)]
+
+
+class _Adjoint(HostOperation):
+    """The cotangents of an :class:`ArrayOperation`, or their rates along tangents."""
+
+    # places: for each source its cotangent, and whether to add to it.
+    def __init__(self, op: ArrayOperation, bars, places, dots) -> None:
+        super().__init__()
+        self.op, self.bars, self.places, self.dots = op, bars, places, dots
+
+    @property
+    def reads(self) -> list[Function]:
+        own = [*self.bars, *(self.dots or ()), *(p[0] for p in self.places if p and p[1])]
+        return [*self.op.reads, *(f for f in own if f is not None)]
+
+    @property
+    def writes(self) -> list[Function]:
+        return [p[0] for p in self.places if p is not None]
+
+    def run(self) -> None:
+        bars = [
+            np.zeros(f.dat.data_ro.shape) if bar is None else np.array(bar.dat.data_ro)
+            for f, bar in zip(self.op.writes, self.bars, strict=True)
+        ]
+        if self.dots is None:
+            found = self.op.cotangents(bars)
+        else:
+            found = self.op.cotangent_rates(bars, self.dots)
+        for place, values in zip(self.places, found, strict=True):
+            if place is not None:
+                _put(*place, values)
+
+
+def _put(target: Function, adds: bool, values: Values) -> None:
+    """Set or add the values of a cotangent."""
+    if isinstance(values, Cofunction):
+        values = [part.dat.data_ro for part in parts(values)]
+    elif isinstance(values, np.ndarray):
+        values = [values]
+    for k, part in enumerate(parts(target)):
+        if values is not None:
+            part.dat.data_wo[...] = values[k] + (part.dat.data_ro if adds else 0.0)
+        elif not adds:
+            part.dat.data_wo[...] = 0.0
+
+
+def owned_values(dots: Sequence[Function | None]) -> list[np.ndarray | float]:
+    """The values of tangents that this rank owns; None is zero."""
+    return [0.0 if dot is None else dot.dat.data_ro for dot in dots]
