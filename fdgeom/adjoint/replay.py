@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from firedrake import Function
-from pyadjoint import Block
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
@@ -45,8 +44,9 @@ class Replay:
         self.seen: dict[int, tuple] = {}
         #: The ids of views that are controls themselves.
         self.joined: set[int] = set()
-        #: The inputs of the last replays of blocks, of one time step of a tape.
-        self.checkpoints = Checkpoints()
+        #: A time step of a tape, and the inputs of its blocks at their last replays, by their ids;
+        #: checkpoint schedules drop these too early.
+        self.checkpoints: tuple[int, dict[int, list]] = -1, {}
         self._runs: dict = {}
         self._made: dict[tuple, tuple] = {}
 
@@ -305,24 +305,6 @@ class ChangeReplay(Replay):
 
     def _lists(self, origin, steps, reached):
         return self._list(self._operations, reached), None, None
-
-
-class Checkpoints:
-    """Storage of inputs of blocks that checkpoint schedules drop too early."""
-
-    def __init__(self) -> None:
-        self._timestep: int | None = None
-        self._inputs: dict[int, list] = {}
-
-    def put(self, timestep: int, block: Block, inputs: list) -> None:
-        """Save the inputs of a block, and drop those of other time steps."""
-        if timestep != self._timestep:
-            self._timestep, self._inputs = timestep, {}
-        self._inputs[id(block)] = inputs
-
-    def of(self, block: Block) -> list | None:
-        """The inputs of a block; None if they are not saved."""
-        return self._inputs.get(id(block))
 
 
 def wholes(functions: Sequence[Function]) -> list[Function]:
