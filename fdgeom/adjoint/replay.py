@@ -157,17 +157,15 @@ class Replay:
 
     def push(self, origin, steps, tangents: Vectors, wanted: Sequence[Function]) -> None:
         """The tangents of the outputs from those of all inputs."""
-        start, step, end = self._lists(origin, steps, self.reached_by(wanted))
+        reached = self.reached_by(wanted)
+        start, step, end = self._lists(origin, steps, reached)
         before = Kept(self._changed(start, step))
         self._tangents(start, tangents)
-        if step is None or end is None:
-            return
-        before.restore()
-        self._open()
-        step.places.put(tangents)
-        self._forwards(steps, step)
-        step.places.get(tangents)
-        self._tangents(end, tangents)
+        if step is not None and end is not None:
+            before.restore()
+            self._open()
+            self._push_steps(steps, step, tangents, reached)
+            self._tangents(end, tangents)
 
     def _reverse(self, origin, steps, d: Derivatives, reached: set[int], after_each=None) -> None:
         start, step, end = self._lists(origin, steps, reached)
@@ -178,29 +176,21 @@ class Replay:
                 self._tangents(start, d.tangents)
                 before.restore()
             self._open()
-            self._reverse_steps(steps, step, end, d, after_each)
+            self._reverse_steps(steps, step, end, d, reached, after_each)
             before.restore()
         d.tangents = given
         self._reverse_list(start, d)
 
+    def _open(self) -> None:
+        """Run the operations before the first step as the run itself does."""
+
+    def _push_steps(self, steps, step: OperationList, tangents: Vectors, reached) -> None:
+        """Take the steps, and replace the tangents before them by those after them."""
+
     def _reverse_steps(
-        self, steps: int, step: OperationList, end: OperationList, d: Derivatives, after_each
+        self, steps, step: OperationList, end: OperationList, d: Derivatives, reached, after_each
     ) -> None:
-        second, last = d.tangents is not None, True
-        if d.tangents is not None:
-            step.places.put(d.tangents)
-
-        def after() -> None:
-            if d.tangents is not None:
-                step.places.get(d.tangents)
-            here = Kept(end.targets)
-            self._reverse_list(end, d, after=after_each and (lambda: after_each(d.cotangents)))
-            here.restore()
-
-        for at in self._backwards(steps, step if second else None):
-            seen = after if last or after_each is not None else None
-            self._reverse_list(step, d, at, seen, self._seeds, placed=True)
-            last = False
+        """Replace the cotangents after the last list by those before the steps."""
 
     @staticmethod
     def _tangents(operations: OperationList, tangents: Vectors) -> None:
@@ -236,23 +226,6 @@ class Replay:
     def _changed(self, start: OperationList, step: OperationList | None) -> list[Function]:
         """The functions that the lists change."""
         return each_part([*start.targets, *(() if step is None else step.targets)])
-
-    def _open(self) -> None:
-        """Run the operations before the first step as the run itself does."""
-
-    @property
-    def _seeds(self) -> set[int]:
-        """The keys of functions with cotangents after a step."""
-        raise NotImplementedError
-
-    def _forwards(self, steps: int, step: OperationList) -> None:
-        """Take steps with their tangents."""
-        raise NotImplementedError
-
-    def _backwards(self, steps: int, step: OperationList | None) -> Iterator[tuple[float, float]]:
-        """Restore the state before each step, the last step first, and yield its time and length."""
-        # step: the list of a step whose tangents are to be restored too.
-        raise NotImplementedError
 
     def _list(
         self, operations: Sequence[Operation], reached: set[int], *, first: bool = True

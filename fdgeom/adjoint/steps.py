@@ -18,7 +18,7 @@ from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Solve
 from fdgeom.solvers import Strides, key
-from fdgeom.solvers.compiled import falling_back
+from fdgeom.solvers.compiled import CannotCompile, falling_back
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29
@@ -198,14 +198,51 @@ class StepReplay(Replay):
         self._stepper.system.set_time(clock.after(1).t)
         return clock.t, clock.dt
 
-    def _forwards(self, steps, step):
+    def _push_steps(self, steps, step, tangents, reached):
+        sweep = self._sweep_of_tangents(steps, reached, memory=0)
+        if sweep is None:
+            step.places.put(tangents)
+            self._forwards(steps, step)
+            step.places.get(tangents)
+        else:
+            self._run_tangents(steps, sweep, tangents)
+
+    def _reverse_steps(self, steps, step, end, d, reached, after_each):
+        sweep = None
+        if d.tangents is not None:
+            sweep = self._sweep_of_tangents(steps, reached, MEMORY)
+        if d.tangents is not None and sweep is not None:
+            self._run_tangents(steps, sweep, d.tangents)
+            self._reverse_list(end, d)
+            self._pull_compiled(sweep, d, reached)
+            return
+        if d.tangents is not None:
+            step.places.put(d.tangents)
+
+        def after() -> None:
+            if d.tangents is not None:
+                step.places.get(d.tangents)
+            here = Kept(end.targets)
+            self._reverse_list(end, d, after=after_each and (lambda: after_each(d.cotangents)))
+            here.restore()
+
+        last = True
+        for at in self._backwards(steps, None if d.tangents is None else step):
+            seen = after if last or after_each is not None else None
+            self._reverse_list(step, d, at, seen, self._seeds, placed=True)
+            last = False
+
+    def _forwards(self, steps: int, step: OperationList) -> None:
+        """Take steps with their tangents, operation by operation."""
         for _ in range(steps):
             step.linearised.step(*self._begin(self._stepper.clock))
             self._stepper._clock = self._stepper.clock.after(1)
         self._stepper.system.set_time(self._stepper.t)
 
-    def _backwards(self, steps, step):
-        # States between checkpoints come from repeated steps, bit by bit.
+    def _backwards(self, steps: int, step: OperationList | None) -> Iterator[tuple[float, float]]:
+        """Restore the state before each step, the last step first, and yield its time and length."""
+        # step: the list of a step whose tangents are to be restored too. States between checkpoints
+        # come from repeated steps, bit by bit.
         moving, advance = self._moving, self._stepper._advance
         if step is not None:
             moving, advance = [*moving, *step.places.functions], partial(self._forwards, step=step)
@@ -324,7 +361,13 @@ class StepReplay(Replay):
             instead="derivatives are taken operation by operation",
         ):
             found = CompiledSweep(
-                stepper._fused, steps, seeded, self.reached_by(wanted), self._moving, running
+                stepper._fused,
+                steps,
+                seeded,
+                self.reached_by(wanted),
+                self._moving,
+                MEMORY,
+                running,
             )
         return found
 
@@ -341,21 +384,51 @@ class StepReplay(Replay):
         """Like :meth:`pull`, after steps that were recorded by ``sweep``."""
         reached, d = self.reached_by(wanted), Derivatives(cotangents)
         self._reverse_list(self._end(reached), d)
-        for f, bar in sweep.given:
-            fill(bar, None if key(f) in reached else cotangents.take(f))
-        sweep.total = sweep.trail.pull()
-        for f, bar in sweep.found:
-            cotangents.add(f, bar.dat.data_ro)
+        self._pull_compiled(sweep, d, reached)
         sweep.before.restore()
         self._reverse_list(self._start(origin, reached), d)
+
+    def _sweep_of_tangents(
+        self, steps: int, reached: set[int], memory: int
+    ) -> "CompiledSweep | None":
+        """Compiled steps with their tangents, and the adjoint of both; None if there are none."""
+        compiled = self._stepper._fused
+        if compiled is None or not compiled.is_ready:
+            return None
+        try:
+            return CompiledSweep(
+                compiled, steps, self._seeds, reached, self._moving, memory, tangents=True
+            )
+        except CannotCompile:
+            return None
+
+    def _run_tangents(self, steps: int, sweep: "CompiledSweep", tangents: Vectors) -> None:
+        """Run compiled steps with their tangents."""
+        for f, dot in sweep.tangents:
+            fill(dot, tangents.of(f))
+        self.run(steps, sweep)
+        for f, dot in sweep.tangents:
+            tangents.put(f, dot.dat.data_ro)
+
+    def _pull_compiled(self, sweep: "CompiledSweep", d: Derivatives, reached: set[int]) -> None:
+        """The cotangents before compiled steps from those after them."""
+        places = sweep.places(d)
+        for vectors, given, _ in places:
+            for f, bar in given:
+                fill(bar, None if key(f) in reached else vectors.take(f))
+        sweep.total = sweep.trail.pull()
+        for vectors, _, found in places:
+            for f, bar in found:
+                vectors.add(f, bar.dat.data_ro)
 
 
 class CompiledSweep:
     """A compiled reverse sweep through the next steps; ``CannotCompile`` if there is none."""
 
     # seeded: keys of functions with cotangents after the steps. reached: keys of coefficients whose
-    # cotangents are needed. moving: all functions that steps change and read again. running: a
-    # functional evaluated after each step, whose sum is `total` after the sweep.
+    # cotangents are needed. moving: all functions that steps change and read again. memory: bytes for
+    # states. running: a functional evaluated after each step, whose sum is `total` after the sweep.
+    # tangents: whether the steps propagate tangents, too.
     def __init__(
         self,
         compiled,
@@ -363,15 +436,27 @@ class CompiledSweep:
         seeded: Set[int],
         reached: Set[int],
         moving: Sequence[Function],
+        memory: int,
         running: Form | None = None,
+        *,
+        tangents: bool = False,
     ) -> None:
-        sweep = compiled.sweep(seeded, reached, running)
-        self.given, self.found, self.total = sweep.given, sweep.found, 0.0
-        self.trail = sweep.trail(steps, MEMORY)
+        self._sweep, self.total = compiled.sweep(seeded, reached, running, tangents=tangents), 0.0
+        self.trail = self._sweep.trail(steps, memory)
+        #: Functions and their tangents.
+        self.tangents = self._sweep.tangents if tangents else []
         #: The state before the steps.
         self.before = Kept(moving)
         #: The context in which the steps must run.
         self.recording = compiled.leaving(self.trail)
+
+    def places(self, d: Derivatives) -> list[tuple]:
+        """Vectors with the functions and cotangents to be set after the steps, and read before them."""
+        sweep = self._sweep
+        if d.tangents is None:
+            return [(d.cotangents, sweep.given, sweep.found)]
+        bars = d.cotangents, sweep.given_of_tangents, sweep.found_of_tangents
+        return [bars, (d.rates, sweep.given, sweep.found)]
 
 
 def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
