@@ -11,13 +11,14 @@ from firedrake import Form, Function
 from mpi4py import MPI
 
 from fdgeom.adjoint.coefficients import Coefficients
+from fdgeom.adjoint.compiled import CompiledSweep
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.replay import Lists, Replay
-from fdgeom.adjoint.values import Kept, Vectors, each_part, fill, keys
+from fdgeom.adjoint.values import Kept, Vectors, each_part, keys
 from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Solve
-from fdgeom.solvers import Strides, key
+from fdgeom.solvers import Strides
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
@@ -168,7 +169,7 @@ class StepReplay(Replay):
         self._stepper.system.set_time(clock.t)
 
     # --- steps -----------------------------------------------------------------------------------
-    def run(self, steps: int, sweep: "CompiledSweep | None" = None) -> None:
+    def run(self, steps: int, sweep: CompiledSweep | None = None) -> None:
         """Run steps from the present state, recorded by ``sweep`` if given."""
         with nullcontext() if sweep is None else sweep.recording:
             self._stepper._advance(steps)
@@ -214,7 +215,7 @@ class StepReplay(Replay):
         if d.tangents is not None and sweep is not None:
             self._run_tangents(steps, sweep, d.tangents)
             self._reverse_list(end, d)
-            self._pull_compiled(sweep, d, reached)
+            sweep.reverse(d)
             return
         if d.tangents is not None:
             step.places.put(d.tangents)
@@ -335,7 +336,7 @@ class StepReplay(Replay):
         seeded: set[int],
         wanted: Sequence[Function],
         running: Form | None = None,
-    ) -> "CompiledSweep | None":
+    ) -> CompiledSweep | None:
         """The compiled reverse sweep through steps from here; if None, :attr:`why_not_compiled` says why."""
         # seeded: keys of functions with cotangents after the steps. running: a functional that is
         # evaluated after each step.
@@ -376,7 +377,7 @@ class StepReplay(Replay):
 
     def follow(
         self,
-        sweep: "CompiledSweep",
+        sweep: CompiledSweep,
         origin: Origin,
         cotangents: Vectors,
         wanted: Sequence[Function],
@@ -384,13 +385,13 @@ class StepReplay(Replay):
         """Like :meth:`pull`, after steps that were recorded by ``sweep``."""
         reached, d = self.reached_by(wanted), Derivatives(cotangents)
         self._reverse_list(self._end(reached), d)
-        self._pull_compiled(sweep, d, reached)
+        sweep.reverse(d)
         sweep.before.restore()
         self._reverse_list(self._start(origin, reached), d)
 
     def _sweep_of_tangents(
         self, steps: int, reached: set[int], memory: int
-    ) -> "CompiledSweep | None":
+    ) -> CompiledSweep | None:
         """Compiled steps with their tangents, and the adjoint of both; None if there are none."""
         compiled = self._stepper._fused
         if compiled is None or not compiled.is_ready:
@@ -402,61 +403,11 @@ class StepReplay(Replay):
         except CannotCompile:
             return None
 
-    def _run_tangents(self, steps: int, sweep: "CompiledSweep", tangents: Vectors) -> None:
+    def _run_tangents(self, steps: int, sweep: CompiledSweep, tangents: Vectors) -> None:
         """Run compiled steps with their tangents."""
-        for f, dot in sweep.tangents:
-            fill(dot, tangents.of(f))
+        sweep.load_tangents(tangents)
         self.run(steps, sweep)
-        for f, dot in sweep.tangents:
-            tangents.put(f, dot.dat.data_ro)
-
-    def _pull_compiled(self, sweep: "CompiledSweep", d: Derivatives, reached: set[int]) -> None:
-        """The cotangents before compiled steps from those after them."""
-        places = sweep.places(d)
-        for vectors, given, _ in places:
-            for f, bar in given:
-                fill(bar, None if key(f) in reached else vectors.take(f))
-        sweep.total = sweep.trail.pull()
-        for vectors, _, found in places:
-            for f, bar in found:
-                vectors.add(f, bar.dat.data_ro)
-
-
-class CompiledSweep:
-    """A compiled reverse sweep through the next steps; ``CannotCompile`` if there is none."""
-
-    # seeded: keys of functions with cotangents after the steps. reached: keys of coefficients whose
-    # cotangents are needed. moving: all functions that steps change and read again. memory: bytes for
-    # states. running: a functional evaluated after each step, whose sum is `total` after the sweep.
-    # tangents: whether the steps propagate tangents, too.
-    def __init__(
-        self,
-        compiled,
-        steps: int,
-        seeded: Set[int],
-        reached: Set[int],
-        moving: Sequence[Function],
-        memory: int,
-        running: Form | None = None,
-        *,
-        tangents: bool = False,
-    ) -> None:
-        self._sweep, self.total = compiled.sweep(seeded, reached, running, tangents=tangents), 0.0
-        self.trail = self._sweep.trail(steps, memory)
-        #: Functions and their tangents.
-        self.tangents = self._sweep.tangents if tangents else []
-        #: The state before the steps.
-        self.before = Kept(moving)
-        #: The context in which the steps must run.
-        self.recording = compiled.leaving(self.trail)
-
-    def places(self, d: Derivatives) -> list[tuple]:
-        """Vectors with the functions and cotangents to be set after the steps, and read before them."""
-        sweep = self._sweep
-        if d.tangents is None:
-            return [(d.cotangents, sweep.given, sweep.found)]
-        bars = d.cotangents, sweep.given_of_tangents, sweep.found_of_tangents
-        return [bars, (d.rates, sweep.given, sweep.found)]
+        sweep.store_tangents(tangents)
 
 
 def _largest_change(before: Kept, dt: float, comm) -> tuple[float, float]:
