@@ -209,15 +209,13 @@ class StepReplay(Replay):
             self._run_tangents(steps, sweep, tangents)
 
     def _reverse_steps(self, steps, step, end, d, reached, after_each):
-        sweep = None
         if d.tangents is not None:
             sweep = self._sweep_of_tangents(steps, reached, MEMORY)
-        if d.tangents is not None and sweep is not None:
-            self._run_tangents(steps, sweep, d.tangents)
-            self._reverse_list(end, d)
-            sweep.reverse(d)
-            return
-        if d.tangents is not None:
+            if sweep is not None:
+                self._run_tangents(steps, sweep, d.tangents)
+                self._reverse_list(end, d)
+                sweep.reverse(d)
+                return
             step.places.put(d.tangents)
 
         def after() -> None:

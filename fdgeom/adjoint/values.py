@@ -106,15 +106,13 @@ class Kept:
         for part, values in zip(targets, self._values, strict=True):
             part.dat.data_wo_with_halos[...] = values
 
-    def differing(self, other: "Kept | None" = None) -> list[Function]:
-        """The parts whose values on this rank differ now, or in another copy, bit by bit."""
-        others = _all(self._parts) if other is None else other._values
-        return [
-            part
-            for part, values, now in zip(self._parts, self._values, others, strict=True)
-            # The first comparison is faster, but NaN differs from NaN there.
-            if not np.array_equal(values, now) and not np.array_equal(values, now, equal_nan=True)
-        ]
+    def differs(self) -> bool:
+        """Whether a present value on this rank is not the saved one, bit by bit."""
+        # The first comparison is faster, but NaN differs from NaN there.
+        return not all(
+            np.array_equal(now, was) or np.array_equal(now, was, equal_nan=True)
+            for now, was in self.pairs()
+        )
 
     def pairs(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs of the present and the saved values."""

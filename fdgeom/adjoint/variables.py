@@ -215,7 +215,7 @@ def meet(replay: Replay, function: Function) -> None:
         return
     last, left = _last(replay, function)
     if variable is last:
-        same = not left.differing()
+        same = not left.differs()
     else:
         with stop_annotating():
             saved = variable.saved_output
