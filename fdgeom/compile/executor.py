@@ -51,29 +51,34 @@ class Executor:
         """Copy the values that the steps have written back to the Functions."""
         self.fields.store()
 
-    def advance(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
-        """Take steps; returns their number, and the failure of the next one, which changes nothing."""
+    def advance(
+        self, steps: int, t: float, dt: float, elapsed: int = 0
+    ) -> tuple[int, SolveFailed | None]:
+        """Take steps; returns their number, and the failure of the next one, which changes nothing.
+
+        The first step begins at ``t + elapsed * dt``.
+        """
         self.load()
         done, failure = 0, None
         while done < steps and failure is None:
             # The Functions still hold the values before the first steps.
             saved = self.fields.values() if done else None
-            now, begin = min(_CHUNK, steps - done), t + done * dt
+            now, begin = min(_CHUNK, steps - done), elapsed + done
             reports = bytes(self.unit.reports)
-            reason, _, _ = self.unit.advance(now, begin, dt)
+            reason, _, _ = self.unit.advance(now, t, dt, elapsed=begin)
             if reason:
-                now, failure = self._step_by_step(now, begin, dt, saved, reports)
+                now, failure = self._step_by_step(now, t, dt, begin, saved, reports)
             done += now
         if done:  # else the Functions still hold the values before the failed step
             self.store()
         return done, failure
 
     def _step_by_step(
-        self, steps: int, t: float, dt: float, saved, reports: bytes
+        self, steps: int, t: float, dt: float, elapsed: int, saved, reports: bytes
     ) -> tuple[int, SolveFailed]:
         """Repeat steps of which one fails; returns the number of the good ones, and the failure."""
         self._restore(saved, reports)
-        reason, done, failed = self.unit.advance(steps, t, dt, blocked=False)
+        reason, done, failed = self.unit.advance(steps, t, dt, elapsed=elapsed, blocked=False)
         failure = self.unit.failure(reason, failed)
         try:
             with self.fields.shown():
@@ -82,7 +87,7 @@ class Executor:
             failure = better
         self._restore(saved, reports)
         # The same again to the last digit.
-        self.unit.advance(done, t, dt, blocked=False)
+        self.unit.advance(done, t, dt, elapsed=elapsed, blocked=False)
         return done, failure
 
     def _restore(self, saved, reports: bytes) -> None:

@@ -1,7 +1,7 @@
 """Compiled steps whose values are stored, and their compiled adjoint steps."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -29,11 +29,12 @@ class OtherExecutor(Protocol):
 
 @dataclass
 class _Piece:
-    """Some steps of equal length, which another executor takes if it is given."""
+    """Some steps of equal length from ``t + elapsed * dt``; another executor takes them if given."""
 
     steps: int
     t: float
     dt: float
+    elapsed: int = 0
     other: OtherExecutor | None = None
 
 
@@ -152,8 +153,10 @@ class Trajectory:
         spare = self._spare.pop() if self._spare else np.empty(0)
         return aligned(size) if len(spare) < size else spare[:size]
 
-    def take(self, steps: int, t: float, dt: float) -> tuple[int, SolveFailed | None]:
-        """Take steps and store what their adjoints read.
+    def take(
+        self, steps: int, t: float, dt: float, elapsed: int = 0
+    ) -> tuple[int, SolveFailed | None]:
+        """Take steps from ``t + elapsed * dt`` and store what their adjoints read.
 
         Returns the number of steps, and the failure of the next one, which changes nothing.
         """
@@ -161,7 +164,7 @@ class Trajectory:
         while done < steps:
             _, inside = self._strides.place(self._taken)
             some = min(steps - done, self._strides.stride - inside)
-            more, failure = self._take(_Piece(some, t + done * dt, dt))
+            more, failure = self._take(_Piece(some, t, dt, elapsed + done))
             done += more
             if failure is not None:
                 return done, failure
@@ -169,7 +172,7 @@ class Trajectory:
 
     def take_through(self, other: OtherExecutor, t: float, dt: float) -> None:
         """Take one step by another executor of the same operations, and store what its adjoint reads."""
-        self._take(_Piece(1, t, dt, other))
+        self._take(_Piece(1, t, dt, other=other))
 
     def advance(self, steps: int, t: float, dt: float) -> None:
         """Take steps and store what their adjoints read; raises SolveFailed after the good ones."""
@@ -187,7 +190,7 @@ class Trajectory:
             self._states.append(self._fields.values())
         done, failure = self._run(piece, inside, is_stored=is_stored)
         if done:
-            self._pieces[number].append(_Piece(done, piece.t, piece.dt, piece.other))
+            self._pieces[number].append(replace(piece, steps=done))
             self._taken += done
         return done, failure
 
@@ -208,16 +211,15 @@ class Trajectory:
         else:
             self.forward.plan()
         steps, failure = piece.steps, None
-        reason, _, failed = self.forward.advance(steps, piece.t, piece.dt, first=inside)
+        times = {"t": piece.t, "dt": piece.dt, "elapsed": piece.elapsed, "first": inside}
+        reason, _, failed = self.forward.advance(steps, **times)
         if reason:
             # To find out in which step, and once more up to that.
             self._fields.load()
-            reason, steps, failed = self.forward.advance(
-                steps, piece.t, piece.dt, first=inside, blocked=False
-            )
+            reason, steps, failed = self.forward.advance(steps, **times, blocked=False)
             failure = self.forward.failure(reason, failed)
             self._fields.load()
-            self.forward.advance(steps, piece.t, piece.dt, first=inside, blocked=False)
+            self.forward.advance(steps, **times, blocked=False)
         if steps and is_stored and not self._past:
             self._copy_last(self._row(inside + steps), to_rows=False)
         if steps:
@@ -270,7 +272,7 @@ class Trajectory:
             for piece in reversed(pieces):
                 row -= piece.steps
                 reason, _, failed = self.reverse.advance(
-                    piece.steps, piece.t, piece.dt, first=row, back=True
+                    piece.steps, piece.t, piece.dt, elapsed=piece.elapsed, first=row, back=True
                 )
                 if reason:
                     raise self.reverse.failure(reason, failed)

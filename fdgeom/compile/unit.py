@@ -237,16 +237,17 @@ class Unit:
         t: float,
         dt: float,
         *,
+        elapsed: int = 0,
         first: int = 0,
         back: bool = False,
         blocked: bool = True,
     ) -> tuple[int, int, int]:
         """Run steps; returns the reason (0 for success), the steps done and the failed call."""
-        # first: the row of a trajectory where they begin; back: from the last to the first row.
-        # blocked: several steps at a time while a block of places is in the cache, with equal results;
-        # after a failure only the reason is valid then.
+        # elapsed: so many steps after t the first one begins. first: the row of a trajectory where they
+        # begin; back: from the last to the first row. blocked: several steps at a time while a block of
+        # places is in the cache, with equal results; after a failure only the reason is valid then.
         library, done, failed = self.library, ctypes.c_long(0), ctypes.c_int(-1)
-        self._run.time, self._run.dt = t, dt
+        self._run.time, self._run.dt, self._run.elapsed = t, dt, elapsed
         reason = library.fdgeom_advance(
             ctypes.byref(self._run), first, steps, back, blocked and self.blocks,
             ctypes.byref(done), ctypes.byref(failed),

@@ -436,7 +436,7 @@ def test_refused_starts():
     a.orientation.dat.data[:] *= 1.1
     with pytest.raises(ValueError, match="unit quaternions"):
         fg.GeneralizedAlpha(system, 0.01)
-    with pytest.raises(ValueError, match="none of this"):
+    with pytest.raises(ValueError, match="must be a joint of this assembly"):
         system.force(fg.Spherical(a.left, b.right))
 
 

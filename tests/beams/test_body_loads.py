@@ -263,5 +263,5 @@ def test_a_load_of_time():
     middles = 0.1 * (np.arange(5) + 0.5)
     gained = 0.1 * np.cos(3 * middles).sum()
     assert along(beam.velocity)[:, 3] == pytest.approx(PUSH[0] + gained, abs=1e-11)
-    with pytest.raises(ValueError, match="depends on the time, which the steppers on strain"):
+    with pytest.raises(ValueError, match="depends on the time, and steppers on strain"):
         fg.ImplicitMidpoint(gliding(Shaking()), 0.1)

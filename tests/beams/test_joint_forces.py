@@ -260,7 +260,7 @@ def test_what_is_refused():
     assembly = sprung_chain()
     with pytest.raises(ValueError, match=r"side must be one of"):
         assembly.force(assembly.joints.joints[0], "left")
-    with pytest.raises(ValueError, match="none of this assembly"):
+    with pytest.raises(ValueError, match="must be a joint of this assembly"):
         assembly.force(sprung_chain().joints.joints[0])
 
 

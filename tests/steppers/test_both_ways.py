@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from every_stepper import CASES, T0, values
 
-#: Cases that go through PETSc in any case: a state or load that is given in time, a periodic mesh, spaces
-#: that couple more than the cells of a chain, methods that are not made of implicit substeps.
+#: Cases that go through PETSc in any case: a field that is given in time, a periodic mesh, a multiplier
+#: next to a node that is held, methods that are not made of implicit substeps.
 THROUGH_PETSC = {
-    "PoissonIntegrator, turned",
     "ImplicitMidpoint, waves",
     "DiscreteGradient",
     "GaussLegendre",
@@ -18,7 +17,6 @@ THROUGH_PETSC = {
     "HermiteSimpson",
     "HermiteSimpson, field",
     "FourthOrderAlpha",
-    "VariationalIntegrator, pushed",
 }
 
 

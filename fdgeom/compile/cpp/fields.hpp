@@ -52,6 +52,7 @@ struct Run {
   const int64_t *node_counts, *counts;  // nodes and cells in each block
   const double *mask;        // 1 where there is a node
   double time, dt;           // of the step; in the functions of an operation its own
+  long elapsed;              // so many steps after `time` the first one begins
   const double *inverse;     // of the present call; null: none
 };
 

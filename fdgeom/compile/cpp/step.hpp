@@ -79,7 +79,7 @@ struct Steps {
     for (long c = 0; c < X.count; ++c) {
       const Call &call = X.calls[c];
       own[c].dt = call.fraction * X.dt;
-      own[c].time = X.time + call.at * X.dt;
+      own[c].time = X.time + (X.elapsed + call.at) * X.dt;
       invert(own[c], call);
       own[c].inverse = call.inverse && call.inverse[inverse_size] ? call.inverse : nullptr;
     }
@@ -88,7 +88,7 @@ struct Steps {
   FDGEOM_INLINE int take(long s, long c, long begin, long end, int &most) {
     const Call &call = X.calls[c];
     const long step = back ? steps - 1 - s : s;
-    own[c].time = X.time + step * X.dt + call.at * X.dt;
+    own[c].time = X.time + (X.elapsed + step + call.at) * X.dt;  // the same for each division into calls
     return unit(own[c], call, X.reports[c], first + step, begin, end, most);
   }
   void count(long c, int iterations) {

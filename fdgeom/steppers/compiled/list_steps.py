@@ -51,16 +51,14 @@ class ListSteps(CompiledSteps):
             raise NoCompiler(str(error)) from error
 
     def advance(self, steps, dt):
-        t, steps = self._stepper.t, min(steps, _CHUNK)
-        if self._sweep is None:
-            done, failure = self._executor.advance(steps, t, dt)
-        else:
-            done, failure = self._sweep.trajectory.take(steps, t, dt)
+        clock, steps = self._stepper.clock, min(steps, _CHUNK)
+        take = self._executor.advance if self._sweep is None else self._sweep.trajectory.take
+        done, failure = take(steps, clock.begin, dt, clock.steps - clock.first)
         if failure is None or failure.words is None:
             return done, failure
         if not done:
             with self._stepper._fallbacks.through_petsc(failure.words, failure.remedy or ""):
-                self._step_through_petsc(t, dt)
+                self._step_through_petsc(clock.t, dt)
         return max(done, 1), None
 
     def _step_through_petsc(self, t: float, dt: float) -> None:
