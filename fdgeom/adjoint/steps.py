@@ -345,8 +345,11 @@ class StepReplay(Replay):
         self.why_not_compiled = stepper.why_not_compiled
         if stepper._fused is None:
             return None
-        if self._closings and running is not None:
-            self.why_not_compiled = "what is done after the last step is not compiled"
+        after = keys(f for op in self._closings for f in op.writes)
+        if running is not None and keys(running.coefficients()) & after:
+            self.why_not_compiled = (
+                "the running functional reads fields that are made after the steps"
+            )
             return None
         if self._closings:
             # Final operations pass cotangents of their results on to functions of the state.
