@@ -28,7 +28,6 @@ from fdgeom.solvers import (
     VectorAssembly,
     fields,
 )
-from fdgeom.solvers.compiled import scalar_space
 from fdgeom.solvers.compiling import paused_collection
 from fdgeom.solvers.derived import derived_in, is_real
 
@@ -141,6 +140,13 @@ def _(op: Copy) -> Run:
     return run
 
 
+def _scalar_space(space):
+    """The space of one component, with the same nodes."""
+    from fdgeom.solvers.compiled import scalar_space
+
+    return scalar_space(space)
+
+
 @runner.register
 def _(op: Check) -> Run:
     nodal = op.reads[0].function_space()
@@ -150,7 +156,7 @@ def _(op: Check) -> Run:
         field = Function(FunctionSpace(nodal.mesh(), "DG", 0))
         apply, comm = partial(field.interpolate, op.value), nodal.comm
     else:
-        field = Function(scalar_space(nodal))
+        field = Function(_scalar_space(nodal))
         apply, comm = PointwiseUpdate({field: op.value}).apply, nodal.comm
 
     def run() -> None:
@@ -261,7 +267,7 @@ def _nodal_assembly(op: Assemble) -> Run:
     """The derivatives of a sum over nodes; those by a number of a Real space are summed."""
     work = expand_derivatives(op.work)
     nodal = next(f.function_space() for f in extract_coefficients(work) if not is_real(f))
-    element = scalar_space(nodal).ufl_element()
+    element = _scalar_space(nodal).ufl_element()
     values, finish = {}, []
     for f, target in op.by.items():
         slope = expand_derivatives(ufl.diff(work, f))
