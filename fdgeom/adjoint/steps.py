@@ -51,9 +51,6 @@ class StepReplay(Replay):
     """Steps of one stepper as a function of their inputs; ``NotImplementedError`` if underivable."""
 
     def __init__(self, stepper) -> None:
-        if stepper._fused is not None:
-            # Before the coefficients are looked for: it may make fields that depend on them.
-            stepper._fused.prepare_adjoint()
         why = stepper.underivable() or stepper.system.underivable()
         if why:
             raise NotImplementedError(

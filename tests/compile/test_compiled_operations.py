@@ -347,6 +347,18 @@ def test_iterations_are_counted():
     assert executor.stats() == {"solves": 4, "newton_iterations": 4 * (iterations + 1)}
 
 
+def test_a_condition_of_a_coefficient_in_a_solve():
+    """Numbers that do not depend on the unknown are computed once, but for conditions."""
+    u, f, w = Function(AT_NODES, name="u"), field(AT_NODES, 4), TestFunction(AT_NODES)
+    given = np.array(f.dat.data_ro)
+    assert (given > 0).any()
+    assert (given < 0).any()
+    work = (u + conditional(f > 0, u**3, 2 * u) - f) * w * dx(metadata=LUMPED)
+    Executor([Solve(work=work, unknown=u, guess=f, name="u")]).advance(1, 0.0, 1.0)
+    x = u.dat.data_ro
+    assert np.abs(x + np.where(given > 0, x**3, 2 * x) - given).max() < 1e-14
+
+
 # --- refusals ------------------------------------------------------------------------------------
 class OnHost(HostOperation):
     reads, writes = (), (Function(AT_NODES),)

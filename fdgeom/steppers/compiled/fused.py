@@ -43,9 +43,6 @@ class CompiledSteps(ABC):
         failure after the last good one, if any.
         """
 
-    def prepare_adjoint(self) -> None:  # noqa: B027
-        """Make what :meth:`sweep` needs, if it can be made."""
-
     def sweep(
         self,
         seeded: Set[int],
