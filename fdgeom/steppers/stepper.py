@@ -150,10 +150,14 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """Set an attribute; after construction public ones only if steps read them again."""
         if self._is_made and not name.startswith("_"):
             known = name in self.__dict__ or hasattr(type(self), name)
-            if not known or name in ("system", "operations", *self.parameters()):
+            if not known or name in self._unchangeable:
                 does = "cannot be changed: make another stepper" if known else "does not exist"
                 raise AttributeError(f"{type(self).__name__}.{name} {does}; dt and t may be set")
         super().__setattr__(name, value)
+
+    @cached_property
+    def _unchangeable(self) -> set[str]:
+        return {"system", "operations", *self.parameters()}
 
     # --- the clock -----------------------------------------------------------------------------
     @property
