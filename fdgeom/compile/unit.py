@@ -186,7 +186,8 @@ class Unit:
     @property
     def library(self) -> ctypes.CDLL:
         """The compiled code."""
-        self.make_ready()
+        if self._library is None:
+            self.make_ready()
         return self._library
 
     # --- data ----------------------------------------------------------------------------------
