@@ -217,16 +217,15 @@ def test_capstan(angle, start, measure):
 
 def test_a_jump_needs_damped_steps():
     """A load that jumps on a rope that sticks: whole steps circle, damped ones find the step."""
-    rope, _ = capstan(200, 1e-3, 0.0)
-    stepper = fg.GeneralizedAlpha(rope, 2e-4)
-    with pytest.warns(UserWarning, match="updates that circle"):
+    found = []
+    for compiled in (True, False):
+        rope, _ = capstan(200, 1e-3, 0.0)
+        stepper = fg.GeneralizedAlpha(rope, 2e-4, compiled=compiled)
         stepper.advance(40)
-    assert sum(stepper.fallbacks.values()) == stepper.solver_stats()["steps_through_petsc"] > 0
-    assert all("circle" in why for why in stepper.fallbacks)
-    rope, _ = capstan(200, 1e-3, 0.0)
-    stepper = fg.GeneralizedAlpha(rope, 2e-4, compiled=True)
-    with pytest.raises(fg.StepFailed, match="larger slip \\(now 0.001\\)"):
-        stepper.advance(40)
+        assert not stepper.fallbacks
+        found.append(along(rope.position))
+    # Both attempts run in compiled code, which ends at other values of round-off.
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
     rope, _ = capstan(200, 1e-3, 0.0)
     # Without damped steps, which the user's line search replaces.
     one = {"snes_max_it": 1, "snes_linesearch_type": "bt"}

@@ -14,6 +14,7 @@ from firedrake.exceptions import ConvergenceError
 import fdgeom as fg
 from fdgeom.compile import Trajectory
 from fdgeom.compile import unit as compiled_lists
+from fdgeom.solvers import SolveFailed
 from fdgeom.solvers.chain import ChainUnit
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.compiled import Unit
@@ -128,5 +129,5 @@ def test_a_comparison_notices_code_that(family, does, monkeypatch):
     monkeypatch.syspath_prepend(str(TESTS / module.split(".")[0]))
     module = import_module(module)
     monkeypatch.setattr(owner, name, stand_ins[does])
-    with pytest.raises((AssertionError, fg.StepFailed, ConvergenceError)):
+    with pytest.raises((AssertionError, fg.StepFailed, SolveFailed, ConvergenceError)):
         call(module)
