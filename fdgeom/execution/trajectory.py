@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.execution.petsc import Executor, Run
-from fdgeom.operations import Cotangents, Operation, Solve, parts
+from fdgeom.operations import AdjointStep, Operation, parts
 from fdgeom.solvers import Field
 
 # The store: one array for each version of a Function. An operation that writes a Function makes a new
@@ -32,57 +32,26 @@ class Trajectory:
         once: bool = False,
         runs: dict[Operation, Run] | None = None,
     ) -> None:
-        self.operations, seeds = tuple(operations), list(seeds)
-        active = _reached(self.operations, list(wanted))
-        self.cotangents = Cotangents([*active, *seeds])
-        # The cotangents that may differ from zero after a step: the walk adds to them until it ends.
-        alive = {part for f in seeds for part in parts(f)}
-        while True:
-            back = self._reverse(alive)
-            more = set(self.cotangents.nonzero) - alive
-            if once or not more:
-                break
-            alive |= more
-        #: The adjoint of a step: for each operation the place of the one that it belongs to.
-        self._places = [place for place, _ in back]
-        self._zeroed = [self.cotangents[f] for f in alive - set(self.cotangents.nonzero)]
+        self.operations = tuple(operations)
+        adjoint = self._adjoint = AdjointStep(self.operations, seeds, wanted, once=once)
+        #: The cotangent of each Function.
+        self.cotangents = adjoint.cotangents
+        self._zeroed = [self.cotangents[f] for f in adjoint.zeroed]
         self._forward = Executor(self.operations, runs)
-        self._backward = Executor([op for _, op in back])
+        self._backward = Executor(adjoint.operations)
         self._last = {id(f.dat): k for k, op in enumerate(self.operations) for f in _written(op)}
-        self._reads = self._needed([op for _, op in back])
+        self._reads = self._needed()
         self._before, self._writes = self._stored()
         self._store: list[dict[Version, np.ndarray]] = []
         self._times: list[tuple[float, float]] = []
 
-    def _reverse(self, alive: set[Function]) -> list[tuple[int, Operation]]:
-        self.cotangents.drop(self.cotangents.nonzero)
-        self.cotangents.add(alive)
-        return [
-            (k, made)
-            for k, op in reversed(list(enumerate(self.operations)))
-            for made in op.vjp(self.cotangents)
-        ]
-
-    def _version(self, place: int, f: Function) -> tuple[int, int] | None:
-        """The step (0 for the same, -1 for the one before) and the operation that wrote what is read."""
-        name = id(f.dat)
-        if name not in self._last:
-            return None
-        writes = [{id(g.dat) for g in _written(op)} for op in self.operations[: place + 1]]
-        if isinstance(self.operations[place], Solve) and name in writes[place]:
-            return 0, place
-        before = [k for k in range(place) if name in writes[k]]
-        return (0, before[-1]) if before else (-1, self._last[name])
-
-    def _needed(self, back: Sequence[Operation]) -> list[list[tuple[Field, int, Version]]]:
+    def _needed(self) -> list[list[tuple[Field, int, Version]]]:
         """For each operation of the adjoint step what it reads: a field, and the step and the version."""
-        found = []
-        for place, op in zip(self._places, back, strict=True):
-            read = {id(f.dat): f for g in op.reads for f in parts(g)}
-            versions = [(f, self._version(place, f)) for f in read.values()]
-            found.append(
-                [(Field(f), v[0], (v[1], id(f.dat))) for f, v in versions if v is not None]
-            )
+        adjoint, found = self._adjoint, []
+        for place, op in zip(adjoint.places, adjoint.operations, strict=True):
+            read = {id(f.dat): f for g in op.reads for f in parts(g) if adjoint.is_written(f)}
+            versions = [(f, *adjoint.writer_for_adjoint(place, f)) for f in read.values()]
+            found.append([(Field(f), step, (k, id(f.dat))) for f, step, k in versions])
         return found
 
     def _stored(self) -> tuple[list, list[list[tuple[Field, Version]]]]:
@@ -137,21 +106,3 @@ def _written(op: Operation) -> list[Function]:
 def _values(field: Field) -> np.ndarray:
     field.update_ghosts()
     return np.array(field.array)
-
-
-def _reached(operations: Sequence[Operation], wanted: Iterable[Function]) -> list[Function]:
-    """The Functions that depend on the wanted ones, with the whole of mixed ones."""
-    found = {id(part.dat): part for f in wanted for part in parts(f)}
-    whole = [f for f in wanted if len(f.function_space()) > 1]
-    while True:
-        count = len(found)
-        for op in operations:
-            if any(id(part.dat) in found for f in op.reads for part in parts(f)):
-                found |= {id(part.dat): part for part in _written(op)}
-        if len(found) == count:
-            break
-    for op in operations:
-        for f in (*op.reads, *op.writes):
-            if len(f.function_space()) > 1 and any(id(p.dat) in found for p in parts(f)):
-                whole.append(f)
-    return [*dict.fromkeys(whole), *found.values()]

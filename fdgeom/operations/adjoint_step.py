@@ -26,22 +26,23 @@ class AdjointStep:
         self.step, seeds = tuple(step), list(seeds)
         self.cotangents = Cotangents([*_reached(self.step, list(wanted)), *seeds])
         # Cotangents that may differ from zero after a step: the walk adds to them until it ends.
-        alive = {part for f in seeds for part in parts(f)}
+        # In a fixed order: the text of compiled adjoints follows it.
+        alive = [part for f in seeds for part in parts(f)]
         while True:
             back = self._reverse(alive)
-            more = set(self.cotangents.nonzero) - alive
+            more = [f for f in self.cotangents.nonzero if f not in alive]
             if once or not more:
                 break
-            alive |= more
+            alive += more
         #: The Functions whose cotangents are zero before the step.
-        self.zeroed = list(alive - set(self.cotangents.nonzero))
+        self.zeroed = [f for f in dict.fromkeys(alive) if f not in self.cotangents]
         #: The operations, and the number of the operation of the step that each belongs to.
         self.operations = [op for _, op in back]
         self.places = [place for place, _ in back]
         self._writes = [{id(part.dat) for f in op.writes for part in parts(f)} for op in self.step]
         self._last = {name: k for k, names in enumerate(self._writes) for name in names}
 
-    def _reverse(self, alive: set[Function]) -> list[tuple[int, Operation]]:
+    def _reverse(self, alive: Sequence[Function]) -> list[tuple[int, Operation]]:
         self.cotangents.drop(self.cotangents.nonzero)
         self.cotangents.add(alive)
         return [
