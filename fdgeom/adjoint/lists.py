@@ -6,9 +6,9 @@ from functools import cached_property
 
 from firedrake import Function
 
-from fdgeom.adjoint.values import Vectors, each_part, keys
+from fdgeom.adjoint.values import Vectors, keys
 from fdgeom.execution import Executor, Run, Trajectory, own_values
-from fdgeom.operations import Map, Operation, Tangents, linearise
+from fdgeom.operations import Map, Operation, Tangents, each_part, linearise
 from fdgeom.solvers import Field, key
 from fdgeom.solvers.compiled import has_nodal_values
 

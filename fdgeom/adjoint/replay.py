@@ -9,9 +9,9 @@ from firedrake import Function
 
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
-from fdgeom.adjoint.values import Kept, Vectors, each_part, keys, parts
+from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.interrupt import shielded
-from fdgeom.operations import Operation
+from fdgeom.operations import Operation, each_part
 from fdgeom.solvers import key
 from fdgeom.solvers.derived import MadeOnce
 

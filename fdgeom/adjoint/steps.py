@@ -14,10 +14,10 @@ from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.compiled import CompiledSweep
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.replay import Lists, Replay
-from fdgeom.adjoint.values import Kept, Vectors, each_part, keys
+from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
 from fdgeom.interrupt import shielded
-from fdgeom.operations import Solve
+from fdgeom.operations import Solve, each_part
 from fdgeom.solvers import Strides
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 

@@ -22,11 +22,6 @@ def keys(functions: Iterable[Function]) -> set[int]:
     return {key(part) for f in functions for part in parts(f)}
 
 
-def each_part(functions: Iterable[Function]) -> list[Function]:
-    """The parts of functions, each once."""
-    return list({key(part): part for f in functions for part in parts(f)}.values())
-
-
 def fill(part: Function | Cofunction, values: np.ndarray | None) -> None:
     """Set the owned values of a part; None is zero."""
     part.dat.data_wo[...] = 0.0 if values is None else values

@@ -31,6 +31,7 @@ from fdgeom.operations.operation import (
     Operation,
     Tangents,
     compilable,
+    each_part,
     linearise,
     parts,
     reverse,

@@ -210,3 +210,8 @@ def _key(f: Function) -> int:
 def parts(f):
     """The parts of a mixed Function or Cofunction; another one itself."""
     return tuple(f.subfunctions) if len(f.function_space()) > 1 else (f,)
+
+
+def each_part(functions: Iterable[Function]) -> list[Function]:
+    """The parts of functions, each once."""
+    return list({_key(part): part for f in functions for part in parts(f)}.values())

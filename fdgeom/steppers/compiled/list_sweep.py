@@ -5,7 +5,7 @@ from collections.abc import Sequence, Set
 from firedrake import Form, Function, FunctionSpace
 
 from fdgeom.execution import Executor
-from fdgeom.operations import Assemble, Operation, Tangents, linearise, parts
+from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
 from fdgeom.solvers import key
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.derived import all_constants
@@ -38,13 +38,13 @@ class ListSweep:
             (self._sums,) = added.writes
             operations.append(added)
             live.append(self._sums)
-        every = _parts([f for op in operations for f in (*op.reads, *op.writes)])
-        active = seeded | wanted | {key(part) for part in _parts(live)}
+        every = each_part([f for op in operations for f in (*op.reads, *op.writes)])
+        active = seeded | wanted | {key(part) for part in each_part(live)}
         seeds = [f for f in every if key(f) in seeded or f is self._sums]
         wanted_of = [f for f in every if key(f) in active]
         dots = None
         if tangents:
-            written = {key(part) for part in _parts([f for op in operations for f in op.writes])}
+            written = {key(part) for part in each_part([f for op in operations for f in op.writes])}
             dots = _tangents_of(operations, active | written)
             operations = linearise(operations, dots)
             live += [dots[f] for f in live if f in dots]
@@ -106,7 +106,3 @@ def _tangents_of(operations: Sequence[Operation], active: Set[int]) -> Tangents:
     """Tangents of functions with these keys; those of mixed functions serve their parts."""
     every = [f for op in operations for f in (*op.reads, *op.writes)]
     return Tangents([f for f in every if any(key(part) in active for part in parts(f))])
-
-
-def _parts(functions: Sequence[Function]) -> list[Function]:
-    return list({key(part): part for f in functions for part in parts(f)}.values())
