@@ -42,6 +42,7 @@ class ChainSteps(CompiledSteps):
     # A step whose Newton iteration fails is repeated through PETSc SNES, which decides whether the
     # step fails, and why; the stepper's `fallbacks` counts such steps.
     def __init__(self, stepper) -> None:
+        super().__init__()
         sequence = solves_of(stepper.step_flows, stepper.system.turns)
         if len(sequence) != 1:
             raise CannotCompile("the step is made of several solves")
@@ -54,7 +55,6 @@ class ChainSteps(CompiledSteps):
         self._dt: Number = Number(self._solve.dt)
         self._unit: ChainUnit | None = None
         self._trail: ChainTrail | None = None
-        self._sweeps: dict[frozenset[int], ChainSweep | CannotCompile] = {}
         self._solves = self._iterations = 0
 
     def _check(self, clocks: Sequence[Constant]) -> None:
@@ -196,15 +196,7 @@ class ChainSteps(CompiledSteps):
         if any(key(part.function) in seeded for part in self._unit.parts):
             raise CannotCompile("a cotangent of the unknown of a step")
         name = frozenset(wanted)
-        if name not in self._sweeps:
-            try:
-                self._sweeps[name] = self._sweep(name)
-            except CannotCompile as why:
-                self._sweeps[name] = why
-        found = self._sweeps[name]
-        if isinstance(found, CannotCompile):
-            raise found
-        return found
+        return self._kept_sweep(name, None, lambda: self._sweep(name))
 
     def _sweep(self, wanted: frozenset[int]) -> ChainSweep:
         solve, moving = self._solve, {key(f) for f in self._stepper._moving() for f in pieces(f)}

@@ -1,7 +1,7 @@
 """Whole steps in compiled code, where every solve of a method is local."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,6 +27,10 @@ _MANY = 8
 
 class CompiledSteps(ABC):
     """Whole steps of a method in compiled code."""
+
+    def __init__(self) -> None:
+        #: Reverse sweeps, or why there are none, by their arguments.
+        self._sweeps: dict[Any, tuple] = {}
 
     @property
     @abstractmethod
@@ -57,6 +61,23 @@ class CompiledSteps(ABC):
         # step; `tangents`: whether the steps propagate tangents, too.
         raise CannotCompile("the way back through steps of this kind is not compiled")
 
+    def _kept_sweep(self, name, running: Form | None, make: Callable[[], Any]) -> Any:
+        """What ``make`` returns for a name, or the CannotCompile that it raises, kept for the next call."""
+        kept = self._sweeps
+        if name not in kept:
+            while len(kept) >= _MANY:
+                del kept[next(iter(kept))]
+            try:
+                found = make()
+            except CannotCompile as why:
+                found = why
+            # With the functional, so that no other one gets its number.
+            kept[name] = running, found
+        _, found = kept[name]
+        if isinstance(found, CannotCompile):
+            raise found
+        return found
+
     @contextmanager
     def leaving(self, trail: Trail) -> Iterator[None]:
         """Context in which steps leave a trail, which a :meth:`sweep` follows back."""
@@ -78,6 +99,7 @@ class FusedSteps(CompiledSteps):
     def __init__(
         self, sequence: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
     ) -> None:
+        super().__init__()
         mesh = sequence[0][0].unknown.subfunctions[0].function_space().mesh()
         self._program = Program(mesh, side_by_side=mesh.comm.size == 1 and is_of_chains(mesh))
         self._live, self._snapshot = tuple(live), snapshot
@@ -93,7 +115,6 @@ class FusedSteps(CompiledSteps):
                 self._sequence.append((phase, constant, fraction))
                 self._names.append(solve.name)
         self._units: dict[bool, tuple[Unit, object]] = {}
-        self._sweeps: dict[tuple, tuple[Form | None, Sweep | CannotCompile]] = {}
         self._trail: Trail | None = None
         self._memory = Memory()
 
@@ -193,20 +214,12 @@ class FusedSteps(CompiledSteps):
         read = () if running is None else running.coefficients()
         known = {key(f) for f in (*self._program.tables.functions, *read)}
         name = frozenset(known & seeded), frozenset(known & wanted), id(running)
-        if name not in self._sweeps:
-            while len(self._sweeps) >= _MANY:
-                del self._sweeps[next(iter(self._sweeps))]
-            unit, _ = self._unit()
-            try:
-                found = Sweep(unit, self._sequence, *name[:2], self._memory, running)
-            except CannotCompile as why:
-                found = why
-            # With the functional, so that no other one gets its number.
-            self._sweeps[name] = running, found
-        _, found = self._sweeps[name]
-        if isinstance(found, CannotCompile):
-            raise found
-        return found
+        unit, _ = self._unit()
+        return self._kept_sweep(
+            name,
+            running,
+            lambda: Sweep(unit, self._sequence, *name[:2], self._memory, running),
+        )
 
     @contextmanager
     def leaving(self, trail):

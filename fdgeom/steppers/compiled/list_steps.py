@@ -3,16 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from firedrake import Form
-
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.steppers.compiled.fused import CompiledSteps
 from fdgeom.steppers.compiled.list_sweep import ListSweep
 
 # So many steps at the most go by before Ctrl-C is heard.
 _CHUNK = 256
-# So many reverse sweeps are kept.
-_MANY = 8
 
 
 class ListSteps(CompiledSteps):
@@ -21,6 +17,7 @@ class ListSteps(CompiledSteps):
     # A step along a chain whose Newton iteration fails is repeated through PETSc SNES, which decides
     # whether the step fails, and why; the stepper's `fallbacks` counts such steps.
     def __init__(self, stepper) -> None:
+        super().__init__()
         # Inside of a function: methods can be read without the compiler.
         from fdgeom import compile as compiler
 
@@ -29,7 +26,6 @@ class ListSteps(CompiledSteps):
             self._executor = compiler.Executor(stepper.operations, live=live)
         except compiler.CannotCompile as error:
             raise CannotCompile(str(error)) from error
-        self._sweeps: dict[tuple, tuple[Form | None, ListSweep | CannotCompile]] = {}
         self._sweep: ListSweep | None = None
         self._spare: list = []
 
@@ -69,22 +65,13 @@ class ListSteps(CompiledSteps):
 
     def sweep(self, seeded, wanted, running=None, *, tangents=False):
         name = frozenset(seeded), frozenset(wanted), id(running), tangents
-        if name not in self._sweeps:
-            while len(self._sweeps) >= _MANY:
-                del self._sweeps[next(iter(self._sweeps))]
-            found: ListSweep | CannotCompile
-            try:
-                found = ListSweep(
-                    self._stepper, self._spare, seeded, wanted, running, tangents=tangents
-                )
-            except CannotCompile as why:
-                found = why
-            # With the functional, so that no other one gets its number.
-            self._sweeps[name] = running, found
-        _, found = self._sweeps[name]
-        if isinstance(found, CannotCompile):
-            raise found
-        return found
+        return self._kept_sweep(
+            name,
+            running,
+            lambda: ListSweep(
+                self._stepper, self._spare, seeded, wanted, running, tangents=tangents
+            ),
+        )
 
     @contextmanager
     def leaving(self, trail: ListSweep) -> Iterator[None]:
