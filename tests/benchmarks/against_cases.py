@@ -26,7 +26,6 @@ from firedrake import (  # noqa: E402
     FunctionSpace,
     Identity,
     IntervalMesh,
-    PeriodicIntervalMesh,
     SpatialCoordinate,
     TensorFunctionSpace,
     UnitSquareMesh,
@@ -138,13 +137,13 @@ def small(copies: int, steps: int) -> Callable[[], Measurement]:
 
 def wave(stages: int, cells: int, steps: int) -> Callable[[], Measurement]:
     def measure() -> Measurement:
-        mesh = PeriodicIntervalMesh(cells, 1.0)
+        mesh = IntervalMesh(cells, 1.0)
         space = FunctionSpace(mesh, "CG", 1)
         (x,) = SpatialCoordinate(mesh)
-        q, p = Function(space).interpolate(sin(2 * pi * x)), Function(space)
-        system = fg.HamiltonianSystem(q, p, 0.5 * (p * p + inner(grad(q), grad(q))) * dx)
+        q, p = Function(space).interpolate(cos(2 * pi * x)), Function(space)
+        system = fg.HamiltonianSystem(q, p, (0.5 * (p * p + inner(grad(q), grad(q))) - cos(q)) * dx)
         loose = {"snes_rtol": 1e-9}
-        stepper = fg.GaussLegendre(system, 0.1 / cells, stages=stages, solver_parameters=loose)
+        stepper = fg.GaussLegendre(stages)(system, 0.1 / cells, solver_parameters=loose)
         return steps_of(stepper, steps, q, p)
 
     return measure
@@ -463,7 +462,7 @@ CASES["first step PoissonIntegrator cold"] = Case(
     first_step(PI, lambda: papers_beam(100)), clock="time", cold=True
 )
 for stages_ in (1, 2, 3, 4):
-    for cells_, steps_ in ((100, 200), (1000, 20), (10_000, 3)):
+    for cells_, steps_ in ((100, 2000), (1000, 200), (10_000, 20)):
         # Solves end at 1e-9 of a residual.
         CASES[f"GaussLegendre {stages_} {cells_}"] = Case(
             wave(stages_, cells_, steps_), tolerance=1e-7
