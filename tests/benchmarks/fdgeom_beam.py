@@ -106,32 +106,29 @@ class _OnSharedBeam:
         return self._shared.values.take()
 
 
-class FusedBeam(_OnSharedBeam):
-    """Many steps in one compiled call: values in place through the maps, or in a chain's order.
+class CompiledBeam(_OnSharedBeam):
+    """Many steps in one compiled call.
 
-    What is timed is the steps; ``begin`` and ``end`` are what a call of ``advance`` adds, for a
-    chain the copying into its order and back.
+    What is timed is the steps; ``begin`` and ``end`` are what a call of ``advance`` adds, the
+    copying into the order of the chain and back.
     """
 
-    def __init__(self, shared: SharedBeam, *, chain: bool) -> None:
+    def __init__(self, shared: SharedBeam) -> None:
         super().__init__(shared, "compiled")
         steps = self._stepper._fused
-        if chain and isinstance(steps, ListSteps):
+        if isinstance(steps, ListSteps):
             executor, unit = steps._executor, steps.unit
             self.begin, self.end = executor.load, executor.store
             self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)
             return
-        old = steps._for_adjoint() if isinstance(steps, ListSteps) else steps
-        unit, moves = old._unit(chain)
-        if unit.is_chain != chain:
-            raise RuntimeError("the mesh is not a chain")
+        unit, moves = steps._unit(True)
         self.begin, self.end = unit.begin, unit.end
         self._run = lambda n: unit.advance(n, moves, self._shared.dt)
 
     def advance(self, steps: int) -> None:
         reason, _, _ = self._run(steps)
         if reason:
-            raise RuntimeError("a fused step failed")
+            raise RuntimeError("a compiled step failed")
 
 
 class SingleSteps(_OnSharedBeam):

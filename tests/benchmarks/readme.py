@@ -17,8 +17,7 @@ TOP = HERE.parents[1]
 MEASURED = TOP / "demos" / "site" / "measured"
 #: Rows of the table of speed: what stands there, and the program of ``bench.py``.
 WAYS = {
-    "`advance(n)`, compiled, nodes in the order of the mesh": "fused, chain",
-    "`advance(n)`, compiled, any numbering": "fused, maps",
+    "`advance(n)`, compiled": "advance(n)",
     "`advance()`, one step per call": "advance(1)",
     "one step per call through SNES with `fdgeom.LocalNewton`": "SNES LocalNewton",
     "one step per call through SNES with its defaults": "SNES",
@@ -100,7 +99,7 @@ def sentences(results: dict) -> str:
             for r in ranks
         )
         out.append(f"Two ranks with a core each are {gains}.")
-    if times := results["startup"].get("fused, chain"):
+    if times := results["startup"].get("advance(n)"):
         cold, warm = times
         out.append(
             f"The first step ends {warm:.1f} s after the stepper is created, or {cold:.0f} s if its "

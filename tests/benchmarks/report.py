@@ -10,8 +10,7 @@ PROGRAMS = {
     "C": "hand-written scalar C, gcc -O3 -march=native -ffast-math: the reference of the ratios",
     "C, unrolled": "the same with its 6×6 eliminations unrolled by pragma",
     "NumPy": "the same scheme, all nodes at once",
-    "fused, chain": "fdgeom's advance(n): many steps in one call, in the order of the chain",
-    "fused, maps": "the same call on the values in place, through the maps from cells to nodes",
+    "advance(n)": "fdgeom, many steps in one call",
     "advance(1)": "fdgeom's default, one step a call",
     "SNES LocalNewton": "fdgeom through PETSc SNES with the type fdgeom.LocalNewton, one step a call",
     "SNES": "fdgeom through PETSc SNES as it is (newtonls, pbjacobi), one step a call",
@@ -25,8 +24,7 @@ FREE_FLIGHT = {
 # Largest ratios to C, by cells.
 _RATIOS = {
     "SNES LocalNewton": {100: 2.0, 10**4: 1.3, 10**5: 1.2, 10**6: 1.2},
-    "fused, maps": {100: 0.35, 10**4: 0.35, 10**5: 0.4, 10**6: 0.4},
-    "fused, chain": dict.fromkeys((100, 10**4, 10**5, 10**6), 0.15),
+    "advance(n)": dict.fromkeys((100, 10**4, 10**5, 10**6), 0.15),
 }
 _FLAT, _SPEED_UP = 1.5, 1.7
 
@@ -46,10 +44,9 @@ def targets(results: dict) -> list[tuple[str, str, bool | None]]:
             times = steps.get(str(cells))
             ratio = times[name] / times[REFERENCE] if times else None
             compare(f"{name} / C at {cells:g} cells", ratio, limit)
-    for name in ("fused, maps", "fused, chain"):
-        costs = [t[name] / int(n) for n, t in steps.items() if int(n) >= 10**4]
-        seen = max(costs) / min(costs) if str(10**6) in steps else None
-        compare(f"{name}: cost per node, largest / least from 1e4 to 1e6", seen, _FLAT)
+    costs = [t["advance(n)"] / int(n) for n, t in steps.items() if int(n) >= 10**4]
+    seen = max(costs) / min(costs) if str(10**6) in steps else None
+    compare("advance(n): cost per node, largest / least from 1e4 to 1e6", seen, _FLAT)
     two = {r["cells"]: r["one"] / r["two"] for r in results.get("ranks", [])}
     compare("two ranks: speed-up at 1e6 cells", two.get(10**6), _SPEED_UP, above=True)
     flight = results["flight"].get("100")
@@ -88,7 +85,7 @@ def markdown(results: dict) -> str:
         f"Newton iterations a node and step of the program in C: {', '.join(iterations)} cells.",
     ]
     if results.get("ranks"):
-        lines += ["", "## Two ranks (fused, chain)", ""]
+        lines += ["", "## Two ranks (advance(n))", ""]
         lines += _table(
             ("cells", "one rank, µs", "two ranks, µs", "speed-up", "difference"),
             [
@@ -142,8 +139,7 @@ def picture(results: dict, path: Path) -> None:
         "SNES": ("#b2182b", ":", "v"),
         "SNES LocalNewton": ("#d6604d", "-", "^"),
         "advance(1)": ("#4393c3", ":", "D"),
-        "fused, maps": ("#2166ac", "--", "P"),
-        "fused, chain": ("#053061", "-", "X"),
+        "advance(n)": ("#053061", "-", "X"),
     }
     figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
     for name, (color, line, marker) in styles.items():

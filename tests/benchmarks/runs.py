@@ -12,7 +12,7 @@ from pathlib import Path
 
 from c_beam import CBeam, compile_program
 from case import LENGTH, difference, start
-from fdgeom_beam import FusedBeam, SharedBeam, SingleSteps
+from fdgeom_beam import CompiledBeam, SharedBeam, SingleSteps
 from measure import in_turns, slice_of
 from numpy_beam import NumpyBeam, developed
 from report import FREE_FLIGHT, REFERENCE
@@ -33,8 +33,7 @@ def programs(cells: int, libraries: dict, *, quick: bool) -> dict:
         "C": CBeam(libraries["C"], cells),
         "C, unrolled": CBeam(libraries["C, unrolled"], cells),
         "NumPy": NumpyBeam(cells),
-        "fused, chain": FusedBeam(shared, chain=True),
-        "fused, maps": FusedBeam(shared, chain=False),
+        "advance(n)": CompiledBeam(shared),
         "advance(1)": SingleSteps(shared, "compiled"),
         "SNES LocalNewton": SingleSteps(shared, "local"),
     }
@@ -78,8 +77,8 @@ def paper_run(args, results: dict) -> None:
             times = in_turns(made, rounds=args.rounds, seconds=args.seconds, state=state)
             results["iterations"][str(cells)] = c.iterations / c.steps / (cells + 1)
             results["steps"][str(cells)] = times
-            copying = min(slice_of(made["fused, chain"], 1)[1] for _ in range(3))
-            results["copying"][str(cells)] = copying / times["fused, chain"]
+            copying = min(slice_of(made["advance(n)"], 1)[1] for _ in range(3))
+            results["copying"][str(cells)] = copying / times["advance(n)"]
 
 
 def free_flight(args, results: dict) -> None:
@@ -126,7 +125,7 @@ def two_ranks(args) -> list:
 def start_up(args) -> dict:
     """Times with empty caches and with full ones."""
     out = {}
-    for way in ("fused, chain",) if args.quick else ("fused, chain", "SNES LocalNewton"):
+    for way in ("advance(n)",) if args.quick else ("advance(n)", "SNES LocalNewton"):
         say(f"start-up: {way}")
         with tempfile.TemporaryDirectory() as folder:
             caches = {

@@ -17,8 +17,7 @@ import fdgeom as fg
 CELLS = 100
 #: Arguments of the stepper, and steps of the first call.
 WAYS = {
-    "fused, chain": ({}, 8),
-    "fused, maps": ({}, 1),
+    "advance(n)": ({}, 8),
     "SNES LocalNewton": ({"compiled": False, "solver_parameters": LOCAL_NEWTON}, 1),
     "SNES": ({"compiled": False}, 1),
 }

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 from case import State, difference
-from fdgeom_beam import FusedBeam, SharedBeam
+from fdgeom_beam import CompiledBeam, SharedBeam
 from firedrake import COMM_SELF, COMM_WORLD
 from measure import seconds_per_step, slice_of
 from mpi4py import MPI
@@ -32,23 +32,23 @@ def compare(cells: int, rounds: int, seconds: float) -> dict:
     """Seconds per step with one rank and with two, in turns."""
     world, first = COMM_WORLD, COMM_WORLD.rank == 0
     together = SharedBeam(cells, world)
-    fused = {"two": FusedBeam(together, chain=True)}
+    compiled = {"two": CompiledBeam(together)}
     alone = SharedBeam(cells, COMM_SELF) if first else None
     if first:
-        fused["one"] = FusedBeam(alone, chain=True)
+        compiled["one"] = CompiledBeam(alone)
     wait(world)
-    steps = max(1, round(seconds / seconds_per_step(fused["one"], seconds))) if first else 0
+    steps = max(1, round(seconds / seconds_per_step(compiled["one"], seconds))) if first else 0
     steps = world.bcast(steps)
     state = developed(cells)
-    for program in fused.values():
+    for program in compiled.values():
         program.restart(state)
     times: dict[str, list[float]] = {"one": [], "two": []}
     for _ in range(rounds):
         if first:
-            times["one"].append(slice_of(fused["one"], steps, time.perf_counter)[0] / steps)
+            times["one"].append(slice_of(compiled["one"], steps, time.perf_counter)[0] / steps)
         wait(world)
         world.Barrier()
-        own = slice_of(fused["two"], steps, time.perf_counter)[0] / steps
+        own = slice_of(compiled["two"], steps, time.perf_counter)[0] / steps
         times["two"].append(world.allreduce(own, op=MPI.MAX))
     result = {"cells": cells, "two": min(times["two"])}
     seen = whole(together)
