@@ -81,10 +81,13 @@ Place = declared("Place", "fields.hpp")
 Keep = declared("Keep", "fields.hpp")
 Tolerances = declared("Tolerances", "fields.hpp")
 Report = declared("Report", "fields.hpp")
+NodeMap = declared("NodeMap", "fields.hpp")
 Call = declared("Call", "fields.hpp")
 Test = declared("Test", "convergence.hpp")
 Run = declared("Run", "fields.hpp")
 Copy = declared("Copy", "step.hpp")
+Neighbour = declared("Neighbour", "exchange.hpp")
+Exchange = declared("Exchange", "exchange.hpp")
 
 
 def array_of(kind: type, items: Sequence):

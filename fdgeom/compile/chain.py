@@ -74,7 +74,7 @@ def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
 def lower_chain(lowering, op: Solve) -> ChainProgram:
     """The program of a solve that couples neighbours; CannotCompile names what is not supported."""
     layout = lowering.layout
-    if len(layout.links) or layout.nodes != len(layout.cells) + 1:
+    if layout.has_links or layout.nodes != len(layout.cells) + 1:
         raise CannotCompile(f"{op.name} couples the nodes of several chains")
     test, usual = _numerics(op)
     unknowns = _unknowns(op, layout)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fdgeom.compile.differentiate import jacobian, solution
-from fdgeom.compile.layout import Part
+from fdgeom.compile.layout import AT_NODES, Part
 from fdgeom.compile.lower import LocalProgram
 from fdgeom.compile.program import COMPARISONS, FUNCTIONS, CannotCompile, ScalarProgram
 from fdgeom.operations import ConvergenceTest, Operation
@@ -30,13 +30,21 @@ class Code:
     outs: list[Part]
     solves: bool = False
     chord: bool = False
+    #: The kind of its nodes if ghosts do not have all that their values are computed from.
+    ghosts: tuple | None = None
     #: The convergence test of a solve along a chain.
     test: ConvergenceTest | None = None
+    #: On a general mesh: the number of places, the kinds of nodes of the maps in the order of their
+    #: numbers in the text, how many numbers cells give to a node, and whether the places are cells.
+    places: int | None = None
+    maps: Sequence = ()
+    given: int = 0
+    in_cells: bool = False
 
 
 def emit(local: LocalProgram, constants: Constants) -> Code:
     """The code of an operation; ``constants`` gets those that it reads."""
-    return _LocalWriter(local, constants).code()
+    return LocalWriter(local, constants).code()
 
 
 class Writer:
@@ -50,6 +58,7 @@ class Writer:
         self._functions: list[str] = []
 
     def _load(self, key: Sequence) -> str:
+        """An input in C++."""
         kind = key[0]
         if kind == "b":
             return f"b[{key[1]}]"
@@ -86,12 +95,14 @@ class Writer:
         self._functions.append(f"  static {how} {name}({arguments}) {{\n    {body}\n  }}")
 
 
-class _LocalWriter(Writer):
+class LocalWriter(Writer):
+    """The struct of an operation at single places."""
+
     def __init__(self, local: LocalProgram, constants: Constants) -> None:
         super().__init__(local.op, constants)
         self._local = local
         self._unknowns = {x: f"u[{k}]" for k, x in enumerate(local.unknowns)}
-        self._flags = dict.fromkeys(("affine", "chord", "held"), False)
+        self._flags = dict.fromkeys(("affine", "chord", "held", "sums"), False)
         self._sizes = {"n": max(len(local.unknowns), 1), "nb": max(len(local.gathered), 1), "nw": 1}
 
     def code(self) -> Code:
@@ -124,7 +135,8 @@ class _LocalWriter(Writer):
         )
         for part in self._neighbours.intersection(self._outs):
             raise CannotCompile(f"{part.name} is read at neighbouring nodes and written at once")
-        return Code(text, self._ins, self._outs, bool(m.unknowns), self._flags["chord"])
+        ghosts = AT_NODES if m.at_nodes and (m.gathered or m.unknowns) else None
+        return Code(text, self._ins, self._outs, bool(m.unknowns), self._flags["chord"], ghosts)
 
     # --- inputs and outputs ----------------------------------------------------------------------
     def _lines(

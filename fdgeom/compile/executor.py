@@ -1,11 +1,11 @@
-"""The compiled executor: runs lists of operations on interval meshes, on one rank."""
+"""The compiled executor: runs lists of operations on interval meshes."""
 
 from collections.abc import Iterable, Sequence
 
 from firedrake import Function
 
 from fdgeom.compile.fields import Fields
-from fdgeom.compile.layout import Layout, layout_of, parts_of
+from fdgeom.compile.layout import Layout, layout_of
 from fdgeom.compile.program import CannotCompile
 from fdgeom.compile.unit import Unit
 from fdgeom.operations import Operation
@@ -30,7 +30,9 @@ class Executor:
         layout = layout or layout_of([f for op in self.operations for f in op.writes])
         self.unit = Unit(self.operations, layout)
         self.unit.refuse_sums()
-        outside = None if live is None else {part for f in live for part in parts_of(f)}
+        outside = (
+            None if live is None else {part for f in live for part in self.unit.layout.parts_of(f)}
+        )
         self.unit.drop_dead(outside)
         self.fields = Fields(self.unit, outside)
 

@@ -33,6 +33,7 @@ class Fields:
         self._fields = {
             part: Field(part.function) for part in dict.fromkeys((*read_first, *written))
         }
+        self._ghosted = list(self._fields.values()) if unit.layout.comm.size > 1 else []
         derived = {part: derived_of(part.function) for part in read_first}
         derived |= {id(c): derived_of(c) for c in unit.constants}
         made = list({id(d): d for d in derived.values() if d is not None}.values())
@@ -59,7 +60,7 @@ class Fields:
                 Copy(
                     layout.array(part).ctypes.data, self._fields[part].array.ctypes.data,
                     layout.dofs(part).ctypes.data, layout.counts_of(part).ctypes.data,
-                    layout.blocks, part.size,
+                    layout.blocks_of(part), part.size,
                 )
             )  # fmt: skip
         return array_of(Copy, copies), len(copies)
@@ -71,6 +72,8 @@ class Fields:
         for derived in (*self._of_mesh, *self._followers) if moved else self._followers:
             derived.refresh()
         self._mesh_version = version
+        for field in self._ghosted:
+            field.update_ghosts()
         library.fdgeom_load(*self._in)
         for part in self._summands:
             self._layout.array(part)[:] = 0.0

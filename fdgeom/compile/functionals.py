@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function
+from firedrake import Constant, Function, FunctionSpace
 from ufl import classes as c
 
 from fdgeom.compile.differentiate import gradient
@@ -28,8 +28,8 @@ class Functionals:
         """Conversion of expressions of the values of one place."""
 
         def terminal(e, derivatives: int) -> np.ndarray:
-            if isinstance(e, c.SpatialCoordinate) and kind == AT_NODES:
-                e = self.layout.mesh.coordinates
+            if isinstance(e, c.SpatialCoordinate):
+                e = self.coordinates_at(kind) or e
             if derivatives:
                 raise CannotCompile(
                     "derivatives in space, where only values of one place are known"
@@ -37,7 +37,7 @@ class Functionals:
             if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
                 return _array(constant_values(program, e), e)
             if isinstance(e, Function):
-                parts = of_kind(e, kind)
+                parts = self.of_kind(e, kind)
                 if len(parts) < len(pieces(e)):
                     raise CannotCompile(
                         f"{e.name()} has other nodes than the functions it is used with"
@@ -47,9 +47,19 @@ class Functionals:
 
         return Scalars(program, terminal)
 
-    def nodal_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
+    def of_kind(self, f: Function, kind: tuple) -> list[Part]:
+        """The parts of a Function at the places of a kind."""
+        return [part for part in self.layout.parts_of(f) if part.kind == kind]
+
+    def coordinates_at(self, kind: tuple) -> Function | None:
+        """The coordinates of places, if these are nodes."""
+        return self.layout.mesh.coordinates if kind == AT_NODES else None
+
+    def nodal_works(
+        self, program: ScalarProgram, terms: Sequence[Term], kind: tuple = AT_NODES
+    ) -> Works:
         """The sums over nodes of nodal terms, one for each weight."""
-        scalars, groups = self.at_places(program, AT_NODES), {}
+        scalars, groups = self.at_places(program, kind), {}
         for term in terms:
             groups.setdefault(term.measure, []).append(term)
         found: dict[int, int] = {}
@@ -59,13 +69,17 @@ class Functionals:
             for term in own:
                 share = program.const(term.number / own[0].number)
                 total = program.add(total, program.mul(share, scalars.scalar(term.rest)))
-            key = ("weight", *measure[:3], str(measure[3]), own[0].number)
+            key = ("weight", kind, *measure[:3], str(measure[3]), own[0].number)
             weight = self.layout.made_once(
-                key, lambda own=own: nodal_weight(self.layout.mesh, own[0])
+                key, lambda own=own: nodal_weight(self.space_of(kind), own[0])
             )
-            (scale,) = values_of(program, parts_of(weight)[0])
+            (scale,) = values_of(program, self.layout.parts_of(weight)[0])
             found[total] = program.add(found.get(total, program.zero), scale)
         return [(scale, total) for total, scale in found.items()]
+
+    def space_of(self, kind: tuple) -> FunctionSpace:
+        """The space of one value at each place of a kind."""
+        return FunctionSpace(self.layout.mesh, "CG" if kind == AT_NODES else "DG", int(kind[0]))
 
     def length(self, program: ScalarProgram) -> int:
         """The length of a cell."""
@@ -75,8 +89,8 @@ class Functionals:
 
     def cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
         """The sums over the points of a cell."""
-        mesh, found, length = self.layout.mesh, {}, self.length(program)
-        if terms and len(self.layout.links):
+        found, length = {}, self.length(program)
+        if terms and self.layout.has_links:
             raise CannotCompile("the mesh has cells that link chains")
         for term in terms:
             kind, i = term.integral.integral_type(), term.integral
@@ -88,7 +102,9 @@ class Functionals:
             elif kind == "exterior_facet":
                 key = ("end", str(i.subdomain_id()))
                 one = Term(i, 1.0, ufl.as_ufl(1.0), ufl.as_ufl(1.0))
-                ends = self.layout.made_once(key, lambda one=one: nodal_weight(mesh, one))
+                ends = self.layout.made_once(
+                    key, lambda one=one: nodal_weight(self.space_of(AT_NODES), one)
+                )
                 (part,) = parts_of(ends)
                 points = [
                     (float(facet), facet, program.input(("value", part, side, 0)))
@@ -163,10 +179,6 @@ class Point:
         for _ in range(derivatives):
             found = p.mul(found, p.inv(self._length))
         return found
-
-
-def of_kind(f: Function, kind: tuple) -> list[Part]:
-    return [part for part in parts_of(f) if part.kind == kind]
 
 
 def values_of(program: ScalarProgram, part: Part, side: str = "C") -> list[int]:

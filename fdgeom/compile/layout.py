@@ -2,19 +2,21 @@
 
 The C++ side is `fields.hpp`: values lie as [block of WIDTH places][component][lane]. The nodes of a chain
 have consecutive places in the order of the arc length, from the beginning of a block on; a cell has the
-place of its left node. Places after the end of a chain are gaps, which repeat the value before them.
+place of its left node. Places after the end of a chain are gaps, which repeat the value before them. On
+several ranks the chains of a rank contain its ghosts.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.compile.program import CannotCompile
 from fdgeom.solvers.derived import is_real
-from fdgeom.solvers.links import links_of
+from fdgeom.solvers.links import inside_of, links_of
 
 # The attribute of meshes with the names of places.
 _NAMES = "_fdgeom_names_of_places"
@@ -46,6 +48,8 @@ class Part:
     size: int
     #: The number of its node inside the cell, from the left one: 1 … p - 1; 0 for others.
     inner: int = 0
+    #: The kind of nodes on a general mesh; None on a chain.
+    nodes: Any = None
 
     def __eq__(self, other) -> bool:
         same = isinstance(other, Part) and self.function.dat is other.function.dat
@@ -57,7 +61,8 @@ class Part:
     @property
     def kind(self) -> tuple:
         """The kind of its places; values of one kind can be in one expression of a place."""
-        return self.nodal, self.inner, _nodes_of(self.function)[1] if self.inner else None
+        order = _nodes_of(self.function)[1] if self.inner else self.nodes
+        return self.nodal, self.inner, order
 
     @property
     def name(self) -> str:
@@ -120,7 +125,7 @@ def basis_at(function: Function, x: float, derivatives: int) -> list[float]:
 
 
 def part_like(part: Part, function: Function) -> Part:
-    """The part of another Function of the same space."""
+    """The part of another Function of the same space, on a chain."""
     return next(other for other in parts_of(function) if other.kind == part.kind)
 
 
@@ -141,16 +146,15 @@ class Layout:
     """The places of the nodes and cells of a mesh; CannotCompile if it does not consist of open chains."""
 
     def __init__(self, mesh) -> None:
-        if mesh.comm.size > 1:
-            raise CannotCompile("the mesh is distributed over several ranks")
+        self.comm = mesh.comm
         space = mesh.coordinates.function_space()
         if mesh.geometric_dimension != 1 or dofs_of(space) != _LINEAR:
             raise CannotCompile("the mesh is no straight interval mesh")
-        self.mesh, links = mesh, links_of(mesh)
-        ends = space.cell_node_map().values
-        x = mesh.coordinates.dat.data_ro.reshape(-1)
-        #: Cells that link chains.
-        self.links = np.flatnonzero(links)
+        self.mesh, links = mesh, links_of(mesh, ghosts=True)
+        ends = space.cell_node_map().values_with_halo
+        x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
+        #: Cells that link chains, and whether there are some on any rank.
+        self.links, self.has_links = np.flatnonzero(links), inside_of(mesh) is not None
         rods = np.flatnonzero(~links)
         left = np.argmin(x[ends[rods]], axis=1)
         rank = np.empty(len(x), dtype=int)
@@ -161,11 +165,15 @@ class Layout:
         self.cells, self._left = rods[order], left[order]
         first = first[order]
         last = rank[ends[self.cells, 1 - self._left]]
-        if len(np.unique(first)) < len(first) or np.any(last != first + 1) or not len(first):
+        is_other = len(np.unique(first)) < len(first) or np.any(last != first + 1)
+        if self.comm.allreduce(int(is_other)):
             raise CannotCompile("the cells of the mesh are no open chains")
-        self._number(first, len(x))
+        self._places = self._number(first, len(x))[rank]
+        self._owned_nodes, self._owned_cells = self.mask.copy(), aligned(self.size(1))
+        self._owned_nodes[self._places[space.node_set.size :]] = 0.0
+        self._owned_cells[self.cell_places[self.cells < mesh.cell_set.size]] = 1.0
 
-    def _number(self, first: np.ndarray, nodes: int) -> None:
+    def _number(self, first: np.ndarray, nodes: int) -> np.ndarray:
         """Places for nodes, numbered along the chains, and for cells with these first nodes."""
         beginnings = np.setdiff1d(np.arange(nodes), first + 1)
         lengths = np.diff([*beginnings, nodes])
@@ -174,18 +182,34 @@ class Layout:
         node_places = np.arange(nodes) + np.repeat(starts - beginnings, lengths)
         #: The places of the left nodes of the cells.
         self.cell_places = node_places[first]
-        self.blocks, self.nodes = int(blocks.sum()), int(node_places[-1]) + 1
+        self.blocks, self.nodes = int(blocks.sum()), int(node_places.max(initial=-1)) + 1
         #: Nodes and cells in each block.
         self.node_counts = self._counts(node_places)
         self.counts = self._counts(self.cell_places)
         self.mask = aligned(self.size(1))
         self.mask[node_places] = 1.0
+        self._begin()
+        return node_places
+
+    def _begin(self) -> None:
         self._dofs: dict = {}
         #: The values of parts.
         self.home: dict[Part, np.ndarray] = {}
         self._made: dict = {}
         #: Parts whose sums over all places are numbers of Real spaces.
         self.sums: dict[Part, Function] = {}
+
+    def parts_of(self, function: Function) -> list[Part]:
+        """The parts of a Function; CannotCompile if it has values at other places."""
+        return parts_of(function)
+
+    def part_like(self, part: Part, function: Function) -> Part:
+        """The part of another Function of the same space."""
+        return next(other for other in self.parts_of(function) if other.kind == part.kind)
+
+    def node_places(self, space) -> np.ndarray:
+        """The place of each node of a space of values at nodes, in Firedrake's order."""
+        return self._places
 
     def summands(self, number: Function, kind: tuple) -> Part:
         """What the places of a kind give to a number of a Real space, which is the sum over them."""
@@ -202,10 +226,14 @@ class Layout:
         return found[1]
 
     def total(self, part: Part) -> np.ndarray:
-        """The sum of a part over all places."""
-        there = np.arange(WIDTH) < self.counts_of(part)[:, None]
+        """The sum of a part over all places of all ranks."""
         values = self.array(part).reshape(-1, part.size, WIDTH)
-        return np.einsum("kcl,kl->c", values[: len(there)], there)
+        own = self.owned(part).reshape(-1, WIDTH)
+        return self.comm.allreduce(np.einsum("kcl,kl->c", values, own))
+
+    def owned(self, part: Part) -> np.ndarray:
+        """1 at the places of a part that this rank owns, 0 elsewhere."""
+        return self._owned_nodes if part.nodal else self._owned_cells
 
     def made_once(self, key, make: Callable):
         """What ``make`` returns, made once for a key."""
@@ -220,10 +248,18 @@ class Layout:
         """How many numbers a field has; after the last block there is another one, which is read only."""
         return (self.blocks + 1) * components * WIDTH
 
+    def size_of(self, part: Part) -> int:
+        """How many numbers the field of a part has."""
+        return (self.blocks_of(part) + 1) * part.size * WIDTH
+
+    def blocks_of(self, part: Part) -> int:
+        """The number of blocks of a part."""
+        return self.blocks
+
     def array(self, part: Part) -> np.ndarray:
         """The values of a part."""
         if part not in self.home:
-            self.home[part] = aligned(self.size(part.size))
+            self.home[part] = aligned(self.size_of(part))
         return self.home[part]
 
     def counts_of(self, part: Part) -> np.ndarray:
@@ -237,7 +273,7 @@ class Layout:
             raise CannotCompile(f"{part.name} lives on another mesh")
         key = space.node_set, part.nodal, part.inner
         if key not in self._dofs:
-            values = space.cell_node_map().values[self.cells]
+            values = space.cell_node_map().values_with_halo[self.cells]
             dofs = np.full(self.size(1), -1)
             # The columns of the nodes along the cells, which may begin at their right ends.
             rows, order = np.arange(len(values)), np.arange(values.shape[1])
@@ -256,18 +292,21 @@ class Layout:
     def blocks_with(self, part: Part, dofs: np.ndarray) -> np.ndarray:
         """1 for each block with one of the scalar degrees of freedom of a part, as bytes."""
         found = np.isin(self.dofs(part), np.unique(np.asarray(dofs) // part.size))
-        found &= np.arange(WIDTH)[None].repeat(self.blocks + 1, 0).reshape(-1) < np.repeat(
-            self.counts_of(part), WIDTH
-        )
+        counts = self.counts_of(part)
+        found &= np.tile(np.arange(WIDTH), len(counts)) < np.repeat(counts, WIDTH)
         return found.reshape(-1, WIDTH).any(axis=1).astype(np.int8)
 
-    def describe(self, part: Part, place: int) -> str:
-        """The node or the cell at a place, for messages."""
+    def places(self, part: Part) -> Callable[[int], str]:
+        """The function that describes the node or the cell at a place; collective."""
         (node,) = parts_of(self.mesh.coordinates)
-        x = self.mesh.coordinates.dat.data_ro.reshape(-1)[self.dofs(node)]
-        at = x[place] if part.nodal else (x[place] + x[place + 1]) / 2
+        x = self.mesh.coordinates.dat.data_ro_with_halos.reshape(-1)[self.dofs(node)]
         names = getattr(self.mesh, _NAMES, None)
-        return f"the node at {at:.6g}" if names is None else names(at)
+
+        def words(place: int) -> str:
+            at = x[place] if part.nodal else (x[place] + x[place + 1]) / 2
+            return f"the node at {at:.6g}" if names is None else names(at)
+
+        return words
 
 
 def layout_of(functions: Sequence[Function]) -> Layout:

@@ -27,11 +27,10 @@ from fdgeom.compile.functionals import (
     Point,
     Works,
     constant_values,
-    of_kind,
     slopes_of,
     values_of,
 )
-from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, part_like, parts_of, pieces
+from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, pieces
 from fdgeom.compile.program import CannotCompile, ScalarProgram
 from fdgeom.compile.terms import terms_of
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve
@@ -92,30 +91,47 @@ class Lowering(Functionals):
         """The programs of an operation, for different places; CannotCompile names what is not supported."""
         for f in (*op.reads, *op.writes):
             if not is_real(f):
-                for part in parts_of(f):
+                for part in self.layout.parts_of(f):
                     self.layout.dofs(part)
         if isinstance(op, Map):
-            found = [self._map(op, kind) for kind in _kinds(op.values)]
+            found = [self._map(op, kind) for kind in self._kinds(op.values)]
         elif isinstance(op, Copy):
-            found = [self._copy(op, kind) for kind in _kinds([op.target])]
+            found = [self._copy(op, kind) for kind in self._kinds([op.target])]
         elif isinstance(op, Check):
             found = [self._check(op)]
         elif isinstance(op, Assemble):
-            # A sum over nodes has a term at each kind of them, a form one program for all.
-            kinds = (
-                [None] if isinstance(op.work, Form) else _kinds(_fields(op.by) or _fields(op.reads))
-            )
-            found = [self._assemble(op, kind) for kind in kinds]
+            found = self._assembled(op)
         elif isinstance(op, Solve):
-            if couples(op):
+            if self.couples(op):
+                if self.layout.comm.size > 1:
+                    raise CannotCompile(f"{op.name} couples the nodes of several ranks")
                 return [lower_chain(self, op)]
             found = [self._solve(op)]
         else:
             raise CannotCompile(f"{type(op).__name__} is an operation of Python")
-        longest = max(len(program.ops) for made in found for program in (made.cell, made.place))
+        local = [made for made in found if isinstance(made, LocalProgram)]
+        longest = max((len(p.ops) for made in local for p in (made.cell, made.place)), default=0)
         if longest > 4 * _OPERATIONS:
-            raise CannotCompile(f"{_name(op)} takes {longest} operations a place")
+            raise CannotCompile(f"{name_of(op)} takes {longest} operations a place")
         return found
+
+    def _written(self, f: Function) -> list[Part]:
+        if is_real(f):
+            raise CannotCompile(f"{f.name()}, a number of a Real space, is computed")
+        return self.layout.parts_of(f)
+
+    def _kinds(self, functions) -> list[tuple]:
+        """The kinds of the places of Functions that are written."""
+        return list(dict.fromkeys(part.kind for f in functions for part in self._written(f)))
+
+    def couples(self, op: Solve) -> bool:
+        """Whether a solve couples the unknowns of neighbouring nodes, or of nodes and cells."""
+        kinds = self._kinds([op.unknown])
+        if kinds != [AT_NODES]:
+            return len(kinds) > 1
+        both = {op.test, op.unknown}
+        terms = terms_of(op.work) if isinstance(op.work, Form) else []
+        return any(both <= set(extract_coefficients(t.rest)) and not t.is_nodal() for t in terms)
 
     # --- operations at single places -----------------------------------------------------------
     def _map(self, op: Map, kind: tuple) -> LocalProgram:
@@ -123,7 +139,7 @@ class Lowering(Functionals):
         made = LocalProgram(op, kind[0])
         scalars = self.at_places(made.place, kind)
         for f, e in op.values.items():
-            parts = of_kind(f, kind)
+            parts = self.of_kind(f, kind)
             if not parts:
                 continue
             nodes = list(scalars(expand_derivatives(ufl.as_ufl(e))).reshape(-1))
@@ -136,8 +152,8 @@ class Lowering(Functionals):
 
     def _copy(self, op: Copy, kind: tuple) -> LocalProgram:
         """The copies at the places of one kind."""
-        every = _written(op.target)
-        sources = [None] * len(every) if op.source is None else parts_of(op.source)
+        every = self._written(op.target)
+        sources = [None] * len(every) if op.source is None else self.layout.parts_of(op.source)
         made = LocalProgram(op, kind[0])
         p = made.place
         if op.rows is not None and len(pieces(op.target)) > 1:
@@ -152,7 +168,7 @@ class Lowering(Functionals):
             if op.adds:
                 new = [p.add(a, b) for a, b in zip(old, new, strict=True)]
             if op.rows is not None:
-                mask = values_of(p, part_like(target, self._marked(op.target, op.rows)))
+                mask = values_of(p, self.layout.part_like(target, self._marked(op.target, op.rows)))
                 new = [
                     p.select(p.compare(">", m, p.const(0.5)), a, b)
                     for m, a, b in zip(mask, new, old, strict=True)
@@ -162,7 +178,7 @@ class Lowering(Functionals):
 
     def _check(self, op: Check) -> LocalProgram:
         value = expand_derivatives(op.value)
-        parts = [part for f in op.reads if not is_real(f) for part in parts_of(f)]
+        parts = [part for f in op.reads if not is_real(f) for part in self.layout.parts_of(f)]
         at_nodes = all(part.nodal for part in parts) and not _differentiates(value)
         made = LocalProgram(op, at_nodes)
         if at_nodes:
@@ -178,7 +194,7 @@ class Lowering(Functionals):
     def _marked(function: Function, dofs: np.ndarray) -> Function:
         """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
         mask = Function(function.function_space(), name=f"rows of {function.name()}")
-        mask.dat.data_wo.reshape(-1)[dofs] = 1.0
+        mask.dat.data_wo_with_halos.reshape(-1)[dofs] = 1.0
         return mask
 
     # --- functionals ----------------------------------------------------------------------------
@@ -195,10 +211,17 @@ class Lowering(Functionals):
         others = [t for t in terms if not t.is_nodal()]
         return self.nodal_works(made.place, nodal), self.cell_works(made.cell, others)
 
+    def _assembled(self, op: Assemble) -> list[LocalProgram]:
+        """A sum over nodes has a program for each kind of them, a form one for all."""
+        if isinstance(op.work, Form):
+            return [self._assemble(op, None)]
+        kinds = self._kinds(fields_of(op.by) or fields_of(op.reads))
+        return [self._assemble(op, kind) for kind in kinds]
+
     def _assemble(self, op: Assemble, kind: tuple | None) -> LocalProgram:
         numbers = [f for f in op.by if is_real(f)]
-        by = {f: parts_of(f) for f in op.by if f not in numbers}
-        targets = {f: _written(op.by[f]) for f in by}
+        by = {f: self.layout.parts_of(f) for f in op.by if f not in numbers}
+        targets = {f: self._written(op.by[f]) for f in by}
         nodal = any(part.nodal for parts in by.values() for part in parts)
         made = LocalProgram(op, kind[0] if kind else nodal)
         nodes, cells = self._split(made, op.work, kind)
@@ -237,10 +260,8 @@ class Lowering(Functionals):
             program, stores = made.place, made.stores
             slopes = slopes_of(program, nodes, values_of(program, part))
             if part.nodal:
-                pairs = self._sides(made, cells, part)
-                slopes = [
-                    program.add(s, made.gather(p)) for s, p in zip(slopes, pairs, strict=True)
-                ]
+                sums = self._sums_by(made, cells, part)
+                slopes = [program.add(s, b) for s, b in zip(slopes, sums, strict=True)]
         else:
             program, stores = made.cell, made.cell_stores
             slopes = slopes_of(program, cells, values_of(program, part))
@@ -249,26 +270,34 @@ class Lowering(Functionals):
             slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
         stores += [(target, k, s) for k, s in enumerate(slopes)]
 
-    def _sides(self, made: LocalProgram, cells: Works, part: Part) -> list[tuple[int, int]]:
-        """The derivatives of the sums over cells by the values at the two nodes."""
+    def _sums(self, made: LocalProgram, cells: Works, f: Function) -> list[int]:
+        """What the cells of a node give to the derivatives by a Function there."""
+        return [b for part in self.layout.parts_of(f) for b in self._sums_by(made, cells, part)]
+
+    @staticmethod
+    def _sums_by(made: LocalProgram, cells: Works, part: Part) -> list[int]:
+        """The same by one part: of its values at the first and at the second node of a cell."""
         both = [slopes_of(made.cell, cells, values_of(made.cell, part, side)) for side in "AB"]
-        return list(zip(*both, strict=True))
+        return [made.gather(pair) for pair in zip(*both, strict=True)]
 
     # --- solves --------------------------------------------------------------------------------
     def _solve(self, op: Solve) -> LocalProgram:
-        unknowns, tests = _written(op.unknown), parts_of(op.test)
+        unknowns = self._written(op.unknown)
         made = LocalProgram(op, unknowns[0].nodal)
         nodes, cells = self._split(made, op.work)
         if not made.at_nodes:
             made.place, made.cell, nodes, cells = made.cell, made.place, cells, []
-        p = made.place
+        return self._solved(made, nodes, cells)
+
+    def _solved(self, made: LocalProgram, nodes: Works, cells) -> LocalProgram:
+        """A solve at each place, of a functional that is a sum over places and one over cells."""
+        op, p = made.op, made.place
+        unknowns, tests = self._written(op.unknown), self.layout.parts_of(op.test)
         made.unknowns = [x for part in unknowns for x in values_of(p, part)]
         made.residual = self._residual(made, nodes, cells, tests, op)
-        if len(op.attempts) > 1:
-            raise CannotCompile(f"{_name(op)} is attempted from several guesses")
-        start = op.attempts[0].guess if op.attempts else op.guess or op.unknown
+        start = start_of(op)
         own = start.dat is op.unknown.dat
-        made.guess = [x for part in parts_of(start) for x in values_of(p, part)]
+        made.guess = [x for part in self.layout.parts_of(start) for x in values_of(p, part)]
         if own:
             made.guess = [p.input(("start", *p.ops[x][1][1:])) for x in made.guess]
         made.holds = [self._hold(p, op, prescribed, unknowns) for prescribed in op.prescribed]
@@ -276,18 +305,18 @@ class Lowering(Functionals):
         made.stores = [(part, k, u) for (part, k), u in zip(pairs, made.unknowns, strict=True)]
         return made
 
-    def _residual(
-        self, made: LocalProgram, nodes: Works, cells: Works, tests, op: Solve
-    ) -> list[int]:
+    def _residual(self, made: LocalProgram, nodes: Works, cells, tests, op: Solve) -> list[int]:
         """The derivatives by the test function, divided by the weight if there is only one."""
         p = made.place
         inputs = [x for part in tests for x in values_of(p, part)]
         right = [p.zero] * len(inputs)
         if op.source is not None:
-            right = [p.neg(x) for part in parts_of(op.source) for x in values_of(p, part)]
+            right = [
+                p.neg(x) for part in self.layout.parts_of(op.source) for x in values_of(p, part)
+            ]
         if cells:
-            pairs = [pair for part in tests for pair in self._sides(made, cells, part)]
-            right = [p.add(x, made.gather(pair)) for x, pair in zip(right, pairs, strict=True)]
+            sums = self._sums(made, cells, op.test)
+            right = [p.add(x, b) for x, b in zip(right, sums, strict=True)]
         if len(nodes) != 1:
             slopes = slopes_of(p, nodes, inputs)
             return [p.add(s, b) for s, b in zip(slopes, right, strict=True)]
@@ -297,7 +326,9 @@ class Lowering(Functionals):
 
     def _hold(self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]) -> Hold:
         """The mask and the values of prescribed degrees of freedom."""
-        (mask,) = parts_of(self._marked(pieces(op.unknown)[prescribed.part], prescribed.dofs))
+        (mask,) = self.layout.parts_of(
+            self._marked(pieces(op.unknown)[prescribed.part], prescribed.dofs)
+        )
         inputs: list[tuple[int, int] | None] = []
         for number, part in enumerate(unknowns):
             if number != prescribed.part:
@@ -305,7 +336,7 @@ class Lowering(Functionals):
                 continue
             value = [p.zero] * part.size
             if prescribed.value is not None:
-                value = values_of(p, parts_of(prescribed.value)[0])
+                value = values_of(p, self.layout.parts_of(prescribed.value)[0])
             inputs += list(zip(values_of(p, mask), value, strict=True))
         return Hold(mask, np.asarray(prescribed.dofs), inputs)
 
@@ -314,34 +345,17 @@ def _differentiates(e) -> bool:
     return any(isinstance(x, c.Grad | c.CellVolume) for x in unique_pre_traversal(e))
 
 
-def couples(op: Solve) -> bool:
-    """Whether a solve couples the unknowns of neighbouring nodes, or of nodes and cells."""
-    kinds = _kinds([op.unknown])
-    if kinds != [AT_NODES]:
-        return len(kinds) > 1
-    both = {op.test, op.unknown}
-    terms = terms_of(op.work) if isinstance(op.work, Form) else []
-    return any(
-        {op.test, op.unknown} <= both & set(extract_coefficients(t.rest)) and not t.is_nodal()
-        for t in terms
-    )
-
-
-def _name(op: Operation) -> str:
+def name_of(op: Operation) -> str:
     return getattr(op, "name", "") or f"a {type(op).__name__}"
 
 
-def _fields(functions) -> list[Function]:
+def start_of(op: Solve) -> Function:
+    """The first guess of a solve, which may be the unknown."""
+    if len(op.attempts) > 1:
+        raise CannotCompile(f"{name_of(op)} is attempted from several guesses")
+    return op.attempts[0].guess if op.attempts else op.guess or op.unknown
+
+
+def fields_of(functions) -> list[Function]:
     """The Functions that are no numbers of Real spaces."""
     return [f for f in functions if not is_real(f)]
-
-
-def _written(f: Function) -> list[Part]:
-    if is_real(f):
-        raise CannotCompile(f"{f.name()}, a number of a Real space, is computed")
-    return parts_of(f)
-
-
-def _kinds(functions) -> list[tuple]:
-    """The kinds of the places of Functions that are written."""
-    return list(dict.fromkeys(part.kind for f in functions for part in _written(f)))

@@ -155,9 +155,8 @@ def rule_of(integral: c.Integral) -> tuple[list[float], list[float]]:
     return [float(np.round(2 * x, 14) / 2) for x in points], [float(w) for w in weights]
 
 
-def nodal_weight(mesh, term: Term) -> Function:
-    """Σ ∫ number · geometry · φ_i over the measure of a term, as a function of the nodes."""
-    space = FunctionSpace(mesh, "CG", 1)
+def nodal_weight(space, term: Term) -> Function:
+    """Σ ∫ number · geometry · φ_i over the measure of a term, as a function of the nodes of a space."""
     test = TestFunction(space)
     form = Form([term.integral.reconstruct(integrand=term.number * term.geometry * test)])
     weight, assembler = Function(space, name="weight"), get_assembler(form)
@@ -172,11 +171,12 @@ def nodal_weight(mesh, term: Term) -> Function:
 def cell_lengths(mesh) -> Function:
     """The lengths of the cells, as a DG0 function."""
     lengths = Function(FunctionSpace(mesh, "DG", 0), name="length")
+    # Firedrake fetches the values of ghosts.
     cells = lengths.cell_node_map().values[:, 0]
     ends = mesh.coordinates.cell_node_map().values
 
     def make() -> None:
-        x = mesh.coordinates.dat.data_ro.reshape(-1)[ends]
+        x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)[ends]
         lengths.dat.data_wo[cells] = np.abs(x[:, 1] - x[:, 0])
 
     Derived([lengths], [ufl.SpatialCoordinate(mesh)], make, private=True)

@@ -9,7 +9,7 @@ from firedrake import Function
 
 from fdgeom.compile.build import Copy, array_of
 from fdgeom.compile.fields import Fields
-from fdgeom.compile.layout import Layout, Part, aligned, layout_of, parts_of
+from fdgeom.compile.layout import Layout, Part, aligned, layout_of
 from fdgeom.compile.unit import Unit
 from fdgeom.operations import AdjointStep, Operation
 from fdgeom.solvers.data import Field
@@ -73,7 +73,7 @@ class Trajectory:
         for call, code in enumerate(self.reverse.codes):
             for part in code.ins:
                 self._store_version(call, part)
-        outside = None if live is None else {part for f in live for part in parts_of(f)}
+        outside = None if live is None else {part for f in live for part in layout.parts_of(f)}
         self.forward.drop_dead(outside, self._offsets.keys())
         self._fields = Fields(self.forward, outside)
         written = {part for code in self.forward.codes for part in code.outs}
@@ -90,7 +90,7 @@ class Trajectory:
         )
         if (writer, part) not in self._offsets:
             self._offsets[writer, part] = self.row
-            self.row += self.layout.size(part.size)
+            self.row += self.layout.size_of(part)
 
     # --- places in rows ------------------------------------------------------------------------
     def _home(self, part: Part) -> tuple[int, int]:
@@ -240,7 +240,7 @@ class Trajectory:
                     Copy(
                         row[offset:].ctypes.data, field.array.ctypes.data,
                         layout.dofs(part).ctypes.data, layout.counts_of(part).ctypes.data,
-                        layout.blocks, part.size,
+                        layout.blocks_of(part), part.size,
                     )
                 )  # fmt: skip
         self.forward.library.fdgeom_load(array_of(Copy, copies), len(copies))
@@ -249,7 +249,7 @@ class Trajectory:
         """Copy the last versions of a step between a row and the fields of the layout."""
         for (writer, part), offset in self._offsets.items():
             if self._adjoint.is_last(writer, part.function):
-                place = row[offset : offset + self.layout.size(part.size)]
+                place = row[offset : offset + self.layout.size_of(part)]
                 field = self.layout.array(part)
                 if to_rows:
                     place[:] = field

@@ -10,6 +10,7 @@ import numpy as np
 from fdgeom.compile.build import (
     Call,
     Keep,
+    NodeMap,
     Place,
     Report,
     Run,
@@ -23,8 +24,12 @@ from fdgeom.compile.build import (
 from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.emit import Code, emit, unit_text
 from fdgeom.compile.emit_chain import emit_chain
-from fdgeom.compile.layout import WIDTH, Layout, Part
+from fdgeom.compile.emit_map import emit_map
+from fdgeom.compile.exchange import ghosts_of
+from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.compile.lower import LocalProgram, Lowering
+from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram
+from fdgeom.compile.map_layout import MapLayout
 from fdgeom.compile.program import CannotCompile
 from fdgeom.operations import (
     Check,
@@ -38,11 +43,12 @@ from fdgeom.operations import (
 from fdgeom.solvers.derived import constants_behind
 from fdgeom.solvers.held_snes import SolveFailed
 
-_HEADERS = ("lanes.hpp", "fields.hpp", "local.hpp", "step.hpp")
+_HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp", "newton.hpp",
 )  # fmt: skip
+_MAP_HEADERS = ("map.hpp",)
 #: As inverse_size in fields.hpp.
 _INVERSE = 64
 #: Chains of at least so many blocks of places are advanced in larger blocks.
@@ -81,7 +87,8 @@ class Unit:
         self.layout = layout
         #: Constants and Functions of Real spaces that the code reads.
         self.constants: list = []
-        lower, known = Lowering(layout), {}
+        is_map, known = isinstance(layout, MapLayout), {}
+        lower = MapLowering(layout) if is_map else Lowering(layout)
         self._calls: list[_Call] = []
         self._given = tuple(operations)
         pairs = [(k, made) for k, op in enumerate(operations) for made in compilable([op])]
@@ -102,13 +109,25 @@ class Unit:
         self.reports = array_of(Report, [])
         #: Whether several steps are run while a block of places is in the cache, with equal results.
         self.blocks = layout.blocks >= _LONG and not self.couples
+        (node,) = layout.parts_of(layout.mesh.coordinates)
+        self._ghosts = ghosts_of(layout, node)
+        if self._ghosts is not None:
+            self.blocks = self._ghosts.all(self.blocks) and self._ghosts.at_ends
+        #: Whether a call of this rank has failed.
+        self._failed_here = True
 
     def _emit(self, program: LocalProgram | ChainProgram) -> tuple[Code, np.ndarray | None]:
         """The code of a program, and 1 for each block with prescribed degrees of freedom."""
         if isinstance(program, ChainProgram):
             return emit_chain(program, self.constants), None
+        if isinstance(program, CellProgram):
+            return emit_map(program, self.constants, self.layout), None
         held = [self.layout.blocks_with(hold.mask, hold.dofs) for hold in program.holds]
-        return emit(program, self.constants), np.maximum.reduce(held) if held else None
+        if isinstance(program, MapProgram):
+            code = emit_map(program, self.constants, self.layout)
+        else:
+            code = emit(program, self.constants)
+        return code, np.maximum.reduce(held) if held else None
 
     @property
     def operations(self) -> list[Operation]:
@@ -173,14 +192,17 @@ class Unit:
     def make_ready(self) -> None:
         """Compile the code, and plan calls with the fields of the layout."""
         if self._library is None:
-            headers = [
-                header(name) for name in (*_HEADERS, *(_CHAIN_HEADERS if self.couples else ()))
-            ]
+            more = _CHAIN_HEADERS if self.couples else ()
+            if isinstance(self.layout, MapLayout):
+                more = _MAP_HEADERS
+            headers = [header(name) for name in (*_HEADERS, *more)]
             texts = list(dict.fromkeys(code.text for code in self.codes))
             self._numbers = [texts.index(code.text) for code in self.codes]
             self.reports = array_of(Report, [Report() for _ in self._calls])
             self._inverses = np.zeros((len(self._calls), _INVERSE + 1))
-            self._library = load(unit_text(headers, texts), self.layout.mesh.comm)
+            if self._ghosts is not None:
+                headers = ["#define FDGEOM_RANKS\n", *headers]
+            self._library = load(unit_text(headers, texts), self.layout.comm)
             self.plan()
 
     @property
@@ -210,6 +232,10 @@ class Unit:
             call.op, call.fraction, call.at = self._numbers[k], op.fraction, op.at
             call.ins, call.outs, call.keeps = len(code.ins), len(code.outs), len(keeps)
             call.keep = address(copies)
+            if code.places is not None:
+                self._on_map(call, code)
+            if code.ghosts is not None and self._ghosts is not None:
+                self._share(call, code, {j: to for j, _, to in found})
             # ctypes: `in` is a word of Python.
             setattr(call, "in", address(ins))
             call.out = address(outs)
@@ -218,17 +244,42 @@ class Unit:
             call.tolerances = Tolerances(*_tolerances(op))
         self._run = self._make_run(calls)
 
+    def _on_map(self, call: Call, code: Code) -> None:
+        """Set the places of a call on a general mesh, its maps, and memory for sums over cells."""
+        layout, counts = self.layout, self.layout.counts_for(code.places)
+        maps = array_of(
+            NodeMap,
+            [NodeMap(layout.map_of(n).ctypes.data, n.node_set.total_size) for n in code.maps],
+        )
+        sums = aligned(len(counts) * code.given * WIDTH)
+        self._kept += [counts, maps, sums]
+        call.blocks, call.counts, call.cells = len(counts) - 1, counts.ctypes.data, layout.cells
+        call.maps, call.sums = address(maps), sums.ctypes.data
+
+    def _share(self, call: Call, code: Code, copied: dict) -> None:
+        """Set the values whose ghosts are fetched after a call, also where the call copies them."""
+        every = [(j, part) for j, part in enumerate(code.outs) if part.kind == code.ghosts]
+        shares = [Keep(j, *(copied[j] or (None, 0)), part.size * WIDTH) for j, part in every]
+        ghosts, share = ghosts_of(self.layout, every[0][1]), array_of(Keep, shares)
+        exchange, kept = ghosts.struct(sum(part.size for _, part in every))
+        self._kept += [share, exchange, *kept]
+        call.share, call.shares, call.exchange = address(share), len(shares), address(exchange)
+        call.ghosts = ghosts.flags.ctypes.data
+
     def _make_run(self, calls) -> Run:
         layout = self.layout
         constants = array_of(
             ctypes.c_void_p, [np.asarray(c.dat.data_ro).ctypes.data for c in self.constants]
         )
         self._kept += [calls, constants]
+        exchange = None if self._ghosts is None else self._ghosts.struct(0)
+        self._kept.append(exchange)
         return Run(
             calls=address(calls), count=len(self.operations), reports=address(self.reports),
             C=address(constants), nodes=layout.nodes, blocks=layout.blocks,
             node_counts=layout.node_counts.ctypes.data, counts=layout.counts.ctypes.data,
             mask=layout.mask.ctypes.data,
+            exchange=None if exchange is None else address(exchange[0]),
         )  # fmt: skip
 
     # --- running -------------------------------------------------------------------------------
@@ -243,7 +294,7 @@ class Unit:
         back: bool = False,
         blocked: bool = True,
     ) -> tuple[int, int, int]:
-        """Run steps; returns the reason (0 for success), the steps done and the failed call."""
+        """Run steps; returns the reason (0 for success), the steps done and the failed call, on all ranks."""
         # elapsed: so many steps after t the first one begins. first: the row of a trajectory where they
         # begin; back: from the last to the first row. blocked: several steps at a time while a block of
         # places is in the cache, with equal results; after a failure only the reason is valid then.
@@ -253,18 +304,32 @@ class Unit:
             ctypes.byref(self._run), first, steps, back, blocked and self.blocks,
             ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
-        return reason, done.value, failed.value
+        call = failed.value
+        if reason and self._ghosts is not None:
+            every = [c for c in self.layout.comm.allgather(call) if c >= 0]
+            call = min(every, default=-1)
+            self._failed_here = failed.value == call
+        return reason, done.value, call
 
     def failure(self, reason: int, call: int) -> SolveFailed:
-        """The error for what :meth:`advance` has returned."""
+        """The error for what :meth:`advance` has returned; to be called on all ranks."""
         op, report, code = self.operations[call], self.reports[call], self.codes[call]
         if isinstance(op, Check):
             return SolveFailed(op.message)
-        where = self.layout.describe(code.outs[0], report.failed)
+        places = self.layout.places(code.outs[0])
+        norm, where = report.norm, ""
+        if self._failed_here:
+            place = report.failed
+            if code.in_cells:
+                place = self.layout.map_of(code.outs[0].nodes)[place, 0]
+            where = places(place)
+        if self._ghosts is not None:
+            pairs = self.layout.comm.allgather((where, norm))
+            where, norm = next((pair for pair in pairs if pair[0]), pairs[0])
         words = _REASONS.get(reason, f"code {reason}")
         if code.test is not None:
             failure = SolveFailed(
-                f"the solve for {op.name} stopped with {words}: a residual of {report.norm:.3g} is left, "
+                f"the solve for {op.name} stopped with {words}: a residual of {norm:.3g} is left, "
                 f"largest at {where}",
                 remedy=op.remedy() or None,
             )
@@ -272,7 +337,7 @@ class Unit:
             return failure
         return SolveFailed(
             f"the local solve for {op.name} stopped with {words} at {where}, where a residual of "
-            f"{report.norm:.3g} is left"
+            f"{norm:.3g} is left"
         )
 
     def explain(self, call: int) -> None:

@@ -20,9 +20,11 @@ def inside_of(mesh):
     return getattr(mesh, _ATTRIBUTE, None)
 
 
-def links_of(mesh) -> np.ndarray:
+def links_of(mesh, *, ghosts: bool = False) -> np.ndarray:
     """A mask of the cells that are links, in the order of the maps from cells to nodes."""
-    inside = inside_of(mesh)
+    inside, cells = inside_of(mesh), mesh.cell_set
     if inside is None:
-        return np.zeros(mesh.cell_set.size, dtype=bool)
-    return inside.dat.data_ro[inside.function_space().cell_node_map().values[:, 0]] < 0.5
+        return np.zeros(cells.total_size if ghosts else cells.size, dtype=bool)
+    dofs = inside.function_space().cell_node_map()
+    dofs = (dofs.values_with_halo if ghosts else dofs.values)[:, 0]
+    return inside.dat.data_ro_with_halos[dofs] < 0.5

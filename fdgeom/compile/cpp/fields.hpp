@@ -21,6 +21,7 @@
 //   solution(b, R, u)           by elimination, with the residual R at the guess (`affine`)
 //   tangent_at_zero(J)          the tangent at u = 0 (`chord`: it depends on constants alone)
 // A check (`checks`): value() and the constant limit().
+// On a general mesh (`sums`): sum_cells(sums), what cells give to their nodes; b is read from there.
 // A solve that couples neighbours (`chain`): see chain_unknowns.hpp.
 
 namespace {
@@ -30,18 +31,28 @@ typedef double *const *Outs;
 
 struct Place { double *p; long stride; };  // the field of a step: p + step * stride
 struct Keep { int out; double *p; long stride, size; };  // a copy past the caches of what a call writes
-struct Test;  // convergence.hpp
+struct Test;      // convergence.hpp
+struct Exchange;  // exchange.hpp
 struct Tolerances { double rtol, atol, stol; long max_it, more; };
 struct Report { long solves, iterations, failed; double norm; };  // failed: the place
+struct NodeMap { const int *nodes; long total; };  // the nodes of each cell; how many nodes there are
 struct Call {
-  int op, ins, outs, keeps;
+  int op, ins, outs, keeps, shares;
   double fraction, at;   // its length and its time, as parts of the step
   const Place *in, *out;
   const Keep *keep;
+  const Exchange *exchange;
+  const Keep *share;     // values of nodes whose ghosts are fetched after it; p null: not copied
+  const char *ghosts;    // 1 for each node of another rank; null on one rank
   const char *held;      // blocks with prescribed unknowns; null: none
   double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
   Tolerances tolerances;
   const Test *test;      // of a solve along a chain
+  // On a general mesh: the places of the call, and the maps from cells to nodes.
+  long blocks, cells;
+  const int64_t *counts;  // null on chains
+  const NodeMap *maps;
+  double *sums;           // what cells give to nodes (`sums`), in blocks
 };
 struct Run {
   const Call *calls;
@@ -54,6 +65,10 @@ struct Run {
   double time, dt;           // of the step; in the functions of an operation its own
   long elapsed;              // so many steps after `time` the first one begins
   const double *inverse;     // of the present call; null: none
+  const Exchange *exchange;  // null on one rank
+  const char *ghosts;        // of the present call
+  long cells;                // of the present call on a general mesh
+  const NodeMap *maps;
 };
 
 constexpr int inverse_size = 64;

@@ -121,6 +121,10 @@ template <class Op> __attribute__((noinline)) int robust(const Run &X, Fields F,
   if constexpr (Op::held) Op::hold(X, F, G, k, u, m);
   Alone place[W];
   long left = there;
+  // Ghosts have no sums of what their cells give: they get the values of their owners.
+  if (Op::at_nodes && X.ghosts)
+    for (long l = 0; l < there; ++l)
+      if (X.ghosts[k * W + l]) { place[l].end(0); --left; }
   for (int it = 0; left; ++it) {
     Op::residual(X, F, G, k, w, u, R);
     Op::tangent(X, F, G, k, w, b, u, J);

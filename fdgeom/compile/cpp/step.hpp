@@ -1,4 +1,4 @@
-// Steps: their calls, block by block. Included after local.hpp (and newton.hpp, if a solve couples neighbours),
+// Steps: their calls, block by block. Included after local.hpp and exchange.hpp (and newton.hpp, if a solve couples neighbours),
 // before the structs of the operations. unit(X, op, call, step, begin, end, most), which emit.py writes, does
 // `work<Op>` for the number of an operation.
 
@@ -14,6 +14,10 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
   raw b[Op::nb], last[Op::nb] = {};
   if constexpr (Op::gathers)
     if (begin > 0 && begin < end) gather<Op>(X, F, G, begin - 1, last, b);
+  if constexpr (Op::sums) {
+    std::memset(call.sums, 0, X.blocks * Op::nb * W * sizeof(double));
+    Op::sum_cells(X, F, call.sums);
+  }
   for (long k = begin; k < end; ++k) {
     // Prefetches what the next step reads here, if fields of steps lie apart.
 #pragma GCC unroll 16
@@ -22,6 +26,8 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
 #pragma GCC unroll 8
         for (int c = 0; c < Op::in_sizes[j]; ++c) __builtin_prefetch(F[j] - call.in[j].stride + (k * Op::in_sizes[j] + c) * W, 0, 2);
     if constexpr (Op::gathers) gather<Op>(X, F, G, k, last, b);
+    if constexpr (Op::sums)
+      for (int i = 0; i < Op::nb; ++i) b[i] = at(call.sums, k, i, Op::nb);
     if constexpr (Op::in_cells) Op::cell_stores(X, F, G, k);
     if constexpr (Op::checks) {
       const raw value = Op::value(X, F, G, k);
@@ -81,42 +87,64 @@ struct Steps {
       own[c].dt = call.fraction * X.dt;
       own[c].time = X.time + (X.elapsed + call.at) * X.dt;
       invert(own[c], call);
+      own[c].ghosts = call.ghosts;
+      if (call.counts) {
+        own[c].blocks = call.blocks;
+        own[c].counts = own[c].node_counts = call.counts;
+        own[c].cells = call.cells;
+        own[c].maps = call.maps;
+      }
       own[c].inverse = call.inverse && call.inverse[inverse_size] ? call.inverse : nullptr;
     }
   }
+  long number(long s) const { return back ? steps - 1 - s : s; }
   // Call c of step s at some blocks.
   FDGEOM_INLINE int take(long s, long c, long begin, long end, int &most) {
     const Call &call = X.calls[c];
-    const long step = back ? steps - 1 - s : s;
+    const long step = number(s);
     own[c].time = X.time + (X.elapsed + step + call.at) * X.dt;  // the same for each division into calls
     return unit(own[c], call, X.reports[c], first + step, begin, end, most);
   }
+  void fetch(long s, long c) { exchange(own[c], X.calls[c], first + number(s)); }
   void count(long c, int iterations) {
     X.reports[c].solves += 1;
     X.reports[c].iterations += iterations;
   }
-  // One step; returns 0 or a failure, of the call `failed`.
+  // One step; returns 0 or a failure of some rank, on that rank of the call `failed`. After a failure a rank
+  // still exchanges values, since the others do.
   int one(long s, int *failed) {
+    int bad = 0;
     for (long c = 0; c < X.count; ++c) {
       int most = 0;
-      if (const int bad = take(s, c, 0, everything, most)) { *failed = c; return bad; }
+      if (!bad && (bad = take(s, c, 0, everything, most))) *failed = c;
+      if (bad && !X.exchange) return bad;
+      fetch(s, c);
       count(c, most);
     }
-    return 0;
+    return agree(X, bad);
   }
-  // Steps s .. s + many - 1, block by block.
+  // Steps s .. s + many - 1, block by block: on several ranks first at ends with ghosts, then from the left
+  // to the right one.
   int blocked(long s, long many) {
-    int most[most_calls] = {};
+    int most[most_calls] = {}, bad = 0;
     const long calls = many * X.count;
-    for (long l = 0;; l += block) {
-      const bool is_last = l - calls >= X.blocks;
+    const int ends = X.exchange ? X.exchange->ends : 0;
+    const long right = ends & 2 ? X.blocks - block - calls : everything;
+    long l = ends & 1 ? block + calls : 0;
+    for (long k = 0; ends && k < calls; ++k) {
+      const long i = s + k / X.count, c = k % X.count;
+      if (!bad && ends & 1) bad = take(i, c, 0, l - k, most[k]);
+      if (!bad && ends & 2) bad = take(i, c, right + k, everything, most[k]);
+      fetch(i, c);
+    }
+    for (bool is_last = false; !is_last && !bad; l += block) {
+      is_last = ends & 2 ? l + block > right : l - calls >= X.blocks;
       for (long i = 0, behind = 0; i < many; ++i)
-        for (long c = 0; c < X.count; ++c, ++behind)
-          if (const int bad = take(s + i, c, l ? l - behind : 0, is_last ? everything : l + block - behind, most[behind])) return bad;
-      if (is_last) break;
+        for (long c = 0; c < X.count && !bad; ++c, ++behind)
+          bad = take(s + i, c, l ? l - behind : 0, !is_last ? l + block - behind : ends & 2 ? right + behind : everything, most[behind]);
     }
     for (long k = 0; k < calls; ++k) count(k % X.count, most[k]);
-    return 0;
+    return agree(X, bad);
   }
 };
 

@@ -12,7 +12,7 @@ _CHUNK = 256
 
 
 class ListSteps(CompiledSteps):
-    """The operations of a step in compiled code; CannotCompile on several ranks or general meshes."""
+    """The operations of a step in compiled code; CannotCompile on general meshes."""
 
     # A step along a chain whose Newton iteration fails is repeated through PETSc SNES, which decides
     # whether the step fails, and why; the stepper's `fallbacks` counts such steps.

@@ -82,7 +82,7 @@ class ListSweep:
         if self._sums is None:
             self.trajectory.pull()
             return 0.0
-        total = float(self._sums.dat.data_ro.sum())
+        total = self._sums.comm.allreduce(float(self._sums.dat.data_ro.sum()))
         self.trajectory.cotangents[self._sums].assign(1.0)
         self.trajectory.pull()
         return total

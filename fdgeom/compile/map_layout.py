@@ -1,0 +1,137 @@
+"""Places of values on general meshes: the nodes of each space, found from cells through Firedrake's maps.
+
+Each kind of nodes has places of its own, in Firedrake's order, ghosts last, in blocks of lanes as
+`fields.hpp` says.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
+
+from fdgeom.compile.layout import WIDTH, Layout, Part, pieces
+from fdgeom.compile.program import CannotCompile
+from fdgeom.solvers.derived import is_real, sampled
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """A kind of nodes: those of a scalar element."""
+
+    node_set: object
+    element: object
+
+    def space(self, mesh) -> FunctionSpace:
+        """The space of one value at each node."""
+        return FunctionSpace(mesh, self.element)
+
+
+def has_nodal_values(space) -> bool:
+    """Whether the degrees of freedom are components at nodes, unlike those of N1curl or RT."""
+    size = int(np.prod(space.value_shape, dtype=int))
+    return space.block_size == size and (size == 1 or bool(space.ufl_element().sub_elements))
+
+
+class MapLayout(Layout):
+    """The places of the nodes of functions on a mesh of any kind; CannotCompile if it is extruded."""
+
+    def __init__(self, mesh) -> None:
+        if mesh.extruded:
+            raise CannotCompile("the mesh is extruded")
+        self.mesh, self.comm = mesh, mesh.comm
+        #: No operation knows these of a chain.
+        self.blocks, self.nodes = 0, 0
+        self._begin()
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of this rank, ghosts included."""
+        return self.mesh.cell_set.total_size
+
+    def parts_of(self, function: Function) -> list[Part]:
+        return [self._part(piece) for piece in pieces(function)]
+
+    def _part(self, function: Function) -> Part:
+        space = function.function_space()
+        if is_real(function):
+            raise CannotCompile(f"{function.name()} is a number of a Real space")
+        if space.mesh().topology is not self.mesh.topology:
+            raise CannotCompile(f"{function.name()} lives on another mesh")
+        element = space.ufl_element()
+        if not has_nodal_values(space):
+            raise CannotCompile(f"{element}: its degrees of freedom are not values at nodes")
+        scalar = element.sub_elements[0] if space.value_shape else element
+        return Part(function, False, space.block_size, nodes=Nodes(space.node_set, scalar))
+
+    def counts_of(self, part: Part) -> np.ndarray:
+        return self.counts_for(part.nodes.node_set.total_size)
+
+    def counts_for(self, total: int) -> np.ndarray:
+        """How many of so many places each block has."""
+
+        def make() -> np.ndarray:
+            blocks = -(-total // WIDTH)
+            counts = np.full(blocks + 1, WIDTH, dtype=np.int64)
+            counts[-1] = 0
+            if blocks:
+                counts[-2] = total - WIDTH * (blocks - 1)
+            return counts
+
+        return self.made_once(("counts", total), make)
+
+    def blocks_of(self, part: Part) -> int:
+        return len(self.counts_of(part)) - 1
+
+    def dofs(self, part: Part) -> np.ndarray:
+        key = part.nodes
+        if key not in self._dofs:
+            numbers = np.arange(self.size_of(part) // part.size)
+            last = max(part.nodes.node_set.total_size - 1, 0)
+            self._dofs[key] = np.minimum(numbers, last).astype(np.int32)
+        return self._dofs[key]
+
+    def map_of(self, nodes: Nodes) -> np.ndarray:
+        """The nodes of each cell."""
+
+        def make() -> np.ndarray:
+            space = nodes.space(self.mesh)
+            return np.ascontiguousarray(space.cell_node_map().values_with_halo, dtype=np.int32)
+
+        return self.made_once(("map", nodes), make)
+
+    def coordinates_at(self, nodes: Nodes) -> Function:
+        """The coordinates of nodes."""
+
+        def make() -> Function:
+            x, mesh = SpatialCoordinate(self.mesh), self.mesh
+            space = VectorFunctionSpace(mesh, nodes.element, dim=mesh.geometric_dimension)
+            return sampled("x", x, space, private=True)
+
+        return self.made_once(("coordinates", nodes), make)
+
+    def summands(self, number: Function, kind: tuple) -> Part:
+        def make() -> Part:
+            space = VectorFunctionSpace(self.mesh, kind[2].element, dim=number.dat.data_ro.size)
+            return self._part(Function(space, name=f"summands of {number.name()}"))
+
+        part = self.made_once(("summands", id(number.dat), kind), make)
+        self.sums[part] = number
+        return part
+
+    def owned(self, part: Part) -> np.ndarray:
+        found = np.zeros(self.size_of(part) // part.size)
+        found[: part.nodes.node_set.size] = 1.0
+        return found
+
+    def node_places(self, space) -> np.ndarray:
+        return np.arange(space.node_set.total_size)
+
+    def places(self, part: Part):
+        x = self.coordinates_at(part.nodes).dat.data_ro_with_halos
+        x = np.reshape(x, (len(x), -1))
+
+        def words(place: int) -> str:
+            at = [f"{value:.6g}" for value in x[place]]
+            return f"the node at {at[0]}" if len(at) == 1 else f"the node at ({', '.join(at)})"
+
+        return words
