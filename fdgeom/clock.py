@@ -46,12 +46,12 @@ class Clock(NamedTuple):
 
     def set_to(self, t: float) -> "Clock":
         """The clock at another time, after the same number of steps."""
-        return self._replace(begin=t, first=self.steps)
+        return Clock(t, self.dt, self.last_dt, self.steps, self.steps)
 
     def with_dt(self, dt: float) -> "Clock":
         """The clock with another step from here on."""
-        return self if dt == self.dt else self.set_to(self.t)._replace(dt=dt)
+        return self if dt == self.dt else Clock(self.t, dt, self.last_dt, self.steps, self.steps)
 
     def begun(self) -> "Clock":
         """The clock after the carried fields have been made for the present Δt."""
-        return self._replace(last_dt=self.dt)
+        return Clock(self.begin, self.dt, self.dt, self.first, self.steps)

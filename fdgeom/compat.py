@@ -1,23 +1,74 @@
-"""Private names of Firedrake and petsctools that have no public counterpart."""
+"""Private names of Firedrake, pyadjoint and petsctools that have no public counterpart.
 
+Checked with Firedrake and pyadjoint 2026.10 and petsctools 2026.1.
+"""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import petsctools
-from firedrake import DirichletBC
+from firedrake import DirichletBC, Function
+from firedrake.halo import _get_mtype
 from firedrake.output import VTKFile
+from mpi4py import MPI
 from petsc4py import PETSc
+from pyadjoint.block_variable import BlockVariable
+from pyadjoint.tape import get_working_tape
 
 
+# --- Firedrake --------------------------------------------------------------------------------------
 def given_value(bc: DirichletBC) -> Any:
     """The value that a user gave a boundary condition; the public ``function_arg`` is its interpolant."""
     return bc._original_arg
 
 
-def options_read(solver: PETSc.SNES | PETSc.KSP) -> set[str]:
-    """The options that PETSc has looked up; petsctools itself only warns, at the end of a run."""
-    return petsctools.get_options(solver)._used_options
+def interpolates_into(interpolator, target: Function) -> Callable[[], Any]:
+    """Evaluates an interpolator; its public ``assemble`` makes this anew each time, in milliseconds."""
+    return interpolator._get_callable(tensor=target)
+
+
+def mpi_type(dat) -> MPI.Datatype:
+    """The MPI type of an entry, which Firedrake's halos send."""
+    return _get_mtype(dat)[0]
 
 
 def set_topology(file: VTKFile, topology: tuple) -> None:
     """Give a file its cells; no argument of VTKFile does, it lists those of the mesh in its own order."""
     file._topology = topology
+
+
+# --- pyadjoint --------------------------------------------------------------------------------------
+def known_variable(function) -> BlockVariable | None:
+    """The block variable of a Function or mesh, if there is one; the public property makes one."""
+    return function._block_variable()
+
+
+def whole_of(function: Function) -> Function:
+    """The mixed Function that a function is a part of; else the function itself."""
+    if function._ad_floating_active and function._ad_outputs:
+        return function._ad_outputs[0]
+    return function
+
+
+def merge_into_whole(part: Function) -> None:
+    """Record that a mixed Function depends on a part, which was set outside of Firedrake's methods."""
+    part._ad_annotate_output_block()
+
+
+def checkpoint_schedule():
+    """The schedule of checkpoints of the working tape, if there is one; the tape has no property for it."""
+    manager = get_working_tape()._checkpoint_manager
+    return None if manager is None else manager._schedule
+
+
+# --- others -----------------------------------------------------------------------------------------
+def options_read(solver: PETSc.SNES | PETSc.KSP) -> set[str]:
+    """The options that PETSc has looked up; petsctools itself only warns, at the end of a run."""
+    return petsctools.get_options(solver)._used_options
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """The frame that a thread is in; Python documents this function, in spite of its name."""
+    return sys._current_frames().get(thread)

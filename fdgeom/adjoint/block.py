@@ -10,9 +10,10 @@ from firedrake.adjoint_utils.checkpointing import maybe_disk_checkpoint
 from pyadjoint.tape import get_working_tape, stop_annotating
 
 from fdgeom.adjoint import variables
-from fdgeom.adjoint.replay import ChangeReplay, Replay, whole_of
+from fdgeom.adjoint.replay import ChangeReplay, Replay
 from fdgeom.adjoint.steps import Origin, StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
+from fdgeom.compat import known_variable, whole_of
 from fdgeom.solvers import key
 from fdgeom.solvers.petsc_messages import REVERSE_SWEEP
 from fdgeom.taping import PreparedBlock
@@ -47,7 +48,7 @@ class ReplayBlock(PreparedBlock):
         for f in replay.inputs:
             variables.meet(replay, f)
             # A Function has a weak reference to it.
-            known = f._block_variable() or variables.given(f)
+            known = known_variable(f) or variables.given(f)
             self.add_dependency(known.output, no_duplicates=True)
         self._inputs = tuple(replay.inputs)
         self._add_left(replay)
@@ -64,7 +65,7 @@ class ReplayBlock(PreparedBlock):
             for f in replay.inputs:
                 known = variables.known(snapshot, f)
                 variable = known.variable
-                if variable is None or variable is f._block_variable():
+                if variable is None or variable is known_variable(f):
                     continue
                 if known.values is not None:
                     variable.keep(known.values)
@@ -105,9 +106,9 @@ class ReplayBlock(PreparedBlock):
         replay.seen = {
             id(f): (weakref.ref(f.block_variable), Kept([f])) for f in replay.outputs
         } | {
-            id(f): (weakref.ref(f._block_variable()), None)
+            id(f): (weakref.ref(known_variable(f)), None)
             for f in replay.views
-            if f._block_variable() is not None and whole_of(f) is not f
+            if known_variable(f) is not None and whole_of(f) is not f
         }
         for snapshot in replay.snapshots():
             self._note(snapshot, sampled)
@@ -116,7 +117,7 @@ class ReplayBlock(PreparedBlock):
         """Save with a snapshot the block variables of the Functions whose values it holds now."""
         names, changed = set(snapshot.keys()), snapshot.changed_keys()
         for f in (*self.replay.inputs, *self.replay.views):
-            own, variable = keys([f]) & names, f._block_variable()
+            own, variable = keys([f]) & names, known_variable(f)
             if own and not own & changed and variable is not None:
                 values = self.replay.seen.get(id(f), (None, None))[1]
                 snapshot.known_by[id(f)] = variables.Known(

@@ -10,6 +10,7 @@ from firedrake import Function
 from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
+from fdgeom.compat import whole_of
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, each_part
 from fdgeom.solvers import key
@@ -287,10 +288,3 @@ def wholes(functions: Sequence[Function]) -> list[Function]:
         whole = whole_of(f)
         found.setdefault(key(parts(whole)[0]), whole)
     return list(found.values())
-
-
-def whole_of(function: Function) -> Function:
-    """The mixed Function that a function is a part of; else the function itself."""
-    if function._ad_floating_active and function._ad_outputs:
-        return function._ad_outputs[0]
-    return function

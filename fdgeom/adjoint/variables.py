@@ -14,8 +14,9 @@ from pyadjoint.block_variable import BlockVariable
 from pyadjoint.overloaded_type import FloatingType
 from pyadjoint.tape import get_working_tape, stop_annotating
 
-from fdgeom.adjoint.replay import Replay, whole_of
+from fdgeom.adjoint.replay import Replay
 from fdgeom.adjoint.values import Kept, keys, parts
+from fdgeom.compat import checkpoint_schedule, known_variable, merge_into_whole, whole_of
 
 #: The block variables of dependent fields that blocks have recomputed.
 FOLLOWING: weakref.WeakSet = weakref.WeakSet()
@@ -89,7 +90,7 @@ def views_set(replay: Replay, last: Callable) -> list[Function]:
 
 def is_set(function: Function, last: BlockVariable | None) -> bool:
     """Whether a Function has been set since it had the block variable ``last``."""
-    variable = function._block_variable()
+    variable = known_variable(function)
     if variable is None or variable is last:
         return False
     # A part that was only read has a new variable too, made from the whole.
@@ -98,7 +99,7 @@ def is_set(function: Function, last: BlockVariable | None) -> bool:
 
 def _is_read(function: Function) -> bool:
     read = function.block.get_outputs() if function.block is not None else ()
-    return any(function._block_variable() is output for output in read)
+    return any(known_variable(function) is output for output in read)
 
 
 def places(replay: Replay) -> list[BlockVariable]:
@@ -107,7 +108,7 @@ def places(replay: Replay) -> list[BlockVariable]:
     found = []
     for mesh in {id(mesh): mesh for mesh in meshes}.values():
         found.append(mesh.coordinates.block_variable)
-        moved = mesh._block_variable()
+        moved = known_variable(mesh)
         if moved is not None and moved.creation_timestep != -1:
             found.append(moved)
     return found
@@ -116,21 +117,20 @@ def places(replay: Replay) -> list[BlockVariable]:
 def join(view: Function) -> bool:
     """Make a mixed Function depend on a part of it that is a control; returns whether it does."""
     # Both existed before the recording, so pyadjoint does not know that one is part of the other.
-    whole, own = whole_of(view), view._block_variable()
+    whole, own = whole_of(view), known_variable(view)
     if whole is view or own is None or own.creation_timestep != -1:
         return False
-    above = whole._block_variable()
+    above = known_variable(whole)
     if above is None or above.creation_timestep == -1:
         with FloatingType.stop_floating(view):
-            view._ad_annotate_output_block()
+            merge_into_whole(view)
     return True
 
 
 def warn_of_reading(replay: Replay) -> None:
     """Warn if a part of a mixed Function is a control and was read between time steps."""
     # With SingleMemoryStorageSchedule Firedrake itself gives a wrong gradient after a replay.
-    manager = get_working_tape()._checkpoint_manager
-    if manager is None or not isinstance(manager._schedule, SingleMemoryStorageSchedule):
+    if not isinstance(checkpoint_schedule(), SingleMemoryStorageSchedule):
         return
     for view in replay.views:
         if id(view) in replay.joined and _is_read(view):
@@ -159,7 +159,7 @@ def meet_others(replay: Replay, whole: Function, touched: Sequence[Function]) ->
     own = [view for view in touched if whole_of(view) is whole and view is not whole]
     if not own or len(own) == len(parts(whole)):
         return
-    beneath = _beneath(replay, whole._block_variable())
+    beneath = _beneath(replay, known_variable(whole))
     last, left = _last(replay, whole)
     with stop_annotating():
         if beneath is last:
@@ -176,7 +176,7 @@ def meet_others(replay: Replay, whole: Function, touched: Sequence[Function]) ->
         whole.create_block_variable()
         for view in own:
             with FloatingType.stop_floating(view):
-                view._ad_annotate_output_block()
+                merge_into_whole(view)
 
 
 def _beneath(replay: Replay, variable: BlockVariable) -> BlockVariable:
@@ -198,7 +198,7 @@ def _last(replay: Replay, function: Function) -> tuple:
 
 def refuse_assigned(field: Function) -> None:
     """Raise ``NotImplementedError`` if a dependent field was set on the tape."""
-    variable = field._block_variable()
+    variable = known_variable(field)
     if variable is None or variable.creation_timestep == -1:
         return
     if variable not in FOLLOWING:
@@ -210,7 +210,7 @@ def refuse_assigned(field: Function) -> None:
 
 def meet(replay: Replay, function: Function) -> None:
     """Replace the variable of a Function that changed outside the recording, with a warning."""
-    variable = function._block_variable()
+    variable = known_variable(function)
     if variable is None:
         return
     last, left = _last(replay, function)

@@ -1,16 +1,15 @@
 """Consistency of strain and momentum of a beam with its configuration and velocity."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from firedrake import Function, dot
 from mpi4py import MPI
 
-from fdgeom.beams.chain import Chain
-from fdgeom.beams.chain_slopes import FollowingShape, projection
+from fdgeom.beams.chain import Chain, projection, reconstruction
 from fdgeom.beams.fields import BeamFields
-from fdgeom.operations import Map, Solve
+from fdgeom.operations import Map, Operation, Solve
 from fdgeom.solvers import Field, PointwiseUpdate, Snapshot
 from fdgeom.taping import not_taped
 
@@ -100,7 +99,7 @@ class Agreement:
         made = [self.momentum_operation] if velocity and not momentum else []
         made.append(self.velocity_operation)
         if strain is not pose and self._chain.is_open:
-            made.append(self._projection if pose else self._following_shape)
+            made += [self._projection] if pose else self._reconstruction
         return made
 
     @cached_property
@@ -108,8 +107,9 @@ class Agreement:
         return projection(self._beam, self._chain)
 
     @cached_property
-    def _following_shape(self) -> FollowingShape:
-        return FollowingShape(self._beam, self._chain, self._anchor)
+    def _reconstruction(self) -> list[Operation]:
+        find = partial(self._chain.followed, self._anchor)
+        return reconstruction(self._beam, self._chain, find, self._anchor, moves=True)
 
     def restore_for_bracket(self) -> None:
         """Update the older description, for steps of strain and momentum."""
@@ -149,7 +149,7 @@ class Agreement:
                     "since they use another strain measure, and setting it would move the beam; take "
                     "position, orientation and velocity"
                 )
-            made.append(self._following_shape)
+            made += self._reconstruction
         return made
 
     def restore_for_configuration(self, measured: Callable[[], Function], *, alone: bool) -> None:

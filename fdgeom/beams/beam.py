@@ -1,7 +1,7 @@
 """The geometrically exact beam."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import ufl
@@ -13,8 +13,7 @@ from fdgeom import citations
 from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
-from fdgeom.beams.chain import Chain
-from fdgeom.beams.chain_slopes import ReconstructedShape, projection
+from fdgeom.beams.chain import Chain, projection, reconstruction
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
@@ -258,8 +257,9 @@ class Beam(BeamBracket):
             self.settle()
 
         def operations() -> list:
-            shape = ReconstructedShape(self, self.chain, position, orientation)
-            return [shape, self.agreement.velocity_operation]
+            find = partial(self.chain.from_pose, position, orientation)
+            shape = reconstruction(self, self.chain, find, 0, moves=False)
+            return [*shape, self.agreement.velocity_operation]
 
         record("Beam.reconstruct()", do, operations, self)
 

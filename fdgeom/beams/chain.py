@@ -1,14 +1,25 @@
 """The chain of a beam's nodes: configuration from strain, and strain from configuration."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 import scipy
-from firedrake import Function
+import ufl
+from firedrake import Function, TestFunction, dot
+from ufl.core.expr import Expr
 
+from fdgeom import lie
 from fdgeom.beams.fields import BeamFields
+from fdgeom.beams.rod.cells import Cells
+from fdgeom.beams.rod.variation import displaced
+from fdgeom.forms import simplify
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
-from fdgeom.line import Numbering
+from fdgeom.line import Numbering, end_node
 from fdgeom.messages import format_value
+from fdgeom.operations import Map, Operation, Performed, Prescribed, Solve
 from fdgeom.validation import array
+
+Poses = tuple[np.ndarray, np.ndarray]
 
 # Angles and strains that were meant to be the same.
 _SAME = 1e-9
@@ -24,7 +35,6 @@ class Chain:
         self._beam = beam
         self._tangent = np.array(beam.tangent.dat.data_ro)
         self._points: Numbering | None = None
-        self._followed: tuple | None = None
 
     def _lines(self) -> tuple[Numbering, Numbering]:
         if self._points is None:
@@ -45,40 +55,24 @@ class Chain:
 
     def reconstruct(self, position, orientation) -> None:
         """Fill position and orientation of the beam from its strain."""
-        self._put(self._shape(_pose(position, orientation)))
+        self._put(self.from_pose(position, orientation))
+
+    def from_pose(self, position, orientation) -> Poses:
+        """The poses (n + 1, 3), (n + 1, 4) with this pose of the first node."""
+        return self._shape(_pose(position, orientation))
 
     def follow(self, anchor: int) -> None:
         """Fill the configuration from the strain, with the first (0) or the last node (-1) fixed."""
         self._put(self.followed(anchor))
 
-    def followed(self, anchor: int):
-        """The poses (n + 1, 3), (n + 1, 4) that :meth:`follow` writes."""
-        # Cached: derivatives ask for them again where nothing has changed.
+    def followed(self, anchor: int) -> Poses:
+        """The poses that :meth:`follow` writes."""
         x, q = self._poses(self._beam.position, self._beam.orientation)
-        there = x[anchor], q[anchor]
-        points, _ = self._lines()
-        read = (np.array(anchor), *there, points.gather(self._beam.strain))
-        if self._followed is None or not all(map(np.array_equal, read, self._followed[0])):
-            self._followed = [np.array(values) for values in read], self._from(anchor, there)
-        return tuple(np.array(values) for values in self._followed[1])
-
-    def _from(self, anchor: int, there):
-        """The poses made from the strain, with this pose of the node ``anchor``."""
         origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
         shape = self._shape(origin)
+        there = x[anchor], q[anchor]
         start = se3.pose_compose(there, se3.pose_inverse((shape[0][anchor], shape[1][anchor])))
         return se3.pose_compose((start[0][None], start[1][None]), shape)
-
-    def numbering(self, name: str) -> Numbering:
-        """The nodes of the strain, or of the other fields, by the name of a field."""
-        points, nodes = self._lines()
-        return points if name == "strain" else nodes
-
-    def exponents(self) -> tuple[Numbering, np.ndarray, np.ndarray]:
-        """The nodes, the Δs (γ+e) of degree 1, and the Δs (n, 1)."""
-        points, nodes = self._lines()
-        strain = points.gather(self._beam.strain)
-        return nodes, self._lengths * (strain + self._tangent), self._lengths
 
     def project(self) -> None:
         """Fill the strain of the beam from its position and orientation."""
@@ -107,9 +101,13 @@ class Chain:
         _, nodes = self._lines()
         return nodes.gather(position), quaternion.normalize(nodes.gather(orientation))
 
-    def _put(self, poses) -> None:
+    def _put(self, poses: Poses) -> None:
+        self.put_poses(poses, (self._beam.position, self._beam.orientation))
+
+    def put_poses(self, poses: Poses, fields: Sequence[Function]) -> None:
+        """Fill a position and an orientation of the beam's nodes."""
         _, nodes = self._lines()
-        for values, field in zip(poses, (self._beam.position, self._beam.orientation), strict=True):
+        for values, field in zip(poses, fields, strict=True):
             nodes.scatter(values, field)
 
     def _shape(self, start):
@@ -189,3 +187,59 @@ def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
     if abs(np.linalg.norm(q) - 1) > 1e-8:
         raise ValueError(f"orientation must be {wanted}, not {format_value(orientation)}")
     return x, q / np.linalg.norm(q)
+
+
+def reconstruction(
+    beam: BeamFields, chain: Chain, find: Callable[[], Poses], anchor: int, *, moves: bool
+) -> list[Operation]:
+    """The configuration with the poses of ``find``, for derivatives: the strain and, if it ``moves``, the
+    node ``anchor`` (0 or -1) determine a displacement w from it, which is zero.
+    """
+    _refuse_degree(beam, "reconstruct", "configuration", "strain")
+    pose, space = (beam.position, beam.orientation), beam.velocity.function_space()
+    # The found poses count as given.
+    x, q = found = tuple(Function(f.function_space()) for f in pose)
+    w, test, moved = (Function(space, name=name) for name in ("displacement", "test", "moved"))
+    turn = lie.quaternion.product(lie.quaternion.conjugate(q), pose[1])
+    spin = 2 / ufl.sqrt(dot(pose[1], pose[1])) * ufl.as_vector([turn[k] for k in (1, 2, 3)])
+    cells = Cells(beam.mesh)
+    # The equation of a cell belongs to its end away from the anchor.
+    end = cells.ends(test)[1 if anchor == 0 else 0]
+    gap = strain_of(cells, *displaced((x, q), w)) - beam.tangent - beam.strain
+    node = end_node(space, "left" if anchor == 0 else "right")
+    dofs = (6 * node[:, None] + np.arange(6)).ravel()
+    return [
+        Performed(do=lambda: chain.put_poses(find(), found), operations=()),
+        *([Map(values={moved: lie.join(spin, pose[0] - x)})] if moves else []),
+        Solve(
+            work=simplify(cells.sum(dot(end, gap))), test=test, unknown=w, find=lambda: None,
+            prescribed=(Prescribed(dofs, moved if moves else None),),
+        ),
+        Map(values=dict(zip(pose, displaced((x, q), w), strict=True))),
+    ]  # fmt: skip
+
+
+def projection(beam: BeamFields, chain: Chain) -> Solve:
+    """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes."""
+    _refuse_degree(beam, "project", "strain", "configuration")
+    cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
+    strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
+    gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
+    return Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)
+
+
+def strain_of(cells: Cells, position: Expr, orientation: Expr) -> Expr:
+    """γ+e of the cells of a configuration, for use in ``cells.sum``."""
+    (x, y), (p, q) = cells.ends(position), cells.ends(orientation)
+    a, b = (x, lie.quaternion.normalize(p)), (y, lie.quaternion.normalize(q))
+    relative = lie.se3.pose_compose(lie.se3.pose_inverse(a), b)
+    return lie.se3.pose_cay_inverse(relative) / cells.length
+
+
+def _refuse_degree(beam: BeamFields, method: str, result: str, source: str) -> None:
+    if beam.degree != 1:
+        raise NotImplementedError(
+            f"gradients through the {result} that a beam of higher degree computes from its {source} "
+            f"are not available: call {method}() inside 'with firedrake.adjoint.stop_annotating():' "
+            f"(the {result} then counts as given data), or take degree=1"
+        )

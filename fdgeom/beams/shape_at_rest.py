@@ -4,8 +4,7 @@ import numpy as np
 import ufl
 from firedrake import Function, dot
 
-from fdgeom.beams.chain import Chain
-from fdgeom.beams.chain_slopes import strain_of
+from fdgeom.beams.chain import Chain, strain_of
 from fdgeom.beams.ends import unit_quaternion
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.cells import Cells

@@ -117,7 +117,11 @@ def save(stepper, path: str | os.PathLike) -> None:
     try:
         with replacing(path, comm) as temporary, h5py.File(temporary, "w", **together) as file:
             group = file.create_group(GROUP)
-            group.attrs.update(_clock(stepper)._asdict(), format=FORMAT, writer=temporary.name)
+            group.attrs.update(
+                zip(Clock.__annotations__, _clock(stepper), strict=True),
+                format=FORMAT,
+                writer=temporary.name,
+            )
             for name, text in texts.items():
                 group[name] = np.frombuffer(json.dumps(text).encode(), dtype=np.uint8)
             for name, f in functions.items():

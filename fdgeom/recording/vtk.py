@@ -206,11 +206,9 @@ def _topology(space, drawn: np.ndarray | slice) -> tuple:
     connectivity, offsets, types = get_topology(Function(space))
     # Firedrake's equispaced element has that order; its VTKFile would list nodes from end to end.
     nodes = space.cell_node_map().values[drawn].astype(connectivity.array.dtype)
-    return (
-        connectivity._replace(array=nodes.flatten()),
-        offsets._replace(array=offsets.array[: len(nodes)]),
-        types._replace(array=types.array[: len(nodes)]),
-    )
+    arrays = nodes.flatten(), offsets.array[: len(nodes)], types.array[: len(nodes)]
+    whole = connectivity, offsets, types
+    return tuple(type(w)(a, *w[1:]) for w, a in zip(whole, arrays, strict=True))
 
 
 def _forget(path: Path, t: float) -> None:

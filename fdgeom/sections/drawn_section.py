@@ -14,8 +14,13 @@ from fdgeom.solvers.derived import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
+from .derivatives import (
+    MatrixSlopes,
+    compliance_change,
+    density_gradient,
+    elasticity_gradient,
+)
 from .elasticity import Regions, broken_element, change_of
-from .gradient import density_gradient, elasticity_gradient
 from .material import AnyMaterial
 from .matrices import SectionMatrices, check_axis
 from .operators import Operators
@@ -31,7 +36,6 @@ from .properties import (
 )
 from .recovery import Criterion, Recovery
 from .saint_venant import SaintVenant
-from .slopes import MatrixSlopes
 from .tessellation import Tessellation
 
 #: Words for the origin, and the centre that each means, from compliance and inertia.
@@ -232,13 +236,13 @@ class DrawnSection(SectionMatrices):
 
         Notes
         -----
-        Six more solves with the existing factor: no new forms and no difference quotients.
+        Twelve more solves with the existing factor: no new forms and no difference quotients.
         """
         self.check_unchanged()
         change = change_of(self._regions, parameter, tag, self._element)
         T, X = to_body(self.axis), self._to_centroid
         K = np.linalg.inv(self._solutions.compliance)
-        dK = -K @ self._solutions.derivative(change.elasticity) @ K
+        dK = -K @ compliance_change(self._operators, change.elasticity) @ K
         dM = self._operators.moments(change.density)
         return T @ X.T @ dK @ X @ T.T, T @ X.T @ dM @ X @ T.T
 
@@ -273,8 +277,8 @@ class DrawnSection(SectionMatrices):
 
         Notes
         -----
-        One adjoint pass (`fdgeom.sections.gradient`): six solves with the existing factor for any
-        number of parameters; :meth:`derivative` needs six for each.
+        One adjoint pass (`fdgeom.sections.derivatives`): six solves with the existing factor for any
+        number of parameters; :meth:`derivative` needs twelve for each.
 
         Examples
         --------

@@ -65,45 +65,12 @@ class SaintVenant:
         units = np.array([length] * 3 + [1.0] * 3)
         return float(np.abs(resultants * units[:, None] / units - np.eye(6)).max())
 
-    # --- change of a material ----------------------------------------------------------------------
-    def derivative(self, change: np.ndarray) -> np.ndarray:
-        """dS for a change dC of the elasticity: since every equation is linear in C, solves with
-        the same factor and dC in place of C on the right.
-        """
-        op = self.op
-
-        def changed(action):
-            with op.holding(change):
-                return action()
-
-        classical = op.rigid[:4]
-        pairs = list(zip(self.classical, classical, strict=True))
-        loads = changed(lambda: [op.against_warping(*p) for p in pairs])
-        own = changed(lambda: [op.against_slope(*p) for p in pairs])
-        dw = np.array([op.solve(-load) for load in loads])
-        dstress = np.array(own) + [op.against_slope(w, None) for w in dw]
-        ds4 = -self.s4 @ symmetric(op.pair(dstress, classical)) @ self.s4
-        shear = [s.derivative(changed, dw, db, ds4) for s, db in
-                 zip(self.shear, BENDING_OF_SHEAR @ ds4, strict=True)]  # fmt: skip
-        dwarping = np.array(
-            [
-                *(mixed(self.s4, dw) + mixed(ds4, self.classical)),
-                *(warping for warping, _ in shear),
-            ]
-        )
-        dslope = np.array([*mixed(ds4, classical), *(slope for _, slope in shear)])
-        solutions = list(zip(self.warping, self.slope, strict=True))
-        work = changed(lambda: [op.against_warping(*s) for s in solutions])
-        force = changed(lambda: [op.against_slope(*s) for s in solutions])
-        own = op.pair(np.array(work), self.warping) + op.pair(np.array(force), self.slope)
-        return symmetric(own) + 2 * symmetric(self._energy(dwarping, dslope))
-
 
 class _Shear:
     """The solution of a transverse force, with strain γ₁ that grows along the beam."""
 
     def __init__(self, of: SaintVenant, growth: np.ndarray) -> None:
-        self._of, self.growth = of, growth
+        self.growth = growth
         op, w, s4 = of.op, of.classical, of.s4
         self.rigid = mixed(growth, op.rigid[:4])
         self.g1 = mixed(growth, w)
@@ -112,22 +79,6 @@ class _Shear:
         strain = -s4 @ self.theta
         self.warping = self.q + mixed(strain, w)
         self.slope = self.g1 + mixed(strain, op.rigid[:4])
-
-    def derivative(self, changed, dw, dgrowth, ds4) -> tuple[np.ndarray, np.ndarray]:
-        """Changes of warping and slope, from those of the classical solutions."""
-        op, w, s4 = self._of.op, self._of.classical, self._of.s4
-        g1, q, rigid = self.g1, self.q, op.rigid[:4]
-        dg1 = mixed(self.growth, dw) + mixed(dgrowth, w)
-        load = changed(lambda: op.against_slope(g1, self.rigid) - op.against_warping(q, g1))
-        load += op.against_slope(dg1, mixed(dgrowth, rigid)) - op.against_warping(None, dg1)
-        dq = op.solve(load)
-        stress = changed(lambda: op.against_slope(q, g1)) + op.against_slope(dq, dg1)
-        strain = -s4 @ self.theta
-        dstrain = -ds4 @ self.theta - s4 @ op.pair(stress, rigid)[0]
-        return (
-            dq + mixed(strain, dw) + mixed(dstrain, w),
-            dg1 + mixed(dstrain, rigid),
-        )
 
 
 def mixed(coefficients: np.ndarray, fields: np.ndarray) -> np.ndarray:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 
 from mpi4py import MPI
 
+from fdgeom.compat import frame_of
+
 #: Seconds of compilation without a message.
 PATIENCE = 3.0
 _LOOK = 0.25
@@ -70,7 +72,7 @@ class _Watch(threading.Thread):
 
 def _compiles(thread: int) -> bool:
     """Whether a thread is in TSFC or in the compiler now."""
-    frame = sys._current_frames().get(thread)
+    frame = frame_of(thread)
     while frame is not None:
         file, function = frame.f_code.co_filename, frame.f_code.co_name
         if any(part in file for part in _WORK):

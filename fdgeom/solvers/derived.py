@@ -10,6 +10,7 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
+from fdgeom.compat import interpolates_into
 from fdgeom.solvers.data import Snapshot
 from fdgeom.solvers.rules import Interpolated, Rule
 from fdgeom.taping import refuse_annotation
@@ -264,9 +265,9 @@ class Interpolation:
 
     def __init__(self, expression: Expr, space) -> None:
         self.values = Function(space)
-        interpolator = get_interpolator(interpolate(expression, space))
-        # The interpolator itself would make this again at every call, in milliseconds.
-        self._update = interpolator._get_callable(tensor=self.values)
+        self._update = interpolates_into(
+            get_interpolator(interpolate(expression, space)), self.values
+        )
 
     def apply(self) -> Function:
         """Interpolate the present values."""

@@ -1,8 +1,8 @@
 """The k3d plot of a scene: rods, supports, joints, bodies, loads, ground and camera."""
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,8 @@ _TRACES = 9
 _PLAIN, _FAINT = 0x4F86C6, 0x8E96A0
 
 
-class Case(NamedTuple):
+@dataclass(frozen=True)
+class Case:
     """Shapes that are played by themselves, such as a mode: a name, the first and the last of them."""
 
     name: str
@@ -120,7 +121,7 @@ def picture(
     plot.custom_data = dict(words) | {
         "times": [float(shapes.times[k]) for k in chosen],
         "fields": [about for about, _ in fields],
-        "cases": [case._asdict() for case in cases],
+        "cases": [asdict(case) for case in cases],
         "rods": mesh.id,
         "traces": trace.id if trace else None,
         "plain": _PLAIN,

@@ -39,9 +39,9 @@ def sums(comm: MPI.Comm, values: int) -> tuple[Ranks | None, list]:
     own, everything = np.zeros(values), np.zeros(values)
     made = Ranks(
         allreduce=ctypes.cast(library.MPI_Allreduce, ctypes.c_void_p).value,
-        real=MPI._handleof(MPI.DOUBLE),
-        sum=MPI._handleof(MPI.SUM),
-        comm=MPI._handleof(comm),
+        real=MPI.DOUBLE.handle,
+        sum=MPI.SUM.handle,
+        comm=comm.handle,
         own=own.ctypes.data,
         all=everything.ctypes.data,
     )

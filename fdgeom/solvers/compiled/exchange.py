@@ -3,10 +3,10 @@
 import ctypes
 
 import numpy as np
-from firedrake.halo import _get_mtype
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from fdgeom.compat import mpi_type
 from fdgeom.solvers.compiled.layout import ChainLayout, DirectLayout
 from fdgeom.solvers.compiled.program import Program
 from fdgeom.solvers.compiled.structs import Exchange, ExchangedField, FieldPointer
@@ -36,10 +36,10 @@ def make_exchange(
         begin=address("PetscSFBcastBegin"),
         end=address("PetscSFBcastEnd"),
         allreduce=address("MPI_Allreduce"),
-        replace=MPI._handleof(MPI.REPLACE),
-        integer=MPI._handleof(MPI.INT),
-        minimum=MPI._handleof(MPI.MIN),
-        comm=MPI._handleof(comm),
+        replace=MPI.REPLACE.handle,
+        integer=MPI.INT.handle,
+        minimum=MPI.MIN.handle,
+        comm=comm.handle,
         fields=ctypes.cast(fields, ctypes.c_void_p),
     )
     return made, numbers, [*keep, fields]
@@ -48,12 +48,12 @@ def make_exchange(
 def _entry(program: Program, layout, function, keep: list) -> ExchangedField:
     space = function.function_space()
     forest = space.dof_dset.halo.sf
-    kind, _ = _get_mtype(function.dat)
+    kind = mpi_type(function.dat)
     values = layout.fields[program.tables.field(function)].array
     keep += [forest, kind]
     made = ExchangedField(
         sf=forest.handle,
-        unit=MPI._handleof(kind),
+        unit=kind.handle,
         values=values.ctypes.data,
         size=space.block_size,
     )
