@@ -17,8 +17,7 @@ from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
-from fdgeom.statics.pencil import Pencil, pencil
-from fdgeom.statics.pencil_forms import Standing
+from fdgeom.statics.pencil import Pencil, pencil, data_of
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import OffTape
@@ -89,7 +88,7 @@ class VibrationModes(OffTape):
         # Signs and turns within a multiple eigenvalue may differ between processes.
         shapes = found.root @ vectors
         self.eigenvalues, shapes, self._round_off = motion.comm.bcast((values, shapes, round_off))
-        self.beam, self._standing = beam, Standing(motion)
+        self.beam, self._data = beam, data_of(motion)
         keep = gathered(motion.comm, free)
         self.shapes = [self._shape(motion, keep, v, k) for k, v in enumerate(shapes.T)]
 
@@ -124,7 +123,7 @@ class VibrationModes(OffTape):
             self.eigenvalues, k, self._symmetric, isinstance(self._motion, BeamMotion)
         )
 
-        if not self._standing.holds():
+        if self._data.changed():
             raise ValueError(
                 "beam: its configuration or its data have changed since these modes were computed; "
                 "make fdgeom.VibrationModes anew"

@@ -2,19 +2,216 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sparse
+import ufl
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    TestFunction,
+    TrialFunction,
+    VectorFunctionSpace,
+    inner,
+)
 from scipy.sparse.linalg import splu
+from ufl.classes import Form
+from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.forms import shaped_space, simplify
+from fdgeom.solvers import MatrixAssembly, Number, VectorAssembly
+from fdgeom.solvers.derived import Sources, private, read_in
 from fdgeom.statics.conditions import Conditions
-from fdgeom.statics.gathered import gathered, is_symmetric
-from fdgeom.statics.pencil_forms import forms_of
+from fdgeom.statics.gathered import gathered, is_symmetric, scattered, to_scipy
 
 _EPS = np.finfo(float).eps
 # How far what a solve leaves may be above round-off: its residual is 1e-12 or so of the forces.
 _ROUND_OFF = 1e4 * _EPS
+
+
+class PencilForms:
+    """Vectors and whole matrices about a configuration with present coefficients, on every process."""
+
+    def __init__(self, motion: RodMotion) -> None:
+        self._motion, self._rod, self.loads = motion, motion.rod, motion.rod.loads
+        self._test, self._trial = TestFunction(motion.space), TrialFunction(motion.space)
+        strains = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
+        self._strain, self._stress = (private(Function(strains)) for _ in range(2))
+        self._factor = private(Constant(0.0, name="load factor"))
+        self._set_load = Number(self._factor)
+        self.inside = gathered(motion.comm, _inside(motion))
+
+    def _in_cells(self, value: Expr) -> Form:
+        """The form whose assembled vector is a value in the cells: tested with 1 / their length."""
+        mesh = self._motion.mesh
+        element = FunctionSpace(mesh, "DG", 0).ufl_element()
+        space = shaped_space(value.ufl_shape, mesh, element)
+        cells = self._rod.cells
+        return cells.sum(inner(value, TestFunction(space)) / cells.length)
+
+    # --- what is assembled, made when it is first needed -------------------------------------------
+    @cached_property
+    def lengths(self) -> VectorAssembly:
+        """Lengths of the cells."""
+        return VectorAssembly(self._in_cells(self._rod.cells.length))
+
+    @cached_property
+    def elastic_strain(self) -> VectorAssembly:
+        """Strains in the cells, minus those of the stress-free shape."""
+        return VectorAssembly(self._in_cells(self._rod.elastic_strain(self._pose)))
+
+    @cached_property
+    def _stress_of_strain(self) -> VectorAssembly:
+        return VectorAssembly(
+            self._in_cells(self._rod.law.stress(self._strain, self._rod.stiffness))
+        )
+
+    @cached_property
+    def tangent(self) -> VectorAssembly:
+        """The tangent of the law in the cells."""
+        return VectorAssembly(
+            self._in_cells(self._rod.law.tangent(self._strain, self._rod.stiffness))
+        )
+
+    @cached_property
+    def _works(self) -> list[tuple[VectorAssembly, bool]]:
+        """Works of stress, loads and springs, each with a flag if the load factor scales it."""
+        rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
+        forms = [(rod.stress_work(self._stress, pose, test), False)]
+        external = rod.external_work(pose, test, factor=self._factor)
+        if not external.empty():
+            forms.append((-external, all(load.load.scaled for load in self.loads)))
+        if motion.joints is not None:
+            forms.append((motion.spring_work(pose, ufl.zero(6), test), False))
+        forms = [(simplify(form), scaled) for form, scaled in forms]
+        return [(VectorAssembly(form), scaled) for form, scaled in forms if not form.empty()]
+
+    @cached_property
+    def rate(self) -> MatrixAssembly:
+        """Rates of strain in the cells."""
+        return MatrixAssembly(self._in_cells(self._rod.strain_rate(self._pose, self._trial)), "aij")
+
+    @cached_property
+    def geometric(self) -> MatrixAssembly:
+        """The stiffness of the stress."""
+        form = self._rod.geometric_stiffness(self._stress, self._pose, self._trial, self._test)
+        return MatrixAssembly(form, "aij")
+
+    @cached_property
+    def of_loads(self) -> MatrixAssembly | None:
+        """Part of the stiffness that loads at the factor of :meth:`works` subtract; None without."""
+        found = self._rod.load_stiffness(self._pose, self._trial, self._test, self._factor)
+        return _matrix(found)
+
+    @cached_property
+    def slope(self) -> MatrixAssembly:
+        """The conditions of the joints."""
+        joints = self._motion.joints
+        form = joints.slope(TestFunction(joints.space), self._trial, self._pose)
+        return MatrixAssembly(form, "aij")
+
+    @cached_property
+    def multiplier(self) -> Function:
+        """Multipliers of the joints."""
+        return private(Function(self._motion.joints.space, name="multiplier"))
+
+    @cached_property
+    def in_joints(self) -> MatrixAssembly | None:
+        """The stiffness of springs and of joints with these multipliers; None without any."""
+        motion, multiplier, test = self._motion, self.multiplier, self._test
+
+        def work(g) -> Form:
+            springs = motion.spring_work(g, ufl.zero(6), test)
+            return motion.joints.slope(multiplier, test, g) + springs
+
+        # Spherical joints are linear: they add nothing.
+        return _matrix(motion.rate(work, self._trial))
+
+    @cached_property
+    def inertia(self) -> MatrixAssembly:
+        """The mass matrix."""
+        return MatrixAssembly(self._motion.inertia(self._test, self._trial), "aij")
+
+    @property
+    def _pose(self):
+        return self._motion.configuration
+
+    @cached_property
+    def read(self) -> tuple[Function | Constant, ...]:
+        """The coefficients of stiffness and inertia that a user may change."""
+        rod, motion, pose, test = self._rod, self._motion, self._pose, self._test
+        forms = [rod.internal_work(pose, test), rod.external_work(pose, test)]
+        forms.append(motion.inertia(test, self._trial))
+        if motion.joints is not None:
+            forms.append(motion.spring_work(pose, ufl.zero(6), test))
+        return read_in(*(form for form in forms if not form.empty()))
+
+    # --- values --------------------------------------------------------------------------------------
+    def is_loaded(self, load: float) -> bool:
+        """Whether loads act on the system at a load factor."""
+        return any(load or not applied.load.scaled for applied in self.loads)
+
+    def set_strain(self, values: np.ndarray) -> None:
+        """Set the strains in the owned cells, and their stress."""
+        self._strain.dat.data_wo[...] = values
+        self._stress.dat.data_wo[...] = _values(self._stress_of_strain)
+
+    def works(self, load: float) -> list[np.ndarray]:
+        """Works of stress, loads at a factor, and springs, on all displacements."""
+        self._set_load.set(load)
+        comm = self._motion.comm
+        return [
+            gathered(comm, _values(work).ravel())
+            for work, scaled in self._works
+            if load or not scaled
+        ]
+
+    @cached_property
+    def used(self) -> np.ndarray:
+        """Mask of all multipliers that belong to a condition."""
+        joints = self._motion.joints
+        used = np.ones(self.multiplier.dat.data_ro.size, dtype=bool)
+        used[joints.idle[joints.idle < used.size]] = False
+        return gathered(self._motion.comm, used)
+
+
+def forms_of(motion: RodMotion) -> PencilForms:
+    """The forms of a system, made at the first call, and again for other loads."""
+    kept = motion.pencil_forms
+    if kept is None or kept.loads is not motion.rod.loads:
+        kept = motion.pencil_forms = PencilForms(motion)
+    return kept
+
+
+def data_of(motion: RodMotion) -> Sources:
+    """The configuration and the coefficients of stiffness and inertia, to detect changes."""
+    found = Sources(*motion.configuration, *forms_of(motion).read)
+    found.take()
+    return found
+
+
+def _values(assembly: VectorAssembly) -> np.ndarray:
+    return assembly.assemble().dat.data_ro.copy()
+
+
+def _whole(assembly: MatrixAssembly) -> sparse.csr_matrix:
+    return to_scipy(assembly.assemble())
+
+
+def _matrix(form: Form) -> MatrixAssembly | None:
+    form = simplify(form)
+    return None if form.empty() else MatrixAssembly(form, "aij")
+
+
+def _inside(motion: RodMotion) -> np.ndarray:
+    """Mask of the owned cells that are pieces of beams."""
+    inside = motion.cells.inside
+    if inside is None:
+        return np.ones(Function(FunctionSpace(motion.mesh, "DG", 0)).dat.data_ro.size, dtype=bool)
+    return inside.dat.data_ro > 0.5
 
 
 @dataclass(frozen=True)
@@ -66,29 +263,31 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
     """The pencil of beams and joints at their configuration, the same on every process."""
     comm, forms = motion.comm, forms_of(motion)
     loaded = forms.is_loaded(load)
-    lengths, values = forms.lengths(), forms.elastic_strain()
+    lengths, values = _values(forms.lengths), _values(forms.elastic_strain)
     if not loaded:
         _clean(values, lengths, motion)
     forms.set_strain(values)
 
     keep, inside = gathered(comm, free), forms.inside
     parts = forms.works(load)
-    lengths, stiffness = (gathered(comm, part)[inside] for part in (lengths, forms.stiffness()))
-    rate = forms.rate()[np.repeat(inside, 6)][:, keep]
-    rest = forms.geometric()
+    lengths, stiffness = (
+        gathered(comm, part)[inside] for part in (lengths, _values(forms.tangent))
+    )
+    rate = _whole(forms.rate)[np.repeat(inside, 6)][:, keep]
+    rest = _whole(forms.geometric)
     residual, slope = sum(parts)[keep], sparse.csr_matrix((0, int(keep.sum())))
     if motion.joints is not None:
-        slope, force = forms.slope()[forms.used][:, keep], np.zeros(len(forms.used))
+        slope, force = _whole(forms.slope)[forms.used][:, keep], np.zeros(len(forms.used))
         force[forms.used] = Conditions(slope).forces(residual)
         residual = residual + slope.T @ force[forms.used]
-        in_joints = forms.in_joints(force)
-        rest = rest if in_joints is None else rest + in_joints
+        scattered(force, forms.multiplier)
+        rest = rest if forms.in_joints is None else rest + _whole(forms.in_joints)
     _check_equilibrium(motion, residual, parts, (stiffness, lengths))
     rest = rest[keep][:, keep]
     extent = lengths.sum()
-    symmetric, change = True, forms.of_loads() if loaded else None
+    symmetric, change = True, forms.of_loads if loaded else None
     if change is not None:
-        of_loads = change[keep][:, keep]
+        of_loads = _whole(change)[keep][:, keep]
         rest = rest - of_loads
         size = sparse.diags(np.tile([1 / extent] * 3 + [1.0] * 3, len(keep) // 6)[keep])
         symmetric = is_symmetric(size @ rest @ size, size @ of_loads @ size)
@@ -96,7 +295,7 @@ def pencil(motion: RodMotion, load: float, free: np.ndarray) -> Pencil:
         # Out of the last digits of an equilibrium, the virtual displacements turn with the body.
         rest = (rest + rest.T) / 2
 
-    mass = forms.inertia()
+    mass = _whole(forms.inertia)
     root = _inverse_root(mass, keep)
     root = (root @ Conditions(slope @ root).basis).tocsr()
     half = _blocks(_root(lengths[:, None, None] * stiffness))

@@ -11,7 +11,6 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
 from fdgeom.adjoint import Coefficients, Kept, Replay, keys
-from fdgeom.beams.network.copying import Gathered, Scattered
 from fdgeom.beams.rod.variation import displaced
 from fdgeom.forms import simplify
 from fdgeom.interrupt import shielded
@@ -139,14 +138,8 @@ class EquilibriumReplay(Replay):
         # The unknown is zero at the equilibrium, and so is what the poses there give.
         solve = solve_operations(self._residual, unknown.function, essential, lambda: None)
         moved = dict(zip(motion.configuration, displaced(self._there, unknown.vector), strict=True))
-        pieces = motion.pieces(("position", "orientation"))
-        return [
-            *(Gathered(p) for p in pieces),
-            Map(values=group),
-            *solve,
-            Map(values=moved),
-            *(Scattered(p) for p in pieces),
-        ]
+        read, write = motion.pose_copies()
+        return [*read, Map(values=group), *solve, Map(values=moved), *write]
 
     def _given_values(self) -> tuple[Function, list[EssentialValues]]:
         """The increments of held nodes: zero, except for given poses."""

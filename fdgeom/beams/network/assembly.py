@@ -16,7 +16,7 @@ from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
-from fdgeom.beams.network.copying import Gathered, Pieces, Scattered
+from fdgeom.beams.network.copying import BeamCopy
 from fdgeom.beams.network.joint import Joint, Prismatic
 from fdgeom.beams.network.joints import JointSet, JointSprings, owners
 from fdgeom.beams.network.network import Network
@@ -261,21 +261,20 @@ class Assembly(OffTape, RodMotion):
 
     # --- derivatives -----------------------------------------------------------------------------
     @cached_property
-    def _pieces(self) -> list[Pieces]:
-        """The fields of the beams as pieces of those of the network."""
+    def _gathering(self) -> list[BeamCopy]:
+        return self._copies(back=False)
+
+    @cached_property
+    def _scattering(self) -> list[BeamCopy]:
+        return self._copies(back=True)
+
+    def _copies(self, *, back: bool) -> list[BeamCopy]:
+        """Copies of position, orientation and velocity between the beams and the network."""
         wholes = zip(FIELDS, (self.position, self.orientation, self._body), strict=True)
         return [
-            Pieces(self.network, whole, [getattr(beam, name) for beam in self.beams])
+            BeamCopy(self.network, whole, [getattr(b, name) for b in self.beams], back=back)
             for name, whole in wholes
         ]
-
-    @cached_property
-    def _gathering(self) -> list[Gathered]:
-        return [Gathered(pieces) for pieces in self._pieces]
-
-    @cached_property
-    def _scattering(self) -> list[Scattered]:
-        return [Scattered(pieces) for pieces in self._pieces]
 
     def followers(self):
         """The fields of the beams."""
@@ -311,8 +310,8 @@ class Assembly(OffTape, RodMotion):
     def write_poses(self) -> None:
         self._behind.put_poses()
 
-    def pieces(self, names):
-        return [self._pieces[FIELDS.index(name)] for name in names]
+    def pose_copies(self):
+        return self._gathering[:2], self._scattering[:2]
 
     def member_of_nodes(self) -> np.ndarray:
         starts, count = self.network.starts, self.space.dof_dset.size

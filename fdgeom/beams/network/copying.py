@@ -1,13 +1,12 @@
 """Copies of nodal values between several beams and their network, with derivatives."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 from firedrake import Function
 
 from fdgeom.beams.network.network import Network
-from fdgeom.line import Numbering
 from fdgeom.operations import ArrayOperation, owned_values
 from fdgeom.solvers import Field
 from fdgeom.solvers.many import Blocks
@@ -49,107 +48,59 @@ class ToBeams:
                 field.dat.data_wo_with_halos[...] = values[network.places(beam, field)]
 
 
-class Pieces:
-    """Fields of some beams as pieces of one field of their network."""
+class BeamCopy(ArrayOperation):
+    """Copies fields of the beams to one field of their network, or with ``back`` this to those.
 
-    def __init__(self, network: Network, whole: Function, fields: Sequence[Function]) -> None:
-        self._network, self.whole, self.fields = network, whole, tuple(fields)
+    Other nodes of the network keep their values.
+    """
 
-    # Vectors come in and go out through functions like these.
+    def __init__(
+        self, network: Network, whole: Function, fields: Sequence[Function], *, back: bool = False
+    ) -> None:
+        super().__init__()
+        self._network, self._whole, self._fields, self._back = network, whole, list(fields), back
+
+    @property
+    def reads(self) -> list[Function]:
+        return [self._whole] if self._back else self._fields
+
+    @property
+    def writes(self) -> list[Function]:
+        return self._fields if self._back else [self._whole]
+
+    def run(self) -> None:
+        self._copy(self._whole, self._fields, self._back)
+
+    def _copy(self, whole: Function, fields: Sequence[Function], back: bool) -> None:
+        network = self._network
+        values = network.numbering.gather(whole)
+        for k, (own, f) in enumerate(zip(network.beams, fields, strict=True)):
+            piece = slice(network.starts[k], network.starts[k + 1])
+            if back:
+                own.scatter(values[piece], f)
+            else:
+                values[piece] = own.gather(f)
+        if not back:
+            network.numbering.scatter(values, whole)
+
+    # --- derivatives: vectors go through functions of the same spaces -----------------------------
+    def tangents(self, dots):
+        return self._copied(owned_values(dots), self._back)
+
+    def cotangents(self, bars):
+        return self._copied(bars, not self._back)
+
     @cached_property
-    def _whole(self) -> Function:
-        return Function(self.whole.function_space())
+    def _twins(self) -> tuple[Function, list[Function]]:
+        fields = [Function(f.function_space()) for f in self._fields]
+        return Function(self._whole.function_space()), fields
 
-    @cached_property
-    def _fields(self) -> list[Function]:
-        return [Function(f.function_space()) for f in self.fields]
-
-    def gather(self) -> None:
-        """Copy the fields of the beams to that of the network; other nodes keep their values."""
-        self._gather(self.fields, self.whole)
-
-    def scatter(self) -> None:
-        """Copy the field of the network to those of the beams."""
-        self._scatter(self.whole, self.fields)
-
-    def gathered(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
-        """The vector of the network's field from those of the beams' fields; zero at other nodes."""
-        self._whole.dat.data_wo[...] = 0.0
-        for f, values in zip(self._fields, vectors, strict=True):
+    def _copied(self, vectors, back: bool) -> list[np.ndarray]:
+        """The vectors of the targets from those of the sources; zero at other nodes."""
+        whole, fields = self._twins
+        sources, targets = ([whole], fields) if back else (fields, [whole])
+        whole.dat.data_wo[...] = 0.0
+        for f, values in zip(sources, vectors, strict=True):
             f.dat.data_wo[...] = values
-        self._gather(self._fields, self._whole)
-        return np.array(self._whole.dat.data_ro)
-
-    def scattered(self, vector: np.ndarray) -> list[np.ndarray]:
-        """The vectors of the beams' fields from a vector of the network's field."""
-        self._whole.dat.data_wo[...] = vector
-        self._scatter(self._whole, self._fields)
-        return [np.array(f.dat.data_ro) for f in self._fields]
-
-    def _gather(self, fields: Sequence[Function], whole: Function) -> None:
-        numbering = self._network.numbering
-        values = numbering.gather(whole)
-        for own, piece, f in self._places(fields):
-            values[piece] = own.gather(f)
-        numbering.scatter(values, whole)
-
-    def _scatter(self, whole: Function, fields: Sequence[Function]) -> None:
-        values = self._network.numbering.gather(whole)
-        for own, piece, f in self._places(fields):
-            own.scatter(values[piece], f)
-
-    def _places(self, fields) -> Iterator[tuple[Numbering, slice, Function]]:
-        """For each beam its nodes, their range in the network, and its field among ``fields``."""
-        starts = self._network.starts
-        for k, (own, field) in enumerate(zip(self._network.beams, fields, strict=True)):
-            yield own, slice(starts[k], starts[k + 1]), field
-
-
-class Gathered(ArrayOperation):
-    """Copies the beams' fields to that of the network."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        super().__init__()
-        self._pieces = pieces
-
-    @property
-    def reads(self) -> list[Function]:
-        return list(self._pieces.fields)
-
-    @property
-    def writes(self) -> list[Function]:
-        return [self._pieces.whole]
-
-    def run(self) -> None:
-        self._pieces.gather()
-
-    def tangents(self, dots):
-        return [self._pieces.gathered(owned_values(dots))]
-
-    def cotangents(self, bars):
-        return self._pieces.scattered(*bars)
-
-
-class Scattered(ArrayOperation):
-    """Copies the network's field to those of the beams."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        super().__init__()
-        self._pieces = pieces
-
-    @property
-    def reads(self) -> list[Function]:
-        return [self._pieces.whole]
-
-    @property
-    def writes(self) -> list[Function]:
-        return list(self._pieces.fields)
-
-    def run(self) -> None:
-        self._pieces.scatter()
-
-    def tangents(self, dots):
-        return self._pieces.scattered(*owned_values(dots))
-
-    def cotangents(self, bars):
-        return [self._pieces.gathered(bars)]
+        self._copy(whole, fields, back)
+        return [np.array(f.dat.data_ro) for f in targets]

@@ -34,12 +34,15 @@ class Gathering:
 
     def values(self) -> np.ndarray:
         """The tensors at all nodes or in all cells of the network, on every rank."""
+        return self._joined(self._samples)
+
+    def _joined(self, samples: Sequence[Function | np.ndarray]) -> np.ndarray:
         found = [
             self._of_beam(numbering, sample)
             if isinstance(sample, Function)
             else np.tile(sample, (count, *[1] * sample.ndim))
             for numbering, sample, count in zip(
-                self._network.beams, self._samples, np.diff(self._starts), strict=True
+                self._network.beams, samples, np.diff(self._starts), strict=True
             )
         ]
         return np.concatenate([*found, *([found[0][:1]] * self._rest)]).reshape(-1, *self._shape)
@@ -57,14 +60,10 @@ class Gathering:
     # --- derivatives -----------------------------------------------------------------------------
     def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
         """Derivative of the field along a change of a beam's field."""
-        found = np.zeros((self._starts[-1] + self._rest, *self._shape))
-        k = self._number(source)
-        piece = found[self._starts[k] : self._starts[k + 1]]
-        piece[...] = self._of_beam(self._network.beams[k], change)
-        if k == 0:
-            found[self._starts[-1] :] = piece[0]
+        samples: list = [np.zeros(self._shape)] * len(self._samples)
+        samples[self._number(source)] = change
         changed = Function(field.function_space())
-        self.put(found, changed)
+        self.put(self._joined(samples), changed)
         return np.array(changed.dat.data_ro)
 
     def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction:

@@ -40,7 +40,7 @@ class RodMotion(Motion):
     For authors: ``cells``, ``check_configuration``, ``check_loads``, ``check_turned``,
     ``external_work``, ``forces``, ``group``, ``held_by``, ``holds``, ``in_rods``,
     ``inertial_work``, ``inertias``, ``joints``, ``kinetic``, ``member_of_nodes``, ``members``, ``network``,
-    ``pieces``, ``potential``, ``reactions_of``, ``read_poses``, ``rod``, ``shapes``,
+    ``pose_copies``, ``potential``, ``reactions_of``, ``read_poses``, ``rod``, ``shapes``,
     ``spring_work``, ``step_forces``, ``turned``, ``write_poses``.
     """
 
@@ -53,6 +53,8 @@ class RodMotion(Motion):
     #: Loads on all of them, beside their own.
     _common_loads: tuple = ()
     is_chain = True
+    #: Forms of its small vibrations, made by `fdgeom.statics`.
+    pencil_forms: Any = None
 
     def __init__(
         self,
@@ -215,11 +217,9 @@ class RodMotion(Motion):
     def write_poses(self) -> None:
         """Copy the configuration to the beams, without velocities, strains and momenta."""
 
-    def pieces(self, names: Sequence[str]) -> list:
-        """A :class:`fdgeom.beams.network.copying.Pieces` for each field of these names that is
-        composed of fields of the beams, for derivatives.
-        """
-        return []
+    def pose_copies(self) -> tuple[list, list]:
+        """The operations of :meth:`read_poses` and :meth:`write_poses`, for derivatives."""
+        return [], []
 
     @abstractmethod
     def member_of_nodes(self) -> np.ndarray:
