@@ -10,10 +10,10 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom import citations
-from fdgeom.beams.agreement import Agreement
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
-from fdgeom.beams.chain import Chain, projection, reconstruction
+from fdgeom.beams.chain import Chain, Projection, Reconstruction
+from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
@@ -148,23 +148,23 @@ class Beam(BeamBracket):
         viscosity_of(self)
         self.chain = Chain(self)
         #: Keeps the two descriptions consistent.
-        self.agreement = Agreement(self, self.chain)
+        self.consistency = Consistency(self, self.chain)
         if reference_shape is not None:
             set_shape(self, self.chain, reference_shape)
-            self.agreement.to_momentum.apply()
+            self.consistency.momentum_of_velocity.run()
             self.settle()
         self._mobility_seen = self._mobility_version()
 
     @cached_property
     def motion(self) -> BeamMotion:
         """The beam in configuration form, as a motion; ``ValueError`` as for :attr:`rod`."""
-        return BeamMotion(self, self.rod, self.agreement)
+        return BeamMotion(self, self.rod, self.consistency)
 
     def in_measure(self, measure: str) -> BeamMotion:
         """The beam's motion with strains, stresses and elastic energy in another strain measure."""
         if measure == self.strain_measure:
-            return BeamMotion(self, self.rod, self.agreement)
-        return BeamMotion(self, rod_of(self, measure), self.agreement, measure=measure)
+            return BeamMotion(self, self.rod, self.consistency)
+        return BeamMotion(self, rod_of(self, measure), self.consistency, measure=measure)
 
     def __repr__(self) -> str:
         if not hasattr(self, "_extent"):
@@ -203,10 +203,10 @@ class Beam(BeamBracket):
         for derived in self._derived:
             derived.refresh()
         version = self._mobility_version()
-        if not self.agreement.holds():
-            self.agreement.restore_for_bracket()
+        if not self.consistency.holds():
+            self.consistency.restore_for_bracket()
         elif version != self._mobility_seen:
-            self.agreement.to_velocity.apply()
+            self.consistency.velocity_of_momentum.run()
             self.settle()
         self._mobility_seen = version
 
@@ -214,10 +214,10 @@ class Beam(BeamBracket):
         for derived in self._derived:
             derived.refresh()
         names = {id(f) for f in touched}
-        return self.agreement.openings([id(f) in names for f in self.functions().values()])
+        return self.consistency.openings([id(f) in names for f in self.functions().values()])
 
     def remembered(self):
-        return (self.agreement.noted,)
+        return (self.consistency.noted,)
 
     def underivable(self):
         moved = [e for end in self.bracket_ends for e in end.given_motion()]
@@ -235,7 +235,7 @@ class Beam(BeamBracket):
         return field.dat.dat_version if isinstance(field, Function) else 0
 
     def settle(self) -> None:
-        self.agreement.note()
+        self.consistency.note()
 
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
@@ -253,13 +253,14 @@ class Beam(BeamBracket):
 
         def do() -> None:
             self.chain.reconstruct(position, orientation)
-            self.agreement.to_velocity.apply()
+            self.consistency.velocity_of_momentum.run()
             self.settle()
 
         def operations() -> list:
             find = partial(self.chain.from_pose, position, orientation)
-            shape = reconstruction(self, self.chain, find, 0, moves=False)
-            return [*shape, self.agreement.velocity_operation]
+            shape = Reconstruction(self, self.chain, find, 0, moves=False)
+            shape.check()
+            return [shape, self.consistency.velocity_of_momentum]
 
         record("Beam.reconstruct()", do, operations, self)
 
@@ -268,11 +269,13 @@ class Beam(BeamBracket):
 
         def do() -> None:
             self.chain.project()
-            self.agreement.to_momentum.apply()
+            self.consistency.momentum_of_velocity.run()
             self.settle()
 
         def operations() -> list:
-            return [projection(self, self.chain), self.agreement.momentum_operation]
+            projection = Projection(self, self.chain)
+            projection.check()
+            return [projection, self.consistency.momentum_of_velocity]
 
         record("Beam.project()", do, operations, self)
 

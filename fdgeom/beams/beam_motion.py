@@ -3,10 +3,9 @@
 import numpy as np
 from firedrake import Function
 
-from fdgeom.beams.agreement import Agreement
+from fdgeom.beams.consistency import Consistency, DependentFields
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.fingerprint import beam_parameters
-from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.rod.rod import Rod
@@ -24,14 +23,14 @@ class BeamMotion(RodMotion):
     # The velocity of the motion has its translation in the space frame. `beam.velocity`, all in the
     # body frame, is read before steps and written after them, like the beam's strain and momentum.
     def __init__(
-        self, beam: BeamFields, rod: Rod, agreement: Agreement, *, measure: str | None = None
+        self, beam: BeamFields, rod: Rod, consistency: Consistency, *, measure: str | None = None
     ) -> None:
         space = beam.velocity.function_space()
         self._ends = held_ends(beam.ends, lambda name: end_node(space, name))
         holds = tuple(self._ends.values())
         super().__init__(rod, beam.position, beam.orientation, holds=holds)
         self.beam, self.members, self._measure = beam, (beam,), measure
-        self._fields, self._agreement = FollowingFields(beam, rod, agreement), agreement
+        self._fields, self._consistency = DependentFields(beam, rod, consistency), consistency
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
     def prepare(self) -> None:
@@ -47,18 +46,18 @@ class BeamMotion(RodMotion):
     def openings(self, touched=()):
         names = {id(f) for f in touched}
         flags = [id(f) in names for f in self.beam.functions().values()]
-        changes = [a or b for a, b in zip(flags, self._agreement.noted.changed(), strict=True)]
-        found = self._agreement.openings_for_configuration(flags)
+        changes = [a or b for a, b in zip(flags, self._consistency.noted.changed(), strict=True)]
+        found = self._consistency.openings_for_configuration(flags)
         return [*found, self.body_velocity.reading] if any(changes) else found
 
     def remembered(self):
-        return (self._agreement.noted,)
+        return (self._consistency.noted,)
 
     def closings(self):
         return [self.body_velocity.writing, *self._fields.closings]
 
     def agree(self) -> None:
-        self._agreement.note()
+        self._consistency.note()
 
     def check_start(self) -> None:
         self.prepare()

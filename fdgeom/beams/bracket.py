@@ -28,7 +28,7 @@ class BeamBracket(BeamFields, PoissonSystem):
 
     with (a, α) = δf/δz and (b, β) = δh/δz: Chen & Shi (2025), equations (41) and (50).
 
-    For authors: ``agreement``, ``at_nodes``, ``bracket_ends``, ``chain``,
+    For authors: ``consistency``, ``at_nodes``, ``bracket_ends``, ``chain``,
     ``compliance_of_inertia``, ``elastic_strain``, ``ends``, ``in_measure``, ``inertia``,
     ``inside``, ``kinetic``, ``numbers_of_inertia``, ``potential``, ``rod``, ``sampled_law``,
     ``shaped``, ``stiffness``, ``tangent``, ``time``.

@@ -17,7 +17,7 @@ from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.eigen import nearest, nearest_complex
 from fdgeom.statics.gathered import gathered, scattered
-from fdgeom.statics.pencil import Pencil, pencil, data_of
+from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import OffTape

@@ -10,9 +10,9 @@ from ufl.classes import Expr, Form
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BodyVelocity
+from fdgeom.beams.consistency import DependentFields
 from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
-from fdgeom.beams.following_fields import FollowingFields
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
@@ -110,7 +110,7 @@ class Assembly(OffTape, RodMotion):
                 )
         self.network = network = Network(self.beams, joints)
         self._links = [
-            FollowingFields(beam, beam.rod, beam.agreement, alone=False) for beam in self.beams
+            DependentFields(beam, beam.rod, beam.consistency, alone=False) for beam in self.beams
         ]
         for link in self._links:
             link.prepare()
@@ -138,7 +138,7 @@ class Assembly(OffTape, RodMotion):
         )
         #: Values of the beams' fields when they last agreed with those of the network.
         self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
-        self._noted = Snapshots([self._written, *(beam.agreement.noted for beam in self.beams)])
+        self._noted = Snapshots([self._written, *(beam.consistency.noted for beam in self.beams)])
         # So that a load which has no meaning here is refused now.
         self.external_work(self.configuration, TestFunction(self.space))
         self._read()
@@ -288,13 +288,13 @@ class Assembly(OffTape, RodMotion):
         names, found, reads = {key(f) for f in touched}, [], not self._written.holds()
         for beam in self.beams:
             flags = [key(f) in names for f in beam.functions().values()]
-            changed = [a or b for a, b in zip(flags, beam.agreement.noted.changed(), strict=True)]
-            found += beam.agreement.openings_for_configuration(flags, alone=False)
+            changed = [a or b for a, b in zip(flags, beam.consistency.noted.changed(), strict=True)]
+            found += beam.consistency.openings_for_configuration(flags, alone=False)
             reads = reads or any(changed)
         return [*found, *self._gathering, self._body_velocity.reading] if reads else found
 
     def remembered(self):
-        return (self._written, *(beam.agreement.noted for beam in self.beams))
+        return (self._written, *(beam.consistency.noted for beam in self.beams))
 
     def closings(self):
         strains = [op for link in self._links for op in link.closings]

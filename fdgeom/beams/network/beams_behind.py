@@ -6,7 +6,7 @@ from functools import cached_property
 from firedrake import Function, TestFunction, VectorFunctionSpace, dot
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.following_fields import FollowingFields
+from fdgeom.beams.consistency import DependentFields
 from fdgeom.beams.network.copying import ToBeams
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.rod import Rod
@@ -23,7 +23,7 @@ class BeamsBehind:
         self,
         network: Network,
         beams: Sequence[Beam],
-        links: Sequence[FollowingFields],
+        links: Sequence[DependentFields],
         rod: Rod,
         configuration: tuple[Function, Function],
         velocity: Function,
