@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import ufl
@@ -77,27 +78,24 @@ class HeldNodes(Held):
         names = ("increment", "velocity", "acceleration", "moved")
         self.increment, self.v, self.a, self.moved = (Function(space, name=n) for n in names)
         self.dofs = [np.concatenate([hold.dofs for hold in self.holds])]
-        self._updates = []
-        for hold in self.holds:
-            if hold.pose is not None:
-                self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
-                scratch = tuple(Function(space) for _ in range(3))
-                needed = _needed(motion, hold.pose, turn, motion.time)
-                update = PointwiseUpdate(dict(zip(scratch, needed, strict=True)))
-                self._updates.append((hold, scratch, update))
-        self.varies = bool(self._updates)
+        self._moving = [hold for hold in self.holds if hold.pose is not None]
+        for hold in self._moving:
+            self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
+        self.varies = bool(self._moving)
 
     def expressions(self) -> tuple[Expr, ...]:
         """The given positions and orientations."""
-        poses = (hold.pose.pose(self._motion.time) for hold, _, _ in self._updates)
+        poses = (hold.pose.pose(self._motion.time) for hold in self._moving)
         return tuple(part for pose in poses for part in pose if part is not None)
 
+    @cached_property
+    def _update(self) -> PointwiseUpdate:
+        return PointwiseUpdate(self.assignments(self._motion.time))
+
     def update(self) -> None:
-        for hold, scratch, update in self._updates:
-            update.apply()
-            for target, source in zip((self.increment, self.v, self.a), scratch, strict=True):
-                flat = target.dat.data_wo_with_halos.reshape(-1)
-                flat[hold.dofs] = source.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
+        if self.varies:
+            self._update.apply()
+        for hold in self._moving:
             needed = self.increment.dat.data_ro_with_halos.reshape(-1)[hold.dofs]
             if self._motion.comm.allreduce(int(not np.all(np.isfinite(needed)))):
                 t = float(self._motion.time.dat.data_ro[0])
@@ -109,7 +107,7 @@ class HeldNodes(Held):
     def assignments(self, t: Expr) -> dict[Function, Expr]:
         targets = self.increment, self.v, self.a
         found = [[f[k] for k in range(6)] for f in targets]
-        for hold, _, _ in self._updates:
+        for hold in self._moving:
             there = self._mask(hold.dofs, "the given node")
             for values, needed in zip(found, _needed(self._motion, hold.pose, self._turn, t),
                                       strict=True):  # fmt: skip
@@ -137,7 +135,7 @@ class HeldNodes(Held):
     def fixed(self):
         position, orientation = self._motion.configuration
         found = [(self._motion.v, self.dofs[0])]
-        for hold, _, _ in self._updates:
+        for hold in self._moving:
             for f, first in ((orientation, 0), (position, 3)):
                 size = f.dat.cdim
                 if first in hold.components:

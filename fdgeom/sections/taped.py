@@ -126,7 +126,7 @@ class _OfMaterial(Interpolated):
         return found
 
 
-def made_on_tape(make: Callable[[], DrawnSection]) -> DrawnSection:
+def made_on_tape(make: Callable[[], Any]) -> Any:
     """Make a section, and record it on the working tape if its materials contain Functions."""
     with stop_annotating():
         section = make()
