@@ -12,7 +12,7 @@ from ufl.classes import Expr, Form
 from fdgeom import citations
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
-from fdgeom.beams.chain import Chain, Projection, Reconstruction
+from fdgeom.beams.chain import Chain, projection, reconstruction
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
@@ -258,9 +258,8 @@ class Beam(BeamBracket):
 
         def operations() -> list:
             find = partial(self.chain.from_pose, position, orientation)
-            shape = Reconstruction(self, self.chain, find, 0, moves=False)
-            shape.check()
-            return [shape, self.consistency.velocity_of_momentum]
+            shape = reconstruction(self, self.chain, find, 0, moves=False)
+            return [*shape, *self.consistency.velocity_of_momentum.operations]
 
         record("Beam.reconstruct()", do, operations, self)
 
@@ -273,9 +272,8 @@ class Beam(BeamBracket):
             self.settle()
 
         def operations() -> list:
-            projection = Projection(self, self.chain)
-            projection.check()
-            return [projection, self.consistency.momentum_of_velocity]
+            momentum = self.consistency.momentum_of_velocity.operations
+            return [projection(self, self.chain), *momentum]
 
         record("Beam.project()", do, operations, self)
 

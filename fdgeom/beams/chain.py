@@ -1,8 +1,6 @@
 """The chain of a beam's nodes: configuration from strain, and strain from configuration."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -18,7 +16,7 @@ from fdgeom.forms import simplify
 from fdgeom.lie.arrays import pose_scan, quaternion, se3
 from fdgeom.line import Numbering, end_node
 from fdgeom.messages import format_value
-from fdgeom.operations import HostOperation, Map, Operation, Prescribed, Solve
+from fdgeom.operations import Map, Operation, Performed, Prescribed, Solve
 from fdgeom.validation import array
 
 Poses = tuple[np.ndarray, np.ndarray]
@@ -191,102 +189,43 @@ def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
     return x, q / np.linalg.norm(q)
 
 
-class ChainOperation(HostOperation):
-    """A change of a beam's strain or configuration by the other."""
-
-    #: The method of a beam that does the same, what it computes, and from what.
-    names: ClassVar[tuple[str, str, str]]
-
-    def __init__(self, beam: BeamFields, chain: Chain) -> None:
-        super().__init__()
-        self._beam, self._chain = beam, chain
-
-    def check(self) -> None:
-        """Raise ``NotImplementedError`` if the beam's degree has no derivatives."""
-        if self._beam.degree != 1:
-            method, result, source = self.names
-            raise NotImplementedError(
-                f"gradients through the {result} that a beam of higher degree computes from its "
-                f"{source} are not available: call {method}() inside 'with "
-                f"firedrake.adjoint.stop_annotating():' (the {result} then counts as given data), or "
-                "take degree=1"
-            )
-
-
-class Reconstruction(ChainOperation):
-    """The configuration that the strain of a beam determines, with the poses of ``find()``."""
-
-    names = "reconstruct", "configuration", "strain"
-
-    # If it `moves`, the pose of the node `anchor` (0 or -1) is that of the beam, else it is given.
-    def __init__(
-        self, beam: BeamFields, chain: Chain, find: Callable[[], Poses], anchor: int, *, moves: bool
-    ) -> None:
-        super().__init__(beam, chain)
-        self._find, self._anchor, self._moves = find, anchor, moves
-        self._found = tuple(Function(f.function_space()) for f in self.writes)
-
-    @property
-    def reads(self) -> list[Function]:
-        return [self._beam.strain, *(self.writes if self._moves else ())]
-
-    @property
-    def writes(self) -> list[Function]:
-        return [self._beam.position, self._beam.orientation]
-
-    def run(self) -> None:
-        poses = self._find()
-        for fields in (self.writes, self._found):
-            self._chain.put_poses(poses, fields)
-
-    @cached_property
-    def derivative_as(self) -> list[Operation]:
-        """A solve for a small displacement w from the poses that were found, which is zero."""
-        beam, (x, q), pose = self._beam, self._found, self.writes
-        space = beam.velocity.function_space()
-        w, test, moved = (Function(space, name=name) for name in ("displacement", "test", "moved"))
-        cells = Cells(beam.mesh)
-        # The equation of a cell belongs to its end away from the anchor.
-        end = cells.ends(test)[1 if self._anchor == 0 else 0]
-        gap = strain_of(cells, *displaced((x, q), w)) - beam.tangent - beam.strain
-        node = end_node(space, "left" if self._anchor == 0 else "right")
-        dofs = (6 * node[:, None] + np.arange(6)).ravel()
-        turn = lie.quaternion.product(lie.quaternion.conjugate(q), pose[1])
-        spin = 2 / ufl.sqrt(dot(pose[1], pose[1])) * ufl.as_vector([turn[k] for k in (1, 2, 3)])
-        given = [Map(values={moved: lie.join(spin, pose[0] - x)})] if self._moves else []
-        solve = Solve(
-            work=simplify(cells.sum(dot(end, gap))),
-            test=test,
-            unknown=w,
-            prescribed=[Prescribed(dofs, moved if self._moves else None)],
-        )
-        after = dict(zip(pose, displaced((x, q), w), strict=True))
-        return [*given, solve, Map(values=after)]
+def reconstruction(
+    beam: BeamFields, chain: Chain, find: Callable[[], Poses], anchor: int, *, moves: bool
+) -> list[Operation]:
+    """The configuration with the poses of ``find``, for derivatives: the strain and, if it ``moves``, the
+    node ``anchor`` (0 or -1) determine a displacement w from it, which is zero.
+    """
+    _refuse_degree(beam, "reconstruct", "configuration", "strain")
+    pose, space = (beam.position, beam.orientation), beam.velocity.function_space()
+    # The found poses count as given.
+    x, q = found = tuple(Function(f.function_space()) for f in pose)
+    w, test, moved = (Function(space, name=name) for name in ("displacement", "test", "moved"))
+    turn = lie.quaternion.product(lie.quaternion.conjugate(q), pose[1])
+    spin = 2 / ufl.sqrt(dot(pose[1], pose[1])) * ufl.as_vector([turn[k] for k in (1, 2, 3)])
+    cells = Cells(beam.mesh)
+    # The equation of a cell belongs to its end away from the anchor.
+    end = cells.ends(test)[1 if anchor == 0 else 0]
+    gap = strain_of(cells, *displaced((x, q), w)) - beam.tangent - beam.strain
+    node = end_node(space, "left" if anchor == 0 else "right")
+    dofs = (6 * node[:, None] + np.arange(6)).ravel()
+    return [
+        Performed(do=lambda: chain.put_poses(find(), found), operations=()),
+        *([Map(values={moved: lie.join(spin, pose[0] - x)})] if moves else []),
+        Solve(
+            work=simplify(cells.sum(dot(end, gap))), test=test, unknown=w, find=lambda: None,
+            prescribed=(Prescribed(dofs, moved if moves else None),),
+        ),
+        Map(values=dict(zip(pose, displaced((x, q), w), strict=True))),
+    ]  # fmt: skip
 
 
-class Projection(ChainOperation):
+def projection(beam: BeamFields, chain: Chain) -> Solve:
     """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes."""
-
-    names = "project", "strain", "configuration"
-
-    @property
-    def reads(self) -> list[Function]:
-        return [self._beam.position, self._beam.orientation]
-
-    @property
-    def writes(self) -> list[Function]:
-        return [self._beam.strain]
-
-    def run(self) -> None:
-        self._chain.project()
-
-    @cached_property
-    def derivative_as(self) -> list[Operation]:
-        beam, cells = self._beam, Cells(self._beam.mesh)
-        test = TestFunction(beam.strain.function_space())
-        strain = strain_of(cells, *self.reads) - beam.tangent
-        gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
-        return [Solve(work=simplify(gap), unknown=beam.strain)]
+    _refuse_degree(beam, "project", "strain", "configuration")
+    cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
+    strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
+    gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
+    return Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)
 
 
 def strain_of(cells: Cells, position: Expr, orientation: Expr) -> Expr:
@@ -295,3 +234,12 @@ def strain_of(cells: Cells, position: Expr, orientation: Expr) -> Expr:
     a, b = (x, lie.quaternion.normalize(p)), (y, lie.quaternion.normalize(q))
     relative = lie.se3.pose_compose(lie.se3.pose_inverse(a), b)
     return lie.se3.pose_cay_inverse(relative) / cells.length
+
+
+def _refuse_degree(beam: BeamFields, method: str, result: str, source: str) -> None:
+    if beam.degree != 1:
+        raise NotImplementedError(
+            f"gradients through the {result} that a beam of higher degree computes from its {source} "
+            f"are not available: call {method}() inside 'with firedrake.adjoint.stop_annotating():' "
+            f"(the {result} then counts as given data), or take degree=1"
+        )

@@ -8,11 +8,11 @@ from firedrake import Form, Function, TestFunction, dot
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
-from fdgeom.beams.chain import Chain, ChainOperation, Projection, Reconstruction
+from fdgeom.beams.chain import Chain, projection, reconstruction
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.forms import simplify
-from fdgeom.operations import HostOperation, Map, Operation, Performed, Solve
+from fdgeom.operations import Map, Operation, Solve
 from fdgeom.solvers import Field, PointwiseUpdate, Snapshot, VectorAssembly
 from fdgeom.taping import not_taped
 
@@ -23,6 +23,20 @@ _WHAT_TO_DO = (
     "takes configuration and velocity"
 )
 _NOTHING = (False,) * 5
+
+
+class Change:
+    """A change of fields: :meth:`run`, and :attr:`operations` with its derivatives, made when needed."""
+
+    def __init__(
+        self, run: Callable[[], None], operations: Callable[[], Sequence[Operation]]
+    ) -> None:
+        self.run, self._operations = run, operations
+
+    @cached_property
+    def operations(self) -> Sequence[Operation]:
+        """The change as operations."""
+        return self._operations()
 
 
 class Consistency:
@@ -38,24 +52,24 @@ class Consistency:
         #: Their values when they last agreed.
         self.noted = Snapshot(self._fields)
 
-    # --- operations --------------------------------------------------------------------------------
+    # --- changes -----------------------------------------------------------------------------------
     @cached_property
-    def velocity_of_momentum(self) -> Performed:
+    def velocity_of_momentum(self) -> Change:
         """ζ = D₁⁻¹μ."""
         return self._velocity_of(self._beam.momentum, self._beam.velocity)
 
     @cached_property
-    def momentum_of_velocity(self) -> Performed:
+    def momentum_of_velocity(self) -> Change:
         """μ = D₁ζ."""
         return self._momentum_of(self._beam.velocity, self._beam.momentum)
 
-    def _velocity_of(self, momentum: Function, target: Function) -> Performed:
+    def _velocity_of(self, momentum: Function, target: Function) -> Change:
         return self._product(target, self._beam.compliance_of_inertia, momentum, np.linalg.inv)
 
-    def _momentum_of(self, velocity: Function, target: Function) -> Performed:
+    def _momentum_of(self, velocity: Function, target: Function) -> Change:
         return self._product(target, self._beam.inertia, velocity, np.array)
 
-    def _product(self, target: Function, matrix: Expr, source: Function, made) -> Performed:
+    def _product(self, target: Function, matrix: Expr, source: Function, made) -> Change:
         """The product of a field and a matrix, ``made`` of the inertia where that is of numbers."""
         values, numbers = {target: dot(matrix, source)}, self._beam.numbers_of_inertia
 
@@ -65,19 +79,23 @@ class Consistency:
                 return _Product(target, made(numbers), source)
             return PointwiseUpdate(values)
 
-        return Performed(do=lambda: update().apply(), operations=[Map(values=values)])
+        return Change(lambda: update().apply(), lambda: [Map(values=values)])
 
     @cached_property
-    def _projection(self) -> Projection:
-        return Projection(self._beam, self._chain)
+    def _projection(self) -> Change:
+        return Change(self._chain.project, lambda: [projection(self._beam, self._chain)])
 
     @cached_property
-    def _reconstruction(self) -> Reconstruction:
+    def _reconstruction(self) -> Change:
         """The configuration of the strain, from the first node or from a held last one."""
-        left, right = (end.kind == "free" for end in self._beam.ends)
+        beam, chain = self._beam, self._chain
+        left, right = (end.kind == "free" for end in beam.ends)
         anchor = -1 if left and not right else 0
-        find = partial(self._chain.followed, anchor)
-        return Reconstruction(self._beam, self._chain, find, anchor, moves=True)
+        find = partial(chain.followed, anchor)
+        return Change(
+            partial(chain.follow, anchor),
+            lambda: reconstruction(beam, chain, find, anchor, moves=True),
+        )
 
     # --- values set by hand ------------------------------------------------------------------------
     def holds(self) -> bool:
@@ -94,18 +112,14 @@ class Consistency:
         strain, momentum, position, orientation, velocity = found
         return strain, momentum, position or orientation, velocity
 
-    def openings(self, touched: Sequence[bool]) -> list[HostOperation]:
+    def openings(self, touched: Sequence[bool]) -> list[Operation]:
         """The changes that :meth:`restore_for_bracket` makes, for derivatives."""
         # `touched`: strain, momentum, position, orientation, velocity have derivatives, though
         # perhaps no new value now. NotImplementedError if the degree is above 1 and one follows the
         # other.
-        found = self._for_bracket(touched)
-        for op in found:
-            if isinstance(op, ChainOperation):
-                op.check()
-        return found
+        return [op for change in self._for_bracket(touched) for op in change.operations]
 
-    def _for_bracket(self, touched: Sequence[bool] = _NOTHING) -> list[HostOperation]:
+    def _for_bracket(self, touched: Sequence[bool] = _NOTHING) -> list[Change]:
         strain, momentum, pose, velocity = self._set(touched)
         if not (strain or momentum or velocity or pose):
             # A section may change, and the momentum is what stays.
@@ -125,20 +139,18 @@ class Consistency:
         if not self._is_finite():
             return  # the step will say so
         self._refuse_contradiction()
-        for op in self._for_bracket():
-            op.run()
+        for change in self._for_bracket():
+            change.run()
         self.note()
 
     def openings_for_configuration(
         self, touched: Sequence[bool], *, alone: bool = True
-    ) -> list[HostOperation]:
+    ) -> list[Operation]:
         """The changes that :meth:`restore_for_configuration` makes, as :meth:`openings`."""
-        found, (strain, _, pose, _) = self._for_configuration(touched), self._set(touched)
+        changes, (strain, _, pose, _) = self._for_configuration(touched), self._set(touched)
         if strain and not pose:
             set_now = self.noted.changed()[0]
-            if not alone and set_now:
-                return found[:-1]  # it is refused before the steps, whatever records
-            if not alone:
+            if not alone and not set_now:
                 raise NotImplementedError(
                     "gradients by the strain of a beam in a network are not available, since the strain "
                     "does not determine its position; take position, orientation and velocity"
@@ -149,12 +161,13 @@ class Consistency:
                     "since they use another strain measure, and setting it would move the beam; take "
                     "position, orientation and velocity"
                 )
-            self._reconstruction.check()
-        return found
+            if not alone:
+                changes = changes[:-1]  # it is refused before the steps, whatever records
+        return [op for change in changes for op in change.operations]
 
-    def _for_configuration(self, touched: Sequence[bool] = _NOTHING) -> list[HostOperation]:
+    def _for_configuration(self, touched: Sequence[bool] = _NOTHING) -> list[Change]:
         strain, momentum, pose, velocity = self._set(touched)
-        made: list[HostOperation] = []
+        made: list[Change] = []
         if velocity is not momentum:
             made.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
         return [*made, self._reconstruction] if strain and not pose else made
@@ -177,8 +190,8 @@ class Consistency:
                 "the strain of a beam in a network was set, but not its position: call its "
                 "reconstruct(position=..., orientation=...)"
             )
-        for op in self._for_configuration():
-            op.run()
+        for change in self._for_configuration():
+            change.run()
         if strain or not pose:  # else the strain follows after the steps
             self.note()
 
@@ -243,7 +256,7 @@ class DependentFields:
         """The operations of :meth:`settle`, for derivatives."""
         gap = self._in_cells(self._beam.strain - self._of_configuration)
         return [
-            self._consistency.momentum_of_velocity,
+            *self._consistency.momentum_of_velocity.operations,
             Solve(work=simplify(gap), unknown=self._beam.strain, find=self._set_strain),
         ]
 
