@@ -8,7 +8,7 @@ import scipy
 from fdgeom.solvers import Fallbacks, SolveFailed
 from fdgeom.solvers.chain import REASONS, SINGULAR, Vectors
 from fdgeom.statics.chain_solve import ChainSolve
-from fdgeom.statics.eigen import nearest
+from fdgeom.statics.linear_algebra import nearest
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Stability, Tangent, oriented

@@ -15,8 +15,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import check_poses
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.petsc_messages import STATICS
-from fdgeom.statics.eigen import nearest, nearest_complex
-from fdgeom.statics.gathered import gathered, scattered
+from fdgeom.statics.linear_algebra import gathered, nearest, nearest_complex, scattered
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple

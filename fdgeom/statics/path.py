@@ -8,7 +8,7 @@ from firedrake import Function
 
 from fdgeom.solvers import Snapshot, SolveFailed
 from fdgeom.statics.chain_path import ChainPath
-from fdgeom.statics.gathered import scattered
+from fdgeom.statics.linear_algebra import scattered
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Stability

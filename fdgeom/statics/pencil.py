@@ -24,8 +24,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import shaped_space, simplify
 from fdgeom.solvers import MatrixAssembly, Number, VectorAssembly
 from fdgeom.solvers.derived import Sources, private, read_in
-from fdgeom.statics.conditions import Conditions
-from fdgeom.statics.gathered import gathered, is_symmetric, scattered, to_scipy
+from fdgeom.statics.linear_algebra import Conditions, gathered, is_symmetric, scattered, to_scipy
 
 _EPS = np.finfo(float).eps
 # How far what a solve leaves may be above round-off: its residual is 1e-12 or so of the forces.

@@ -31,7 +31,7 @@ from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.solvers import Field, MatrixAssembly, Number, PointwiseUpdate, Snapshot, VectorAssembly
 from fdgeom.solvers.derived import refresh
-from fdgeom.statics.gathered import gathered, to_scipy
+from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, onenormest, splu
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.forms import MATRIX_COMPILER
 from fdgeom.lie.arrays import quaternion, so3
-from fdgeom.statics.gathered import gathered, to_scipy
+from fdgeom.statics.linear_algebra import gathered, to_scipy
 
 # Of the size of the beams: what counts as no motion. Of the stiffness: what counts as none.
 _NONE, _RESISTED = 1e-9, 1e-12

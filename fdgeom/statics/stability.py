@@ -9,9 +9,14 @@ from petsc4py import PETSc
 from scipy.sparse.linalg import SuperLU, splu
 
 from fdgeom.solvers import SolveFailed
-from fdgeom.statics.conditions import Conditions
-from fdgeom.statics.eigen import nearest, nearest_complex
-from fdgeom.statics.gathered import gathered, is_symmetric, to_scipy
+from fdgeom.statics.linear_algebra import (
+    Conditions,
+    gathered,
+    is_symmetric,
+    nearest,
+    nearest_complex,
+    to_scipy,
+)
 from fdgeom.statics.problem import EquilibriumProblem
 
 

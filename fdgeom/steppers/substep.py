@@ -12,8 +12,7 @@ from fdgeom.operations import Operation, Solve, with_assignments
 from fdgeom.solvers import plain, prescribed
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.compiled.hints import hint
-from fdgeom.systems.poisson.poisson import PoissonSystem
-from fdgeom.systems.poisson.stage import Stage
+from fdgeom.systems.poisson.poisson import PoissonSystem, Stage
 
 #: Why a solve with that among its unknowns is not compiled.
 SOLVES_GRADIENT = "the variational derivative is an unknown"

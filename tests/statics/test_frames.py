@@ -22,7 +22,7 @@ from verification.shot_frames import BentCantilever, LeesFrame
 
 import fdgeom as fg
 from fdgeom.lie.arrays import quaternion
-from fdgeom.statics.conditions import Conditions
+from fdgeom.statics.linear_algebra import Conditions
 from fdgeom.statics.rigid_motions import free_motion
 
 SLENDER = fg.Section(section(1e7, 1e7, 1.0, 1.0, 2.0).stiffness, np.diag([1e-5] * 3 + [1.0] * 3))

@@ -1,5 +1,6 @@
 """Poisson systems: a state, an energy, a bracket and a pairing, all UFL."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from fdgeom.forms import parts_of, polynomial_degree, substitute
 from fdgeom.identities import Identity, check_now
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import parts
+from fdgeom.solvers import EssentialValues
 from fdgeom.systems.poisson.checks import (
     antisymmetry_defect,
     demands,
@@ -21,12 +23,35 @@ from fdgeom.systems.poisson.checks import (
 )
 from fdgeom.systems.poisson.gradient import check_gradient, pointwise_gradient
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
-from fdgeom.systems.poisson.stage import Stage
 
 _NO_GRADIENT = (
     "gradient: with the present values of the coefficients it is not the δh/δz of the energy, but off "
     "by {:.2g} of its size: let it read what the energy reads, or leave it out"
 )
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """The unknown of a substep, with the state and the gradient there as expressions of it."""
+
+    unknown: Function
+    active: tuple[int, ...]
+    #: The parts of the state and of δh/δz there.
+    state: tuple[Expr, ...]
+    gradient: tuple[Expr, ...]
+    #: Zero for the parts that are frozen.
+    test: tuple[Expr, ...]
+    #: For ⟨b, w⟩ = dh(z)[w] where b is an unknown too.
+    gradient_test: tuple[Expr, ...] | None = None
+    essential: tuple[EssentialValues, ...] = ()
+    auxiliary: tuple[Expr, ...] = field(default=())
+    #: Equations of the auxiliary functions and their multipliers.
+    conditions: Form = dataclasses.field(default_factory=lambda: Form([]))
+
+    def reaching(self, reach: float) -> "Stage":
+        """The stage with its given values, of a rule with new = old + reach (stage - old)."""
+        given = tuple(e.at_share(1 / reach) for e in self.essential)
+        return dataclasses.replace(self, essential=given)
 
 
 class PoissonSystem(PoissonForms):

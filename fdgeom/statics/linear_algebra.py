@@ -1,0 +1,155 @@
+"""Sparse linear algebra of statics: whole matrices, null spaces of conditions, eigenpairs."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import scipy.sparse as sparse
+from firedrake import Function
+from petsc4py import PETSc
+from scipy.sparse.linalg import LinearOperator, eigs, eigsh
+
+#: x ↦ (K + shift)⁻¹ x.
+Inverse = Callable[[np.ndarray], np.ndarray]
+# Of the largest singular value of a group of conditions of length 1: those below say nothing new.
+_NEW = 1e-9
+# Digits where an estimate of the size is wanted.
+_ROUGH = 1e-2
+
+
+# --- whole matrices and vectors on every process ----------------------------------------------------
+def gathered(comm, values: np.ndarray) -> np.ndarray:
+    """The values of all processes, one after the other."""
+    return np.concatenate(comm.allgather(np.array(values)))
+
+
+def scattered(everything: np.ndarray, function: Function) -> Function:
+    """Set a function to the gathered values of all processes."""
+    own = function.dat.data_ro
+    first = function.function_space().comm.scan(own.size) - own.size
+    function.dat.data_wo[...] = everything[first : first + own.size].reshape(own.shape)
+    return function
+
+
+def to_scipy(matrix: PETSc.Mat) -> sparse.csr_matrix:
+    """The whole matrix on every process."""
+    rows, columns, values = matrix.getValuesCSR()
+    blocks = matrix.getComm().tompi4py().allgather((rows, columns, values))
+    size = matrix.getSize()
+    parts = [sparse.csr_matrix((v, c, r), shape=(len(r) - 1, size[1])) for r, c, v in blocks]
+    return sparse.vstack(parts, format="csr")
+
+
+def is_symmetric(stiffness: sparse.csr_matrix, of_loads: sparse.csr_matrix) -> bool:
+    """Whether a stiffness with the part ``of_loads`` is symmetric to round-off."""
+    # Then the loads are conservative. Newton's method leaves 1e-12 of the forces, and for wires the
+    # round-off of the axial force; without loads nothing else is unsymmetric.
+    return abs(stiffness - stiffness.T).max() <= 1e-6 * abs(of_loads).max()
+
+
+# --- linear conditions C x = 0 on displacements ------------------------------------------------------
+class Conditions:
+    """The null space of conditions, and their forces, by groups that share displacements."""
+
+    # A stiffness K with multipliers, [[K, Cᵀ], [C, 0]], has the inertia of NᵀKN and one positive
+    # and one negative eigenvalue more for each condition: NᵀKN alone decides stability, and has no
+    # modes that belong to multipliers.
+    def __init__(self, matrix: sparse.spmatrix) -> None:
+        matrix = sparse.csr_matrix(matrix)
+        self._count, self._size = matrix.shape
+        self._groups = []
+        basis, untouched = [], np.ones(self._size, dtype=bool)
+        for rows, columns in _groups(matrix):
+            block = matrix[rows][:, columns].toarray()
+            length = np.linalg.norm(block, axis=1, keepdims=True)
+            # Rows that act on held displacements alone are no conditions.
+            block = block / np.where(length > 0, length, 1.0)
+            left, values, right = np.linalg.svd(block)
+            rank = int(np.sum(values > _NEW * values.max(initial=0.0)))
+            inverse = (left[:, :rank] / values[:rank]) @ right[:rank]
+            self._groups.append((rows, columns, inverse / np.where(length > 0, length, 1.0)))
+            basis.append((columns, right[rank:].T))
+            untouched[columns] = False
+        #: N with C N = 0, orthonormal: sparse, displacements × what is left free.
+        self.basis = _joined(basis, np.flatnonzero(untouched), self._size)
+
+    def forces(self, residual: np.ndarray) -> np.ndarray:
+        """The smallest λ that makes residual + Cᵀλ least."""
+        found = np.zeros(self._count)
+        for rows, columns, inverse in self._groups:
+            found[rows] = -inverse @ residual[columns]
+        return found
+
+
+def _groups(matrix: sparse.csr_matrix) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rows that share columns, directly or by others, and these columns."""
+    if not matrix.shape[0]:
+        return
+    pattern = matrix.astype(bool).astype(int)
+    count, label = sparse.csgraph.connected_components(pattern @ pattern.T, directed=False)
+    for group in range(count):
+        rows = np.flatnonzero(label == group)
+        yield rows, np.unique(matrix[rows].indices)
+
+
+def _joined(blocks, untouched: np.ndarray, size: int) -> sparse.csr_matrix:
+    """A matrix of dense blocks (rows, values), and of a 1 for each row of none."""
+    rows, columns, values, at = [untouched], [np.arange(len(untouched))], [], len(untouched)
+    values.append(np.ones(len(untouched)))
+    for where, block in blocks:
+        i, j = np.broadcast_arrays(where[:, None], at + np.arange(block.shape[1])[None, :])
+        rows, columns, values = [*rows, i.ravel()], [*columns, j.ravel()], [*values, block.ravel()]
+        at += block.shape[1]
+    rows, columns, values = map(np.concatenate, (rows, columns, values))
+    return sparse.csr_matrix((values, (rows, columns)), shape=(size, at))
+
+
+# --- eigenpairs nearest to a shift, by SciPy's ARPACK -------------------------------------------------
+def nearest(
+    inverse: Inverse, size: int, number: int, shift: float, *, rough: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ``number`` eigenpairs of a symmetric K nearest to -shift, all copies of a multiple one."""
+    # Lanczos' method sees only one vector of an eigenspace (six rigid motions, two bending planes),
+    # so the operator is deflated by the vectors found, until no nearer one comes up. `rough`: one
+    # pass for the size of the eigenvalues.
+    start = _start(size)
+    values, vectors = np.empty(0), np.empty((size, 0))
+    while True:
+        known = vectors
+
+        def deflated(x, known=known):
+            z = inverse(x - known @ (known.T @ x))
+            return z - known @ (known.T @ z)
+
+        wanted = min(number, size - 1 - len(values))
+        if wanted < 1:
+            break
+        new, more = eigsh(
+            LinearOperator((size, size), matvec=deflated, dtype=float),
+            k=wanted,
+            v0=start - known @ (known.T @ start),
+            tol=_ROUGH if rough else 0,
+        )
+        new = 1 / new - shift
+        if rough:
+            return new, more
+        farthest = np.sort(np.abs(values + shift))[number - 1] if len(values) else np.inf
+        nearer = np.abs(new + shift) < farthest * (1 - 1e-9)
+        if not nearer.any():
+            break
+        values = np.append(values, new[nearer])
+        vectors = np.hstack([vectors, more[:, nearer]])
+    order = np.argsort(np.abs(values + shift))[:number]
+    return values[order], vectors[:, order]
+
+
+def nearest_complex(
+    inverse: Inverse, size: int, number: int, shift: float, *, rough: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ``number`` eigenpairs of an unsymmetric K nearest to -shift."""
+    operator = LinearOperator((size, size), matvec=inverse, dtype=float)
+    values, vectors = eigs(operator, k=number, v0=_start(size), tol=_ROUGH if rough else 0)
+    return 1 / values - shift, vectors
+
+
+def _start(size: int) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=size)
