@@ -5,7 +5,7 @@ from firedrake import Constant, Function
 from fdgeom.errors import StepFailed
 from fdgeom.forms import copy_into
 from fdgeom.operations import Flow, Map
-from fdgeom.solvers import Snapshot, SolveFailed, fields, pieces
+from fdgeom.solvers import Snapshot, SolveFailed, pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.scheme import AlphaScheme
@@ -181,12 +181,10 @@ class GeneralizedAlpha(MotionStepper):
                 system.bracket(system.v, system.acceleration)
             )
             weight = 1 / 6 - scheme.beta - scheme.shift / 2
-            for c, j, b in zip(fields(change), fields(start.jerk), fields(bracket), strict=True):
-                c.array[...] = h**2 * (weight * j.array + b.array / 12)
-                c.written(ghosts_too=True)
+            change.assign(h**2 * weight * start.jerk + h**2 / 12 * bracket)
             start.solve_normal(change)
-            _add(system.v, 1.0, change)
-        _add(system.algorithmic, scheme.shift * h, start.jerk)
+            system.v.assign(system.v + change)
+        system.algorithmic.assign(system.algorithmic + scheme.shift * h * start.jerk)
 
     # --- stepping --------------------------------------------------------------------------------
     def _failed(self, failure: SolveFailed) -> StepFailed:
@@ -230,25 +228,16 @@ class GeneralizedAlpha(MotionStepper):
     def _rescale(self, ratio: float) -> None:
         """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
         system = self.system
-        for a, true in zip(fields(system.algorithmic), fields(system.acceleration), strict=True):
-            a.array[...] = true.array + ratio * (a.array - true.array)
-            a.written(ghosts_too=True)
+        a, true = system.algorithmic, system.acceleration
+        a.assign(ratio * a + (1 - ratio) * true)
         if system.constraint is not None and "normal" in system.can:
             off = Function(system.space)
             copy_into(off, system.v)
             self._start.solve_normal(off)
-            _add(system.v, ratio**2 - 1, off)
+            system.v.assign(system.v + (ratio**2 - 1) * off)
 
     def parameters(self):
         numbers = (
             f"{name} = {value:.17g}" for name, value in vars(self.scheme).items() if name != "name"
         )
         return {"scheme": f"{self.scheme.name} ({', '.join(numbers)})", "start": self._start_kind}
-
-
-def _add(target: Function, factor: float, change: Function) -> None:
-    for t, c in zip(fields(target), fields(change), strict=True):
-        t.update_ghosts()
-        c.update_ghosts()
-        t.array[...] += factor * c.array
-        t.written(ghosts_too=True)

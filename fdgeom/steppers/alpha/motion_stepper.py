@@ -6,7 +6,7 @@ from firedrake import Function, SpatialCoordinate
 
 from fdgeom.forms import copy_into
 from fdgeom.operations import Copy, Map, Operation, Performed
-from fdgeom.solvers import Snapshot, fields, key, pieces
+from fdgeom.solvers import Snapshot, key, pieces
 from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
@@ -93,16 +93,10 @@ class MotionStepper(Stepper):
 
     def _solve_again(self) -> None:
         """Solve for the accelerations after a change of coefficients."""
-        system = self.system
-        pairs = list(zip(fields(system.algorithmic), fields(system.acceleration), strict=True))
-        for sign in (-1.0, 1.0):
-            for a, true in pairs:
-                a.update_ghosts()
-                true.update_ghosts()
-                a.array[...] += sign * true.array
-                a.written(ghosts_too=True)
-            if sign < 0:
-                self._start.solve()
+        a, true = self.system.algorithmic, self.system.acceleration
+        a.assign(a - true)
+        self._start.solve()
+        a.assign(a + true)
         self._accelerations_set()
 
     # --- derivatives -------------------------------------------------------------------------------

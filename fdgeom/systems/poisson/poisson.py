@@ -44,7 +44,7 @@ class Stage:
     #: For ⟨b, w⟩ = dh(z)[w] where b is an unknown too.
     gradient_test: tuple[Expr, ...] | None = None
     essential: tuple[EssentialValues, ...] = ()
-    auxiliary: tuple[Expr, ...] = field(default=())
+    auxiliary: tuple[Expr, ...] = ()
     #: Equations of the auxiliary functions and their multipliers.
     conditions: Form = dataclasses.field(default_factory=lambda: Form([]))
 
