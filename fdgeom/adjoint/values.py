@@ -1,6 +1,8 @@
 """Tangents and cotangents of Functions as arrays of the values that a rank owns."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from firedrake import Cofunction, Function
@@ -8,13 +10,14 @@ from firedrake import Cofunction, Function
 from fdgeom.operations import parts
 from fdgeom.solvers import key
 
+_duals: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
+
 
 def cotangent_of(function: Function) -> Cofunction:
     """A new Cofunction for the derivative by a Function; its dual space is made once."""
-    known = function.__dict__
-    if "_fdgeom_dual" not in known:
-        known["_fdgeom_dual"] = function.function_space().dual()
-    return Cofunction(known["_fdgeom_dual"])
+    if function not in _duals:
+        _duals[function] = function.function_space().dual()
+    return Cofunction(_duals[function])
 
 
 def keys(functions: Iterable[Function]) -> set[int]:

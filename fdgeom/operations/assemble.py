@@ -80,7 +80,7 @@ class Assemble(Operation):
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
         along = {f: cotangents[t] for f, t in self.by.items() if t in cotangents}
         cotangents.drop([t for t in self.by.values() if t not in self.adds])
-        return gradient(self, directional(self.work, along), cotangents) if along else []
+        return gradient(self._timed(), directional(self.work, along), cotangents) if along else []
 
 
 def directional(work: Work, along: Mapping[Function, Function]) -> Work:
@@ -91,7 +91,7 @@ def directional(work: Work, along: Mapping[Function, Function]) -> Work:
 
 
 def gradient(
-    op: Operation, work: Work, cotangents: Cotangents, but: Collection[Function] = ()
+    timed: dict, work: Work, cotangents: Cotangents, but: Collection[Function] = ()
 ) -> list[Operation]:
     """The operation that adds the derivatives of a functional to the cotangents of what it reads."""
     if isinstance(work, Form) and is_zero(work):
@@ -99,16 +99,16 @@ def gradient(
     by = [f for f in extract_coefficients(work) if cotangents.is_active(f) and f not in but]
     if not by:
         return []
-    zeroes = [made for f in by for made in zero_rest(op, f, cotangents)]
+    zeroes = [made for f in by for made in zero_rest(timed, f, cotangents)]
     adds = frozenset(cotangents[f] for f in by if f in cotangents)
     cotangents.add(by)
     targets = {f: cotangents[f] for f in by}
-    return [*zeroes, Assemble(work=work, by=targets, adds=adds, **op._timed())]
+    return [*zeroes, Assemble(work=work, by=targets, adds=adds, **timed)]
 
 
-def zero_rest(op: Operation, f: Function, cotangents: Cotangents) -> list[Operation]:
+def zero_rest(timed: dict, f: Function, cotangents: Cotangents) -> list[Operation]:
     """The operations that set the zero parts of the cotangent of a mixed Function with other parts."""
     if f not in cotangents:
         return []
     zero = [part for part in parts(f) if part not in cotangents]
-    return [Copy(source=None, target=cotangents[part], **op._timed()) for part in zero]
+    return [Copy(source=None, target=cotangents[part], **timed) for part in zero]

@@ -78,4 +78,4 @@ class Map(Operation):
         given = [(e, cotangents[t]) for t, e in self.values.items() if t in cotangents]
         cotangents.drop(self.values)
         work = sum((ufl.inner(bar, ufl.as_ufl(e)) for e, bar in given), ufl.as_ufl(0.0))
-        return [] if isinstance(work, Zero) else gradient(self, work, cotangents)
+        return [] if isinstance(work, Zero) else gradient(self._timed(), work, cotangents)

@@ -226,7 +226,7 @@ class Solve(Operation):
         if self.unknown not in cotangents:
             return []
         bar, timed = cotangents[self.unknown], self._timed()
-        zeroes = zero_rest(self, self.unknown, cotangents)
+        zeroes = zero_rest(timed, self.unknown, cotangents)
         cotangents.drop([self.unknown])
         zero = [Prescribed(p.dofs, part=p.part) for p in self.prescribed]
         transposed = Solve(
@@ -237,7 +237,7 @@ class Solve(Operation):
         for p in self.prescribed:
             if _is_in(p.value, cotangents, active=True):
                 found += self._prescribed_gradient(p, bar, cotangents)
-        return [*found, *gradient(self, -self.work, cotangents, (self.test, self.unknown))]
+        return [*found, *gradient(timed, -self.work, cotangents, (self.test, self.unknown))]
 
     def _prescribed_gradient(self, p: Prescribed, bar: Function, cotangents) -> list[Operation]:
         """The operations that add ū - ∂W/∂u to the cotangent of prescribed values."""

@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Function, TestFunction, dot
 
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.forces import Forces, from_space
+from fdgeom.beams.forces import Forces, StressResultants, from_space
 from fdgeom.solvers import VectorAssembly
 from fdgeom.statics.problem import EquilibriumProblem
 
@@ -17,6 +17,7 @@ class Resultants:
     def __init__(self, problem: EquilibriumProblem) -> None:
         self._problem, self._motion = problem, problem.motion
         self._stresses: dict[int, VectorAssembly] = {}
+        self._along: dict[int, StressResultants] = {}
 
     @cached_property
     def forces(self) -> Forces:
@@ -46,4 +47,6 @@ class Resultants:
             (beam,) = members
         if not any(beam is other for other in members):
             raise ValueError("beam must be one of the beams of this equilibrium")
-        return beam._resultants.of(self.stress(beam), s)
+        if id(beam) not in self._along:
+            self._along[id(beam)] = StressResultants(beam)
+        return self._along[id(beam)].of(self.stress(beam), s)

@@ -1,7 +1,7 @@
 """Eigenvalues of vibration modes on pyadjoint's tape."""
 
 import numpy as np
-from firedrake import Cofunction, Function, TestFunction, derivative
+from firedrake import Cofunction, Function
 from pyadjoint import AdjFloat, Block
 from pyadjoint.tape import stop_annotating
 from ufl.classes import Form
@@ -9,7 +9,7 @@ from ufl.classes import Form
 from fdgeom.adjoint import Coefficients, Replay, Vectors, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.execution import LinearForm
-from fdgeom.forms import is_zero, simplify
+from fdgeom.forms import simplify, slope_by
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
 _APART = 1e-6
@@ -40,10 +40,8 @@ class EigenvalueSlopes(Replay):
 
     @staticmethod
     def _slope(form: Form, f: Function) -> LinearForm | None:
-        if not keys([f]) & keys(form.coefficients()):
-            return None
-        found = simplify(derivative(form, f, TestFunction(f.function_space())))
-        return None if is_zero(found) else LinearForm(found)
+        slope = slope_by(form, f)
+        return None if slope is None else LinearForm(slope)
 
     def cotangents(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
         """The derivatives by all inputs, from the eigenvalue and its vector."""
