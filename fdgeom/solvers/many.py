@@ -69,7 +69,7 @@ class Blocks:
         return bool(self._compare(self._blocks, self._number))
 
 
-class Snapshots:
+class ManySnapshots:
     """Several snapshots of one communicator, saved and compared in one call."""
 
     def __init__(self, snapshots: Sequence[Snapshot]) -> None:

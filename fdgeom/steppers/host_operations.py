@@ -12,7 +12,7 @@ from fdgeom.operations import Check, Copy, HostOperation, Map, Operation, parts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GivenMotion(HostOperation):
+class PrescribeMotion(HostOperation):
     """Evaluates the given motion of degrees of freedom, and prescribes their increment."""
 
     # Given values at a few nodes, by kernels of DirichletBC.

@@ -29,7 +29,7 @@ from fdgeom.clock import Time
 from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key
 from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.many import Snapshots
+from fdgeom.solvers.many import ManySnapshots
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 
@@ -138,7 +138,9 @@ class Assembly(OffTape, RodMotion):
         )
         #: Values of the beams' fields when they last agreed with those of the network.
         self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
-        self._noted = Snapshots([self._written, *(beam.consistency.noted for beam in self.beams)])
+        self._noted = ManySnapshots(
+            [self._written, *(beam.consistency.noted for beam in self.beams)]
+        )
         # So that a load which has no meaning here is refused now.
         self.external_work(self.configuration, TestFunction(self.space))
         self._read()

@@ -5,8 +5,7 @@ mean of its two ends. So a stress that does work on that derivative changes the 
 exactly this work; and since the derivative vanishes for rigid motions, no total momentum changes.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import ufl
 from ufl.classes import Expr, Form
@@ -20,15 +19,6 @@ from fdgeom.lie import halves, join, quaternion, so3
 from fdgeom.lie.groups import R3xSO3
 
 _GROUP = R3xSO3.by("cay")
-
-
-class Conditions(Protocol):
-    """Interface of joints for a step: conditions Φ of positions and directors, and their sums."""
-
-    space: object
-    constraints: Callable
-    at_cell: Callable
-    sum: Callable
 
 
 class MeanStep:
@@ -127,7 +117,7 @@ class MeanStep:
         )
 
     # --- joints ------------------------------------------------------------------------------------
-    def joint_work(self, joints: Conditions, multiplier: Any, test: Expr) -> Form:
+    def joint_work(self, joints: Any, multiplier: Any, test: Expr) -> Form:
         """Δλ·DΦ along the test at the mean, so that no energy comes in while Φ stays zero."""
         cells = Cells(joints.space.mesh())
         x, R = cells.ends(self._position + 0.5 * self._shift), cells.ends(self.directors)
@@ -141,7 +131,7 @@ class MeanStep:
 
         return joints.sum(ufl.dot(joints.at_cell(multiplier), rate(moved)))
 
-    def joint_value(self, joints: Conditions, nu: Any) -> Form:
+    def joint_value(self, joints: Any, nu: Any) -> Form:
         """ν·Φ at the end of the step."""
         cells = Cells(joints.space.mesh())
         x = cells.ends(self._position + self._shift)

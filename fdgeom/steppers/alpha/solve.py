@@ -11,7 +11,7 @@ from fdgeom.solvers import pieces
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.compiled.hints import Following, hint
-from fdgeom.steppers.host_operations import GivenMotion
+from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -150,7 +150,7 @@ class AlphaSolve:
         held = self._motion.held
         if held is None:
             return [], []
-        before: list[Operation] = [GivenMotion(unknown=self._unknown, held=held, **self._timed)]
+        before: list[Operation] = [PrescribeMotion(unknown=self._unknown, held=held, **self._timed)]
         if not held.varies:
             return before, []
         # v_c and a_c that make the new velocity and acceleration the given ones.

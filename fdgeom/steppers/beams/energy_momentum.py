@@ -17,7 +17,7 @@ from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
 from fdgeom.solvers import Snapshot
 from fdgeom.steppers.compiled.hints import Following, hint
-from fdgeom.steppers.host_operations import GivenMotion
+from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -150,7 +150,7 @@ class EnergyMomentum(Stepper):
     def _given(self, dt: Constant) -> tuple[list[Operation], Following | None]:
         """The given motion at the end of the step, also for code whose time is that of the middle."""
         system, unknown = self.system, self._unknown
-        motion = GivenMotion(unknown=unknown, held=system.held, clock=system.clocks)
+        motion = PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)
         given = system.held.assignments(system.time + 0.5 * dt)
         return [motion], None if given is None else Following(system.held.increment, given)
 
