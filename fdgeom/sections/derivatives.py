@@ -44,8 +44,9 @@ class MatrixSlopes:
 
     def push(self, elasticity: np.ndarray, density: np.ndarray) -> Pair:
         """Changes of stiffness and inertia along those of C and ρ, values on this rank."""
-        moves = np.array([compliance_change(self._op, elasticity), self._op.moments(density)])
-        return self._change(self._there, moves)
+        off = SaintVenant(ComplexStep(self._op, elasticity), 0.0)
+        moves = off.compliance.imag / STEP, self._op.moments(density)
+        return self._change(self._there, np.array(moves))
 
     def pull(self, stiffness: np.ndarray, inertia: np.ndarray) -> Pair:
         """The derivatives by C and ρ on this rank of a function with these by stiffness and inertia."""
@@ -134,11 +135,6 @@ def elasticity_gradient(solutions: SaintVenant, weights: np.ndarray) -> np.ndarr
         adjoint = op.solve(of_one + op.against_warping(None, couple))
         products.append(((-adjoint, couple), tuple(classical)))
     return sum(op.against_elasticity(*product) for product in products)
-
-
-def compliance_change(operators: Operators, change: np.ndarray) -> np.ndarray:
-    """dS about the centroid for a change dC, values on this rank."""
-    return SaintVenant(ComplexStep(operators, change), 0.0).compliance.imag / STEP
 
 
 def density_gradient(operators: Operators, weights: np.ndarray) -> np.ndarray:

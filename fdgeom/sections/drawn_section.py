@@ -1,7 +1,7 @@
 """Sections drawn as a mesh: full 6×6 matrices, their derivatives, and the recovery of stress."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -14,12 +14,7 @@ from fdgeom.solvers.derived import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
 from .checks import check_connected, check_elasticity, check_materials, check_mesh
-from .derivatives import (
-    MatrixSlopes,
-    compliance_change,
-    density_gradient,
-    elasticity_gradient,
-)
+from .derivatives import MatrixSlopes
 from .elasticity import Regions, broken_element, change_of
 from .material import AnyMaterial
 from .matrices import SectionMatrices, check_axis
@@ -188,8 +183,15 @@ class DrawnSection(SectionMatrices):
     def slopes(self) -> MatrixSlopes:
         """Derivatives of stiffness and inertia by C and ρ, with an origin that follows its centre."""
 
+        return self._slopes_about(self._origin_of)
+
+    @cached_property
+    def _slopes_at_origin(self) -> MatrixSlopes:
+        return self._slopes_about(lambda S, M: self.origin)
+
+    def _slopes_about(self, origin: Callable) -> MatrixSlopes:
         def about(S: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, ...]:
-            return self._about(self._origin_of(S, M), S, M, self.axis)
+            return self._about(origin(S, M), S, M, self.axis)
 
         return MatrixSlopes(self._solutions, self._inertia, about)
 
@@ -240,11 +242,7 @@ class DrawnSection(SectionMatrices):
         """
         self.check_unchanged()
         change = change_of(self._regions, parameter, tag, self._element)
-        T, X = to_body(self.axis), self._to_centroid
-        K = np.linalg.inv(self._solutions.compliance)
-        dK = -K @ compliance_change(self._operators, change.elasticity) @ K
-        dM = self._operators.moments(change.density)
-        return T @ X.T @ dK @ X @ T.T, T @ X.T @ dM @ X @ T.T
+        return self._slopes_at_origin.push(*change)
 
     def gradient(
         self,
@@ -291,19 +289,14 @@ class DrawnSection(SectionMatrices):
         self.check_unchanged()
         pairs = _check_parameters(parameters)
         changes = [change_of(self._regions, *pair, self._element) for pair in pairs]
-        T, X = to_body(self.axis), self._to_centroid
-        towards = X @ T.T
-        of_K = towards @ array("weights", weights, (6, 6)) @ towards.T
-        K = np.linalg.inv(self._solutions.compliance)
-        by_elasticity = elasticity_gradient(self._solutions, -K @ of_K @ K)
-        found = [np.vdot(by_elasticity, change.elasticity) for change in changes]
-        if inertia_weights is not None:
-            of_M = towards @ array("inertia_weights", inertia_weights, (6, 6)) @ towards.T
-            by_density = density_gradient(self._operators, of_M)
-            found = [
-                part + np.vdot(by_density, change.density)
-                for part, change in zip(found, changes, strict=True)
-            ]
+        of_inertia = np.zeros((6, 6)) if inertia_weights is None else inertia_weights
+        by_elasticity, by_density = self._slopes_at_origin.pull(
+            array("weights", weights, (6, 6)), array("inertia_weights", of_inertia, (6, 6))
+        )
+        found = [
+            np.vdot(by_elasticity, change.elasticity) + np.vdot(by_density, change.density)
+            for change in changes
+        ]
         return self.mesh.comm.allreduce(np.array(found))
 
     # --- fields on the mesh ------------------------------------------------------------------------
