@@ -17,7 +17,6 @@ from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.beams.rod_of_beam import rod_of
 from fdgeom.lie import halves, join, quaternion, se3
-from fdgeom.solvers import Number
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
 
@@ -49,7 +48,6 @@ class BeamBracket(BeamFields, PoissonSystem):
             pairing=self._beam_pairing,
             names=("strain", "momentum"),
         )
-        self._clock = Number(self.time)
 
     @cached_property
     def rod(self) -> Rod:
@@ -129,9 +127,6 @@ class BeamBracket(BeamFields, PoissonSystem):
     @property
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time,)
-
-    def set_clock(self, t: float) -> None:
-        self._clock.set(t)
 
     def companions(self, active, new, *, dt: Expr, configuration: str = "mean"):
         """Momentum, velocity and configuration after a substep of the momentum, g¹ = g⁰ cay(Δt ζ)

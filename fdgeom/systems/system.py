@@ -67,7 +67,7 @@ class System(NotCopied, ABC):
     ``drawn_beams``, ``equations``, ``followers``, ``functions``, ``given_in_time``,
     ``momenta``, ``moving``, ``openings``, ``output_cells``, ``output_coordinates``,
     ``output_fields``, ``output_orientation``, ``parameters``, ``prepare``, ``refresh_output``,
-    ``remembered``, ``set_clock``, ``set_time``, ``settle``, ``strain_energy_density``,
+    ``remembered``, ``set_time``, ``settle``, ``strain_energy_density``,
     ``symbols``, ``turns``, ``underivable``.
     """
 
@@ -302,9 +302,6 @@ class System(NotCopied, ABC):
 
     def set_time(self, t: float) -> None:
         """Set the time at the end of the coming (sub)step."""
-
-    def set_clock(self, t: float) -> None:
-        """Set the time at which coefficients are evaluated, if it is another."""
 
     def _check_finite(self, functions: dict[str, Function] | None = None) -> None:
         """Raise ``ValueError`` if a function is not finite; all that a step changes by default."""

@@ -49,7 +49,7 @@ class Symbols:
         self, shapes: Snapshots, positions, orientations, extent: float, thick: float, up
     ) -> None:
         self._shapes, self._extent, self._up = shapes, extent, up
-        self._positions, self._orientations = positions, orientations
+        self._positions = positions
         self._size = float(np.clip(0.6 * thick, *(extent * part for part in _SYMBOL)))
         self._upright = shortest(_Z, up)
         self.balls: list[tuple] = []

@@ -136,14 +136,13 @@ class _Value:
     """A DirichletBC with one value, interpolated by cached kernels."""
 
     def __init__(self, bc: DirichletBC, value) -> None:
-        self._update = self.why_projected = None
+        self._update = None
         if isinstance(value, Expr) and not isinstance(value, (Function, Zero)):
             try:
                 made = Interpolation(value, bc.function_space())
                 self._update, value = made.apply, made.values
-            except NotImplementedError as error:
-                # An element that DirichletBC has to project to.
-                self.why_projected = str(error)
+            except NotImplementedError:
+                pass  # an element that DirichletBC has to project to
         self._bc = bc.reconstruct(g=value)
 
     def apply(self, function: Function) -> None:
