@@ -113,7 +113,7 @@ def picture(
     if len(chosen) > 1 and not cases:
         trace = _traces(k3d, positions, parts)
         plot += trace
-    square, ground = _ground(k3d, low, high, up, flat)
+    square, ground = _ground(k3d, low, high, up)
     plot += ground
     length = f" {units['length']}" if "length" in units else ""
     notes = [f"grid {square:g}{length}"]
@@ -219,7 +219,7 @@ def _view(flat: np.ndarray | None, up: np.ndarray) -> np.ndarray:
     return found / np.linalg.norm(found)
 
 
-def _ground(k3d, low, high, up, flat):
+def _ground(k3d, low, high, up):
     """Squares below the scene, of a round length."""
     span = high - low
     k = int(np.abs(up).argmax())

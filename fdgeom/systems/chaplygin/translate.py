@@ -1,6 +1,8 @@
 """SymPy expressions as UFL."""
 
+import operator
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import sympy as sp
 import ufl
@@ -10,22 +12,10 @@ from ufl.core.expr import Expr
 from fdgeom.messages import format_value
 from fdgeom.taping import refuse_recorded
 
-_FUNCTIONS = {
-    sp.sin: ufl.sin,
-    sp.cos: ufl.cos,
-    sp.tan: ufl.tan,
-    sp.asin: ufl.asin,
-    sp.acos: ufl.acos,
-    sp.atan: ufl.atan,
-    sp.atan2: ufl.atan2,
-    sp.sinh: ufl.sinh,
-    sp.cosh: ufl.cosh,
-    sp.tanh: ufl.tanh,
-    sp.exp: ufl.exp,
+_SAME = "sin cos tan asin acos atan atan2 sinh cosh tanh exp erf sign"
+_FUNCTIONS = {getattr(sp, name): getattr(ufl, name) for name in _SAME.split()} | {
     sp.log: ufl.ln,
-    sp.erf: ufl.erf,
     sp.Abs: abs,
-    sp.sign: ufl.sign,
     sp.Max: ufl.max_value,
     sp.Min: ufl.min_value,
     sp.cot: lambda x: ufl.cos(x) / ufl.sin(x),
@@ -92,25 +82,14 @@ def _translate(part: sp.Basic, operands: list[Expr]) -> Expr:
     if isinstance(part, sp.Add):
         return sum(operands[1:], operands[0])
     if isinstance(part, sp.Mul):
-        return _product(part, operands)
+        return reduce(operator.mul, operands)
     if isinstance(part, sp.Pow):
         return _power(part, operands)
     function = _FUNCTIONS.get(part.func)
     if function is None:
         raise ValueError(f"there is no UFL for {part.func.__name__} in {part}")
-    result = function(*operands[:2]) if len(operands) <= 2 else None
-    if result is None:  # Max and Min of many
-        result = operands[0]
-        for operand in operands[1:]:
-            result = function(result, operand)
-    return result
-
-
-def _product(part: sp.Mul, operands: list[Expr]) -> Expr:
-    result = operands[0]
-    for operand in operands[1:]:
-        result = result * operand
-    return result
+    # Max and Min may be of many.
+    return function(*operands) if len(operands) == 1 else reduce(function, operands)
 
 
 def _power(part: sp.Pow, operands: list[Expr]) -> Expr:
