@@ -15,8 +15,7 @@ from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
-from fdgeom.beams.network.beams_behind import FIELDS, BeamsBehind
-from fdgeom.beams.network.copying import BeamCopy
+from fdgeom.beams.network.copying import FIELDS, BeamCopy, BeamsBehind
 from fdgeom.beams.network.joint import Joint, Prismatic
 from fdgeom.beams.network.joints import JointSet, JointSprings, owners
 from fdgeom.beams.network.network import Network
