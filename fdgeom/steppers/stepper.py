@@ -30,8 +30,7 @@ from fdgeom.solvers.options import (
     who_asked_for_snes,
 )
 from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
-from fdgeom.steppers.method import Method
-from fdgeom.steppers.restart import Restart
+from fdgeom.steppers.method import Method, Restart
 from fdgeom.steppers.step_flows import completed
 from fdgeom.taping import OffTape, record_steps
 from fdgeom.validation import NotCopied, present_number, whole
