@@ -1,4 +1,4 @@
-"""Base class of all methods: the flows of a step, and what is particular to them."""
+"""Base classes of all methods: the flows of a step, and actions before and after some steps."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Set
