@@ -2,7 +2,7 @@
 
 import numpy as np
 from firedrake import Cofunction, Function
-from pyadjoint import AdjFloat, Block
+from pyadjoint import AdjFloat
 from pyadjoint.tape import stop_annotating
 from ufl.classes import Form
 
@@ -10,6 +10,7 @@ from fdgeom.adjoint import Coefficients, Replay, Vectors, keys, parts
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.execution import LinearForm
 from fdgeom.forms import simplify, slope_by
+from fdgeom.taping import PreparedBlock
 
 # Of the larger of two eigenvalues: nearer ones are one that is multiple.
 _APART = 1e-6
@@ -56,7 +57,7 @@ class EigenvalueSlopes(Replay):
         return found
 
 
-class EigenvalueBlock(Block):
+class EigenvalueBlock(PreparedBlock):
     """Block of a simple eigenvalue, by the configuration and all Functions of the beam."""
 
     def __init__(self, slopes: EigenvalueSlopes, pair, again) -> None:
@@ -95,9 +96,6 @@ class EigenvalueBlock(Block):
             result[k] = bar
         return result
 
-    def evaluate_adj_component(self, inputs, adj_inputs, block_variable, idx, prepared=None):
-        return prepared[idx]
-
     def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
         given = [
             (f, v) for f, v in zip(self._slopes.inputs, tlm_inputs, strict=True) if v is not None
@@ -107,10 +105,7 @@ class EigenvalueBlock(Block):
             for part, move in zip(parts(f), parts(along), strict=True):
                 if part in found:
                     total += float((found.of(part) * move.dat.data_ro).sum())
-        return self._slopes.inputs[0].function_space().comm.allreduce(total)
-
-    def evaluate_tlm_component(self, inputs, tlm_inputs, block_variable, idx, prepared=None):
-        return AdjFloat(prepared)
+        return [AdjFloat(self._slopes.inputs[0].function_space().comm.allreduce(total))]
 
 
 def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: bool) -> None:
