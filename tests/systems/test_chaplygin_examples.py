@@ -8,9 +8,8 @@ from firedrake import Function, FunctionSpace, VectorFunctionSpace, as_vector
 
 import fdgeom as fg
 from fdgeom.systems.chaplygin.inverse import lagrangian_with_forces, legendre_transform
-from fdgeom.systems.chaplygin.jets import Jets
+from fdgeom.systems.chaplygin.jets import Jets, is_zero, shortest
 from fdgeom.systems.chaplygin.translate import as_ufl
-from fdgeom.systems.chaplygin.zero import is_zero, shortest
 
 m, r, roll, spin, k = sp.symbols("m r roll spin k", positive=True)
 

@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import sympy as sp
 from sympy.simplify.fu import TR8
 
-from fdgeom.systems.chaplygin.jets import Jets
-from fdgeom.systems.chaplygin.zero import is_zero, shortest
+from fdgeom.systems.chaplygin.jets import Jets, is_zero, shortest
 
 
 def lagrangian_with_forces(

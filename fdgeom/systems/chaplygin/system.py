@@ -8,8 +8,8 @@ from ufl.classes import Expr, Measure
 
 from fdgeom.systems.chaplygin.equations import ChaplyginEquations
 from fdgeom.systems.chaplygin.inverse import lagrangian_with_forces, legendre_transform
+from fdgeom.systems.chaplygin.jets import is_zero
 from fdgeom.systems.chaplygin.translate import as_ufl, components_of, constants_of
-from fdgeom.systems.chaplygin.zero import is_zero
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 
 
