@@ -72,28 +72,6 @@ class GivenAccelerations(HostOperation):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PutGiven(HostOperation):
-    """Sets the given configuration and velocity."""
-
-    held: Any
-
-    @property
-    def reads(self) -> list[Function]:
-        return []
-
-    @property
-    def writes(self) -> list[Function]:
-        return [f for f, _ in self.held.fixed()]
-
-    def run(self) -> None:
-        self.held.put()
-
-    @property
-    def derivative_as(self) -> Sequence[Operation]:
-        return [Copy(source=None, target=f, rows=dofs) for f, dofs in self.held.fixed()]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class TurnsBefore(HostOperation):
     """Stores the relative rotations of cells, for :class:`TurnCheck`."""
 

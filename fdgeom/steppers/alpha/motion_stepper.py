@@ -5,7 +5,7 @@ from functools import cached_property
 from firedrake import Function, SpatialCoordinate
 
 from fdgeom.forms import copy_into
-from fdgeom.operations import Copy, Map, Operation, Performed
+from fdgeom.operations import Map
 from fdgeom.solvers import Snapshot, key, pieces
 from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
@@ -141,11 +141,7 @@ class MotionStepper(Stepper):
     def _beginning(self) -> list:
         """The operations of :meth:`_begin` with this Δt."""
         system, held = self.system, self.system.held
-        first: list[Operation] = []
-        if held is not None:
-            # These values depend on nothing.
-            copies = [Copy(source=None, target=f, rows=dofs) for f, dofs in held.fixed()]
-            first.append(Performed(do=held.put, operations=copies))
+        first = [] if held is None else [held.putting()]
         pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
         same = [Map(values={a: rate}) for a, rate in pairs]
         return [*first, *self._start.operations(), *same, *self._begun_operations()]

@@ -10,7 +10,7 @@ from fdgeom.forms import flatten, simplify
 from fdgeom.operations import ConvergenceTest, Flow, Prescribed, Solve, with_assignments
 from fdgeom.solvers import Numerics, defaults, pieces
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
-from fdgeom.steppers.host_operations import GivenAccelerations, PutGiven
+from fdgeom.steppers.host_operations import GivenAccelerations
 from fdgeom.systems.motion.second_order import SecondOrderSystem
 
 Pair = tuple[Expr, Expr]
@@ -69,7 +69,7 @@ class TwoAccelerations(MotionStepper):
                 GivenAccelerations(held=held, targets=targets, clock=clock, at=at)
                 for at, targets in zip((0.5, 1.0), parts, strict=True)
             ]
-            operations = [*evaluations, *operations, PutGiven(held=held, clock=clock)]
+            operations = [*evaluations, *operations, held.putting(clock=clock)]
         return [Flow(operations)]
 
     def underivable(self):

@@ -10,6 +10,7 @@ from ufl.classes import Expr, Zero
 
 from fdgeom.compat import given_value
 from fdgeom.messages import is_function, reported_as
+from fdgeom.operations import Copy, Performed
 from fdgeom.solvers import dofs_of, fields, pieces
 from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.boundary_conditions import check_effect, conditions
@@ -51,6 +52,11 @@ class Held(ABC):
     @abstractmethod
     def fixed(self) -> list[tuple[Function, np.ndarray]]:
         """The functions that :meth:`put` sets, and the indices of their flat local values."""
+
+    def putting(self, **timed) -> Performed:
+        """:meth:`put` as an operation; the values depend on nothing."""
+        copies = [Copy(source=None, target=f, rows=dofs) for f, dofs in self.fixed()]
+        return Performed(do=self.put, operations=copies, **timed)
 
     @abstractmethod
     def check_start(self) -> None:
