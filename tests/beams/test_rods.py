@@ -229,9 +229,9 @@ def test_inertia_against_numpy(end_weight):
         work += weight * (INERTIA @ rate - turned) @ np.concatenate([turn, R[k].T @ shift])
     g = pose(beam)
     # Sums of five nodes.
-    assert assemble(beam.rod.kinetic(g, v)) == pytest.approx(energy, rel=1e-13)
-    assert assemble(beam.rod.inertial_work(g, v, a, w)) == pytest.approx(work, rel=1e-12)
-    assert assemble(beam.rod.inertial_product(g, v, v)) == pytest.approx(2 * energy, rel=1e-13)
+    assert assemble(beam.motion.kinetic(g, v)) == pytest.approx(energy, rel=1e-13)
+    assert assemble(beam.motion.inertial_work(g, v, a, w)) == pytest.approx(work, rel=1e-12)
+    assert assemble(beam.motion.inertia(v, v)) == pytest.approx(2 * energy, rel=1e-13)
 
 
 def test_separate_inertia_is_the_general_one():

@@ -89,10 +89,6 @@ class Rod:
         densities = (density for density in found if density is not None)
         return simplify(self.cells.at_nodes(sum(densities, ufl.as_ufl(0.0))))
 
-    def kinetic(self, configuration: Pose, velocity: Expr) -> Form:
-        """½ ∫ V·M V ds, lumped at the nodes."""
-        return self.cells.at_nodes(self.inertia.kinetic(configuration[1], velocity))
-
     # --- virtual works: linear in ``virtual`` ------------------------------------------------------------
     def internal_work(
         self, configuration: Pose, virtual: Expr, velocity: Expr | None = None
@@ -150,24 +146,6 @@ class Rod:
         """Whether the work of a load depends on the velocity."""
         return any(applied.load.sees_velocity(applied.part) for applied in self.loads)
 
-    def inertial_work(
-        self, configuration: Pose, velocity: Expr, acceleration: Expr, virtual: Expr
-    ) -> Form:
-        """∫ (M V̇ - ad*_V(M V))·δ ds, lumped at the nodes."""
-        orientation = configuration[1]
-        work = self.inertia.work(orientation, velocity, acceleration, virtual)
-        return self.cells.at_nodes(work)
-
-    def balance(
-        self, configuration: Pose, velocity: Expr, acceleration: Expr, virtual: Expr
-    ) -> Form:
-        """Inertial plus internal minus external work: zero for all ``virtual`` in a motion."""
-        return (
-            self.inertial_work(configuration, velocity, acceleration, virtual)
-            + self.internal_work(configuration, virtual, velocity)
-            - self.external_work(configuration, virtual, velocity)
-        )
-
     # --- their derivatives: linear in ``increment`` too -----------------------------------------------------
     def material_stiffness(
         self, configuration: Pose, increment: Expr, virtual: Expr, strain: Expr | None = None
@@ -201,7 +179,3 @@ class Rod:
             return self._load_work(moved, virtual, factor=factor)
 
         return self.cells.at_nodes(rate(work))
-
-    def inertial_product(self, configuration: Pose, a: Expr, b: Expr) -> Form:
-        """∫ a·M b ds, lumped at the nodes: the mass matrix."""
-        return self.cells.at_nodes(self.inertia.mass_product(configuration[1], a, b))
