@@ -162,37 +162,31 @@ class StepReplay(Replay):
         self._stepper.mark = self._stepper.t, self._stepper.mark[1]
 
     def _set_clock(self, clock: Clock) -> None:
-        self._stepper._clock = clock
+        self._stepper.clock = clock
         self._stepper.system.set_time(clock.t)
 
     # --- steps -----------------------------------------------------------------------------------
     def run(self, steps: int, sweep: CompiledSweep | None = None) -> None:
         """Run steps from the present state, recorded by ``sweep`` if given."""
         with nullcontext() if sweep is None else sweep.recording:
-            self._stepper._advance(steps)
+            self._stepper.take_steps(steps)
         self._coefficients.refresh()
 
     def run_each(self, steps: int, each: Callable[[], float]) -> float:
         """Run steps; returns the sum of ``each()`` after each step."""
         total = 0.0
         for _ in range(steps):
-            self._stepper._advance(1)
+            self._stepper.take_steps(1)
             total += each()
         return total
 
     def _open(self) -> None:
-        stepper = self._stepper
-        stepper.system.prepare()
-        stepper._enter()
-        clock = stepper.clock
-        if clock.dt != clock.last_dt:
-            stepper._change_dt(clock.dt / clock.last_dt)
-            stepper._clock = clock.begun()
+        self._stepper.begin_steps()
         self._agree()
 
     def _begin(self, clock: Clock) -> tuple[float, float]:
         """Set the clock for a step; returns its time and length."""
-        self._stepper._clock = clock
+        self._stepper.clock = clock
         self._stepper.system.set_time(clock.after(1).t)
         return clock.t, clock.dt
 
@@ -232,14 +226,14 @@ class StepReplay(Replay):
         """Take steps with their tangents, operation by operation."""
         for _ in range(steps):
             step.linearised.step(*self._begin(self._stepper.clock))
-            self._stepper._clock = self._stepper.clock.after(1)
+            self._stepper.clock = self._stepper.clock.after(1)
         self._stepper.system.set_time(self._stepper.t)
 
     def _backwards(self, steps: int, step: OperationList | None) -> Iterator[tuple[float, float]]:
         """Restore the state before each step, the last step first, and yield its time and length."""
         # step: the list of a step whose tangents are to be restored too. States between checkpoints
         # come from repeated steps, bit by bit.
-        moving, advance = self._moving, self._stepper._advance
+        moving, advance = self._moving, self._stepper.take_steps
         if step is not None:
             moving, advance = [*moving, *step.places.functions], partial(self._forwards, step=step)
         comm = self._stepper.system.mesh.comm
@@ -250,7 +244,7 @@ class StepReplay(Replay):
             if number < strides.last:
                 advance(strides.stride)
         for number, _, some in strides.backwards():
-            values, self._stepper._clock = kept[number]
+            values, self._stepper.clock = kept[number]
             values.restore()
             self._agree()
             inner = []
@@ -298,7 +292,7 @@ class StepReplay(Replay):
         self._open()
         unset = Kept(each_part(self._moving))
         before.restore()
-        stepper._clock = clock
+        stepper.clock = clock
         start.executor.step(0.0, 0.0)
         jump, size = _largest_change(unset, stepper.dt, stepper.system.mesh.comm)
         before.restore()
@@ -336,11 +330,9 @@ class StepReplay(Replay):
         # seeded: keys of functions with cotangents after the steps. running: a functional that is
         # evaluated after each step.
         stepper = self._stepper
-        if stepper._fused is not None and not stepper._fused.is_ready:
-            with stepper._falling_back():
-                stepper._fused.make_ready()
+        compiled = stepper.ready_steps()
         self.why_not_compiled = stepper.why_not_compiled
-        if stepper._fused is None:
+        if compiled is None:
             return None
         after = keys(f for op in self._closings for f in op.writes)
         if running is not None and keys(running.coefficients()) & after:
@@ -360,7 +352,7 @@ class StepReplay(Replay):
             instead="derivatives are taken operation by operation",
         ):
             found = CompiledSweep(
-                stepper._fused,
+                compiled,
                 steps,
                 seeded,
                 self.reached_by(wanted),
@@ -391,8 +383,8 @@ class StepReplay(Replay):
         self, steps: int, reached: set[int], memory: int
     ) -> CompiledSweep | None:
         """Compiled steps with their tangents, and the adjoint of both; None if there are none."""
-        compiled = self._stepper._fused
-        if compiled is None or not compiled.is_ready:
+        compiled = self._stepper.ready_steps()
+        if compiled is None:
             return None
         try:
             return CompiledSweep(

@@ -102,8 +102,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     state is that after a completed step. The clock, the fields that the method carries from step to
     step and the dependent fields belong to that state.
 
-    For authors: ``clock``, ``operations``, ``replay``, ``solve_options``, ``step_flows``,
-    ``take_up``.
+    For authors: ``begin_steps``, ``clock``, ``operations``, ``ready_steps``, ``replay``,
+    ``solve_options``, ``step_flows``, ``take_steps``, ``take_up``.
     """
 
     def __init__(
@@ -202,6 +202,10 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         """Time, time step and number of steps."""
         return self._clock
 
+    @clock.setter
+    def clock(self, value: Clock) -> None:
+        self._clock = value
+
     def take_up(self, clock: Clock) -> None:
         """Continue from a state that was restored with all carried fields, at its time.
 
@@ -239,9 +243,10 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         if annotate_tape():
             record_steps(self, steps)
         else:
-            self._advance(steps)
+            self.take_steps(steps)
 
-    def _advance(self, steps: int) -> None:
+    def take_steps(self, steps: int) -> None:
+        """Take steps, whether pyadjoint records or not."""
         last = self.steps + steps
         # Solvers are made when they are first needed.
         saying = nullcontext() if self.steps else self._compiling()
@@ -249,11 +254,9 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             with shielded():
                 self.system.prepare()
             self._enter()
-            if self._fused is not None and not self._fused.is_ready:
-                with self._falling_back():
-                    self._fused.make_ready()
+            compiled = self.ready_steps()
             try:
-                with SNES_STEPS if self._fused is None else COMPILED_STEPS:
+                with SNES_STEPS if compiled is None else COMPILED_STEPS:
                     while True:
                         self._take(last - self.steps)
                         if self.steps == last:
@@ -264,6 +267,15 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                     self.system.set_time(self.t)
                     self._leave()
                     self.system.settle()
+
+    def begin_steps(self) -> None:
+        """The actions before the first of some steps, without a step."""
+        self.system.prepare()
+        self._enter()
+        clock = self._clock
+        if clock.dt != clock.last_dt:
+            self._change_dt(clock.dt / clock.last_dt)
+            self._clock = clock.begun()
 
     def _take(self, most: int) -> None:
         """Take a step, or up to ``most`` compiled ones, or none if that fails."""
@@ -430,6 +442,13 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             if why := self.uncompilable():
                 raise CannotCompile(why)
             self._fused = self._compiled_steps()
+
+    def ready_steps(self) -> "CompiledSteps | None":
+        """The compiled steps, ready to run; None if the steps go through PETSc SNES."""
+        if self._fused is not None and not self._fused.is_ready:
+            with self._falling_back():
+                self._fused.make_ready()
+        return self._fused
 
     def _only_along_chains(self) -> bool:
         """Whether its steps are compiled along a chain or not at all."""
