@@ -8,6 +8,9 @@ from fdgeom.compile.emit import Code, Constants, Writer, statements
 from fdgeom.compile.layout import Part, parts_of
 from fdgeom.compile.program import CannotCompile
 
+#: Functions that are compiled once for all places that call them.
+_OWN = "__attribute__((noinline))"
+
 
 def emit_chain(chain: ChainProgram, constants: Constants) -> Code:
     """The code of a solve along a chain; ``constants`` gets those that it reads."""
@@ -117,12 +120,12 @@ class _ChainWriter(Writer):
         constants = [(f"s[{k}]", x) for k, x in enumerate(same)]
         values = [(f"a[{k}]", x) for k, (x, _) in enumerate(pairs)]
         self._function(f"void {name}_once", "raw *s", self._lines(constants))
-        self._function(f"void {name}_node", "const raw *s, raw *a", self._lines(values, once))
+        self._function(f"void {name}_node", "const raw *s, raw *a", self._lines(values, once), _OWN)
         self._function(
             f"void {name}_cell",
             f"const raw *s, const raw *a, const raw *b, {arguments}",
             self._lines(outputs, once | known),
-            "__attribute__((noinline))",
+            _OWN,
         )
         self._sizes |= {f"{name}_same": max(len(same), 1), f"{name}_carried": max(len(pairs), 1)}
 

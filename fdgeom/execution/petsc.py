@@ -123,19 +123,19 @@ def _(op: Map) -> Run:
 @runner.register
 def _(op: Copy) -> Run:
     rows = slice(None) if op.rows is None else op.rows
-    pairs = list(
-        zip(
-            op.target.subfunctions,
-            [None] * len(op.target.subfunctions) if op.source is None else op.source.subfunctions,
-            strict=True,
-        )
-    )
+    targets = fields(op.target)
+    sources = [None] * len(targets) if op.source is None else fields(op.source)
 
     def run() -> None:
-        for target, source in pairs:
-            values = 0.0 if source is None else source.dat.data_ro_with_halos.reshape(-1)[rows]
-            place = target.dat.data_with_halos.reshape(-1)
-            place[rows] = values + (place[rows] if op.adds else 0.0)
+        for target, source in zip(targets, sources, strict=True):
+            if op.adds or op.rows is not None:
+                target.update_ghosts()
+            place, values = target.array.reshape(-1), 0.0
+            if source is not None:
+                source.update_ghosts()
+                values = source.array.reshape(-1)[rows]
+            place[rows] = values + place[rows] if op.adds else values
+            target.written(ghosts_too=True)
 
     return run
 

@@ -10,6 +10,19 @@ from fdgeom.measures import end_values
 from fdgeom.solvers import SolveFailed
 from fdgeom.solvers.compiled import describe
 
+# p̄ q as a matrix that is applied to the products of the components of p and of those of q.
+_CONJUGATE_PRODUCT = np.zeros((4, 16))
+for _row, _signs in enumerate(
+    (
+        {"00": 1, "11": 1, "22": 1, "33": 1},
+        {"01": 1, "10": -1, "23": -1, "32": 1},
+        {"02": 1, "20": -1, "31": -1, "13": 1},
+        {"03": 1, "30": -1, "12": -1, "21": 1},
+    )
+):
+    for _pair, _sign in _signs.items():
+        _CONJUGATE_PRODUCT[_row, int(_pair, 4)] = _sign
+
 
 class Turns:
     """The relative rotation of the two ends of each cell, and its change in a step."""
@@ -26,13 +39,14 @@ class Turns:
         self._comm = orientation.function_space().comm
         # The vertices come first, of any degree.
         self._ends = orientation.function_space().cell_node_map().values[:, :2]
+        self._first, self._last = np.ascontiguousarray(self._ends.T)
 
     def relative(self, orientation: Function | None = None) -> np.ndarray:
         """p̄ q for the quaternions p and q of the two ends of each of this rank's cells."""
         found = self.orientation if orientation is None else orientation
-        p, q = found.dat.data_ro_with_halos[self._ends].transpose(1, 2, 0)
-        scalar = (p * q).sum(axis=0)
-        return np.array([scalar, *(p[0] * q[1:] - q[0] * p[1:] - np.cross(p[1:], q[1:], axis=0))])
+        values = found.dat.data_ro_with_halos
+        p, q = values[self._first], values[self._last]
+        return _CONJUGATE_PRODUCT @ (p[:, :, None] * q[:, None]).reshape(-1, 16).T
 
     def cosines(self, before: Function) -> list[Expr] | None:
         """The cosines of half the angles of :meth:`check` since an orientation, as expressions at the

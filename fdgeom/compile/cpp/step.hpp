@@ -9,6 +9,15 @@ namespace {
 // A solve along a chain: newton.hpp.
 template <class Op> int solve_chain(const Run &X, const Call &call, Fields F, Outs G, Report &report, int &most);
 
+// Prefetches what the next step reads here.
+template <class Op> FDGEOM_INLINE void prefetch(const Call &call, Fields F, long k) {
+#pragma GCC unroll 16
+  for (int j = 0; j < Op::ins; ++j)
+    if (call.in[j].stride)
+#pragma GCC unroll 8
+      for (int c = 0; c < Op::in_sizes[j]; ++c) __builtin_prefetch(F[j] - call.in[j].stride + (k * Op::in_sizes[j] + c) * W, 0, 2);
+}
+
 // The places of the blocks begin..end, by themselves.
 template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, Fields F, Outs G, Report &report, long begin, long end, int &most) {
   raw b[Op::nb], last[Op::nb] = {};
@@ -18,13 +27,10 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
     std::memset(call.sums, 0, X.blocks * Op::nb * W * sizeof(double));
     Op::sum_cells(X, F, call.sums);
   }
+  bool apart = false;  // whether fields of steps lie apart
+  for (int j = 0; j < Op::ins; ++j) apart |= call.in[j].stride != 0;
   for (long k = begin; k < end; ++k) {
-    // Prefetches what the next step reads here, if fields of steps lie apart.
-#pragma GCC unroll 16
-    for (int j = 0; j < Op::ins; ++j)
-      if (__builtin_expect(call.in[j].stride != 0, 0))
-#pragma GCC unroll 8
-        for (int c = 0; c < Op::in_sizes[j]; ++c) __builtin_prefetch(F[j] - call.in[j].stride + (k * Op::in_sizes[j] + c) * W, 0, 2);
+    if (__builtin_expect(apart, 0)) prefetch<Op>(call, F, k);
     if constexpr (Op::gathers) gather<Op>(X, F, G, k, last, b);
     if constexpr (Op::sums)
       for (int i = 0; i < Op::nb; ++i) b[i] = at(call.sums, k, i, Op::nb);
@@ -45,7 +51,7 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
 }
 
 // An operation at the blocks begin..end of a step. Returns 0 or a `Failure`; `most`: Newton iterations.
-template <class Op> FDGEOM_INLINE int work(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {
+template <class Op> __attribute__((noinline)) int work(const Run &X, const Call &call, Report &report, long step, long begin, long end, int &most) {
   double *F[Op::ins + 1], *G[Op::outs + 1];
   for (int j = 0; j < call.ins; ++j) F[j] = call.in[j].p + step * call.in[j].stride;
   for (int j = 0; j < call.outs; ++j) G[j] = call.out[j].p + step * call.out[j].stride;
