@@ -5,6 +5,7 @@ impossible number of points is an error.
 """
 
 from collections.abc import Callable
+from math import factorial
 
 import ufl
 from firedrake import CellVolume, SpatialCoordinate, ds, dx
@@ -93,13 +94,19 @@ def cell_length(mesh) -> ufl.core.expr.Expr:
 
 
 def end_values(f, mesh) -> tuple[ufl.core.expr.Expr, ufl.core.expr.Expr]:
-    """Values of a CG1 field at the two ends of each cell, to be used with :func:`midpoint`.
+    """Values of a continuous Function at the two ends of each cell, to be used with :func:`midpoint`.
 
-    At the midpoint ``f ∓ (h/2) f'`` is exact, since ``f`` is linear in the cell. The first value is
-    that at the smaller coordinate.
+    At the midpoint ``f ∓ (h/2) f'`` is exact if ``f`` is linear in the cell; a field of higher degree
+    has more terms of its Taylor series. The first value is that at the smaller coordinate.
     """
-    half = cell_length(mesh) / 2
-    return f - half * f.dx(0), f + half * f.dx(0)
+    half, slope = cell_length(mesh) / 2, f.dx(0)
+    left, right = f - half * slope, f + half * slope
+    degree = f.function_space().ufl_element().embedded_superdegree
+    for k in range(2, degree + 1):
+        slope = slope.dx(0)
+        term = half**k / factorial(k) * slope
+        left, right = left + (-1) ** k * term, right + term
+    return left, right
 
 
 def coordinate(mesh) -> ufl.core.expr.Expr:

@@ -114,7 +114,7 @@ class LocalWriter(Writer):
             self._solve(m)
         if m.check is not None:
             lines = self._lines(m.place, [("const raw value", m.check)])
-            self._function("raw value", "", [*lines, "return value;"])
+            self._function("raw value", "const raw *b", ["(void)b;", *lines, "return value;"])
             self._functions.append(f"  static double limit() {{ return {float(m.op.limit)!r}; }}")
         else:
             arguments = "const raw *b, const raw *u"

@@ -48,7 +48,7 @@ class Ghosts:
         kept: list = []
         with_: list[Neighbour] = []
         for rank, *both in self._with:
-            memory = [np.zeros(max(width * len(p), 1)) for p in both]
+            memory = [np.zeros(max(width * max(map(len, both)), 1)) for _ in both]
             pointers = [a.ctypes.data for a in (*both, *memory)]
             with_.append(Neighbour(rank, len(both[0]), len(both[1]), *pointers))
             kept += [*both, *memory]

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from firedrake import Function
 
 from fdgeom.compile.fields import Fields
-from fdgeom.compile.layout import Layout, layout_of
+from fdgeom.compile.layout import Layout
+from fdgeom.compile.map_layout import MapLayout
 from fdgeom.compile.program import CannotCompile
 from fdgeom.compile.unit import Unit
 from fdgeom.operations import Operation
@@ -13,6 +14,21 @@ from fdgeom.solvers.held_snes import SolveFailed
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated after a failure.
 _CHUNK = 256
+
+
+def unit_of(operations: Sequence[Operation]) -> Unit:
+    """A unit on chains, or else on maps from cells to nodes; CannotCompile if there is neither."""
+    written = [f for op in operations for f in op.writes]
+    if not written:
+        raise CannotCompile("the operations write nothing")
+    mesh = written[0].function_space().mesh().unique()
+    try:
+        return Unit(operations, Layout(mesh))
+    except CannotCompile as why:
+        try:
+            return Unit(operations, MapLayout(mesh))
+        except CannotCompile as other:
+            raise (why if mesh.topological_dimension == 1 else other) from other
 
 
 class Executor:
@@ -27,8 +43,7 @@ class Executor:
         layout: Layout | None = None,
     ) -> None:  # fmt: skip
         self.operations = tuple(operations)
-        layout = layout or layout_of([f for op in self.operations for f in op.writes])
-        self.unit = Unit(self.operations, layout)
+        self.unit = unit_of(self.operations) if layout is None else Unit(self.operations, layout)
         self.unit.refuse_sums()
         outside = (
             None if live is None else {part for f in live for part in self.unit.layout.parts_of(f)}

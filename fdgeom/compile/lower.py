@@ -179,7 +179,7 @@ class Lowering(Functionals):
     def _check(self, op: Check) -> LocalProgram:
         value = expand_derivatives(op.value)
         parts = [part for f in op.reads if not is_real(f) for part in self.layout.parts_of(f)]
-        at_nodes = all(part.nodal for part in parts) and not _differentiates(value)
+        at_nodes = all(part.nodal for part in parts) and not differentiates(value)
         made = LocalProgram(op, at_nodes)
         if at_nodes:
             made.check = self.at_places(made.place, AT_NODES).scalar(value)
@@ -341,7 +341,7 @@ class Lowering(Functionals):
         return Hold(mask, np.asarray(prescribed.dofs), inputs)
 
 
-def _differentiates(e) -> bool:
+def differentiates(e) -> bool:
     return any(isinstance(x, c.Grad | c.CellVolume) for x in unique_pre_traversal(e))
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from firedrake import (
+    CellVolume,
     Form,
     Function,
     FunctionSpace,
@@ -16,16 +17,24 @@ from firedrake import (
     TrialFunction,
     assemble,
     derivative,
+    dx,
 )
 from mpi4py import MPI
 from ufl import classes as c
-from ufl.algorithms import extract_coefficients, extract_type
+from ufl.algorithms import expand_derivatives, extract_coefficients, extract_type
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.compile.from_tsfc import Kernel, cell_kernels, matrix_kernel
 from fdgeom.compile.functionals import slopes_of, values_of
 from fdgeom.compile.layout import Part
-from fdgeom.compile.lower import LocalProgram, Lowering, fields_of, name_of, start_of
+from fdgeom.compile.lower import (
+    LocalProgram,
+    Lowering,
+    differentiates,
+    fields_of,
+    name_of,
+    start_of,
+)
 from fdgeom.compile.map_layout import Nodes
 from fdgeom.compile.program import CannotCompile
 from fdgeom.compile.terms import Term, terms_of
@@ -115,11 +124,18 @@ class MapLowering(Lowering):
         return MapProgram(**vars(made), nodes=kind[2])
 
     def _check(self, op: Check) -> MapProgram:
-        kinds = self._kinds(fields_of(op.reads))
-        if len(kinds) != 1:
-            raise CannotCompile("a check of values of several kinds of nodes")
-        made = MapProgram(op, False, nodes=kinds[0][2])
-        made.check = self.at_places(made.place, kinds[0]).scalar(op.value)
+        kinds, value = self._kinds(fields_of(op.reads)), expand_derivatives(op.value)
+        if len(kinds) == 1 and not differentiates(value):
+            made = MapProgram(op, False, nodes=kinds[0][2])
+            made.check = self.at_places(made.place, kinds[0]).scalar(value)
+            return made
+        # In cells an expression is evaluated at the midpoint.
+        mesh = self.layout.mesh
+        one = Function(FunctionSpace(mesh, "DG", 0), name="one")
+        (part,) = self.layout.parts_of(one)
+        made = MapProgram(op, False, nodes=part.nodes)
+        midpoint = one * value / CellVolume(mesh) * dx(degree=0, domain=mesh)
+        (made.check,) = self._sums(made, midpoint, one)
         return made
 
     # --- functionals ----------------------------------------------------------------------------
@@ -227,8 +243,7 @@ class MapLowering(Lowering):
         space = op.unknown.function_space()
         if len(space) > 1:
             raise CannotCompile(f"this term couples more than one node's unknowns: {term}")
-        dofs = space.finat_element.entity_dofs()
-        if any(own for dim in dofs if dim != max(dofs) for own in dofs[dim].values()):
+        if not self.layout.parts_of(op.unknown)[0].nodes.in_cells:
             raise CannotCompile(f"this term couples the unknowns of neighbouring nodes: {term}")
         if op.prescribed:
             raise CannotCompile(f"{name_of(op)} has prescribed values in cells")

@@ -5,21 +5,25 @@ Each kind of nodes has places of its own, in Firedrake's order, ghosts last, in 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
 
-from fdgeom.compile.layout import WIDTH, Layout, Part, pieces
+from fdgeom.compile.layout import WIDTH, Layout, Part, aligned, pieces
 from fdgeom.compile.program import CannotCompile
 from fdgeom.solvers.derived import is_real, sampled
+from fdgeom.solvers.links import inside_of
 
 
 @dataclass(frozen=True)
 class Nodes:
     """A kind of nodes: those of a scalar element."""
 
-    node_set: object
-    element: object
+    node_set: Any
+    element: Any
+    #: Whether each belongs to one cell.
+    in_cells: bool
 
     def space(self, mesh) -> FunctionSpace:
         """The space of one value at each node."""
@@ -38,9 +42,12 @@ class MapLayout(Layout):
     def __init__(self, mesh) -> None:
         if mesh.extruded:
             raise CannotCompile("the mesh is extruded")
+        if inside_of(mesh) is not None:
+            raise CannotCompile("the mesh has cells that link chains")
         self.mesh, self.comm = mesh, mesh.comm
         #: No operation knows these of a chain.
-        self.blocks, self.nodes = 0, 0
+        self.blocks, self.nodes, self.mask = 0, 0, aligned(WIDTH)
+        self.counts = self.node_counts = np.zeros(1, dtype=np.int64)
         self._begin()
 
     @property
@@ -61,7 +68,10 @@ class MapLayout(Layout):
         if not has_nodal_values(space):
             raise CannotCompile(f"{element}: its degrees of freedom are not values at nodes")
         scalar = element.sub_elements[0] if space.value_shape else element
-        return Part(function, False, space.block_size, nodes=Nodes(space.node_set, scalar))
+        dofs = space.finat_element.entity_dofs()
+        shared = any(own for dim in dofs if dim != max(dofs) for own in dofs[dim].values())
+        nodes = Nodes(space.node_set, scalar, not shared)
+        return Part(function, False, space.block_size, nodes=nodes)
 
     def counts_of(self, part: Part) -> np.ndarray:
         return self.counts_for(part.nodes.node_set.total_size)

@@ -253,15 +253,17 @@ class Unit:
         )
         sums = aligned(len(counts) * code.given * WIDTH)
         self._kept += [counts, maps, sums]
-        call.blocks, call.counts, call.cells = len(counts) - 1, counts.ctypes.data, layout.cells
-        call.maps, call.sums = address(maps), sums.ctypes.data
+        call.blocks, call.counts = len(counts) - 1, counts.ctypes.data
+        # Not all cells of a ghost are cells of this rank: what they give comes from their owners.
+        call.cells = layout.cells if code.ghosts is None else layout.mesh.cell_set.size
+        call.maps, call.sums, call.given = address(maps), sums.ctypes.data, code.given
 
     def _share(self, call: Call, code: Code, copied: dict) -> None:
         """Set the values whose ghosts are fetched after a call, also where the call copies them."""
         every = [(j, part) for j, part in enumerate(code.outs) if part.kind == code.ghosts]
         shares = [Keep(j, *(copied[j] or (None, 0)), part.size * WIDTH) for j, part in every]
         ghosts, share = ghosts_of(self.layout, every[0][1]), array_of(Keep, shares)
-        exchange, kept = ghosts.struct(sum(part.size for _, part in every))
+        exchange, kept = ghosts.struct(max(sum(part.size for _, part in every), code.given))
         self._kept += [share, exchange, *kept]
         call.share, call.shares, call.exchange = address(share), len(shares), address(exchange)
         call.ghosts = ghosts.flags.ctypes.data

@@ -50,10 +50,10 @@ class Turns:
 
     def cosines(self, before: Function) -> list[Expr] | None:
         """The cosines of half the angles of :meth:`check` since an orientation, as expressions at the
-        midpoints of cells: of the change, and of the state if that is checked; None on other meshes than
-        those of single beams with two nodes in a cell.
+        midpoints of cells: of the change, and of the state if that is checked; None on meshes of several
+        beams.
         """
-        if self._in_rods is not True or self.orientation.cell_node_map().arity != 2:
+        if self._in_rods is not True:
             return None
         old, new = (_relative(f) for f in (before, self.orientation))
         change = sum(a * b for a, b in zip(old, new, strict=True))

@@ -19,41 +19,72 @@ struct Exchange {
 
 #ifdef FDGEOM_RANKS
 
+FDGEOM_INLINE double *at_place(double *p, long size, int place) { return p + place / W * size * W + place % W; }
+
+// Values of other ranks: `pack(n, out)` and `unpack(n, in)` write and read those of a neighbour, and return
+// where they end; `receives(n)` is how many numbers come from it.
+template <class Pack, class Receives, class Unpack> void with_neighbours(const Exchange &x, Pack pack, Receives receives, Unpack unpack) {
+  const auto comm = (MPI_Comm)(intptr_t)x.comm;
+  std::vector<MPI_Request> requests(2 * x.neighbours);
+  for (int n = 0; n < x.neighbours; ++n) {
+    const Neighbour &to = x.with[n];
+    MPI_Irecv(to.in, receives(to), MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n]);
+    MPI_Isend(to.out, pack(to, to.out) - to.out, MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n + 1]);
+  }
+  MPI_Waitall(2 * x.neighbours, requests.data(), MPI_STATUSES_IGNORE);
+  for (int n = 0; n < x.neighbours; ++n) unpack(x.with[n], x.with[n].in);
+}
+
 // Replaces the values of ghosts that a call has written at a step, also where it copies them to.
 void exchange(const Run &X, const Call &call, long step) {
   if (!call.shares) return;
-  const Exchange &x = *call.exchange;
-  const auto comm = (MPI_Comm)(intptr_t)x.comm;
+  const Keep *const end = call.share + call.shares;
   const auto values = [&](const Keep &s) { return call.out[s.out].p + step * call.out[s.out].stride; };
-  const auto of_place = [](double *p, const Keep &s, int place) { return p + place / W * s.size + place % W; };
-  std::vector<MPI_Request> requests(2 * x.neighbours);
-  long width = 0;
-  for (const Keep *s = call.share; s != call.share + call.shares; ++s) width += s->size / W;
-  for (int n = 0; n < x.neighbours; ++n) {
-    const Neighbour &to = x.with[n];
-    double *out = to.out;
-    for (const Keep *s = call.share; s != call.share + call.shares; ++s)
+  const auto pack = [&](const Neighbour &to, double *out) {
+    for (const Keep *s = call.share; s != end; ++s)
       for (long i = 0; i < to.sends; ++i) {
-        const double *p = of_place(values(*s), *s, to.send[i]);
+        const double *p = at_place(values(*s), s->size / W, to.send[i]);
         for (long c = 0; c < s->size; c += W) *out++ = p[c];
       }
-    MPI_Irecv(to.in, to.receives * width, MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n]);
-    MPI_Isend(to.out, to.sends * width, MPI_DOUBLE, to.rank, 0, comm, &requests[2 * n + 1]);
-  }
-  MPI_Waitall(2 * x.neighbours, requests.data(), MPI_STATUSES_IGNORE);
-  for (int n = 0; n < x.neighbours; ++n) {
-    const Neighbour &from = x.with[n];
-    const double *in = from.in;
-    for (const Keep *s = call.share; s != call.share + call.shares; ++s)
+    return out;
+  };
+  const auto receives = [&](const Neighbour &from) {
+    long width = 0;
+    for (const Keep *s = call.share; s != end; ++s) width += s->size / W;
+    return from.receives * width;
+  };
+  with_neighbours(*call.exchange, pack, receives, [&](const Neighbour &from, const double *in) {
+    for (const Keep *s = call.share; s != end; ++s)
       for (long i = 0; i < from.receives; ++i) {
-        const int place = from.receive[i];
-        double *p = of_place(values(*s), *s, place);
+        const long k = from.receive[i] / W;
+        double *p = at_place(values(*s), s->size / W, from.receive[i]);
         for (long c = 0; c < s->size; c += W) p[c] = *in++;
-        pad(values(*s), place / W, X.node_counts[place / W], s->size / W);
-        if (s->p) std::memcpy(s->p + step * s->stride + place / W * s->size, values(*s) + place / W * s->size, s->size * sizeof(double));
+        pad(values(*s), k, X.node_counts[k], s->size / W);
+        if (s->p) std::memcpy(s->p + step * s->stride + k * s->size, values(*s) + k * s->size, s->size * sizeof(double));
       }
-  }
+  });
 }
+
+// Adds the sums of ghosts to those of their owners.
+void add_ghosts(const Call &call) {
+  if (!call.given || !call.exchange) return;
+  const long width = call.given;
+  const auto pack = [&](const Neighbour &to, double *out) {
+    for (long i = 0; i < to.receives; ++i) {
+      const double *p = at_place(call.sums, width, to.receive[i]);
+      for (long c = 0; c < width; ++c) *out++ = p[c * W];
+    }
+    return out;
+  };
+  const auto receives = [&](const Neighbour &from) { return from.sends * width; };
+  with_neighbours(*call.exchange, pack, receives, [&](const Neighbour &from, const double *in) {
+    for (long i = 0; i < from.sends; ++i) {
+      double *p = at_place(call.sums, width, from.send[i]);
+      for (long c = 0; c < width; ++c) p[c * W] += *in++;
+    }
+  });
+}
+
 int agree(const Run &X, int reason) {
   int all = 0;
   MPI_Allreduce(&reason, &all, 1, MPI_INT, MPI_MIN, (MPI_Comm)(intptr_t)X.exchange->comm);
@@ -62,6 +93,7 @@ int agree(const Run &X, int reason) {
 
 #else
 FDGEOM_INLINE void exchange(const Run &, const Call &, long) {}
+FDGEOM_INLINE void add_ghosts(const Call &) {}
 FDGEOM_INLINE int agree(const Run &, int reason) { return reason; }
 #endif
 

@@ -20,7 +20,7 @@
 //   guess(u); hold(u, m)        sets prescribed unknowns and m = 0 there, 1 elsewhere (`held`)
 //   solution(b, R, u)           by elimination, with the residual R at the guess (`affine`)
 //   tangent_at_zero(J)          the tangent at u = 0 (`chord`: it depends on constants alone)
-// A check (`checks`): value() and the constant limit().
+// A check (`checks`): value(b) and the constant limit().
 // On a general mesh (`sums`): sum_cells(sums), what cells give to their nodes; b is read from there.
 // A solve that couples neighbours (`chain`): see chain_unknowns.hpp.
 
@@ -52,7 +52,8 @@ struct Call {
   long blocks, cells;
   const int64_t *counts;  // null on chains
   const NodeMap *maps;
-  double *sums;           // what cells give to nodes (`sums`), in blocks
+  double *sums;           // what cells give to nodes (`sums`), in blocks: so many numbers a place
+  long given;
 };
 struct Run {
   const Call *calls;

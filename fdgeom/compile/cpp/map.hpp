@@ -32,8 +32,10 @@ using std::tanh; using std::erf; using std::pow; using std::atan2; using std::fm
 
 template <class T> struct lanes_of { static constexpr int count = 1; };
 template <> struct lanes_of<vec> { static constexpr int count = W; };
+template <> struct lanes_of<raw> { static constexpr int count = W; };
 FDGEOM_INLINE void put(vec &a, int l, double x) { a.v[l] = x; }
 FDGEOM_INLINE void put(double &a, int, double x) { a = x; }
+FDGEOM_INLINE void put(raw &a, int l, double x) { a[l] = x; }
 FDGEOM_INLINE double get(const vec &a, int l) { return a.v[l]; }
 FDGEOM_INLINE double get(const double &a, int) { return a; }
 // A vector of W cells as a number of the kernels, from lane l on, and back.

@@ -26,6 +26,7 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
   if constexpr (Op::sums) {
     std::memset(call.sums, 0, X.blocks * Op::nb * W * sizeof(double));
     Op::sum_cells(X, F, call.sums);
+    add_ghosts(call);
   }
   bool apart = false;  // whether fields of steps lie apart
   for (int j = 0; j < Op::ins; ++j) apart |= call.in[j].stride != 0;
@@ -36,7 +37,7 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
       for (int i = 0; i < Op::nb; ++i) b[i] = at(call.sums, k, i, Op::nb);
     if constexpr (Op::in_cells) Op::cell_stores(X, F, G, k);
     if constexpr (Op::checks) {
-      const raw value = Op::value(X, F, G, k);
+      const raw value = Op::value(X, F, G, k, b);
       const long there = Op::at_nodes ? X.node_counts[k] : X.counts[k];
       for (long l = 0; l < there; ++l)
         if (!(value[l] <= Op::limit())) { report.failed = k * W + l; report.norm = value[l]; return exceeded; }
@@ -122,7 +123,8 @@ struct Steps {
     int bad = 0;
     for (long c = 0; c < X.count; ++c) {
       int most = 0;
-      if (!bad && (bad = take(s, c, 0, everything, most))) *failed = c;
+      if (bad) add_ghosts(X.calls[c]);
+      else if ((bad = take(s, c, 0, everything, most))) *failed = c;
       if (bad && !X.exchange) return bad;
       fetch(s, c);
       count(c, most);

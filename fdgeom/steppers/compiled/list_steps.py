@@ -12,7 +12,7 @@ _CHUNK = 256
 
 
 class ListSteps(CompiledSteps):
-    """The operations of a step in compiled code; CannotCompile on general meshes."""
+    """The operations of a step in compiled code; CannotCompile with the reason if there are none."""
 
     # A step along a chain whose Newton iteration fails is repeated through PETSc SNES, which decides
     # whether the step fails, and why; the stepper's `fallbacks` counts such steps.
@@ -69,7 +69,13 @@ class ListSteps(CompiledSteps):
             name,
             running,
             lambda: ListSweep(
-                self._stepper, self._spare, seeded, wanted, running, tangents=tangents
+                self._stepper,
+                self.unit.layout,
+                self._spare,
+                seeded,
+                wanted,
+                running,
+                tangents=tangents,
             ),
         )
 

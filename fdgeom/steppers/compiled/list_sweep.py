@@ -14,12 +14,13 @@ from fdgeom.solvers.derived import all_constants
 class ListSweep:
     """Steps of a stepper that are stored, and their compiled adjoint; CannotCompile if there is none."""
 
-    # spare: memory that sweeps share. seeded: keys of functions that have a cotangent after the steps;
-    # wanted: keys of the coefficients whose cotangents are wanted; running: a functional that is
-    # evaluated after each step; tangents: whether the steps propagate tangents, too.
+    # layout: that of the steps. spare: memory that sweeps share. seeded: keys of functions that have a
+    # cotangent after the steps; wanted: keys of the coefficients whose cotangents are wanted; running: a
+    # functional that is evaluated after each step; tangents: whether the steps propagate tangents, too.
     def __init__(
         self,
         stepper,
+        layout,
         spare: list,
         seeded: Set[int],
         wanted: Set[int],
@@ -52,8 +53,9 @@ class ListSweep:
             wanted_of += [dots[f] for f in wanted_of if f in dots]
         try:
             self.trajectory = compiler.Trajectory(
-                operations, seeds, wanted_of, live=live, spare=spare
-            )
+                operations, seeds, wanted_of, live=live, spare=spare,
+                layout=type(layout)(layout.mesh),
+            )  # fmt: skip
         except compiler.CannotCompile as error:
             raise CannotCompile(str(error)) from error
         #: The same operations through PETSc, for a step that compiled code cannot take.
