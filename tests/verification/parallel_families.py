@@ -30,6 +30,7 @@ FAMILIES = {
     "bodies, generalized-alpha": lambda: parallel_bodies.run("SE3", 1, True),
     "statics and modes": parallel_statics.bent,
     "gradients": parallel_gradients.local,
+    "waves in the plane": parallel_gradients.in_the_plane,
 }
 
 

@@ -9,10 +9,12 @@ from firedrake import (
     FunctionSpace,
     RectangleMesh,
     SpatialCoordinate,
+    UnitSquareMesh,
     as_vector,
     assemble,
     ds,
     dx,
+    grad,
     inner,
     sin,
 )
@@ -27,7 +29,7 @@ import fdgeom as fg
 
 def everything():
     """Gradients of a beam, of a chain, of joined beams and by a section: local, coupled, on the tape."""
-    return local() | _implicit() | _joined() | _drawn() | _by_a_number()
+    return local() | in_the_plane() | _implicit() | _joined() | _drawn() | _by_a_number()
 
 
 def _by_a_number():
@@ -64,6 +66,39 @@ def local():
     out["chain"], (bar,) = fg.gradient(stepper, 4, objective, [system.p])
     out["by p"] = gathered(_function(system.p, bar))
     return out
+
+
+def in_the_plane():
+    """Of waves on triangles, with the energy of the strain in their cells: what each cell gives to its nodes."""
+    mesh = UnitSquareMesh(4, 4)
+    x, y = SpatialCoordinate(mesh)
+    space = FunctionSpace(mesh, "CG", 1)
+    u, p = Function(space, name="u").interpolate(sin(3 * x) * y), Function(space, name="p")
+    stiffness = Function(FunctionSpace(mesh, "DG", 0), name="stiffness").interpolate(1 + x * y)
+    nodes, slope = dx(scheme="KMV", degree=1), inner(grad(u), grad(u))
+    energy = 0.5 * p**2 * nodes + (0.5 * stiffness + 0.25 * slope) * slope * dx
+    system = fg.HamiltonianSystem(u, p, energy, measure=nodes)
+    stepper = fg.StormerVerlet(system, 0.02)
+    stepper.advance(10)
+    assert stepper.is_compiled
+    out = {f"{f.name()} in the plane": _by_place(f) for f in (u, p)}
+    value, found = fg.gradient(stepper, 5, u**4 * dx, [u, stiffness], running=u**2 * dx)
+    assert stepper.replay.why_not_compiled is None
+    out["in the plane"] = np.array(value)
+    for f, bar in zip((u, stiffness), found, strict=True):
+        out[f"by {f.name()} in the plane"] = _by_place(_function(f, bar))
+    return out
+
+
+def _by_place(f):
+    """All values in the order of the coordinates of nodes, on every rank."""
+    space = f.function_space()
+    x, y = SpatialCoordinate(space.mesh())
+    # Irrational, so that no two nodes have the same number.
+    number = Function(space).interpolate(x + np.sqrt(2) * y).dat.data_ro
+    parts = f.comm.allgather((np.array(number), np.array(f.dat.data_ro)))
+    number, values = (np.concatenate(both) for both in zip(*parts, strict=True))
+    return values[np.argsort(number)]
 
 
 def _implicit():
