@@ -1,4 +1,4 @@
-"""Compiled code of lists of operations on interval meshes.
+"""Compiled code of lists of operations.
 
 - `program`, `from_ufl`, `differentiate`: scalar operations of one place, made from UFL, and their
   derivatives;
@@ -6,7 +6,9 @@
   programs;
 - `chain`, `emit_chain`: the same for solves that couple neighbours along a chain;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
-- `layout`: the order of values on chains of cells;
+- `layout`: the order of values on chains of cells; `exchange`: ghosts on several ranks;
+- `map_layout`, `lower_map`, `from_tsfc`, `emit_map`: the same for nodes of general meshes, with TSFC's
+  kernels in cells;
 - `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
   Functions; `trajectory`: steps whose values are stored, and their adjoint steps.
 """

@@ -1,4 +1,4 @@
-"""The compiled executor: runs lists of operations on interval meshes."""
+"""The compiled executor: runs lists of operations."""
 
 from collections.abc import Iterable, Sequence
 

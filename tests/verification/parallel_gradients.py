@@ -69,7 +69,7 @@ def local():
 
 
 def in_the_plane():
-    """Of waves on triangles, with the energy of the strain in their cells: what each cell gives to its nodes."""
+    """Of waves on triangles, whose cells give forces to their nodes."""
     mesh = UnitSquareMesh(4, 4)
     x, y = SpatialCoordinate(mesh)
     space = FunctionSpace(mesh, "CG", 1)

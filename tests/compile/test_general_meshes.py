@@ -1,0 +1,155 @@
+"""Lists on general meshes: nodes found through maps, kernels in cells, unknowns of whole cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from firedrake import (
+    Constant,
+    Function,
+    FunctionSpace,
+    SpatialCoordinate,
+    UnitCubeMesh,
+    UnitSquareMesh,
+    VectorFunctionSpace,
+    assemble,
+    dx,
+    grad,
+    inner,
+    sin,
+)
+from verification.beams import SOFT, set_smooth, uneven_mesh
+
+import fdgeom as fg
+from fdgeom import execution
+from fdgeom.compile import CannotCompile, Executor, Trajectory
+from fdgeom.compile.map_layout import MapLayout
+from fdgeom.operations import Assemble, Check, Map, Solve
+
+MESHES = {
+    "triangles": lambda: UnitSquareMesh(5, 3),
+    "quadrilaterals": lambda: UnitSquareMesh(5, 3, quadrilateral=True),
+    "tetrahedra": lambda: UnitCubeMesh(2, 3, 1),
+}
+
+
+def random(space, name, seed=1):
+    f = Function(space, name=name)
+    for part in f.subfunctions:
+        values = np.random.default_rng(seed).uniform(0.5, 1.5, part.dat.data_ro.shape)
+        part.dat.data_wo[...] = values
+    return f
+
+
+def run_both(operations, written, dt=0.1):
+    """The values that compiled code and PETSc give to some Functions, from the same start."""
+    start = [np.array(f.dat.data_ro) for f in written]
+    found = []
+    for executor in (Executor(operations), execution.Executor(operations)):
+        for f, values in zip(written, start, strict=True):
+            f.dat.data_wo[...] = values
+        if isinstance(executor, Executor):
+            assert isinstance(executor.unit.layout, MapLayout)
+            assert executor.advance(1, 0.0, dt) == (1, None)
+        else:
+            executor.step(0.0, dt)
+        found.append([np.array(f.dat.data_ro) for f in written])
+    return zip(*found, strict=True)
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_forms_are_assembled_as_by_firedrake(name):
+    """By a nodal and by a cellwise field, set and added, with the length and a Constant in the form."""
+    mesh = MESHES[name]()
+    u = random(VectorFunctionSpace(mesh, "CG", 2, dim=2), "u")
+    k, dt, c = random(FunctionSpace(mesh, "DG", 0), "k", 2), Constant(0.0), Constant(0.7)
+    work = dt * k * (c + inner(u, u)) * inner(grad(u), grad(u)) * dx(degree=4)
+    targets = {f: random(f.function_space(), f"by {f.name()}", 3) for f in (u, k)}
+    added = Assemble(work=work, by=targets, adds=[targets[k]], dt=dt)
+    for found, expected in run_both([added], list(targets.values())):
+        assert np.abs(found - expected).max() <= 1e-13 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("family", ["CG", "DG"])
+def test_solves_of_nodes_and_of_cells(family):
+    """A lumped mass, and the full mass of linear functions in cells, both nonlinear."""
+    mesh = UnitSquareMesh(5, 3)
+    space = VectorFunctionSpace(mesh, family, 1, dim=2)
+    u, test, g = (random(space, name, k) for k, name in enumerate("utg"))
+    x = SpatialCoordinate(mesh)
+    measure = dx(scheme="KMV", degree=1) if family == "CG" else dx(degree=4)
+    cubic = (1 + 0.1 * x[0] + inner(u, u)) * u
+    work = inner(cubic, test) * measure - inner(g, test) * (1 + x[1]) * dx(degree=4)
+    for found, expected in run_both([Solve(work=work, test=test, unknown=u, name="u")], [u]):
+        assert np.abs(found - expected).max() <= 1e-12
+    residual = assemble(Solve(work=work, test=test, unknown=u, name="u").residual)
+    assert np.abs(residual.dat.data_ro).max() <= 1e-14
+
+
+def test_derivatives_of_a_list():
+    """⟨cotangents, tangents⟩ before a step is that after it, through a solve in cells and a form."""
+    mesh = UnitSquareMesh(3, 2)
+    u, test = (random(FunctionSpace(mesh, "DG", 1), name) for name in ("u", "test"))
+    q, force = (random(FunctionSpace(mesh, "CG", 1), name, 4) for name in ("q", "force"))
+    operations = [
+        Solve(
+            work=((1 + u**2) * u - q * sin(q)) * test * dx(degree=4), test=test, unknown=u, name="u"
+        ),
+        Assemble(work=u**2 * inner(grad(q), grad(q)) * dx, by={q: force}),
+        Map(values={q: q + 0.1 * force}),
+    ]
+    start = np.array(q.dat.data_ro)
+    bar = np.cos(np.arange(start.size))
+
+    def objective(values):
+        q.dat.data_wo[...] = values
+        u.assign(1.0)
+        assert Executor(operations).advance(1, 0.0, 1.0) == (1, None)
+        return bar @ q.dat.data_ro
+
+    along, h = np.sin(np.arange(start.size)), 1e-5
+    slope = (objective(start + h * along) - objective(start - h * along)) / (2 * h)
+    q.dat.data_wo[...] = start
+    u.assign(1.0)
+    trajectory = Trajectory(operations, [q], [q], once=True, layout=MapLayout(mesh))
+    trajectory.cotangents[q].dat.data_wo[...] = bar
+    trajectory.advance(1, 0.0, 1.0)
+    trajectory.pull()
+    assert trajectory.cotangents[q].dat.data_ro @ along == pytest.approx(slope, rel=1e-8)
+
+
+def test_a_check_in_cells_names_the_step():
+    mesh = UnitSquareMesh(2, 2)
+    (q,) = (random(FunctionSpace(mesh, "CG", 1), "q"),)
+    executor = Executor(
+        [
+            Map(values={q: 2 * q}),
+            Check(value=inner(grad(q), grad(q)), limit=1e3, message="too steep"),
+        ]
+    )
+    steps, failure = executor.advance(50, 0.0, 1.0)
+    assert 0 < steps < 10
+    assert str(failure) == "too steep"
+    slopes = Function(FunctionSpace(mesh, "DG", 0)).interpolate(inner(grad(q), grad(q)))
+    assert 250 < slopes.dat.data_ro.max() <= 1e3
+
+
+@pytest.mark.parametrize("degree", [2, 3])
+def test_beams_of_higher_degree(degree):
+    """Strains inside the cells, which couple there, and momenta at Gauss–Lobatto points."""
+    found = []
+    for compiled in (True, False):
+        beam = set_smooth(fg.Beam(uneven_mesh(5), SOFT, degree=degree))
+        stepper = fg.SymmetricPoissonIntegrator(beam, 2e-3, compiled=compiled)
+        stepper.advance(10)
+        found.append([f.dat.data_ro.copy() for f in (beam.strain, beam.momentum, beam.position)])
+    for one, other in zip(*found, strict=True):
+        assert np.abs(one - other).max() <= 1e-12
+
+
+def test_what_is_not_local_is_refused_with_the_term():
+    mesh = UnitSquareMesh(2, 2)
+    u, test = (random(FunctionSpace(mesh, "CG", 1), name) for name in ("u", "test"))
+    mass = Solve(work=(u - 1) * test * dx, test=test, unknown=u, name="u")
+    with pytest.raises(CannotCompile, match="neighbouring nodes: the integral over the cells"):
+        Executor([mass])
