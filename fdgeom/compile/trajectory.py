@@ -115,7 +115,7 @@ class Trajectory:
             version = unit.calls[call], part
             return self._in_row(rows, version, 0) if version in self._offsets else None
 
-        unit.plan(place, keep if past else None)
+        unit.plan(place, keep if past else None, name=(rows.ctypes.data, past))
 
     def _plan_reverse(self) -> None:
         unit, adjoint, rows = self.reverse, self._adjoint, self._rows
@@ -127,7 +127,7 @@ class Trajectory:
             step, writer = adjoint.writer_for_adjoint(own, part.function)
             return self._in_row(rows, (writer, part), step)
 
-        unit.plan(place)
+        unit.plan(place, name=rows.ctypes.data)
 
     # --- running -------------------------------------------------------------------------------
     def begin(self, steps: int, memory: int | None = None) -> None:

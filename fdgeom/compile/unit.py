@@ -1,7 +1,7 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import fields as members
 from typing import NamedTuple
 
@@ -49,6 +49,8 @@ _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
+# So many plans of calls are kept.
+_PLANS = 4
 #: As inverse_size in fields.hpp.
 _INVERSE = 64
 #: Chains of at least so many blocks of places are advanced in larger blocks.
@@ -106,6 +108,7 @@ class Unit:
         if any(c is s for c in behind for s in symbols):
             raise CannotCompile("a coefficient is a function of the time")
         self._library: ctypes.CDLL | None = None
+        self._plans: dict[Hashable, tuple[Run, list]] = {}
         self.reports = array_of(Report, [])
         #: Whether several steps are run while a block of places is in the cache, with equal results.
         self.blocks = layout.blocks >= _LONG and not self.couples
@@ -213,9 +216,20 @@ class Unit:
         return self._library
 
     # --- data ----------------------------------------------------------------------------------
-    def plan(self, place: PlaceOf | None = None, keep: Callable | None = None) -> None:
+    def plan(
+        self, place: PlaceOf | None = None, keep: Callable | None = None, *, name: Hashable = None
+    ) -> None:
         """Set where calls find their fields, and (``keep``) what they copy past the caches."""
-        # keep(call, part) is None, or the address and the distance to the next step.
+        # keep(call, part) is None, or the address and the distance to the next step. Plans of one name
+        # are equal; by default fields are those of the layout.
+        if name not in self._plans:
+            while len(self._plans) >= _PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._make_plan(place, keep)
+            self._plans[name] = self._run, self._kept
+        self._run, self._kept = self._plans[name]
+
+    def _make_plan(self, place: PlaceOf | None, keep: Callable | None) -> None:
         place = place or (lambda call, part, writes: (self.layout.array(part).ctypes.data, 0))
         #: What the structs point to.
         kept = self._kept = []
