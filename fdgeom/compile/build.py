@@ -90,6 +90,10 @@ Run = declared("Run", "fields.hpp")
 Copy = declared("Copy", "step.hpp")
 Neighbour = declared("Neighbour", "exchange.hpp")
 Exchange = declared("Exchange", "exchange.hpp")
+Front = declared("Front", "fronts.hpp")
+Fronts = declared("Fronts", "fronts.hpp")
+Segment = declared("Segment", "tree.hpp")
+Tree = declared("Tree", "tree.hpp")
 
 
 def array_of(kind: type, items: Sequence):

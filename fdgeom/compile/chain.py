@@ -1,4 +1,4 @@
-"""Solves along one chain as scalar programs: the equations of a cell in the values of its two nodes."""
+"""Solves along chains as scalar programs: the equations of a cell in the values of its two nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -34,11 +34,12 @@ class Unknown:
 
 @dataclass
 class ChainProgram:
-    """A solve along a chain as a scalar program of a cell; that is also of one place for the guesses."""
+    """A solve along chains as a scalar program of a cell; that is also of one place for the guesses."""
 
     op: Solve
     test: ConvergenceTest
-    #: Those of a block of the equations: of a node, then of the cell after it.
+    #: Those of a block of the equations: of a node, then of the cell after it; or those of the chains'
+    #: cells, then those of links alone.
     unknowns: list[Unknown]
     #: First guesses, and the attempts: numbers of guesses with their attempts.
     guesses: list[list[int]]
@@ -47,8 +48,16 @@ class ChainProgram:
     #: The residuals of the two nodes of a cell, and their derivatives by the unknowns there.
     residual: list[int] = field(default_factory=list)
     tangent: Entries = field(default_factory=dict)
+    #: The same of a cell that links chains.
+    link: ScalarProgram = field(default_factory=ScalarProgram)
+    link_residual: list[int] = field(default_factory=list)
+    link_tangent: Entries = field(default_factory=dict)
     #: Whether one update solves the equations.
     affine: bool = False
+    #: How many unknowns are those of the chains' cells.
+    in_chains: int = 0
+    #: Whether chains meet, or are several.
+    tree: bool = False
 
 
 def convergence_of(op: Solve) -> ConvergenceTest:
@@ -74,17 +83,32 @@ def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
 def lower_chain(lowering, op: Solve) -> ChainProgram:
     """The program of a solve that couples neighbours; CannotCompile names what is not supported."""
     layout = lowering.layout
-    if layout.has_links or layout.nodes != len(layout.cells) + 1:
-        raise CannotCompile(f"{op.name} couples the nodes of several chains")
     test, usual = _numerics(op)
     unknowns = _unknowns(op, layout)
     if len(unknowns) > _UNKNOWNS:
         raise CannotCompile(f"{op.name} has {len(unknowns)} unknowns a node, more than {_UNKNOWNS}")
-    made = ChainProgram(op, test, unknowns, [], [])
-    _equations(made, lowering.cell_works(made.cell, whole_integrals(op.work)))
-    _refuse_multipliers(made)
-    if (length := operations(made.cell, made.residual)) > _OPERATIONS:
-        raise CannotCompile(f"{op.name} takes {length} operations a cell, more than {_OPERATIONS}")
+    made = ChainProgram(op, test, unknowns, [], [], in_chains=len(unknowns))
+    made.tree = bool(len(layout.links)) or len(layout.starts) > 1
+    terms = whole_integrals(op.work)
+    made.residual, made.tangent, made.affine = _equations(
+        made, made.cell, lowering.cell_works(made.cell, terms)
+    )
+    if len(layout.links):
+        if not all(u.part.nodal for u in unknowns):
+            raise CannotCompile(f"{op.name}: unknowns of cells, where links join chains")
+        works = lowering.cell_works(made.link, terms, of_links=True)
+        made.link_residual, made.link_tangent, affine = _equations(made, made.link, works)
+        made.affine = made.affine and affine
+        _sort(made)
+    else:
+        _refuse_multipliers(made)
+    if made.affine:
+        _begin_at_zero(made)
+    for program, residual in ((made.cell, made.residual), (made.link, made.link_residual)):
+        if (length := operations(program, residual)) > _OPERATIONS:
+            raise CannotCompile(
+                f"{op.name} takes {length} operations a cell, more than {_OPERATIONS}"
+            )
     _attempts(made, usual)
     return made
 
@@ -129,26 +153,46 @@ def _inputs(p: ScalarProgram, pairs: Sequence[tuple[Part, int]]) -> list[int | N
     ]
 
 
-def _equations(made: ChainProgram, works) -> None:
-    """Residual and tangent of a cell."""
-    op, p = made.op, made.cell
+def _equations(made: ChainProgram, p: ScalarProgram, works) -> tuple[list[int], Entries, bool]:
+    """Residual and tangent of a cell, and whether they are affine."""
+    op = made.op
     unknowns = _inputs(p, [(u.part, u.component) for u in made.unknowns])
     tests = _inputs(p, _alike(made.unknowns, parts_of(op.unknown), parts_of(op.test)))
     first = [of_one_node(p, side) for side in _SIDES]
     if op.source is None:
-        made.residual = _slopes(p, works, tests)
-        made.tangent = _entries(p, made.residual, unknowns, first)
+        residual = _slopes(p, works, tests)
+        tangent = _entries(p, residual, unknowns, first)
         changing = p.depending([x for x in unknowns if x is not None])
-        made.affine = not any(e in changing for e in made.tangent.values())
-        # Linear equations are solved from zero and the prescribed values.
-        if made.affine and not any(q.value is not None for q in op.prescribed):
-            zero = {x: p.zero for x in unknowns if x is not None}
-            made.residual = p.replaced(made.residual, zero)
-    else:
-        # The matrix of the solve that is transposed; its residual at zero is the source alone.
-        entries = _entries(p, _slopes(p, works, unknowns), tests, first)
-        made.tangent = {(j, i): e for (i, j), e in entries.items()}
-        made.residual, made.affine = [p.zero] * len(unknowns), True
+        return residual, tangent, not any(e in changing for e in tangent.values())
+    # The matrix of the solve that is transposed; its residual at zero is the source alone.
+    entries = _entries(p, _slopes(p, works, unknowns), tests, first)
+    return [p.zero] * len(unknowns), {(j, i): e for (i, j), e in entries.items()}, True
+
+
+def _begin_at_zero(made: ChainProgram) -> None:
+    """Linear equations are solved from zero and the prescribed values."""
+    if any(q.value is not None for q in made.op.prescribed) or made.op.source is not None:
+        return
+    for p, name in ((made.cell, "residual"), (made.link, "link_residual")):
+        unknowns = _inputs(p, [(u.part, u.component) for u in made.unknowns])
+        zero = {x: p.zero for x in unknowns if x is not None}
+        setattr(made, name, p.replaced(getattr(made, name), zero))
+
+
+def _sort(made: ChainProgram) -> None:
+    """Put the unknowns that the cells of chains contain before those of links alone."""
+    m = len(made.unknowns)
+    used = {k % m for k, x in enumerate(made.residual) if x != made.cell.zero}
+    used |= {k % m for entry in made.tangent for k in entry}
+    n = made.in_chains = len(used)
+    order = [*sorted(used), *(k for k in range(m) if k not in used)]
+    place = {k + side * m: i + side * n for side in range(2) for i, k in enumerate(order[:n])}
+    made.residual = [made.residual[k] for k in place]
+    made.tangent = {(place[i], place[j]): e for (i, j), e in made.tangent.items()}
+    place = {k + side * m: i + side * m for side in range(2) for i, k in enumerate(order)}
+    made.link_residual = [made.link_residual[k] for k in place]
+    made.link_tangent = {(place[i], place[j]): e for (i, j), e in made.link_tangent.items()}
+    made.unknowns = [made.unknowns[k] for k in order]
 
 
 def _alike(unknowns: Sequence[Unknown], parts: Sequence[Part], others: Sequence[Part]):

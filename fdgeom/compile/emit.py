@@ -6,6 +6,7 @@ written here.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fdgeom.compile.differentiate import jacobian, solution
 from fdgeom.compile.layout import AT_NODES, Part
@@ -32,8 +33,10 @@ class Code:
     chord: bool = False
     #: The kind of its nodes if ghosts do not have all that their values are computed from.
     ghosts: tuple | None = None
-    #: The convergence test of a solve along a chain.
+    #: The convergence test of a solve along chains.
     test: ConvergenceTest | None = None
+    #: Its `TreeOfChains`, where chains meet or are several.
+    tree: Any = None
     #: On a general mesh: the number of places, the kinds of nodes of the maps in the order of their
     #: numbers in the text, how many numbers cells give to a node, and whether the places are cells.
     places: int | None = None
@@ -56,6 +59,8 @@ class Writer:
         self._outs: list[Part] = []
         self._neighbours: set[Part] = set()
         self._functions: list[str] = []
+        # How values of the second node of a cell are found: in a link they are a block further on.
+        self._beside = "next"
 
     def _load(self, key: Sequence) -> str:
         """An input in C++."""
@@ -68,7 +73,7 @@ class Writer:
         place = f"(F[{self._number(self._ins, part)}], k, {component}, {part.size})"
         if side == "B":
             self._neighbours.add(part)
-        return f"{'next' if side == 'B' else 'at'}{place}"
+        return f"{self._beside if side == 'B' else 'at'}{place}"
 
     def _constant(self, constant, component: int) -> str:
         if constant is self._op.dt:
@@ -109,7 +114,12 @@ class LocalWriter(Writer):
         """The struct."""
         m = self._local
         if m.gathered or m.cell_stores:
-            self._cells(m)
+            self._cells(m, m.cell, "cell", [(a, b) for a, b, _, _ in m.gathered], m.cell_stores)
+        zero = m.link.zero
+        linked = m.link_stores or any(x != zero for _, _, *given in m.gathered for x in given)
+        if linked:
+            self._beside = "after"
+            self._cells(m, m.link, "link", [(a, b) for _, _, a, b in m.gathered], m.link_stores)
         if m.unknowns:
             self._solve(m)
         if m.check is not None:
@@ -121,6 +131,7 @@ class LocalWriter(Writer):
             self._function("void store", arguments, self._stores(m.stores, m.place))
         flags = {
             "at_nodes": m.at_nodes, "gathers": bool(m.gathered), "in_cells": bool(m.cell_stores),
+            "links": bool(linked),
             "solves": bool(m.unknowns), "checks": m.check is not None, "chain": False, **self._flags,
         }  # fmt: skip
         sizes = self._sizes | {"ins": len(self._ins), "outs": len(self._outs)}
@@ -162,14 +173,14 @@ class LocalWriter(Writer):
         return lines
 
     # --- cells -----------------------------------------------------------------------------------
-    def _cells(self, m: LocalProgram) -> None:
+    def _cells(self, m: LocalProgram, program: ScalarProgram, name: str, gathered, stores) -> None:
         """What cells give to their nodes, and the values that are written in them."""
         if m.gathered:
-            pairs = [(f"ra[{i}]", a) for i, (a, _) in enumerate(m.gathered)]
-            pairs += [(f"rb[{i}]", b) for i, (_, b) in enumerate(m.gathered)]
-            self._function("void cell", "raw *ra, raw *rb", self._lines(m.cell, pairs))
+            pairs = [(f"ra[{i}]", a) for i, (a, _) in enumerate(gathered)]
+            pairs += [(f"rb[{i}]", b) for i, (_, b) in enumerate(gathered)]
+            self._function(f"void {name}", "raw *ra, raw *rb", self._lines(program, pairs))
         if m.cell_stores:
-            self._function("void cell_stores", "", self._stores(m.cell_stores, m.cell))
+            self._function(f"void {name}_stores", "", self._stores(stores, program))
 
     # --- solves ----------------------------------------------------------------------------------
     def _solve(self, m: LocalProgram) -> None:

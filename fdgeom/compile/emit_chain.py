@@ -5,28 +5,33 @@ from collections.abc import Sequence
 from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.differentiate import carried, same_everywhere
 from fdgeom.compile.emit import Code, Constants, Writer, statements
-from fdgeom.compile.layout import Part, parts_of
+from fdgeom.compile.layout import Layout, Part, parts_of
 from fdgeom.compile.program import CannotCompile
+from fdgeom.compile.tree import TreeOfChains
 
 #: Functions that are compiled once for all places that call them.
 _OWN = "__attribute__((noinline))"
 
 
-def emit_chain(chain: ChainProgram, constants: Constants) -> Code:
-    """The code of a solve along a chain; ``constants`` gets those that it reads."""
-    return _ChainWriter(chain, constants).code()
+def emit_chain(chain: ChainProgram, constants: Constants, layout: Layout) -> Code:
+    """The code of a solve along chains; ``constants`` gets those that it reads."""
+    code = _ChainWriter(chain, constants).code()
+    if chain.tree:
+        tree = TreeOfChains(layout, chain.unknowns, chain.in_chains, sorted(chain.link_tangent))
+        code.tree = tree
+    return code
 
 
 class _ChainWriter(Writer):
     def __init__(self, chain: ChainProgram, constants: Constants) -> None:
         super().__init__(chain.op, constants)
         self._chain = chain
-        self._sizes: dict[str, int] = {"n": len(chain.unknowns)}
+        self._sizes: dict[str, int] = {"n": len(chain.unknowns), "chain_unknowns": chain.in_chains}
 
     def code(self) -> Code:
         """The struct."""
         m = self._chain
-        n = len(m.unknowns)
+        n = m.in_chains
         slots = [
             f"{{{self._number(self._outs, u.part)}, {u.component}, {u.part.size}}}"
             for u in m.unknowns
@@ -42,12 +47,14 @@ class _ChainWriter(Writer):
         ]
         self._of_cells("tangent", [*residual, *tangent], "raw *r, raw *J")
         self._of_cells("residual", residual, "raw *r")
+        if m.tree:
+            self._of_links()
         of, of_size = self._norm_of()
         flags = {
             "chain": True, "affine": m.affine, "transposed": m.op.source is not None,
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
-            "chord": False, "checks": False,
+            "chord": False, "checks": False, "tree": m.tree,
         }  # fmt: skip
         sizes = self._sizes | {"of": of, "of_size": of_size, "starts": len(m.guesses)}
         sizes |= {"ins": len(self._ins), "outs": len(self._outs)}
@@ -86,7 +93,7 @@ class _ChainWriter(Writer):
         if key[0] == "value" and any(u.part == key[1] for u in self._chain.unknowns):
             _, part, side, component = key
             place = f"(G[{self._number(self._outs, part)}], k, {component}, {part.size})"
-            return f"{'next' if side == 'B' else 'at'}{place}"
+            return f"{self._beside if side == 'B' else 'at'}{place}"
         return super()._load(key)
 
     def _lines(self, outputs, known=None) -> list[str]:
@@ -128,6 +135,23 @@ class _ChainWriter(Writer):
             _OWN,
         )
         self._sizes |= {f"{name}_same": max(len(same), 1), f"{name}_carried": max(len(pairs), 1)}
+
+
+    def _of_links(self) -> None:
+        """Residual, and the entries of the tangent that are not zero, of links."""
+        m, self._beside = self._chain, "after"
+        residual = [(f"r[{i}]", x) for i, x in enumerate(m.link_residual)]
+        tangent = [
+            (f"J[{k}]", m.link_tangent[entry]) for k, entry in enumerate(sorted(m.link_tangent))
+        ]
+        how = "__attribute__((noinline))"
+        for name, outputs, arguments in (
+            ("tangent", [*residual, *tangent], "raw *r, raw *J"),
+            ("residual", residual, "raw *r"),
+        ):
+            lines = statements(m.link, outputs, self._load)
+            self._function(f"void link_{name}", arguments, lines, how)
+        self._sizes["link_entries"] = max(len(tangent), 1)
 
 
 def _listed(values) -> str:

@@ -87,11 +87,11 @@ class Functionals:
         lengths = self.layout.made_once("lengths", lambda: cell_lengths(mesh))
         return values_of(program, parts_of(lengths)[0])[0]
 
-    def cell_works(self, program: ScalarProgram, terms: Sequence[Term]) -> Works:
-        """The sums over the points of a cell."""
+    def cell_works(
+        self, program: ScalarProgram, terms: Sequence[Term], *, of_links: bool = False
+    ) -> Works:
+        """The sums over the points of a cell of the chains, or of one that links chains."""
         found, length = {}, self.length(program)
-        if terms and self.layout.has_links:
-            raise CannotCompile("the mesh has cells that link chains")
         for term in terms:
             kind, i = term.integral.integral_type(), term.integral
             if kind == "cell" and i.subdomain_id() in ("everywhere", "otherwise"):
@@ -114,7 +114,7 @@ class Functionals:
                 raise CannotCompile(f"{term}, over a part of the mesh")
             integrand = term.number * term.geometry * term.rest
             for x, facet, scale in points:
-                at = Point(program, self.layout, x, length, facet)
+                at = Point(program, self.layout, x, length, facet, of_links)
                 value = Scalars(program, at).scalar(integrand)
                 found[scale] = program.add(found.get(scale, program.zero), value)
         return list(found.items())
@@ -124,10 +124,11 @@ class Point:
     """UFL terminals at a point of a cell."""
 
     def __init__(
-        self, program: ScalarProgram, layout: Layout, x: float, length: int, facet: int | None
-    ) -> None:
+        self, program: ScalarProgram, layout: Layout, x: float, length: int, facet: int | None,
+        of_links: bool = False,
+    ) -> None:  # fmt: skip
         self._program, self._layout, self._x, self._facet = program, layout, x, facet
-        self._length = length
+        self._length, self._of_links = length, of_links
 
     def __call__(self, e, derivatives: int) -> np.ndarray:
         p, shape = self._program, e.ufl_shape + derivatives * (1,)
@@ -155,7 +156,10 @@ class Point:
         if inner:
             return self._of_degree(part, inner, component, derivatives)
         if not part.nodal:
-            return p.zero if derivatives else p.input(("value", part, "C", component))
+            known = self._layout.alike(part, component, of_links=self._of_links)
+            value = p.const(0.0 if derivatives else known or 0.0)
+            given = derivatives or known is not None
+            return value if given else p.input(("value", part, "C", component))
         if derivatives > 1:
             return p.zero
         a, b = (p.input(("value", part, side, component)) for side in "AB")

@@ -4,6 +4,10 @@ The C++ side is `fields.hpp`: values lie as [block of WIDTH places][component][l
 have consecutive places in the order of the arc length, from the beginning of a block on; a cell has the
 place of its left node. Places after the end of a chain are gaps, which repeat the value before them. On
 several ranks the chains of a rank contain its ghosts.
+
+Cells that link chains follow in pairs of blocks: one for the first nodes of WIDTH links, which are also
+the places of their cells, then one for the second nodes. So a node at a link has several places with the
+same values; a chain begins and ends there.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +19,7 @@ import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.compile.program import CannotCompile
-from fdgeom.solvers.derived import is_real
+from fdgeom.solvers.derived import derived_of, is_private, is_real
 from fdgeom.solvers.links import inside_of, links_of
 
 # The attribute of meshes with the names of places.
@@ -155,43 +159,67 @@ class Layout:
         x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
         #: Cells that link chains, and whether there are some on any rank.
         self.links, self.has_links = np.flatnonzero(links), inside_of(mesh) is not None
+        if self.has_links and self.comm.size > 1:
+            raise CannotCompile("the mesh has cells that link chains, on several ranks")
         rods = np.flatnonzero(~links)
         left = np.argmin(x[ends[rods]], axis=1)
         rank = np.empty(len(x), dtype=int)
         rank[np.argsort(x)] = np.arange(len(x))
         first = rank[ends[rods, left]]
         order = np.argsort(first)
-        #: The cells of the chains in the order of their places, and the columns of their left nodes.
-        self.cells, self._left = rods[order], left[order]
         first = first[order]
-        last = rank[ends[self.cells, 1 - self._left]]
+        last = rank[ends[rods, 1 - left]][order]
         is_other = len(np.unique(first)) < len(first) or np.any(last != first + 1)
+        joined = np.sort(rank[ends[self.links]], axis=1)
+        is_other = is_other or len(np.unique([*first, *last, *joined.ravel()])) < len(x)
         if self.comm.allreduce(int(is_other)):
             raise CannotCompile("the cells of the mesh are no open chains")
-        self._places = self._number(first, len(x))[rank]
+        first_of_links = np.argmin(x[ends[self.links]], axis=1)
+        #: The cells in the order of their places, and the columns of their left nodes.
+        self.cells = np.append(rods[order], self.links)
+        self._left = np.append(left[order], first_of_links)
+        self._places = self._number(first, joined)[rank]
         self._owned_nodes, self._owned_cells = self.mask.copy(), aligned(self.size(1))
         self._owned_nodes[self._places[space.node_set.size :]] = 0.0
         self._owned_cells[self.cell_places[self.cells < mesh.cell_set.size]] = 1.0
 
-    def _number(self, first: np.ndarray, nodes: int) -> np.ndarray:
-        """Places for nodes, numbered along the chains, and for cells with these first nodes."""
-        beginnings = np.setdiff1d(np.arange(nodes), first + 1)
-        lengths = np.diff([*beginnings, nodes])
-        blocks = -(-lengths // WIDTH)
-        starts = WIDTH * np.concatenate([[0], np.cumsum(blocks)[:-1]])
-        node_places = np.arange(nodes) + np.repeat(starts - beginnings, lengths)
-        #: The places of the left nodes of the cells.
-        self.cell_places = node_places[first]
-        self.blocks, self.nodes = int(blocks.sum()), int(node_places.max(initial=-1)) + 1
+    def _number(self, first: np.ndarray, joined: np.ndarray) -> np.ndarray:
+        """Places for nodes, numbered along the chains, and for cells with these first nodes and links."""
+        begins = np.isin(first, joined) | np.append(True, np.diff(first) != 1)[: len(first)]
+        #: Of each chain: its cells, the place of its first node.
+        self.lengths = np.bincount(np.cumsum(begins) - 1)
+        blocks = self.lengths // WIDTH + 1
+        self.starts = WIDTH * (np.cumsum(blocks) - blocks)
+        number = np.arange(len(first)) - np.repeat(np.flatnonzero(begins), self.lengths)
+        own = np.repeat(self.starts, self.lengths) + number
+        ends = np.append(begins[1:], True)[: len(first)]
+        #: Blocks of the chains, before those of the links.
+        self.chain_blocks, links = int(blocks.sum()), np.arange(len(joined))
+        linked = WIDTH * (self.chain_blocks + links // WIDTH * 2) + links % WIDTH
+        #: The places of the first nodes of the cells, and of their second nodes.
+        self.cell_places = np.append(own, linked)
+        self.next_places = np.append(own + 1, linked + WIDTH)
+        self.blocks = self.chain_blocks + 2 * -(-len(joined) // WIDTH)
+        places = np.concatenate([own, own[ends] + 1, linked, linked + WIDTH])
+        nodes = np.concatenate([first, first[ends] + 1, joined[:, 0], joined[:, 1]])
+        self.nodes = int(places.max(initial=-1)) + 1
         #: Nodes and cells in each block.
-        self.node_counts = self._counts(node_places)
+        self.node_counts = self._counts(places)
         self.counts = self._counts(self.cell_places)
+        home = places[np.unique(nodes, return_index=True)[1]]
+        #: 1 at one place of each node.
         self.mask = aligned(self.size(1))
-        self.mask[node_places] = 1.0
+        self.mask[home] = 1.0
+        order = np.argsort(nodes, kind="stable")
+        order = order[np.bincount(nodes)[nodes[order]] > 1]
+        ends = np.flatnonzero(np.diff(nodes[order])) + 1
         self._begin()
-        return node_places
+        self.shared = np.split(places[order], ends) if len(order) else []
+        return home
 
     def _begin(self) -> None:
+        #: The places of each node with several ones, the first of which ``mask`` counts.
+        self.shared: list[np.ndarray] = []
         self._dofs: dict = {}
         #: The values of parts.
         self.home: dict[Part, np.ndarray] = {}
@@ -234,6 +262,23 @@ class Layout:
     def owned(self, part: Part) -> np.ndarray:
         """1 at the places of a part that this rank owns, 0 elsewhere."""
         return self._owned_nodes if part.nodal else self._owned_cells
+
+    def alike(self, part: Part, component: int, *, of_links: bool) -> float | None:
+        """0 or 1 if a component of internal, unchanging values is that in all cells of chains, or of links."""
+        if not len(self.links):
+            return None
+
+        def make() -> dict[int, float]:
+            function = part.function
+            if not is_private(function) or derived_of(function) is not None:
+                return {}
+            cells = self.cells[-len(self.links) :] if of_links else self.cells[: -len(self.links)]
+            rows = function.function_space().cell_node_map().values[cells, 0]
+            values = function.dat.data_ro.reshape(-1, part.size)[rows]
+            same = (values == values[0]).all(axis=0) & np.isin(values[0], (0.0, 1.0))
+            return {int(k): float(values[0, k]) for k in np.flatnonzero(same)}
+
+        return self.made_once(("alike", part, of_links), make).get(component)
 
     def made_once(self, key, make: Callable):
         """What ``make`` returns, made once for a key."""
@@ -281,7 +326,7 @@ class Layout:
                 order = np.array(_nodes_of(part.function)[0])
             along = np.where(self._left[:, None] == 0, order, order[::-1])
             if part.nodal:
-                dofs[self.cell_places + 1] = values[rows, along[:, -1]]
+                dofs[self.next_places] = values[rows, along[:, -1]]
                 dofs[self.cell_places] = values[rows, along[:, 0]]
             else:
                 dofs[self.cell_places] = values[rows, along[:, part.inner]]

@@ -60,13 +60,18 @@ class LocalProgram:
     at_nodes: bool
     #: What each cell gives to its nodes and to itself.
     cell: ScalarProgram = field(default_factory=ScalarProgram)
+    #: The same for a cell that links chains, and its scaled integrands.
+    link: ScalarProgram = field(default_factory=ScalarProgram)
+    link_works: Works = field(default_factory=list)
     #: What is done at one place: outputs from inputs, from ``b``, and from the unknowns of a solve.
     place: ScalarProgram = field(default_factory=ScalarProgram)
-    #: For each ``b`` what a cell gives to its first and to its second node, nodes of ``cell``.
-    gathered: list[tuple[int, int]] = field(default_factory=list)
+    #: For each ``b`` what a cell gives to its first and to its second node, nodes of ``cell``, and what
+    #: a link gives, nodes of ``link``.
+    gathered: list[tuple[int, int, int, int]] = field(default_factory=list)
     #: Values that are written at the place, and in the cell: (part, component, node).
     stores: list[tuple[Part, int, int]] = field(default_factory=list)
     cell_stores: list[tuple[Part, int, int]] = field(default_factory=list)
+    link_stores: list[tuple[Part, int, int]] = field(default_factory=list)
     #: Of a solve: the unknowns, the residual and the first guess, nodes of ``place``.
     unknowns: list[int] = field(default_factory=list)
     residual: list[int] = field(default_factory=list)
@@ -75,13 +80,14 @@ class LocalProgram:
     #: Of a check: the value, a node of ``place``.
     check: int | None = None
 
-    def gather(self, pair: tuple[int, int]) -> int:
-        """The sum of what the two cells of a node give to it, at the node."""
-        if pair == (self.cell.zero, self.cell.zero):
+    def gather(self, given: tuple[int, int, int, int]) -> int:
+        """The sum of what the cells of a node give to it, at the node."""
+        zero = self.cell.zero, self.link.zero
+        if given == (zero[0], zero[0], zero[1], zero[1]):
             return self.place.zero
-        if pair not in self.gathered:
-            self.gathered.append(pair)
-        return self.place.input(("b", self.gathered.index(pair)))
+        if given not in self.gathered:
+            self.gathered.append(given)
+        return self.place.input(("b", self.gathered.index(given)))
 
 
 class Lowering(Functionals):
@@ -110,7 +116,8 @@ class Lowering(Functionals):
         else:
             raise CannotCompile(f"{type(op).__name__} is an operation of Python")
         local = [made for made in found if isinstance(made, LocalProgram)]
-        longest = max((len(p.ops) for made in local for p in (made.cell, made.place)), default=0)
+        programs = [p for made in local for p in (made.cell, made.link, made.place)]
+        longest = max((len(program.ops) for program in programs), default=0)
         if longest > 4 * _OPERATIONS:
             raise CannotCompile(f"{name_of(op)} takes {longest} operations a place")
         return found
@@ -205,10 +212,12 @@ class Lowering(Functionals):
             value = self.at_places(made.place, kind).scalar(expand_derivatives(work))
             return [(made.place.one, value)], []
         terms = terms_of(work)
+        nodal = [t for t in terms if made.at_nodes and t.is_nodal()]
+        others = [t for t in terms if not any(t is n for n in nodal)]
+        if len(self.layout.links):
+            made.link_works = self.cell_works(made.link, others, of_links=True)
         if not made.at_nodes:
             return [], self.cell_works(made.cell, terms)
-        nodal = [t for t in terms if t.is_nodal()]
-        others = [t for t in terms if not t.is_nodal()]
         return self.nodal_works(made.place, nodal), self.cell_works(made.cell, others)
 
     def _assembled(self, op: Assemble) -> list[LocalProgram]:
@@ -237,6 +246,8 @@ class Lowering(Functionals):
             ]
             if isinstance(op.work, Form):
                 where.append((made.cell, made.cell_stores, cells, IN_CELLS))
+                if len(self.layout.links):
+                    where.append((made.link, made.link_stores, made.link_works, IN_CELLS))
             for program, stores, works, at in where:
                 if works:
                     target, adds = self.layout.summands(op.by[f], at), op.by[f] in op.adds
@@ -256,19 +267,20 @@ class Lowering(Functionals):
     def _derivative(self, made, nodes: Works, cells: Works, part, target, work, adds: bool) -> None:
         """The stores of the derivative by one part."""
         at_place = part.nodal or not isinstance(work, Form)
-        if at_place:
-            program, stores = made.place, made.stores
-            slopes = slopes_of(program, nodes, values_of(program, part))
+        where = [(made.place, made.stores, nodes)]
+        if not at_place:
+            where = [(made.cell, made.cell_stores, cells)]
+            if len(self.layout.links):
+                where.append((made.link, made.link_stores, made.link_works))
+        for program, stores, works in where:
+            slopes = slopes_of(program, works, values_of(program, part))
             if part.nodal:
                 sums = self._sums_by(made, cells, part)
                 slopes = [program.add(s, b) for s, b in zip(slopes, sums, strict=True)]
-        else:
-            program, stores = made.cell, made.cell_stores
-            slopes = slopes_of(program, cells, values_of(program, part))
-        if adds:
-            old = values_of(program, target)
-            slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
-        stores += [(target, k, s) for k, s in enumerate(slopes)]
+            if adds:
+                old = values_of(program, target)
+                slopes = [program.add(s, x) for s, x in zip(slopes, old, strict=True)]
+            stores += [(target, k, s) for k, s in enumerate(slopes)]
 
     def _sums(self, made: LocalProgram, cells: Works, f: Function) -> list[int]:
         """What the cells of a node give to the derivatives by a Function there."""
@@ -276,9 +288,13 @@ class Lowering(Functionals):
 
     @staticmethod
     def _sums_by(made: LocalProgram, cells: Works, part: Part) -> list[int]:
-        """The same by one part: of its values at the first and at the second node of a cell."""
-        both = [slopes_of(made.cell, cells, values_of(made.cell, part, side)) for side in "AB"]
-        return [made.gather(pair) for pair in zip(*both, strict=True)]
+        """The same by one part: of its values at the first and at the second node of a cell or link."""
+        given = [
+            slopes_of(program, works, values_of(program, part, side))
+            for program, works in ((made.cell, cells), (made.link, made.link_works))
+            for side in "AB"
+        ]
+        return [made.gather(sides) for sides in zip(*given, strict=True)]
 
     # --- solves --------------------------------------------------------------------------------
     def _solve(self, op: Solve) -> LocalProgram:
@@ -286,6 +302,8 @@ class Lowering(Functionals):
         made = LocalProgram(op, unknowns[0].nodal)
         nodes, cells = self._split(made, op.work)
         if not made.at_nodes:
+            if made.link_works:
+                raise CannotCompile(f"{name_of(op)} is solved in cells that link chains")
             made.place, made.cell, nodes, cells = made.cell, made.place, cells, []
         return self._solved(made, nodes, cells)
 
@@ -314,7 +332,7 @@ class Lowering(Functionals):
             right = [
                 p.neg(x) for part in self.layout.parts_of(op.source) for x in values_of(p, part)
             ]
-        if cells:
+        if cells or made.link_works:
             sums = self._sums(made, cells, op.test)
             right = [p.add(x, b) for x, b in zip(right, sums, strict=True)]
         if len(nodes) != 1:

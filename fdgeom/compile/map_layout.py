@@ -47,6 +47,7 @@ class MapLayout(Layout):
         self.mesh, self.comm = mesh, mesh.comm
         #: No operation knows these of a chain.
         self.blocks, self.nodes, self.mask = 0, 0, aligned(WIDTH)
+        self.chain_blocks = 2**40
         self.counts = self.node_counts = np.zeros(1, dtype=np.int64)
         self._begin()
 

@@ -46,7 +46,8 @@ from fdgeom.solvers.held_snes import SolveFailed
 _HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
-    "convergence.hpp", "blocks.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp", "newton.hpp",
+    "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp",
+    "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 # So many plans of calls are kept.
@@ -111,7 +112,7 @@ class Unit:
         self._plans: dict[Hashable, tuple[Run, list]] = {}
         self.reports = array_of(Report, [])
         #: Whether several steps are run while a block of places is in the cache, with equal results.
-        self.blocks = layout.blocks >= _LONG and not self.couples
+        self.blocks = layout.blocks >= _LONG and not self.couples and not layout.shared
         (node,) = layout.parts_of(layout.mesh.coordinates)
         self._ghosts = ghosts_of(layout, node)
         if self._ghosts is not None:
@@ -122,7 +123,7 @@ class Unit:
     def _emit(self, program: LocalProgram | ChainProgram) -> tuple[Code, np.ndarray | None]:
         """The code of a program, and 1 for each block with prescribed degrees of freedom."""
         if isinstance(program, ChainProgram):
-            return emit_chain(program, self.constants), None
+            return emit_chain(program, self.constants, self.layout), None
         if isinstance(program, CellProgram):
             return emit_map(program, self.constants, self.layout), None
         held = [self.layout.blocks_with(hold.mask, hold.dofs) for hold in program.holds]
@@ -243,6 +244,7 @@ class Unit:
             test = None if code.test is None else _test(code.test)
             kept += [ins, outs, copies, test]
             call.test = None if test is None else address(test)
+            call.tree = None if code.tree is None else address(code.tree.struct)
             call.op, call.fraction, call.at = self._numbers[k], op.fraction, op.at
             call.ins, call.outs, call.keeps = len(code.ins), len(code.outs), len(keeps)
             call.keep = address(copies)
@@ -290,12 +292,16 @@ class Unit:
         self._kept += [calls, constants]
         exchange = None if self._ghosts is None else self._ghosts.struct(0)
         self._kept.append(exchange)
+        places = [[len(places), *places] for places in layout.shared]
+        self._shared = np.array([number for own in places for number in own], dtype=np.int64)
         return Run(
             calls=address(calls), count=len(self.operations), reports=address(self.reports),
             C=address(constants), nodes=layout.nodes, blocks=layout.blocks,
             node_counts=layout.node_counts.ctypes.data, counts=layout.counts.ctypes.data,
             mask=layout.mask.ctypes.data,
             exchange=None if exchange is None else address(exchange[0]),
+            chain_blocks=layout.chain_blocks,
+            shared=self._shared.ctypes.data, sharing=len(layout.shared),
         )  # fmt: skip
 
     # --- running -------------------------------------------------------------------------------

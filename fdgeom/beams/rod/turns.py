@@ -48,13 +48,10 @@ class Turns:
         p, q = values[self._first], values[self._last]
         return _CONJUGATE_PRODUCT @ (p[:, :, None] * q[:, None]).reshape(-1, 16).T
 
-    def cosines(self, before: Function) -> list[Expr] | None:
+    def cosines(self, before: Function) -> list[Expr]:
         """The cosines of half the angles of :meth:`check` since an orientation, as expressions at the
-        midpoints of cells: of the change, and of the state if that is checked; None on meshes of several
-        beams.
+        midpoints of the cells of rods: of the change, and of the state if that is checked.
         """
-        if self._in_rods is not True:
-            return None
         old, new = (_relative(f) for f in (before, self.orientation))
         change = sum(a * b for a, b in zip(old, new, strict=True))
         return [change, new[0]] if self.soft else [change]

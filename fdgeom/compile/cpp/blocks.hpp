@@ -45,10 +45,10 @@ struct Block {
   typedef raw Row[R];
   typedef raw WideRow[V];
 
-  // D becomes D⁻¹ and U becomes D⁻¹ U, for S independent blocks side by side (Gauss–Jordan without
+  // D becomes D⁻¹ and U, in rows of Q vectors, becomes D⁻¹ U, for S independent blocks side by side (Gauss–Jordan without
   // exchanges). Returns true if a pivot is small beside its column: then exchanges are needed.
-  template <int S>
-  FDGEOM_INLINE static bool eliminate(Row (*D)[n], WideRow (*U)[n]) {
+  template <int S, int Q>
+  FDGEOM_INLINE static bool eliminate(Row (*D)[n], raw (*U)[n][Q]) {
     bool small = false;
 #pragma GCC unroll 32
     for (int k = 0; k < n; ++k)
@@ -61,8 +61,8 @@ struct Block {
           const raw row = v == k / W ? blend(D[s][k][v], raw{} + 1.0, k % W) : D[s][k][v];
           D[s][k][v] = row * inverse;
         }
-#pragma GCC unroll 4
-        for (int v = 0; v < V; ++v) U[s][k][v] *= inverse;
+#pragma GCC unroll 8
+        for (int v = 0; v < Q; ++v) U[s][k][v] *= inverse;
         const double most = 1e4 * std::fabs(pivot);
 #pragma GCC unroll 32
         for (int i = 0; i < n; ++i)
@@ -74,15 +74,16 @@ struct Block {
               const raw row = v == k / W ? blend(D[s][i][v], raw{}, k % W) : D[s][i][v];
               D[s][i][v] = row - (raw{} + f) * D[s][k][v];
             }
-#pragma GCC unroll 4
-            for (int v = 0; v < V; ++v) U[s][i][v] -= (raw{} + f) * U[s][k][v];
+#pragma GCC unroll 8
+            for (int v = 0; v < Q; ++v) U[s][i][v] -= (raw{} + f) * U[s][k][v];
           }
       }
     return small;
   }
 
   // The same with exchanges of rows; false if the block is singular or not finite.
-  __attribute__((noinline)) static bool eliminate_pivoting(Row* D, WideRow* U) {
+  template <int Q>
+  __attribute__((noinline)) static bool eliminate_pivoting(Row* D, raw (*U)[Q]) {
     int order[n];
     for (int k = 0; k < n; ++k) {
       const int v = k / W, c = k % W;
@@ -99,13 +100,13 @@ struct Block {
       const raw inverse = raw{} + 1.0 / pivot;
       D[k][v][c] = 1.0;
       for (int j = 0; j < R; ++j) D[k][j] *= inverse;
-      for (int j = 0; j < V; ++j) U[k][j] *= inverse;
+      for (int j = 0; j < Q; ++j) U[k][j] *= inverse;
       for (int i = 0; i < n; ++i)
         if (i != k) {
           const raw f = raw{} + D[i][v][c];
           D[i][v][c] = 0.0;
           for (int j = 0; j < R; ++j) D[i][j] -= f * D[k][j];
-          for (int j = 0; j < V; ++j) U[i][j] -= f * U[k][j];
+          for (int j = 0; j < Q; ++j) U[i][j] -= f * U[k][j];
         }
     }
     for (int k = n - 1; k >= 0; --k)

@@ -152,7 +152,7 @@ struct Chain : ChainUnknowns<Op> {
       hold(node[s], D[s], U[s]);
     }
     bool good = true;
-    if (__builtin_expect(B::template eliminate<S>(D, U), 0))
+    if (__builtin_expect(B::template eliminate<S, V>(D, U), 0))
       for (int s = 0; s < S; ++s) {
         Row exchanged[n];
         WideRow with[n];

@@ -8,6 +8,7 @@
 //   field read that is 1 where an unknown is prescribed and 0 where it is solved for
 //                           (of the same size, in the same component); -1: solved for everywhere
 //   source[n]               the field with the right-hand side in a transposed solve; -1: none
+//   tree                    whether the chains meet, or are several: tree.hpp
 //   restricted, transposed, affine   whether `held` or `in_cell` is used; `source`; one update
 //   solves the equations of, of_size             the field that ConvergenceTest.of is, -1: none;
 //   its components starts, attempts[]      guesses; `Attempt`s; chooses: whether the guess with the
@@ -32,7 +33,7 @@ struct Attempt {
 
 template <class Op>
 struct ChainUnknowns {
-  static constexpr int n = Op::n;
+  static constexpr int n = Op::n, unknowns = n;
   const Run& X;
   Fields F;
   Outs G;
@@ -42,7 +43,7 @@ struct ChainUnknowns {
   double residual = 0.0, step = 0.0, size = 0.0;  // norms of residual, update and unknown
 
   ChainUnknowns(const Run& x, Fields f, Outs g)
-      : X(x), F(f), G(g), cells(x.nodes - 1), node_blocks(cells / W + 1) {
+      : X(x), F(f), G(g), cells(x.nodes - 1), node_blocks(Op::tree ? x.blocks : cells / W + 1) {
     Op::tangent_once(X, F, G, 0, tangent_once);
     Op::residual_once(X, F, G, 0, residual_once);
   }
@@ -114,7 +115,7 @@ struct ChainUnknowns {
     for (int i = 0; i < n; ++i) {
       raw& u = value(k, i);
       u -= d[i];
-      moved += d[i] * d[i];
+      moved += Op::tree ? d[i] * d[i] * there(k, i) : d[i] * d[i];
       const raw q = u * there(k, i);
       sizes += q * q;
     }

@@ -20,9 +20,12 @@
 //   guess(u); hold(u, m)        sets prescribed unknowns and m = 0 there, 1 elsewhere (`held`)
 //   solution(b, R, u)           by elimination, with the residual R at the guess (`affine`)
 //   tangent_at_zero(J)          the tangent at u = 0 (`chord`: it depends on constants alone)
+// In links (`links`), whose first nodes have the places of block k and second nodes those of block k + 1:
+//   link(ra, rb), link_stores()
 // A check (`checks`): value(b) and the constant limit().
 // On a general mesh (`sums`): sum_cells(sums), what cells give to their nodes; b is read from there.
 // A solve that couples neighbours (`chain`): see chain_unknowns.hpp.
+#include <vector>
 
 namespace {
 
@@ -32,6 +35,7 @@ typedef double *const *Outs;
 struct Place { double *p; long stride; };  // the field of a step: p + step * stride
 struct Keep { int out; double *p; long stride, size; };  // a copy past the caches of what a call writes
 struct Test;      // convergence.hpp
+struct Tree;      // tree.hpp
 struct Exchange;  // exchange.hpp
 struct Tolerances { double rtol, atol, stol; long max_it, more; };
 struct Report { long solves, iterations, failed; double norm; };  // failed: the place
@@ -48,6 +52,7 @@ struct Call {
   double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
   Tolerances tolerances;
   const Test *test;      // of a solve along a chain
+  const Tree *tree;      // of one along chains that meet
   // On a general mesh: the places of the call, and the maps from cells to nodes.
   long blocks, cells;
   const int64_t *counts;  // null on chains
@@ -70,6 +75,9 @@ struct Run {
   const char *ghosts;        // of the present call
   long cells;                // of the present call on a general mesh
   const NodeMap *maps;
+  long chain_blocks;         // blocks of chains, before pairs of blocks of the links between them
+  const long *shared; long sharing;  // nodes with several places: the number of places, then these
+  const Tree *tree;          // of the present call; null: none
 };
 
 constexpr int inverse_size = 64;
@@ -78,6 +86,9 @@ enum Failure { too_many = -1, singular = -2, not_finite = -3, exceeded = -4 };
 FDGEOM_INLINE raw &at(double *p, long k, int c, int size) { return *(raw *)(p + (k * size + c) * W); }
 // The same of the place after each.
 FDGEOM_INLINE raw next(double *p, long k, int c, int size) { return shifted_left(at(p, k, c, size), at(p, k + 1, c, size)); }
+
+// The same of the second nodes of links.
+FDGEOM_INLINE raw after(double *p, long k, int c, int size) { return at(p, k + 1, c, size); }
 
 // Fills the gaps of a block, in which `there` places are none.
 FDGEOM_INLINE void pad(double *p, long k, long there, int size) {
@@ -101,6 +112,30 @@ template <class Op> FDGEOM_INLINE void gather(const Run &X, Fields F, Outs G, lo
     b[i] = ra[i] + shifted_right(last[i], rb[i]);
     last[i] = rb[i];
   }
+}
+
+// What cells give to their nodes, in all blocks, where nodes have several places: each gets the sum.
+template <class Op> FDGEOM_INLINE const raw *gather_all(const Run &X, Fields F, Outs G) {
+  static thread_local std::vector<raw> memory;
+  const size_t size = X.blocks * Op::nb;
+  if (memory.size() < size) memory.resize(size);
+  raw *const b = memory.data(), last[Op::nb];
+  for (raw &x : last) x = raw{};
+  for (long k = 0; k < X.chain_blocks; ++k) gather<Op>(X, F, G, k, last, b + k * Op::nb);
+  for (long k = X.chain_blocks; k < X.blocks; k += 2) {
+    for (int i = 0; i < 2 * Op::nb; ++i) b[k * Op::nb + i] = raw{};
+    if constexpr (Op::links) Op::link(X, F, G, k, b + k * Op::nb, b + (k + 1) * Op::nb);
+    for (int i = 0; i < 2 * Op::nb; ++i)
+      for (long l = X.counts[k]; l < W; ++l) b[k * Op::nb + i][l] = 0.0;
+  }
+  const long *q = X.shared;
+  for (long s = 0; s < X.sharing; ++s, q += 1 + *q)
+    for (int i = 0; i < Op::nb; ++i) {
+      double sum = 0.0;
+      for (long m = 1; m <= *q; ++m) sum += b[q[m] / W * Op::nb + i][q[m] % W];
+      for (long m = 1; m <= *q; ++m) b[q[m] / W * Op::nb + i][q[m] % W] = sum;
+    }
+  return b;
 }
 
 }  // namespace

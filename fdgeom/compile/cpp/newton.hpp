@@ -1,5 +1,5 @@
-// Newton's method along a chain, and the attempts of a solve. Included after chain.hpp and
-// small_chain.hpp.
+// Newton's method along chains, and the attempts of a solve. Included after chain.hpp,
+// small_chain.hpp and tree.hpp.
 
 namespace {
 
@@ -69,15 +69,16 @@ struct Damped {
          last_length = 1.0;  // norms and λ of the step before
 
   explicit Damped(Problem& problem) : p(problem) {
-    for (auto* v : {&saved, &d, &simplified}) v->resize(p.node_blocks * Problem::n);
+    for (auto* v : {&saved, &d, &simplified}) v->resize(p.node_blocks * Problem::unknowns);
   }
   // The solution for the present right-hand sides; returns its norm.
   double solve(std::vector<raw>& to) {
     raw sum = {};
     p.solution([&](long k, const raw* x) {
-      for (int i = 0; i < Problem::n; ++i) {
-        to[k * Problem::n + i] = x[i];
-        sum += x[i] * x[i];
+      for (int i = 0; i < Problem::unknowns; ++i) {
+        to[k * Problem::unknowns + i] = x[i];
+        const raw q = x[i] * p.there(k, i);
+        sum += q * q;
       }
     });
     return std::sqrt(total(sum));
@@ -85,8 +86,8 @@ struct Damped {
   // The norm of the simplified update plus a multiple of d.
   double difference(double factor) const {
     raw sum = {};
-    for (size_t i = 0; i < d.size(); ++i) {
-      const raw q = simplified[i] + factor * d[i];
+    for (long i = 0; i < long(d.size()); ++i) {
+      const raw q = (simplified[i] + factor * d[i]) * p.there(i / Problem::unknowns, i % Problem::unknowns);
       sum += q * q;
     }
     return std::sqrt(total(sum));
@@ -152,7 +153,8 @@ int newton_damped(Problem& p, Test t, long& iterations) {
 template <class Op>
 int attempted(const Run& X, const Test& test, Fields F, Outs G, long& iterations, long& failed,
               double& norm) {
-  std::conditional_t<(Op::n <= 3), SmallChain<Op>, Chain<Op>> p(X, F, G);
+  using Alone = std::conditional_t<(Op::n <= 3), SmallChain<Op>, Chain<Op>>;
+  std::conditional_t<Op::tree, TreeSolve<Op>, Alone> p(X, F, G);
   if constexpr (Op::affine) {
     p.start(0);
     if (!p.linearise()) {

@@ -21,21 +21,33 @@ template <class Op> FDGEOM_INLINE void prefetch(const Call &call, Fields F, long
 // The places of the blocks begin..end, by themselves.
 template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, Fields F, Outs G, Report &report, long begin, long end, int &most) {
   raw b[Op::nb], last[Op::nb] = {};
-  if constexpr (Op::gathers)
-    if (begin > 0 && begin < end) gather<Op>(X, F, G, begin - 1, last, b);
+  const raw *all = nullptr;
+  if constexpr (Op::gathers) {
+    if (X.sharing) all = gather_all<Op>(X, F, G);
+    else if (begin > 0 && begin < end) gather<Op>(X, F, G, begin - 1, last, b);
+  }
   if constexpr (Op::sums) {
     std::memset(call.sums, 0, X.blocks * Op::nb * W * sizeof(double));
     Op::sum_cells(X, F, call.sums);
     add_ghosts(call);
   }
+  // Checks of cells are those of the chains.
+  if constexpr (Op::checks && !Op::at_nodes) end = end < X.chain_blocks ? end : X.chain_blocks;
   bool apart = false;  // whether fields of steps lie apart
   for (int j = 0; j < Op::ins; ++j) apart |= call.in[j].stride != 0;
   for (long k = begin; k < end; ++k) {
     if (__builtin_expect(apart, 0)) prefetch<Op>(call, F, k);
-    if constexpr (Op::gathers) gather<Op>(X, F, G, k, last, b);
+    if constexpr (Op::gathers) {
+      if (__builtin_expect(all != nullptr, 0))
+        for (int i = 0; i < Op::nb; ++i) b[i] = all[k * Op::nb + i];
+      else gather<Op>(X, F, G, k, last, b);
+    }
     if constexpr (Op::sums)
       for (int i = 0; i < Op::nb; ++i) b[i] = at(call.sums, k, i, Op::nb);
-    if constexpr (Op::in_cells) Op::cell_stores(X, F, G, k);
+    if constexpr (Op::in_cells) {
+      if (k < X.chain_blocks) Op::cell_stores(X, F, G, k);
+      if constexpr (Op::links) if (k >= X.chain_blocks && (k - X.chain_blocks) % 2 == 0) Op::link_stores(X, F, G, k);
+    }
     if constexpr (Op::checks) {
       const raw value = Op::value(X, F, G, k, b);
       const long there = Op::at_nodes ? X.node_counts[k] : X.counts[k];
@@ -102,6 +114,7 @@ struct Steps {
         own[c].maps = call.maps;
       }
       own[c].inverse = call.inverse && call.inverse[inverse_size] ? call.inverse : nullptr;
+      own[c].tree = call.tree;
     }
   }
   long number(long s) const { return back ? steps - 1 - s : s; }

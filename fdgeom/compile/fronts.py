@@ -1,0 +1,88 @@
+"""Memory for the elimination of the nodes where chains meet, in a fixed order; see fronts.hpp."""
+
+import ctypes
+
+import numpy as np
+
+from fdgeom.compile.build import Front, Fronts, address, array_of
+from fdgeom.compile.elimination import eliminated
+from fdgeom.compile.layout import WIDTH, aligned
+
+
+class SmallSystem:
+    """Dense matrices of the nodes that are eliminated together, in ``struct`` for the compiled code."""
+
+    # node: of each unknown; held: whether it is prescribed; carried: whether it belongs to links alone;
+    # pairs: nodes that segments or links couple.
+    def __init__(
+        self, node: np.ndarray, held: np.ndarray, carried: np.ndarray, pairs: np.ndarray
+    ) -> None:
+        self._size, self._held, self._carried = len(node), held, carried
+        carries = np.bincount(node, carried) > 0
+        found = eliminated(pairs, np.bincount(node), carries)
+        of_node = np.empty(len(carries), dtype=int)
+        for k, front in enumerate(found):
+            of_node[front.own] = k
+        self._front = of_node[node]
+        parents = [min(of_node[[*f.others]], default=-1) for f in found]
+        ids = self._numbers(node, [f.others for f in found], parents)
+        # The place of each unknown in each front.
+        keys = np.concatenate([k * self._size + numbers for k, numbers in enumerate(ids)])
+        places = np.concatenate([np.arange(len(numbers)) for numbers in ids])
+        order = np.argsort(keys)
+        self._keys, self._places = keys[order], places[order]
+        sizes = np.array([len(numbers) for numbers in ids])
+        self._row = -(-sizes // WIDTH) * WIDTH
+        ends = np.cumsum(sizes * self._row)
+        self._start = np.append(0, ends[:-1])
+        matrices, work = aligned(ends[-1]), aligned(2 * self._row.max() + WIDTH)
+        given = np.flatnonzero(held)
+        ones = self.address(given, given).astype(np.int32)
+        self._kept = [matrices, work, ones]
+        made = array_of(Front, [self._struct(k, ids[k], parents[k], matrices) for k in range(len(ids))])
+        self._kept.append(made)
+        self.struct = Fronts(
+            address(made), len(made), matrices.ctypes.data, matrices.size, ones.ctypes.data, len(ones),
+            work.ctypes.data,
+        )  # fmt: skip
+
+    def _numbers(self, node: np.ndarray, others: list[set], parents: list[int]) -> list[np.ndarray]:
+        """The unknowns of each front: prescribed, multipliers, the rest of its own, then its parent's."""
+        own = np.lexsort((~self._carried, ~self._held, self._front))
+        found = np.split(own, np.cumsum(np.bincount(self._front))[:-1])
+        for k in range(len(found) - 1, -1, -1):
+            if others[k]:
+                behind = found[parents[k]]  # these keep the parent's order
+                found[k] = np.append(found[k], behind[np.isin(node[behind], [*others[k]])])
+        return found
+
+    def _place(self, front: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        return self._places[np.searchsorted(self._keys, front * self._size + numbers)]
+
+    def address(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Positions of matrix entries: in the front that eliminates one of the two unknowns first."""
+        front = np.minimum(self._front[rows], self._front[columns])
+        row, column = self._place(front, rows), self._place(front, columns)
+        return self._start[front] + row * self._row[front] + column
+
+    def _struct(self, k: int, ids: np.ndarray, parent: int, matrices: np.ndarray) -> Front:
+        row, size = self._row[k], len(ids)
+        own = int((self._front[ids] == k).sum())
+        to = self._place(np.full(size - own, parent), ids[own:]).astype(np.int32)
+        first = np.flatnonzero(np.append(True, np.diff(to) != 1))[: size - own]
+        lengths = np.diff(np.append(first, size - own))
+        memory = {
+            "L": aligned(own * row),
+            "U": aligned(own * -(-own // WIDTH) * WIDTH),
+            "inverse": aligned(own),
+            "column": np.zeros(own, dtype=np.int32),
+            "ids": np.ascontiguousarray(ids, dtype=np.int32),
+            "to": to,
+            "runs": np.ascontiguousarray(np.stack([first, to[first], lengths], 1), dtype=np.int32),
+        }
+        self._kept.append(memory)
+        return Front(
+            own=own, size=size, width=row // WIDTH, parent=parent,
+            A=matrices[self._start[k] :].ctypes.data, n_runs=len(first),
+            **{name: array.ctypes.data for name, array in memory.items()},
+        )  # fmt: skip
