@@ -88,7 +88,7 @@ class TreeOfChains:
         pairs = np.stack([segments.target, segments.start])[:, segments.bordered]
         pairs = np.hstack([self._node[pairs], linked]).T
         system = SmallSystem(self._of, self._given, self._component >= n, pairs)
-        source, rows, columns = self._matrix_entries(of_links, np.array(entries).reshape(-1, 2))
+        source, rows, columns = self._matrix_entries(of_links, np.array(entries, dtype=int).reshape(-1, 2))
         there = (rows >= 0) & (columns >= 0)
         there[there] = ~self._given[rows[there]] & ~self._given[columns[there]]
         to = system.address(rows[there], columns[there]).astype(np.int32)
