@@ -19,7 +19,7 @@ class SmallSystem:
     ) -> None:
         self._size, self._held, self._carried = len(node), held, carried
         carries = np.bincount(node, carried) > 0
-        found = eliminated(pairs, np.bincount(node), carries)
+        found = eliminated(pairs, np.bincount(node), carries) if len(node) else []
         of_node = np.empty(len(carries), dtype=int)
         for k, front in enumerate(found):
             of_node[front.own] = k
@@ -27,15 +27,17 @@ class SmallSystem:
         parents = [min(of_node[[*f.others]], default=-1) for f in found]
         ids = self._numbers(node, [f.others for f in found], parents)
         # The place of each unknown in each front.
-        keys = np.concatenate([k * self._size + numbers for k, numbers in enumerate(ids)])
-        places = np.concatenate([np.arange(len(numbers)) for numbers in ids])
+        none = np.array([], dtype=int)
+        keys = np.concatenate([none, *(k * self._size + own for k, own in enumerate(ids))])
+        places = np.concatenate([none, *(np.arange(len(own)) for own in ids)])
         order = np.argsort(keys)
         self._keys, self._places = keys[order], places[order]
-        sizes = np.array([len(numbers) for numbers in ids])
+        sizes = np.array([len(own) for own in ids], dtype=int)
         self._row = -(-sizes // WIDTH) * WIDTH
         ends = np.cumsum(sizes * self._row)
-        self._start = np.append(0, ends[:-1])
-        matrices, work = aligned(ends[-1]), aligned(2 * self._row.max() + WIDTH)
+        self._start = ends - sizes * self._row
+        matrices = aligned(int(ends.max(initial=0)))
+        work = aligned(2 * int(self._row.max(initial=0)) + WIDTH)
         given = np.flatnonzero(held)
         ones = self.address(given, given).astype(np.int32)
         self._kept = [matrices, work, ones]
@@ -49,7 +51,7 @@ class SmallSystem:
     def _numbers(self, node: np.ndarray, others: list[set], parents: list[int]) -> list[np.ndarray]:
         """The unknowns of each front: prescribed, multipliers, the rest of its own, then its parent's."""
         own = np.lexsort((~self._carried, ~self._held, self._front))
-        found = np.split(own, np.cumsum(np.bincount(self._front))[:-1])
+        found = np.split(own, np.cumsum(np.bincount(self._front))[:-1])[: len(others)]
         for k in range(len(found) - 1, -1, -1):
             if others[k]:
                 behind = found[parents[k]]  # these keep the parent's order

@@ -26,15 +26,36 @@ class Segments:
     begin: np.ndarray
     count: np.ndarray
     back: np.ndarray
+    #: Whether it belongs to a chain without links, and the length of that.
+    alone: np.ndarray
+    whole: np.ndarray
 
     @property
     def bordered(self) -> np.ndarray:
         """Whether a segment begins at a node that others share."""
         return self.start >= 0
 
+    @property
+    def closes(self) -> np.ndarray:
+        """Whether it is the last segment of a chain without links."""
+        return self.alone & self.back
+
+    @property
+    def other(self) -> np.ndarray:
+        """The number of the first segment of a chain that one closes; -1 for none."""
+        found = np.full(len(self.first), -1)
+        first = np.flatnonzero(self.alone & ~self.back)
+        order = first[np.argsort(self.target[first])]
+        last = np.flatnonzero(self.closes & np.isin(self.target, self.target[first]))
+        found[last] = order[np.searchsorted(self.target[order], self.target[last])]
+        return found
+
     def sorted(self) -> "Segments":
-        """Those without a border first, and segments of equal length beside each other."""
-        order = np.lexsort((self.first, -self.count, self.bordered))
+        """Those of chains without links first, then others without a border, of equal lengths together."""
+        # Of two chains of about the same length the first segments come first.
+        chains, of = np.unique(np.stack([-self.whole, self.target]), axis=1, return_inverse=True)
+        pair = np.where(self.alone, of.reshape(-1) // 2, chains.shape[1])
+        order = np.lexsort((self.first, -self.count, self.back, pair, self.bordered, ~self.alone))
         return Segments(*(array[order] for array in vars(self).values()))
 
 
@@ -64,7 +85,7 @@ def segments_of(layout: Layout) -> Segments:
                 np.where(cut & back, block + half, block),
                 np.where(cut & (not back), block + half, block + blocks),
                 target, np.where(border, own, -1), begin, np.abs(target - begin),
-                np.full(len(s), back),
+                np.full(len(s), back), ~left & ~right, length,
             ]
         )  # fmt: skip
         found[-1] = [array[which] for array in found[-1]]
@@ -94,13 +115,13 @@ class TreeOfChains:
         to = system.address(rows[there], columns[there]).astype(np.int32)
         source = source[there].astype(np.int32)
         at = self._places()
-        where = np.array([places[0] for places in self._at])[self._of].astype(np.int32)
+        where = self._home[self._of].astype(np.int32)
         component = self._component.astype(np.int32)
         made, ids = self._structs()
         self._kept = [system, links, source, to, at, where, component, made, ids]
         self.struct = Tree(
             segments=address(made), count=len(segments.first),
-            bordered=int((~segments.bordered).sum()), inner=self._inner.ctypes.data,
+            alone=int(segments.alone.sum()), bordered=int((~segments.bordered).sum()), inner=self._inner.ctypes.data,
             fronts=address(system.struct), size=len(where), where=where.ctypes.data,
             component=component.ctypes.data, at=at.ctypes.data, places=len(at),
             links=links.ctypes.data, to=to.ctypes.data, entries=len(to),
@@ -114,14 +135,18 @@ class TreeOfChains:
         self._node = np.full((layout.blocks + 1) * WIDTH, -1)
         for k, places in enumerate(layout.shared):
             self._node[places] = k
-        targets = np.unique([*segments.target, *self._linked, *(self._linked + WIDTH)])
+        alone = segments.target[segments.alone]
+        targets = segments.target[~segments.alone]
+        targets = np.unique(np.concatenate([targets, self._linked, self._linked + WIDTH]))
         middle = targets[self._node[targets] < 0]
         self._node[middle] = len(layout.shared) + np.arange(len(middle))
         #: The places of each node.
         self._at = [*layout.shared, *middle[:, None]]
+        self._home = np.array([places[0] for places in self._at], dtype=int)
         self._inner = aligned(layout.size(1))
         self._inner[: layout.chain_blocks * WIDTH] = layout.mask[: layout.chain_blocks * WIDTH]
         self._inner[self._node[: len(self._inner)] >= 0] = 0.0
+        self._inner[alone] = 0.0
 
     def _held(self, unknowns: Sequence[Unknown]) -> np.ndarray:
         """Whether each unknown is prescribed at each place; CannotCompile if others have no equation."""
@@ -138,12 +163,12 @@ class TreeOfChains:
     def _number_unknowns(self, held: np.ndarray) -> None:
         """Number the unknowns of the small system: a multiplier that is prescribed is none."""
         nodes, components = np.arange(len(self._at)), np.arange(self._m)
-        there = ~held[[places[0] for places in self._at]] | (components < self._n)
+        there = ~held[self._home] | (components < self._n)
         #: The number of each unknown of each node; -1 for none.
         self._number = np.full((len(nodes) + 1, self._m), -1)
         self._number[:-1][there] = np.arange(there.sum())
         self._of, self._component = np.nonzero(there)
-        self._given = held[[places[0] for places in self._at]][there]
+        self._given = held[self._home][there]
 
     def _links(self) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the unknowns of links: in blocks of them, and of each."""
@@ -174,7 +199,7 @@ class TreeOfChains:
     def _places(self) -> np.ndarray:
         """Numbers of unknowns, each with one of its places in blocks of all unknowns."""
         nodes = np.repeat(np.arange(len(self._at)), [len(places) for places in self._at])
-        places = np.concatenate(self._at)
+        places = np.concatenate([np.array([], dtype=int), *self._at])
         numbers = self._number[nodes]
         address = (places // WIDTH)[:, None] * self._m + np.arange(self._m)
         address = address * WIDTH + (places % WIDTH)[:, None]
@@ -188,7 +213,7 @@ class TreeOfChains:
         ids[s.start < 0, 1] = -1
         ids[ids >= 0] = np.where(self._given[ids[ids >= 0]], -1, ids[ids >= 0])
         ids = np.ascontiguousarray(ids, dtype=np.int32)
-        names = ("first", "last", "target", "begin", "start", "count", "back", "bordered")
+        names = ("first", "last", "target", "begin", "start", "count", "other", "back", "bordered", "closes")
         rows = zip(*(getattr(s, name).tolist() for name in names), strict=True)
         step = ids[0].nbytes if len(ids) else 0
         made = [

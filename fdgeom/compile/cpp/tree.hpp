@@ -8,7 +8,8 @@
 // (fronts.hpp). Of each eliminated node are kept X = D⁻¹ [U r], where U couples it with the next
 // one and r is its right-hand side, D⁻¹, and L, which couples the next node with it; with a border
 // also D⁻¹ B and C, which couple it with the first node of the segment and that one with it. So
-// further right-hand sides cost a fraction of the work.
+// further right-hand sides cost a fraction of the work. Chains without links are solved one by one,
+// while they are in the cache: two segments end at the middle node, which closes the chain.
 
 namespace {
 
@@ -21,12 +22,14 @@ struct Segment {
   long target, begin;   // places of the target, and of the first eliminated node
   long start;           // place of the node of the border; -1: none
   long count;           // eliminated nodes
+  long other;           // of a chain by itself: the segment before that ends at the same target; -1: none
   int back, bordered;   // whether it is eliminated from the right to the left
+  int closes;           // whether it is the last one of a chain by itself
   const int *ids;       // numbers of the unknowns of target and start in the small system; -1: none
 };
 struct Tree {
   const Segment *segments;
-  long count, bordered; // segments; the first of those with a border
+  long count, alone, bordered;  // segments; those of chains by themselves; the first one with a border
   const double *inner;  // 1 at nodes that segments eliminate
   const Fronts *fronts;
   long size;            // unknowns of the small system
@@ -340,6 +343,59 @@ struct TreeSolve : ChainUnknowns<Op> {
     for (int i = 0; i < many; ++i) end(both[i], sum);
     return good;
   }
+  // The middle nodes of those of two segments that close a chain, and the solution there.
+  bool close(long s, int many, raw &sum) {
+    bool good = true;
+    long last[2] = {-1, -1}, before[2] = {-1, -1};
+    for (long a = s; a < s + many; ++a) {
+      const Segment &q = T.segments[a];
+      if (!q.closes) continue;
+      last[a - s] = a;
+      before[a - s] = q.other;
+      Row D[n] = {};
+      WideRow U[n] = {};
+      for (int i = 0; i < n; ++i) {
+        double r = 0.0, less = 0.0;
+        for (const long b : {q.other, a}) {
+          if (b < 0) continue;
+          r += more[b * 4 * n + i];
+          less += more[b * 4 * n + 2 * n + i];
+          for (int j = 0; j < n; ++j) D[i][j / W][j % W] += elements[b * in_element + i * n + j];
+        }
+        if constexpr (Op::transposed) r -= Base::source_of(q.target, i);
+        if (is_free(q.target, i)) sum[0] += r * r;
+        U[i][n / W][n % W] = r - less;
+      }
+      hold(q.target, D, U);
+      good = B::eliminate_pivoting(D, U) && good;
+      raw *const f = factors + q.target * in_factors;
+      for (int i = 0; i < n; ++i) {
+        found[q.target / W * m + i][q.target % W] = U[i][n / W][n % W];
+        for (int v = 0; v < R; ++v) f[i * R + v] = D[i][v];
+      }
+    }
+    substitute_two(before[0], before[1]);
+    substitute_two(last[0], last[1]);
+    return good;
+  }
+  // The same by the factors of the last `linearise`.
+  void close_again(long s) {
+    const Segment &q = T.segments[s];
+    const raw *const f = factors + q.target * in_factors;
+    double z[n];
+    for (int i = 0; i < n; ++i) {
+      z[i] = is_free(q.target, i) ? rhs[q.target / W * n + i][q.target % W] : 0.0;
+      for (const long b : {q.other, s})
+        if (b >= 0 && is_free(q.target, i)) z[i] -= more[b * 4 * n + 2 * n + i];
+    }
+    for (int i = 0; i < n; ++i) {
+      double y = 0.0;
+      for (int j = 0; j < n; ++j) y += f[i * R + j / W][j % W] * z[j];
+      found[q.target / W * m + i][q.target % W] = y;
+    }
+    substitute_two(q.other, s);
+  }
+
   // What a segment gives to the small system.
   void end(Half &h, raw &sum) {
     const Segment &s = *h.s;
@@ -363,7 +419,7 @@ struct TreeSolve : ChainUnknowns<Op> {
   // Adds what segments and links give to the right-hand side of the small system: [which half] of
   // `more`, with the sign.
   void add_segments(int which, double sign) {
-    for (long s = 0; s < T.count; ++s) {
+    for (long s = T.alone; s < T.count; ++s) {
       const int *const ids = T.segments[s].ids;
       const double *const r = more + s * 4 * n + which * 2 * n;
       const int many = T.segments[s].start < 0 ? n : 2 * n;
@@ -397,6 +453,7 @@ struct TreeSolve : ChainUnknowns<Op> {
       const int many = s + 1 < (plain ? T.bordered : T.count) ? 2 : 1;
       good = (plain ? segments<V>(T.segments + s, many, sum)
                     : segments<V + R>(T.segments + s, many, sum)) && good;
+      if (s < T.alone) good = close(s, many, sum) && good;
       s += many;
     }
     for (long k = 0; k < link_blocks; ++k) {
@@ -441,6 +498,10 @@ struct TreeSolve : ChainUnknowns<Op> {
         last[i] = r[n + i];
       }
     }
+    for (long s = 0; s < T.alone; ++s)
+      if (const Segment &q = T.segments[s]; q.closes)
+        for (int i = 0; i < n; ++i)
+          if (const double x = rhs[q.target / W * n + i][q.target % W]; is_free(q.target, i)) sum[0] += x * x;
     for (long k = 0; k < link_blocks; ++k) Op::link_residual(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m);
     std::memset(small, 0, T.size * sizeof(double));
     for (long q = 0; q < T.places; ++q) {
@@ -481,6 +542,7 @@ struct TreeSolve : ChainUnknowns<Op> {
         if (before)
           for (int j = 0; j < n; ++j) r[i] += before[(n + j) * R + i / W][i % W] * y[j / W][j % W];
       }
+      if (q.closes) close_again(s);
     }
     add_segments(1, -1.0);
   }
@@ -535,7 +597,7 @@ struct TreeSolve : ChainUnknowns<Op> {
   template <class Take>
   FDGEOM_INLINE void solution(Take take) {
     solve_small();
-    for (long s = 0; s < T.count; s += 2) substitute_two(s, s + 1 < T.count);
+    for (long s = T.alone; s < T.count; s += 2) substitute_two(s, s + 1 < T.count ? s + 1 : -1);
     for (long k = 0; k < X.blocks; ++k) take(k, found + k * m);
   }
   void solve_small() {
@@ -546,12 +608,14 @@ struct TreeSolve : ChainUnknowns<Op> {
       found[address / W][address % W] = x[T.at[2 * q]];
     }
   }
-  // The nodes of two segments, side by side.
-  __attribute__((noinline)) void substitute_two(long s, bool other) {
+  // The nodes of two segments, side by side; -1: none.
+  __attribute__((noinline)) void substitute_two(long first, long second) {
+    const long which[2] = {first, second};
     raw t[2][R], from[2][R];
     long node[2], left[2] = {0, 0}, d[2];
-    for (int i = 0; i < 1 + other; ++i) {
-      const Segment &q = T.segments[s + i];
+    for (int i = 0; i < 2; ++i) {
+      if (which[i] < 0) continue;
+      const Segment &q = T.segments[which[i]];
       d[i] = q.back ? 1 : -1;
       left[i] = q.count;
       node[i] = q.begin - d[i] * (q.count - 1);
@@ -562,7 +626,7 @@ struct TreeSolve : ChainUnknowns<Op> {
       }
     }
     const auto one = [&](int i) {
-      const bool edge = T.segments[s + i].bordered;
+      const bool edge = T.segments[which[i]].bordered;
       substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr, from[i]);
       for (int c = 0; c < n; ++c) found[node[i] / W * m + c][node[i] % W] = t[i][c / W][c % W];
       node[i] += d[i];
@@ -596,6 +660,10 @@ struct TreeSolve : ChainUnknowns<Op> {
     for (long node = 0; node < X.chain_blocks * W; ++node)
       for (int i = 0; i < n; ++i)
         if (T.inner[node] > 0.5 && is_free(node, i)) compare(node, rhs[node / W * n + i][node % W]);
+    for (long s = 0; s < T.alone; ++s)
+      if (const long node = T.segments[s].target; T.segments[s].closes)
+        for (int i = 0; i < n; ++i)
+          if (is_free(node, i)) compare(node, rhs[node / W * n + i][node % W]);
     for (long u = 0; u < T.size; ++u) compare(T.where[u], small[u]);
     return worst;
   }
