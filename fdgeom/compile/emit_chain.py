@@ -136,7 +136,6 @@ class _ChainWriter(Writer):
         )
         self._sizes |= {f"{name}_same": max(len(same), 1), f"{name}_carried": max(len(pairs), 1)}
 
-
     def _of_links(self) -> None:
         """Residual, and the entries of the tangent that are not zero, of links."""
         m, self._beside = self._chain, "after"

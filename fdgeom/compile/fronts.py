@@ -1,7 +1,5 @@
 """Memory for the elimination of the nodes where chains meet, in a fixed order; see fronts.hpp."""
 
-import ctypes
-
 import numpy as np
 
 from fdgeom.compile.build import Front, Fronts, address, array_of
@@ -41,7 +39,9 @@ class SmallSystem:
         given = np.flatnonzero(held)
         ones = self.address(given, given).astype(np.int32)
         self._kept = [matrices, work, ones]
-        made = array_of(Front, [self._struct(k, ids[k], parents[k], matrices) for k in range(len(ids))])
+        made = array_of(
+            Front, [self._struct(k, ids[k], parents[k], matrices) for k in range(len(ids))]
+        )
         self._kept.append(made)
         self.struct = Fronts(
             address(made), len(made), matrices.ctypes.data, matrices.size, ones.ctypes.data, len(ones),

@@ -98,7 +98,11 @@ class TreeOfChains:
     # unknowns: those of a node, first the n of the chains' cells; entries: row and column of each entry
     # of a link's matrix that is not zero.
     def __init__(
-        self, layout: Layout, unknowns: Sequence[Unknown], n: int, entries: Sequence[tuple[int, int]]
+        self,
+        layout: Layout,
+        unknowns: Sequence[Unknown],
+        n: int,
+        entries: Sequence[tuple[int, int]],
     ) -> None:
         self._layout, self._m, self._n = layout, len(unknowns), n
         segments = self._segments = segments_of(layout)
@@ -109,7 +113,9 @@ class TreeOfChains:
         pairs = np.stack([segments.target, segments.start])[:, segments.bordered]
         pairs = np.hstack([self._node[pairs], linked]).T
         system = SmallSystem(self._of, self._given, self._component >= n, pairs)
-        source, rows, columns = self._matrix_entries(of_links, np.array(entries, dtype=int).reshape(-1, 2))
+        source, rows, columns = self._matrix_entries(
+            of_links, np.array(entries, dtype=int).reshape(-1, 2)
+        )
         there = (rows >= 0) & (columns >= 0)
         there[there] = ~self._given[rows[there]] & ~self._given[columns[there]]
         to = system.address(rows[there], columns[there]).astype(np.int32)
@@ -213,10 +219,19 @@ class TreeOfChains:
         ids[s.start < 0, 1] = -1
         ids[ids >= 0] = np.where(self._given[ids[ids >= 0]], -1, ids[ids >= 0])
         ids = np.ascontiguousarray(ids, dtype=np.int32)
-        names = ("first", "last", "target", "begin", "start", "count", "other", "back", "bordered", "closes")
+        names = (
+            "first",
+            "last",
+            "target",
+            "begin",
+            "start",
+            "count",
+            "other",
+            "back",
+            "bordered",
+            "closes",
+        )
         rows = zip(*(getattr(s, name).tolist() for name in names), strict=True)
         step = ids[0].nbytes if len(ids) else 0
-        made = [
-            Segment(*row, ids=ids.ctypes.data + k * step) for k, row in enumerate(rows)
-        ]
+        made = [Segment(*row, ids=ids.ctypes.data + k * step) for k, row in enumerate(rows)]
         return array_of(Segment, made), ids
