@@ -264,7 +264,7 @@ class Layout:
         return self._owned_nodes if part.nodal else self._owned_cells
 
     def alike(self, part: Part, component: int, *, of_links: bool) -> float | None:
-        """0 or 1 if a component of internal, unchanging values is that in all cells of chains, or of links."""
+        """0 or 1 if internal, unchanging values are that in all cells of chains, or of links."""
         if not len(self.links):
             return None
 

@@ -127,7 +127,8 @@ class TreeOfChains:
         self._kept = [system, links, source, to, at, where, component, made, ids]
         self.struct = Tree(
             segments=address(made), count=len(segments.first),
-            alone=int(segments.alone.sum()), bordered=int((~segments.bordered).sum()), inner=self._inner.ctypes.data,
+            alone=int(segments.alone.sum()), bordered=int((~segments.bordered).sum()),
+            inner=self._inner.ctypes.data,
             fronts=address(system.struct), size=len(where), where=where.ctypes.data,
             component=component.ctypes.data, at=at.ctypes.data, places=len(at),
             links=links.ctypes.data, to=to.ctypes.data, entries=len(to),
