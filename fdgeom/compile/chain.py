@@ -100,6 +100,9 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         made.link_residual, made.link_tangent, affine = _equations(made, made.link, works)
         made.affine = made.affine and affine
         _sort(made)
+        n = made.in_chains
+        if not any((i < n) != (j < n) for i, j in made.tangent):
+            raise CannotCompile(f"{op.name} couples the nodes of links alone")
     else:
         _refuse_multipliers(made)
     if made.affine:
