@@ -97,8 +97,6 @@ class TurnsBefore(HostOperation):
     @property
     def compiled_as(self) -> Sequence[Operation] | None:
         before = cast(TurnsBefore, self.original).orientation
-        if self.turns.cosines(before) is None:
-            return None
         return [Copy(source=self.turns.orientation, target=before)]
 
     @property
@@ -126,12 +124,10 @@ class TurnCheck(HostOperation):
 
     @property
     def compiled_as(self) -> Sequence[Operation] | None:
-        cosines = self.turns.cosines(self.before.orientation)
-        if cosines is None:
-            return None
         message = "the two ends of a cell turn too far against one another in a step"
         return [
-            Check(value=-cosine, limit=-self.turns.least, message=message) for cosine in cosines
+            Check(value=-cosine, limit=-self.turns.least, message=message)
+            for cosine in self.turns.cosines(self.before.orientation)
         ]
 
     def explain(self) -> None:
