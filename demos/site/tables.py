@@ -22,8 +22,7 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.sections.drawn_section import DrawnSection
 from fdgeom.steppers.composition_schemes import PAPERS
-from fdgeom.steppers.method import Method
-from fdgeom.steppers.restart import Restart
+from fdgeom.steppers.method import Method, Restart
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.systems.system import System
 
