@@ -23,12 +23,16 @@ def unit_of(operations: Sequence[Operation]) -> Unit:
         raise CannotCompile("the operations write nothing")
     mesh = written[0].function_space().mesh().unique()
     try:
-        return Unit(operations, Layout(mesh))
+        chains = Layout(mesh)
+    except CannotCompile:
+        return Unit(operations, MapLayout(mesh))
+    try:
+        return Unit(operations, chains)
     except CannotCompile as why:
         try:
             return Unit(operations, MapLayout(mesh))
         except CannotCompile as other:
-            raise (why if mesh.topological_dimension == 1 else other) from other
+            raise why from other
 
 
 class Executor:

@@ -21,9 +21,7 @@ from fdgeom.forms import simplify, unflatten
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.solvers import plain
 from fdgeom.solvers.compiled import scalar_space
-from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
-from fdgeom.steppers.substep import SOLVES_GRADIENT
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
@@ -56,11 +54,6 @@ class Stages:
     def nodal_states(self) -> tuple[Parts, ...]:
         """The states, from ``nodal_changes``."""
         return tuple(_sum(self.old, change) for change in self.nodal_changes)
-
-    @property
-    def not_local(self) -> str | None:
-        """The reason why solves for it are not local, if known."""
-        return None if self.gradient_tests is None else SOLVES_GRADIENT
 
 
 def stages(system: PoissonSystem, number: int) -> Stages:
@@ -163,4 +156,4 @@ class StagesStepper(Stepper):
             numerics=plain,
             name=" and ".join(self.system.names),
         )
-        return Flow(with_assignments(hint(solve, not_local=unknown.not_local), assignments))
+        return Flow(with_assignments(solve, assignments))

@@ -14,9 +14,6 @@ from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.compiled.hints import hint
 from fdgeom.systems.poisson.poisson import PoissonSystem, Stage
 
-#: Why a solve with that among its unknowns is not compiled.
-SOLVES_GRADIENT = "the variational derivative is an unknown"
-
 
 @dataclass(frozen=True)
 class Rule:
@@ -113,7 +110,6 @@ def substep(
         ),
         essential=stage.essential,
         uncompilable="auxiliary functions are solved for" if stage.auxiliary else None,
-        not_local=None if stage.gradient_test is None else SOLVES_GRADIENT,
     )
     guess = system.start_values(stage)
     groups = _assignments(system, stage, rule.reach, dt, companions)

@@ -14,7 +14,6 @@ struct Span { long begin, end; };
 constexpr Span everything = {-(1L << 60), 1L << 60};
 inline long begin_of(Span s, long first) { return s.begin < 0 ? first : first + s.begin; }
 inline long end_of(Span s, long first, long last) { return s.end < last - first ? first + s.end : last; }
-struct Exchange;
 struct Essential {  // nodes with given components: mask 0 where given, 1 where free
   long count;
   const int *node;
@@ -34,12 +33,7 @@ struct Context {
   const Tolerances *tol;
   Report *report;
   const Essential *essential;
-  const Exchange *exchange;
-  long ghosts;                // chain: 1 if there are some before the first own node, 2 after the last
   long functions;             // how many
-  double *slots;              // of the first step, where its moves keep or find values; null: nowhere
-  long slot;                  // from there to that of the next step
-  int past;                   // whether all slots together are more than the caches hold
   const double *there;        // chains side by side: 1 in their cells, 0 between them
   void *const *more;          // further data of each phase
 };

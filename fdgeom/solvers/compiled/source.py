@@ -171,8 +171,6 @@ def program(kernels, phases: list[str], more: Sequence[str] = ()) -> str:
             header("simd.hpp"),
             header("loops.hpp"),
             header("copy.hpp"),
-            header("exchange.hpp"),
-            header("slots.hpp"),
             *more,
             "namespace {",
             *seen.values(),

@@ -17,9 +17,6 @@ def declared(name: str, file: str, **members: type[Structure]) -> type[Structure
     body = re.search(rf"^struct {name} {{(.*?)}};", text, re.MULTILINE | re.DOTALL)[1]
     fields = []
     for line in filter(None, map(str.strip, body.split(";"))):
-        if function := re.match(r"int \(\*(\w+)\)", line):
-            fields.append((function[1], c_void_p))
-            continue
         kind, names = re.match(r"(?:const )?(\w+)(.*)", line, re.DOTALL).groups()
         for one in names.split(","):
             fields.append((re.findall(r"\w+", one)[-1], c_void_p if "*" in one else kinds[kind]))
@@ -33,7 +30,4 @@ Tolerances = declared("Tolerances", "simd.hpp")
 Report = declared("Report", "simd.hpp")
 Essential = declared("Essential", "loops.hpp", Field=FieldPointer)
 Context = declared("Context", "loops.hpp")
-Kept = declared("Kept", "slots.hpp")
 Move = declared("Move", "advance.hpp")
-ExchangedField = declared("ExchangedField", "exchange.hpp", Field=FieldPointer)
-Exchange = declared("Exchange", "exchange.hpp")

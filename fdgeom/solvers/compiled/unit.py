@@ -7,7 +7,6 @@ import numpy as np
 from mpi4py import MPI
 from pyop2 import compilation
 
-from fdgeom.solvers.compiled.exchange import make_exchange
 from fdgeom.solvers.compiled.layout import (
     PADDING,
     ChainLayout,
@@ -39,9 +38,6 @@ _FLAGS = (
 
 # For programs without solves, which Python calls phase by phase.
 _QUICKLY = "-O1"
-
-# Chains of at least so many nodes are advanced in blocks.
-_LONG = 4096
 
 #: Why a local solve failed, by the unit's code.
 REASONS = {
@@ -94,7 +90,6 @@ class Unit:
         self._outgoing = self.layout.copies(self._written)
         self._context = self._make_context()
         self._address = ctypes.addressof(self._context)
-        self.blocks = self._can_block()
         fields = self.layout.fields
         self._ghosted = fields if self.comm.size > 1 else []
         self._changed = [fields[k] for k in self._written]
@@ -143,8 +138,6 @@ class Unit:
             more.append(None if own is None else ctypes.addressof(own))
             keep.append(own)
         self.reports = array(Report, (Report() for _ in phases))
-        self._exchange, self._exchanged, kept = make_exchange(self.program, layout)
-        keep += kept
         self.tolerances = array(Tolerances, (p.tolerances for p in phases))
         context = Context(
             F=ctypes.cast(functions, ctypes.c_void_p),
@@ -156,24 +149,11 @@ class Unit:
             tol=ctypes.cast(self.tolerances, ctypes.c_void_p),
             report=ctypes.cast(self.reports, ctypes.c_void_p),
             essential=ctypes.cast(array(Essential, essential), ctypes.c_void_p),
-            exchange=ctypes.cast(ctypes.pointer(self._exchange), ctypes.c_void_p)
-            if self._exchange is not None
-            else None,
             functions=len(tables.functions),
             there=None if layout.there is None else layout.there[PADDING:].ctypes.data,
             more=ctypes.cast(array(ctypes.c_void_p, more), ctypes.c_void_p),
         )
         return context
-
-    def _can_block(self) -> bool:
-        """Whether steps may run block by block: on a chain of at least `_LONG` nodes on each rank."""
-        if not self.is_chain or any(p.data is not None for p in self.program.phases):
-            return False
-        ranges = self.layout.ranges
-        self._context.ghosts = any(r[0] > 0 for r in ranges) + 2 * any(r[1] < r[2] for r in ranges)
-        # In advance.hpp each move stays eight nodes behind the one before.
-        fits = min(r[2] for r in ranges) >= _LONG and max(r[0] for r in ranges) < 8
-        return bool(self.comm.allreduce(int(fits), op=MPI.MIN))
 
     def _essential(self, phase: Phase, keep: list) -> Essential:
         """The nodes with prescribed components, in the numbering of the layout."""
@@ -217,7 +197,6 @@ class Unit:
         for move, (phase, constant, fraction) in zip(made, sequence, strict=True):
             address = None if constant is None else constant.dat._data.ctypes.data
             move.phase, move.dt, move.value = phase, address, fraction
-            move.exchange, move.exchanges = self._exchanged.get(phase, (0, 0))
         return made
 
     def begin(self) -> None:
@@ -255,33 +234,15 @@ class Unit:
         for f in self._changed:
             f.written(ghosts_too=True)
 
-    def advance(
-        self, steps: int, plan, dt: float, *, blocked: bool | None = None
-    ) -> tuple[int, int, int]:
+    def advance(self, steps: int, plan, dt: float) -> tuple[int, int, int]:
         """Run steps after :meth:`begin`; returns the reason, the steps done and the failed move."""
         # The reason is 0 for success.
-        # blocked: run several steps while a block of nodes is in the cache (default: self.blocks). The
-        # results are equal bit by bit; after a failure the values are not those after any step.
         done, failed = ctypes.c_long(0), ctypes.c_int(-1)
         reason = self._library.fdgeom_advance(
             self._address, steps, len(plan), plan, ctypes.byref(ctypes.c_double(dt)),
-            self.blocks if blocked is None else blocked, ctypes.byref(done), ctypes.byref(failed),
+            ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         return reason, done.value, failed.value
-
-    def stand(self, slots: int | None, slot: int = 0, *, past: bool = False) -> None:
-        """Set where the moves of the next steps save and find values."""
-        # slots: address for the first step (None: save nothing); slot: distance of the next step's
-        # address, in numbers; past: whether the slots exceed the caches.
-        self._context.slots, self._context.slot, self._context.past = slots, slot, past
-
-    def written_values(self) -> list[np.ndarray]:
-        """The arrays of all values that the unit changes, to be saved and restored."""
-        return [self.layout.values(k) for k in self._written]
-
-    def keep(self, plan) -> None:
-        """Save the present values of all that a plan saves into the slot before that of the first step."""
-        self._library.fdgeom_keep(self._address, len(plan), plan)
 
     def solve(self, phase: int) -> int:
         """Run one phase; returns the code of the reason, 0 for success."""
@@ -316,12 +277,10 @@ def load(code: str, flags: Sequence[str], comm: MPI.Comm):
     library.fdgeom_advance.restype = ctypes.c_int
     library.fdgeom_advance.argtypes = [
         ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_void_p,
-        ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p,
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p,
     ]  # fmt: skip
     for copy in (library.fdgeom_copy_in, library.fdgeom_copy_out):
         copy.restype, copy.argtypes = None, [ctypes.c_void_p, ctypes.c_int]
-    library.fdgeom_keep.restype = None
-    library.fdgeom_keep.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
     library.fdgeom_phase.restype = ctypes.c_int
     library.fdgeom_phase.argtypes = [ctypes.c_void_p, ctypes.c_int]
     library.fdgeom_norm.restype = ctypes.c_double

@@ -2,7 +2,6 @@
 
 import ufl
 from firedrake import Constant, Form, Function
-from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify
@@ -58,7 +57,6 @@ class AlphaSolve:
             essential=unknown.essential,
             other=unknown.without_increment() if solve.attempts else None,
             uncompilable=self._why_not(following),
-            not_local=_not_local(motion, residual),
             following=following,
             replaced=[*given, *kept],
             share=1.0,
@@ -198,12 +196,3 @@ class _Kinematics:
         """a¹ for the new v̇¹."""
         _, _, B1, B2 = self.parameters
         return (1 + B1) * new - (B1 + B2) * rate + B2 * a
-
-
-def _not_local(motion: Motion, residual: Form) -> str | None:
-    """The reason why a step is no local solve with pointwise assignments, or None."""
-    if not motion.is_in_cells:
-        return "the motion: the unknowns are not one to a cell (DG0)"
-    if motion.time in extract_firedrake_constants(residual):
-        return "the motion: the forces depend on the time"
-    return None

@@ -1,7 +1,7 @@
 """Whole steps in compiled code, for methods whose solves can be compiled.
 
 - `list_steps`: lists of operations by `fdgeom.compile`;
-- `fused`: solves that are local, one after another;
+- `fused`: solves of nodes and of those of joints, one after another;
 - `chain_steps`: one solve that couples neighbours on a line;
 - `choose`: which of these takes the steps of a stepper;
 - `solves_of`: flows as solves between assignments; `hints`: what compiled code needs to know of them.
@@ -10,7 +10,7 @@ The compilation of the solves is in :mod:`fdgeom.solvers`.
 """
 
 from fdgeom.steppers.compiled.choose import compiled_steps
-from fdgeom.steppers.compiled.fused import CompiledSteps, tolerances_of
+from fdgeom.steppers.compiled.fused import CompiledSteps
 from fdgeom.steppers.compiled.solves_of import solves_of
 
-__all__ = ["CompiledSteps", "compiled_steps", "solves_of", "tolerances_of"]
+__all__ = ["CompiledSteps", "compiled_steps", "solves_of"]

@@ -2,7 +2,7 @@
 
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.steppers.compiled.chain_steps import ChainSteps
-from fdgeom.steppers.compiled.fused import CompiledSteps, FusedSteps, tolerances_of
+from fdgeom.steppers.compiled.fused import CompiledSteps, FusedSteps
 from fdgeom.steppers.compiled.list_steps import ListSteps
 from fdgeom.steppers.compiled.solves_of import solves_of
 
@@ -13,24 +13,16 @@ def compiled_steps(stepper, *, along_chains: bool) -> CompiledSteps:
     """
     try:
         return ListSteps(stepper)
-    except CannotCompile:
-        return ChainSteps(stepper) if along_chains else _fused_steps(stepper)
-
-
-def _fused_steps(stepper) -> CompiledSteps:
-    """Compiled steps of local solves, or of one solve along a chain."""
+    except CannotCompile as error:
+        why = error
+    if along_chains:
+        return ChainSteps(stepper)
+    system, solves = stepper.system, solves_of(stepper.step_flows, stepper.system.turns)
+    if any(solve.linked is not None for solve, _ in solves):
+        return FusedSteps(solves, stepper._moving(), stepper._snapshot, system.clocks)
+    if system.mesh.ufl_cell().cellname != "interval":
+        raise why
     try:
-        return FusedSteps(
-            solves_of(stepper.step_flows, stepper.system.turns),
-            stepper._moving(),
-            stepper._snapshot,
-            lambda solve: tolerances_of(solve.options.over({})[0]),
-            stepper.system.clocks,
-        )
-    except CannotCompile as local:
-        if stepper.system.mesh.ufl_cell().cellname != "interval":
-            raise
-        try:
-            return ChainSteps(stepper)
-        except CannotCompile as chain:
-            raise CannotCompile(f"{local}; along a chain: {chain}") from local
+        return ChainSteps(stepper)
+    except CannotCompile as chain:
+        raise CannotCompile(f"{why}; along a chain: {chain}") from why

@@ -1,4 +1,4 @@
-"""Whole steps in compiled code, where every solve of a method is local."""
+"""Whole steps in compiled code, where solves are local or couple the nodes of joints alone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence, Set
@@ -6,15 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from firedrake import Form, Function
-from mpi4py import MPI
 
-from fdgeom.operations import Assignments
 from fdgeom.solvers import Snapshot, SolveFailed, key
 from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
 from fdgeom.solvers.derived import all_constants, is_real
 from fdgeom.solvers.linked import add_linked
 from fdgeom.solvers.links import is_of_chains
-from fdgeom.solvers.reverse import Memory, Sweep, Trail
 from fdgeom.solvers.spread import in_assignments, in_terms
 from fdgeom.steppers.compiled.solves_of import SolveOf
 
@@ -79,7 +76,7 @@ class CompiledSteps(ABC):
         return found
 
     @contextmanager
-    def leaving(self, trail: Trail) -> Iterator[None]:
+    def leaving(self, trail: Any) -> Iterator[None]:
         """Context in which steps leave a trail, which a :meth:`sweep` follows back."""
         raise NotImplementedError
 
@@ -89,16 +86,13 @@ class CompiledSteps(ABC):
 
 
 class FusedSteps(CompiledSteps):
-    """The steps of a method compiled to one unit: solves, updates, and the exchange of ghosts."""
+    """The steps of a method compiled to one unit: solves of nodes and of those of joints, and updates."""
 
     # `sequence` has the solves of one step and their fractions of it; `live` are the functions that
     # the user may change between two calls, `snapshot` is of these, saved before each call of
-    # `advance`. `tolerances(solve)` gives rtol, atol, stol and the limit of iterations; `clocks`
-    # hold the time, which compiled steps do not set. Raises CannotCompile with the reason if a
-    # solve is not local, or a condition changes in time.
-    def __init__(
-        self, sequence: Sequence, live, snapshot: Snapshot, tolerances, clocks: Sequence = ()
-    ) -> None:
+    # `advance`. `clocks` hold the time, which compiled steps do not set. Raises CannotCompile with the
+    # reason if a solve is another one, or a coefficient changes in time.
+    def __init__(self, sequence: Sequence, live, snapshot: Snapshot, clocks: Sequence = ()) -> None:
         super().__init__()
         mesh = sequence[0][0].unknown.subfunctions[0].function_space().mesh()
         self._program = Program(mesh, side_by_side=mesh.comm.size == 1 and is_of_chains(mesh))
@@ -110,33 +104,34 @@ class FusedSteps(CompiledSteps):
         self._clocks = tuple(clocks)
         for solve, fraction in sequence:
             if id(solve) not in phases:
-                phases[id(solve)] = self._with_turns(solve, self._add(solve, tolerances(solve)))
+                phases[id(solve)] = self._with_turns(solve, self._add(solve))
             for phase, constant in phases[id(solve)]:
                 self._sequence.append((phase, constant, fraction))
                 self._names.append(solve.name)
-        self._units: dict[bool, tuple[Unit, object]] = {}
-        self._trail: Trail | None = None
-        self._memory = Memory()
+        self._made: tuple[Unit, Any] | None = None
 
-    def _add(self, solve: SolveOf, tolerances) -> list[tuple]:
+    def _add(self, solve: SolveOf) -> list[tuple]:
         self._check(solve)
-        linked, residual = solve.linked is not None, solve.residual
-        if not linked:
-            residual = in_terms(residual, solve.unknown, self._moving)
-        if any(is_real(c) for c in residual.coefficients()):
-            raise CannotCompile(f"{solve.name}: a coefficient is a number of a Real space")
-        if linked:
-            return self._add_linked(solve, tolerances)
-        before = self._add_updates(solve.preparations)
-        number = self._program.add_solve(
-            residual,
-            solve.unknown,
-            guess=tuple(solve.guess.values()),
-            essential=solve.essential,
-            tolerances=(*tolerances, 0, solve.more),
-        )
-        updates = self._add_updates(solve.assignments)
-        return [(phase, solve.dt) for phase in (*before, number, *updates)]
+        tolerances = (*_tolerances_of(solve.options.over({})[0]), 0, solve.more)
+        if solve.linked is not None:
+            if any(is_real(c) for c in solve.residual.coefficients()):
+                raise CannotCompile(f"{solve.name}: a coefficient is a number of a Real space")
+            phases = add_linked(self._program, solve.linked.equations, tolerances)
+            phases += [self._program.add_update(group) for group in solve.linked.assignments]
+        else:
+            number = self._program.add_solve(
+                in_terms(solve.residual, solve.unknown, self._moving),
+                solve.unknown,
+                guess=tuple(solve.guess.values()),
+                essential=solve.essential,
+                tolerances=tolerances,
+            )
+            before, after = (
+                [self._program.add_update(in_assignments(g, self._moving)) for g in groups]
+                for groups in (solve.preparations, solve.assignments)
+            )
+            phases = [*before, number, *after]
+        return [(phase, solve.dt) for phase in phases]
 
     def _with_turns(self, solve: SolveOf, phases: list[tuple]) -> list[tuple]:
         """Phases between a copy of the orientation and a check of the rotation of cells."""
@@ -149,16 +144,8 @@ class FusedSteps(CompiledSteps):
         self._checks[check] = turns, before
         return [(first, solve.dt), *phases, (check, solve.dt)]
 
-    def _add_updates(self, groups: Sequence[Assignments]) -> list[int]:
-        return [self._program.add_update(in_assignments(g, self._moving)) for g in groups]
-
-    def _add_linked(self, solve: SolveOf, tolerances) -> list[tuple]:
-        phases = add_linked(self._program, solve.linked.equations, (*tolerances, 0, solve.more))
-        phases += [self._program.add_update(group) for group in solve.linked.assignments]
-        return [(phase, solve.dt) for phase in phases]
-
     def _check(self, solve: SolveOf) -> None:
-        why = solve.uncompilable or solve.not_local
+        why = solve.uncompilable
         if any(e.target is not None for e in solve.essential):
             why = why or "a motion is prescribed as a function of time"
         elif solve.essential and len(solve.unknown.function_space()) > 1:
@@ -169,16 +156,16 @@ class FusedSteps(CompiledSteps):
         if why:
             raise CannotCompile(f"{solve.name}: {why}")
 
-    def _unit(self, chain: bool = True):
-        """The unit and its plan; one layout for all runs: results do not depend on pieces."""
-        if chain not in self._units:
-            unit = Unit(self._program, chain=chain, live=self._live)
-            self._units[chain] = unit, unit.plan(self._sequence)
-        return self._units[chain]
+    def _unit(self) -> tuple[Unit, Any]:
+        """The unit and its plan."""
+        if self._made is None:
+            unit = Unit(self._program, chain=True, live=self._live)
+            self._made = unit, unit.plan(self._sequence)
+        return self._made
 
     @property
     def is_ready(self) -> bool:
-        return bool(self._units)
+        return self._made is not None
 
     def make_ready(self) -> None:
         self._unit()
@@ -187,16 +174,10 @@ class FusedSteps(CompiledSteps):
         unit, plan = self._unit()
         steps = min(steps, _CHUNK)
         unit.begin()
-        take = unit.advance if self._trail is None else self._trail.advance
-        reason, done, move = take(steps, plan, dt)
+        reason, done, move = unit.advance(steps, plan, dt)
         if not reason:
             unit.end()
             return steps, None
-        if unit.blocks:
-            # Once more step by step, to find out in which one.
-            self._snapshot.restore()
-            unit.begin()
-            reason, done, move = unit.advance(steps, plan, dt, blocked=False)
         why = self._reason(unit, reason, move)
         # The unit does the same again to the last digit, so these steps go well.
         self._snapshot.restore()
@@ -206,33 +187,8 @@ class FusedSteps(CompiledSteps):
             unit.end()
         return done, why
 
-    def sweep(self, seeded, wanted, running=None, *, tangents=False):
-        if tangents:
-            raise CannotCompile("tangents of steps of this kind")
-        if any(phase.data is not None for phase in self._program.phases):
-            raise CannotCompile("the way back through solves of linked nodes is not compiled")
-        read = () if running is None else running.coefficients()
-        known = {key(f) for f in (*self._program.tables.functions, *read)}
-        name = frozenset(known & seeded), frozenset(known & wanted), id(running)
-        unit, _ = self._unit()
-        return self._kept_sweep(
-            name,
-            running,
-            lambda: Sweep(unit, self._sequence, *name[:2], self._memory, running),
-        )
-
-    @contextmanager
-    def leaving(self, trail):
-        self._trail = trail
-        try:
-            yield
-        finally:
-            self._trail = None
-
     def _reason(self, unit: Unit, reason: int, move: int) -> SolveFailed:
-        # Ranks on which all went well name no move.
-        move = unit.comm.allreduce(move, op=MPI.MAX)
-        phase = self._sequence[move][0] if move >= 0 else -1
+        phase = self._sequence[move][0]
         if phase in self._checks:
             turns, before = self._checks[phase]
             unit.end()
@@ -240,27 +196,20 @@ class FusedSteps(CompiledSteps):
                 turns.check(turns.relative(before))
             except SolveFailed as failure:
                 return failure
-        words = REASONS.get(reason, f"code {reason}")
-        where = unit.place_of_failure(phase) if phase >= 0 else None
-        found = [w for w in unit.comm.allgather(where) if w]
-        name = f"the local solve for {self._names[move]}" if move >= 0 else "a local solve"
-        where = f" at {found[0]}" if found else ""
-        return SolveFailed(f"{name} stopped with {words}{where}")
+        words, where = REASONS.get(reason, f"code {reason}"), unit.place_of_failure(phase)
+        where = f" at {where}" if where else ""
+        return SolveFailed(f"the local solve for {self._names[move]} stopped with {words}{where}")
 
     def stats(self) -> dict[str, int]:
-        reports = [
-            report
-            for unit, _ in self._units.values()
-            for report, phase in zip(unit.reports, self._program.phases, strict=False)
-            if phase.solved
-        ]
+        reports = [] if self._made is None else self._made[0].reports
+        own = [r for r, p in zip(reports, self._program.phases, strict=False) if p.solved]
         return {
-            "solves": sum(r.solves for r in reports),
-            "newton_iterations": sum(r.iterations for r in reports),
+            "solves": sum(r.solves for r in own),
+            "newton_iterations": sum(r.iterations for r in own),
         }
 
 
-def tolerances_of(options) -> tuple[float, float, float, int]:
+def _tolerances_of(options) -> tuple[float, float, float, int]:
     """The tolerances among PETSc options."""
     return (
         float(options.get("snes_rtol", 1e-13)),

@@ -37,7 +37,7 @@ _HINTS: WeakKeyDictionary[Solve, dict[str, Any]] = WeakKeyDictionary()
 
 
 def hint(solve: Solve, **hints) -> Solve:
-    """Note for compiled code: ``essential``, ``other``, ``uncompilable``, ``not_local``, ``following``,
+    """Note for compiled code: ``essential``, ``other``, ``uncompilable``, ``following``,
     ``linked``, the operations that these replace (``replaced``), and the part of a step after which
     a chain reads the time (``share``).
     """

@@ -22,7 +22,7 @@ class SolveOf:
         self.residual, self.more = op.residual, op.extra_updates
         self.options = op.options or SolveOptions({}, "")
         self.remedy = op.remedy
-        self.uncompilable, self.not_local = hints.get("uncompilable"), hints.get("not_local")
+        self.uncompilable = hints.get("uncompilable")
         self.following, self.linked = hints.get("following"), hints.get("linked")
         self.other, self.share = hints.get("other"), hints.get("share")
         self._replaced = {id(r) for r in hints.get("replaced", ())}
