@@ -290,6 +290,7 @@ class Unit:
             ctypes.c_void_p, [np.asarray(c.dat.data_ro).ctypes.data for c in self.constants]
         )
         self._kept += [calls, constants]
+        self._structs = calls
         exchange = None if self._ghosts is None else self._ghosts.struct(0)
         self._kept.append(exchange)
         places = [[len(places), *places] for places in layout.shared]
@@ -303,6 +304,19 @@ class Unit:
             chain_blocks=layout.chain_blocks,
             shared=self._shared.ctypes.data, sharing=len(layout.shared),
         )  # fmt: skip
+
+    def tolerate(self, rtol: float, atol: float, stol: float, max_it: int) -> None:
+        """Set the tolerances of all solves, and the limit of their iterations."""
+        if self._library is None:
+            self.make_ready()
+        for k, (call, code) in enumerate(zip(self._structs, self.codes, strict=False)):
+            call.tolerances = Tolerances(rtol, atol, stol, max_it, 0)
+            call.inverse = self._inverses[k].ctypes.data if code.chord else None
+
+    def one_update(self) -> None:
+        """Let all solves do one update of Newton's method, whatever their residuals."""
+        for call in self._structs:
+            call.tolerances, call.inverse = Tolerances(0.0, 1e150, 0.0, 1, 1), None
 
     # --- running -------------------------------------------------------------------------------
     def advance(

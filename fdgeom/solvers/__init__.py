@@ -7,7 +7,7 @@ from here, from `compiled` and from `chain`.
 - `essential`: prescribed degrees of freedom; `pointwise`: nodal assignments;
 - `held_snes`, `kept_snes`, `saddle`: SNES objects for any equations, for equations with a constant
   matrix, and for equations with multipliers;
-- `local_newton`, `compiled`: equations of single nodes; `chain`: equations that couple neighbours;
+- `compiled`: equations of single nodes; `chain`: equations that couple neighbours;
 - `numerics`: default solvers and convergence tests; `fallbacks`: compiled solves that
   PETSc SNES took over, with reasons;
 - `derived`: dependent fields; `structure`: test of locality; `strides`: checkpoint schedule of long
@@ -28,7 +28,6 @@ from fdgeom.solvers.essential import (
 from fdgeom.solvers.fallbacks import Fallbacks
 from fdgeom.solvers.held_snes import COUPLED, EssentialRows, HeldSNES, SolveFailed, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
-from fdgeom.solvers.local_newton import LocalNewton
 from fdgeom.solvers.numerics import Numerics, plain, saddle
 from fdgeom.solvers.pointwise import PointwiseUpdate
 from fdgeom.solvers.saddle import SaddleSNES, banded, deficiency, saddle_defaults

@@ -280,6 +280,30 @@ def elastic_square() -> Measurement:
     return steps_of(fg.GeneralizedAlpha(system, 0.02, fg.hamel_alpha(0.8)), 50, q, v)
 
 
+def waves_in_the_plane() -> Measurement:
+    """Explicit steps of nonlinear waves on triangles: kernels in cells, and lumped masses at nodes."""
+    mesh = UnitSquareMesh(60, 60)
+    space = VectorFunctionSpace(mesh, "CG", 1)
+    x, y = SpatialCoordinate(mesh)
+    q, p = Function(space), Function(space)
+    q.interpolate(as_vector([sin(pi * x) * sin(pi * y), x * y]))
+    nodes, square = dx(scheme="KMV", degree=1), inner(q, q)
+    energy = (0.5 * inner(p, p) + 0.25 * square**2) * nodes
+    energy += 0.5 * inner(grad(q), grad(q)) * (1 + square) * dx
+    system = fg.HamiltonianSystem(q, p, energy, measure=nodes)
+    return steps_of(fg.StormerVerlet(system, 1e-3), 500, q, p)
+
+
+def quadratic_beam() -> Measurement:
+    """A beam of degree 2: unknowns of whole cells."""
+    mesh = IntervalMesh(100, 2.0)
+    (s,) = SpatialCoordinate(mesh)
+    beam = fg.Beam(mesh, fg.Section(STIFFNESS, INERTIA), degree=2)
+    beam.momentum.interpolate(as_vector([0, 0, 0.01 * sin(1.5 * s), 0.1, 0.1 * s, 0]))
+    beam.reconstruct()
+    return steps_of(SPI(beam, 1e-5), 2000, beam.strain, beam.momentum)
+
+
 def small_fields(*shapes: int) -> list[Function]:
     """Functions of some numbers of components on one cell."""
     mesh = fg.copies(1)
@@ -504,6 +528,8 @@ CASES |= {
     "StaticEquilibrium 100": Case(equilibrium),
     "path of Lee's frame": Case(lees_frame, tolerance=1e-6),
     "elastodynamics in the plane": Case(elastic_square),
+    "waves in the plane": Case(waves_in_the_plane),
+    "SymmetricPoissonIntegrator, degree 2": Case(quadratic_beam),
     "PoissonIntegrator 100000, two ranks": Case(explicit(PI, 100_000, 20), clock="time", ranks=2),
     "EnergyMomentum 10000, two ranks": Case(implicit(EM, 10_000, 10), clock="time", ranks=2),
 }

@@ -264,7 +264,7 @@ def test_local_newton_refuses_what_is_not_local():
     while error is not None:
         chain.append(error)
         error = error.__cause__ or error.__context__
-    assert any(isinstance(e, CannotCompile) for e in chain) or "this term" in str(caught.value)
+    assert "neighbouring nodes" in " ".join(map(str, chain))
 
 
 def test_local_newton_reports_divergence_and_leaves_the_unknown():

@@ -54,7 +54,6 @@ ACCELERATION = ChainLinear, "solve", {
     "is idle": lambda linear: True,
 }  # fmt: skip
 LINEARISED = ChainUnit, "update", {"is idle": lambda unit: (0.0, 1.0)}
-PHASE = Unit, "solve", {"gives up": lambda unit, phase: -1, "is idle": lambda unit, phase: 0}
 TRAJECTORY = Trajectory, "pull", {"is idle": lambda trajectory: None}
 LISTS_GIVE_UP = compiled_lists.Unit, "advance", {"gives up": LISTS[2]["gives up"]}
 
@@ -102,7 +101,7 @@ FAMILIES = {
     ),
     "one node": (
         "solvers.test_local_problem",
-        lambda m: m.test_local_newton_solves_a_variational_problem_like_newtonls(False), PHASE,
+        lambda m: m.test_local_newton_solves_a_variational_problem_like_newtonls(False), LISTS,
     ),
     "gradients of chains": (
         "adjoint.test_chains_swept_back", lambda m: m.swept.__wrapped__(m.Case()), LISTS_GIVE_UP

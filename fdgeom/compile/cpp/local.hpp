@@ -188,6 +188,7 @@ template <class Op> FDGEOM_INLINE int solve_block(const Run &X, const Call &call
 // The inverse of the tangent at zero. Where it is singular or not finite, solves do without it.
 template <class Op> void invert(const Run &X, double *inverse) {
   if constexpr (Op::chord) {
+    if (!inverse) return;
     inverse[inverse_size] = 0.0;
     constexpr int n = Op::n;
     raw J[n * n];

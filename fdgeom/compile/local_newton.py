@@ -3,10 +3,13 @@
 from typing import Any
 
 import numpy as np
-from mpi4py import MPI
+from firedrake import Function
 from petsc4py import PETSc
 
-from fdgeom.solvers.compiled import REASONS, CannotCompile, Program, Unit, pieces
+from fdgeom.compile.executor import Executor
+from fdgeom.compile.layout import WIDTH
+from fdgeom.compile.program import CannotCompile
+from fdgeom.operations import Prescribed, Solve
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.problem_of import problem_of, show_iteration
 
@@ -41,8 +44,8 @@ class LocalNewton:
     def __init__(self) -> None:
         self.iterations = 0
         self.failure: str | None = None
-        #: The Unit, after `setUp`.
-        self._unit: Any = None
+        #: The compiled solve, after `setUp`.
+        self._executor: Any = None
         self._watched = False
 
     # --- PETSc's interface -----------------------------------------------------------------------
@@ -57,74 +60,83 @@ class LocalNewton:
 
     def setUp(self, snes: PETSc.SNES) -> None:
         """Generate and compile the local solves."""
-        if self._unit is not None:
+        if self._executor is not None:
             return
         residual, unknown, essential = problem_of(snes, "LocalNewton")
-        program = Program(pieces(unknown)[0].function_space().mesh())
-        program.add_solve(residual, unknown, essential=essential)
-        self._unit = Unit(program)
-        self._fields = fields(unknown)
-        self._space = unknown.function_space()
-        self._serial = self._space.comm.size == 1
-        self._own, self._start = None, np.array([])
+        #: Where values are prescribed, the unknown keeps those that it has.
+        self._given = [Function(part.function_space()) for part in unknown.subfunctions]
+        prescribed = [Prescribed(e.dofs, self._given[e.part], e.part) for e in essential]
+        solve = Solve(work=residual, unknown=unknown, prescribed=prescribed, name=unknown.name())
+        executor = Executor([solve])
+        if executor.unit.couples:
+            raise CannotCompile("this residual couples the unknowns of neighbouring nodes")
+        self._executor, self._fields = executor, fields(unknown)
+        self._own = None
         if len(self._fields) == 1:
             with unknown.dat.vec_ro as own:
                 self._own = own.handle
-            self._start = np.array(self._fields[0].owned)
 
     def solve(self, snes: PETSc.SNES, b: PETSc.Vec | None, x: PETSc.Vec) -> None:
         """Solve from ``x``; if a node fails, ``x`` keeps its value."""
         if b is not None and b.handle and b.norm() != 0.0:
             raise CannotCompile("LocalNewton solves F(u) = 0 only, without a right-hand side")
-        unit = self._unit
-        tolerances = unit.tolerances[0]
-        tolerances.rtol, tolerances.atol, tolerances.stol, tolerances.max_it = snes.getTolerances()
-        # x may be the unknown itself; then it is restored after a failure.
-        in_place = x.handle == self._own
-        if in_place:
-            self._start[...] = self._fields[0].owned
-        else:
+        unit = self._executor.unit
+        # x may be the unknown itself.
+        if x.handle != self._own:
             spread(x.getArray(readonly=True), self._fields)
-        unit.begin()
-        self.failure = None
+        for given, field in zip(self._given, self._fields, strict=True):
+            given.dat.data_wo[...] = field.owned.reshape(given.dat.data_ro.shape)
+        self.failure, before = None, self._iterations()
+        tolerances = snes.getTolerances()
+        unit.tolerate(*tolerances)
+        start = x.copy()
         if self._watched or snes.getMonitor():
-            reason = self._together(snes, tolerances)
+            reason = self._together(snes, x, *tolerances)
         else:
-            report = unit.reports[0]
-            before = report.iterations
-            reason = self._agree(unit.solve(0))
-            self.iterations = report.iterations - before
-        unit.end()
+            reason = self._solve(x)
+            self.iterations = self._iterations() - before
         snes.setIterationNumber(self.iterations)
         if not reason:
-            if not in_place:
-                collect(self._fields, x.getArray())
             snes.setConvergedReason(_REASON.CONVERGED_FNORM_RELATIVE)
             return
-        place = [w for w in self._space.comm.allgather(unit.place_of_failure(0)) if w]
-        self.failure = REASONS[reason] + (f" at {place[0]}" if place else "")
-        if in_place:
-            self._fields[0].owned[...] = self._start
-            self._fields[0].written()
-        else:
-            spread(x.getArray(readonly=True), self._fields)
+        start.copy(x)
+        spread(x.getArray(readonly=True), self._fields)
         snes.setConvergedReason(_DIVERGED[reason])
 
-    def _together(self, snes, tolerances) -> int:
+    def _iterations(self) -> int:
+        return self._executor.stats()["newton_iterations"]
+
+    def _solve(self, x: PETSc.Vec) -> int:
+        """Solve at all nodes; returns 0, or why some node has failed, and then changes nothing."""
+        unit, values = self._executor.unit, self._executor.fields
+        values.load()
+        reason, _, call = unit.advance(1, 0.0, 0.0, blocked=False)
+        if reason:
+            self.failure = str(unit.failure(reason, call))
+            return reason
+        values.store()
+        if x.handle != self._own:
+            collect(self._fields, x.getArray())
+        return 0
+
+    def _together(self, snes, x: PETSc.Vec, rtol, atol, stol, max_it) -> int:
         """Iterate with all nodes in step, and show the norm of the whole residual to the monitors."""
-        unit, limit = self._unit, tolerances.max_it
-        first = norm = unit.norm(0)
+        residual = x.duplicate()
+
+        def norm_now() -> float:
+            snes.computeFunction(x, residual)
+            return float(residual.norm())
+
+        self._executor.unit.one_update()
+        first = norm = norm_now()
         show_iteration(snes, 0, norm)
         self.iterations = 0
-        while not (norm <= tolerances.rtol * first or norm <= tolerances.atol):
-            if self.iterations == limit:
+        while not (norm <= rtol * first or norm <= atol):
+            if self.iterations == max_it:
                 return -1
-            tolerances.single = 1
-            reason = self._agree(unit.solve(0))
-            tolerances.single = 0
-            if reason:
+            if reason := self._solve(x):
                 return reason
-            before, norm = norm, unit.norm(0)
+            before, norm = norm, norm_now()
             self.iterations += 1
             show_iteration(snes, self.iterations, norm)
             if not np.isfinite(norm):
@@ -133,17 +145,14 @@ class LocalNewton:
                 break  # round-off
         return 0
 
-    def _agree(self, reason: int) -> int:
-        return reason if self._serial else self._space.comm.allreduce(reason, op=MPI.MIN)
-
     def view(self, snes: PETSc.SNES, viewer: PETSc.Viewer | None = None) -> None:
         """Describe the solver."""
         text = "  fdgeom.LocalNewton: Newton's method at each node by itself\n"
-        if self._unit is not None:
-            (phase,) = self._unit.program.phases
+        if self._executor is not None:
+            found = self._executor.stats()
             text += (
-                f"    blocks of {phase.block}, {self._unit.lanes} at a time; "
-                f"most iterations so far: {self._unit.reports[0].most}\n"
+                f"    {WIDTH} nodes at a time; {found['solves']} solves so far, "
+                f"{found['newton_iterations']} iterations\n"
             )
         viewer = viewer or PETSc.Viewer.STDOUT(snes.comm)
         viewer.printfASCII(text)
