@@ -10,8 +10,6 @@ from mpi4py import MPI
 from pyop2 import compilation
 
 _FLAGS = (
-    # Loops are unrolled by hand: the third level takes twice as long for code that is no faster.
-    "-O2",
     "-std=c++17",
     # Fast arithmetic must preserve NaN.
     "-fno-finite-math-only",
@@ -20,6 +18,12 @@ _FLAGS = (
     "--param=max-completely-peeled-insns=8000",
     "--param=max-completely-peel-times=64",
 )
+
+
+# Loops are unrolled by hand: the third level takes twice as long for code that is no faster.
+BY_HAND = "-O2"
+#: For kernels of TSFC, which have loops.
+WITH_LOOPS = "-O3"
 
 
 class NoCompiler(RuntimeError):
@@ -32,12 +36,12 @@ def header(name: str) -> str:
     return files("fdgeom.compile").joinpath("cpp", name).read_text()
 
 
-def load(code: str, comm: MPI.Comm) -> ctypes.CDLL:
+def load(code: str, comm: MPI.Comm, level: str = BY_HAND) -> ctypes.CDLL:
     """Compile a text, or find it compiled on disk; collective."""
     # PyOP2 compiles on rank 0, and keeps the library in its cache by the text, the compiler with its
     # version and all flags. Headers are parts of the text for this reason.
     try:
-        library = compilation.load(code, "cpp", cppargs=_FLAGS, comm=comm)
+        library = compilation.load(code, "cpp", cppargs=(level, *_FLAGS), comm=comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:
         raise NoCompiler(
             "compiled steps need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "

@@ -125,7 +125,8 @@ class LocalNewton:
 
         def norm_now() -> float:
             snes.computeFunction(x, residual)
-            return float(residual.norm())
+            found: Any = residual.norm()
+            return found
 
         self._executor.unit.one_update()
         first = norm = norm_now()

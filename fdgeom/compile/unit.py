@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from fdgeom.compile.build import (
+    BY_HAND,
+    WITH_LOOPS,
     Call,
     Keep,
     NodeMap,
@@ -196,9 +198,9 @@ class Unit:
     def make_ready(self) -> None:
         """Compile the code, and plan calls with the fields of the layout."""
         if self._library is None:
-            more = _CHAIN_HEADERS if self.couples else ()
+            more, level = _CHAIN_HEADERS if self.couples else (), BY_HAND
             if isinstance(self.layout, MapLayout):
-                more = _MAP_HEADERS
+                more, level = _MAP_HEADERS, WITH_LOOPS
             headers = [header(name) for name in (*_HEADERS, *more)]
             texts = list(dict.fromkeys(code.text for code in self.codes))
             self._numbers = [texts.index(code.text) for code in self.codes]
@@ -206,7 +208,7 @@ class Unit:
             self._inverses = np.zeros((len(self._calls), _INVERSE + 1))
             if self._ghosts is not None:
                 headers = ["#define FDGEOM_RANKS\n", *headers]
-            self._library = load(unit_text(headers, texts), self.layout.comm)
+            self._library = load(unit_text(headers, texts), self.layout.comm, level)
             self.plan()
 
     @property
