@@ -18,7 +18,6 @@ from case import (
 from firedrake import COMM_WORLD, Function, FunctionSpace, IntervalMesh, SpatialCoordinate
 
 import fdgeom as fg
-from fdgeom.steppers.compiled.list_steps import ListSteps
 
 LOCAL_NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.LocalNewton"}
 
@@ -116,14 +115,9 @@ class CompiledBeam(_OnSharedBeam):
     def __init__(self, shared: SharedBeam) -> None:
         super().__init__(shared, "compiled")
         steps = self._stepper._fused
-        if isinstance(steps, ListSteps):
-            executor, unit = steps._executor, steps.unit
-            self.begin, self.end = executor.load, executor.store
-            self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)
-            return
-        unit, moves = steps._unit(True)
-        self.begin, self.end = unit.begin, unit.end
-        self._run = lambda n: unit.advance(n, moves, self._shared.dt)
+        executor, unit = steps._executor, steps.unit
+        self.begin, self.end = executor.load, executor.store
+        self._run = lambda n: unit.advance(n, 0.0, self._shared.dt)
 
     def advance(self, steps: int) -> None:
         reason, _, _ = self._run(steps)
