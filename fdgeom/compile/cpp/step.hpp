@@ -51,8 +51,9 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
     if constexpr (Op::checks) {
       const raw value = Op::value(X, F, G, k, b);
       const long there = Op::at_nodes ? X.node_counts[k] : X.counts[k];
-      for (long l = 0; l < there; ++l)
-        if (!(value[l] <= Op::limit())) { report.failed = k * W + l; report.norm = value[l]; return exceeded; }
+      if (__builtin_expect(!all_le(value, Op::limit()), 0))
+        for (long l = 0; l < there; ++l)
+          if (!(value[l] <= Op::limit())) { report.failed = k * W + l; report.norm = value[l]; return exceeded; }
     } else if constexpr (Op::solves) {
       const int found = solve_block<Op>(X, call, F, G, k, b, report);
       if (found < 0) return found;
