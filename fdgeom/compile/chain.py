@@ -58,6 +58,8 @@ class ChainProgram:
     in_chains: int = 0
     #: Whether chains meet, or are several.
     tree: bool = False
+    #: Whether the cells of chains couple no nodes, only links do.
+    local: bool = False
 
 
 def convergence_of(op: Solve) -> ConvergenceTest:
@@ -101,8 +103,7 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         made.affine = made.affine and affine
         _sort(made)
         n = made.in_chains
-        if not any((i < n) != (j < n) for i, j in made.tangent):
-            raise CannotCompile(f"{op.name} couples the nodes of links alone")
+        made.local = not any((i < n) != (j < n) for i, j in made.tangent)
     else:
         _refuse_multipliers(made)
     if made.affine:

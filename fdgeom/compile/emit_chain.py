@@ -17,7 +17,8 @@ def emit_chain(chain: ChainProgram, constants: Constants, layout: Layout) -> Cod
     """The code of a solve along chains; ``constants`` gets those that it reads."""
     code = _ChainWriter(chain, constants).code()
     if chain.tree:
-        tree = TreeOfChains(layout, chain.unknowns, chain.in_chains, sorted(chain.link_tangent))
+        entries = sorted(chain.link_tangent)
+        tree = TreeOfChains(layout, chain.unknowns, chain.in_chains, entries, local=chain.local)
         code.tree = tree
     return code
 
@@ -40,11 +41,10 @@ class _ChainWriter(Writer):
         source = [self._field(u.source) for u in m.unknowns]
         self._starts()
         residual = [(f"r[{i}]", x) for i, x in enumerate(m.residual)]
-        tangent = [
-            (f"J[{i * 2 * n + j}]", m.tangent.get((i, j), m.cell.zero))
-            for i in range(2 * n)
-            for j in range(2 * n)
-        ]
+        pairs = [(i, j) for i in range(2 * n) for j in range(2 * n)]
+        if m.local:  # the matrices of the two nodes
+            pairs = [(i, j) for i, j in pairs if (i < n) == (j < n)]
+        tangent = [(f"J[{k}]", m.tangent.get(pair, m.cell.zero)) for k, pair in enumerate(pairs)]
         self._of_cells("tangent", [*residual, *tangent], "raw *r, raw *J")
         self._of_cells("residual", residual, "raw *r")
         if m.tree:
@@ -54,7 +54,7 @@ class _ChainWriter(Writer):
             "chain": True, "affine": m.affine, "transposed": m.op.source is not None,
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
-            "chord": False, "checks": False, "tree": m.tree,
+            "chord": False, "checks": False, "tree": m.tree, "local": m.local,
         }  # fmt: skip
         sizes = self._sizes | {"of": of, "of_size": of_size, "starts": len(m.guesses)}
         sizes |= {"ins": len(self._ins), "outs": len(self._outs)}

@@ -92,23 +92,30 @@ def segments_of(layout: Layout) -> Segments:
     return Segments(*map(np.concatenate, zip(*found, strict=True))).sorted()
 
 
+def single_nodes(layout: Layout) -> Segments:
+    """The places of chains that other chains or links share, each as a segment."""
+    shared = np.concatenate([np.array([], dtype=int), *layout.shared])
+    places = np.sort(shared[shared < layout.chain_blocks * WIDTH])
+    zero, none, off = np.zeros_like(places), np.full_like(places, -1), np.zeros(len(places), bool)
+    block = places // WIDTH
+    return Segments(block, block + 1, places, none, places, zero, off, off, zero)
+
+
 class TreeOfChains:
     """The segments and the small system of a solve, in ``struct`` for the compiled code."""
 
     # unknowns: those of a node, first the n of the chains' cells; entries: row and column of each entry
-    # of a link's matrix that is not zero.
+    # of a link's matrix that is not zero; local: whether the chains' cells couple no nodes.
     def __init__(
-        self,
-        layout: Layout,
-        unknowns: Sequence[Unknown],
-        n: int,
-        entries: Sequence[tuple[int, int]],
-    ) -> None:
+        self, layout: Layout, unknowns: Sequence[Unknown], n: int,
+        entries: Sequence[tuple[int, int]], *, local: bool = False,
+    ) -> None:  # fmt: skip
         self._layout, self._m, self._n = layout, len(unknowns), n
-        segments = self._segments = segments_of(layout)
+        segments = single_nodes(layout) if local else segments_of(layout)
+        self._segments = segments
         self._number_nodes(segments)
         self._number_unknowns(self._held(unknowns))
-        links, of_links = self._links()
+        of_links = self._links()
         linked = self._node[np.stack([self._linked, self._linked + WIDTH])]
         pairs = np.stack([segments.target, segments.start])[:, segments.bordered]
         pairs = np.hstack([self._node[pairs], linked]).T
@@ -120,18 +127,19 @@ class TreeOfChains:
         there[there] = ~self._given[rows[there]] & ~self._given[columns[there]]
         to = system.address(rows[there], columns[there]).astype(np.int32)
         source = source[there].astype(np.int32)
-        at = self._places()
+        at, chains, links = self._places(), self._in_chains(), self._in_links(of_links)
         where = self._home[self._of].astype(np.int32)
         component = self._component.astype(np.int32)
         made, ids = self._structs()
-        self._kept = [system, links, source, to, at, where, component, made, ids]
+        self._kept = [system, chains, links, source, to, at, where, component, made, ids]
         self.struct = Tree(
             segments=address(made), count=len(segments.first),
             alone=int(segments.alone.sum()), bordered=int((~segments.bordered).sum()),
             inner=self._inner.ctypes.data,
             fronts=address(system.struct), size=len(where), where=where.ctypes.data,
-            component=component.ctypes.data, at=at.ctypes.data, places=len(at),
-            links=links.ctypes.data, to=to.ctypes.data, entries=len(to),
+            component=component.ctypes.data, at=at.ctypes.data, of_chains=chains.ctypes.data,
+            of_links=links.ctypes.data, places=len(at), chain_places=len(chains),
+            link_places=len(links), to=to.ctypes.data, entries=len(to),
             **{"from": source.ctypes.data},
         )  # fmt: skip
 
@@ -177,14 +185,10 @@ class TreeOfChains:
         self._of, self._component = np.nonzero(there)
         self._given = held[self._home][there]
 
-    def _links(self) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the unknowns of links: in blocks of them, and of each."""
+    def _links(self) -> np.ndarray:
+        """The numbers of the unknowns of each link."""
         nodes = np.stack([self._node[self._linked], self._node[self._linked + WIDTH]])
-        own = np.hstack([self._number[nodes[0]], self._number[nodes[1]]])
-        blocks = -(-len(own) // WIDTH)
-        found = np.full((max(blocks, 1) * WIDTH, 2 * self._m), -1, dtype=np.int32)
-        found[: len(own)] = own
-        return np.ascontiguousarray(found.reshape(-1, WIDTH, 2 * self._m).swapaxes(1, 2)), own
+        return np.hstack([self._number[nodes[0]], self._number[nodes[1]]])
 
     def _matrix_entries(self, of_links: np.ndarray, entries: np.ndarray) -> list[np.ndarray]:
         """Indices of matrix entries of segments and links, and the numbers of their unknowns."""
@@ -207,8 +211,22 @@ class TreeOfChains:
         """Numbers of unknowns, each with one of its places in blocks of all unknowns."""
         nodes = np.repeat(np.arange(len(self._at)), [len(places) for places in self._at])
         places = np.concatenate([np.array([], dtype=int), *self._at])
-        numbers = self._number[nodes]
-        address = (places // WIDTH)[:, None] * self._m + np.arange(self._m)
+        return self._addresses(self._number[nodes], places)
+
+    def _in_chains(self) -> np.ndarray:
+        """Numbers of unknowns, each with one of its places in the chains' blocks of their unknowns."""
+        places = np.flatnonzero(self._node[: self._layout.chain_blocks * WIDTH] >= 0)
+        return self._addresses(self._number[self._node[places], : self._n], places)
+
+    def _in_links(self, of_links: np.ndarray) -> np.ndarray:
+        """Numbers of unknowns, each with its place in blocks of all unknowns of links."""
+        return self._addresses(of_links, np.arange(len(of_links)))
+
+    @staticmethod
+    def _addresses(numbers: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Pairs of the numbers of unknowns and their addresses in [block][unknown][lane]."""
+        count = numbers.shape[1]
+        address = (places // WIDTH)[:, None] * count + np.arange(count)
         address = address * WIDTH + (places % WIDTH)[:, None]
         there = numbers >= 0
         return np.ascontiguousarray(np.stack([numbers[there], address[there]], 1), dtype=np.int32)

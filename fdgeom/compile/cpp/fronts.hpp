@@ -39,8 +39,28 @@ inline void clear_fronts(const Fronts &q) {
   for (long i = 0; i < q.n_ones; ++i) q.memory[q.ones[i]] = 1.0;
 }
 
+#ifdef FDGEOM_WIDE
+FDGEOM_INLINE int first(long n) { return n < W ? (1 << n) - 1 : 255; }
+FDGEOM_INLINE raw some(long n, const double *p) { return __builtin_ia32_loadupd512_mask(p, raw{}, first(n)); }
+#endif
+
 // The place of the largest of n values; -1 if there is none.
 inline long largest_of(const double *values, long n, double &largest) {
+#ifdef FDGEOM_WIDE
+  raw most = {};
+  for (long j = 0; j < n; j += W) {
+    const raw sizes = fabs(some(n - j, values + j));
+    most = sizes > most ? sizes : most;
+  }
+  largest = 0.0;
+  for (int l = 0; l < W; ++l) largest = most[l] > largest ? most[l] : largest;
+  for (long j = 0; j < n; j += W) {
+    const raw sizes = fabs(some(n - j, values + j));
+    const int equal = (unsigned char)__builtin_ia32_cmppd512_mask(sizes, lanes(largest), 0, first(n - j), 4);
+    if (equal) return j + __builtin_ctz(equal);
+  }
+  return -1;
+#else
   long place = -1;
   largest = -1.0;
   for (long j = 0; j < n; ++j) {
@@ -50,11 +70,17 @@ inline long largest_of(const double *values, long n, double &largest) {
     place = larger ? j : place;
   }
   return place;
+#endif
 }
 
 // values += others, n of them.
 inline void add_run(double *values, const double *others, long n) {
+#ifdef FDGEOM_WIDE
+  for (long j = 0; j < n; j += W)
+    __builtin_ia32_storeupd512_mask(values + j, some(n - j, values + j) + some(n - j, others + j), first(n - j));
+#else
   for (long j = 0; j < n; ++j) values[j] += others[j];
+#endif
 }
 
 // A pivot that is smaller relative to its row counts as zero.

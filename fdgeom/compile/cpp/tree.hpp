@@ -17,6 +17,8 @@ namespace {
 // then those of links alone. Further functions of an `Op`:
 //   link_tangent(k, r, J), link_residual(k, r)   of W links: 2n residuals, and `link_entries`
 //   derivatives
+// and the constants `chain_unknowns` and `local`: whether the cells of chains couple no nodes. Then
+// segments are single nodes.
 struct Segment {
   long first, last;     // blocks of its cells
   long target, begin;   // places of the target, and of the first eliminated node
@@ -35,9 +37,10 @@ struct Tree {
   long size;            // unknowns of the small system
   const int *where;     // [size]: of each its place
   const int *component; // [size]: and its number among the unknowns of a node
-  const int *at;        // [places][2]: number of an unknown, and one of its places in [block][unknown][lane]
-  long places;
-  const int *links;     // [blocks of links][2n][W]: numbers of the unknowns of links; -1: none
+  // Numbers of unknowns, each with an address: one of its places in [block][unknown][lane], what chains
+  // give to it in [block][unknown of chains][lane], and what links give in [block of links][2n][lane].
+  const int *at, *of_chains, *of_links;
+  long places, chain_places, link_places;
   const int *from;      // [entries]: of the matrices of segments and links
   const int *to;        // [entries]: into those of the fronts
   long entries;
@@ -51,7 +54,7 @@ struct TreeSolve : ChainUnknowns<Op> {
   static constexpr int m = Op::n, n = Op::chain_unknowns;
   using B = Block<n>;
   static constexpr int R = B::R, V = B::V;
-  static constexpr bool reuses = true;
+  static constexpr bool reuses = !Op::local;
   static constexpr int in_X = (n + 1) * R, in_factors = 2 * n * R, in_border = 2 * n * R;
   static constexpr int in_element = 4 * n * n;
   typedef typename B::Row Row;
@@ -68,7 +71,7 @@ struct TreeSolve : ChainUnknowns<Op> {
   TreeSolve(const Run &run, Fields f, Outs g)
       : Base(run, f, g), T(*run.tree), link_blocks((run.blocks - run.chain_blocks) / 2) {
     static thread_local std::vector<raw> memory;
-    const long places = run.chain_blocks * W;
+    const long places = Op::local ? 0 : run.chain_blocks * W;
     const size_t own = places * (in_X + in_factors) + (T.bordered < T.count ? places * in_border : 0),
                  vectors = run.blocks * (n + m) + link_blocks * (2 * m + Op::link_entries),
                  numbers = (T.count * (in_element + 4 * n) + 2 * T.size) / W + 4;
@@ -87,6 +90,9 @@ struct TreeSolve : ChainUnknowns<Op> {
     x = small + T.size;
   }
   long elements_of_segments() const { return (T.count * in_element + W - 1) / W * W; }
+
+  // The first `count` lanes.
+  FDGEOM_INLINE static lane_mask before(long count) { return lane_mask{0, 1, 2, 3, 4, 5, 6, 7} < count; }
 
   FDGEOM_INLINE bool is_free(long node, int i) const {
     if (Op::in_cell[i] && node % W >= X.counts[node / W]) return false;
@@ -133,11 +139,13 @@ struct TreeSolve : ChainUnknowns<Op> {
     // The rows of the nodes that are eliminated, and of those after them.
     constexpr int own = right ? n : 0, far = right ? 0 : n;
     const long here = X.counts[k];
+    const lane_mask cell = before(here);
     const raw own_mask = *(const raw *)(T.inner + k * W), next_mask = *(const raw *)(T.inner + (k + 1) * W);
     const raw inner = right ? shifted_left(own_mask, next_mask) : own_mask;
 #pragma GCC unroll 8
     for (int i = 0; i < n; ++i) {
-      for (long l = here; l < W; ++l) r[i][l] = r[n + i][l] = 0.0;
+      r[i] = choose(cell, r[i], raw{});
+      r[n + i] = choose(cell, r[n + i], raw{});
       raw both = right ? r[n + i] + shifted_left(r[i], h.r[i]) : r[i] + shifted_right(h.r[i], r[n + i]);
       h.r[i] = r[far + i];
       if (Op::source[i] >= 0) {
@@ -153,8 +161,7 @@ struct TreeSolve : ChainUnknowns<Op> {
           const int j = v * W + c;
           if (j < n) {
             raw &near = J[(own + i) * 2 * n + own + j], &farther = J[(far + i) * 2 * n + far + j];
-            if (right)
-              for (long l = here; l < W; ++l) farther[l] = 0.0;
+            if (right) farther = choose(cell, farther, raw{});
             const raw before = h.E[i * n + j];
             h.d[i][v][c] = near + (right ? shifted_left(farther, before) : shifted_right(before, farther));
             h.E[i * n + j] = farther;
@@ -416,6 +423,67 @@ struct TreeSolve : ChainUnknowns<Op> {
     }
   }
 
+  // Solves the equations of W nodes at once where cells couple no nodes, and gives those of the small
+  // system to it.
+  bool nodes_alone(raw &sum) {
+    raw r[2 * n], J[2 * n * n], D[n * n], last[n] = {}, E[n * n] = {}, x[n], check = {};
+    raw a[Op::tangent_carried], after[Op::tangent_carried], b[Op::tangent_carried];
+    const Segment *next = T.segments, *const end = next + T.count;
+    bool begins = true;
+    for (long k = 0; k < X.chain_blocks; ++k) {
+      const long here = X.counts[k];
+      const lane_mask cell = before(here);
+      if (here > 0) {
+        if (begins) Op::tangent_node(X, F, G, k, tangent_once, a);
+        Op::tangent_node(X, F, G, k + 1, tangent_once, after);
+        for (int i = 0; i < Op::tangent_carried; ++i) b[i] = shifted_left(a[i], after[i]);
+        Op::tangent_cell(X, F, G, k, tangent_once, a, b, r, J);
+        for (int i = 0; i < Op::tangent_carried; ++i) a[i] = after[i];
+      }
+      begins = here == 0;
+      const raw inner = *(const raw *)(T.inner + k * W);
+      for (int i = 0; i < n; ++i) {
+        r[i] = choose(cell, r[i], raw{});
+      r[n + i] = choose(cell, r[n + i], raw{});
+        x[i] = r[i] + shifted_right(last[i], r[n + i]);
+        last[i] = r[n + i];
+        if (Op::source[i] >= 0) x[i] -= Base::source_at(k, i) * inner;
+        for (int j = 0; j < n; ++j) {
+          raw &near = J[i * n + j], &far = J[(n + i) * n + j];
+          near = choose(cell, near, raw{});
+          far = choose(cell, far, raw{});
+          D[i * n + j] = near + shifted_right(E[i * n + j], far);
+          E[i * n + j] = far;
+        }
+      }
+      for (; next != end && next->target / W == k; ++next) {
+        const long s = next - T.segments, l = next->target % W;
+        for (int i = 0; i < n; ++i) {
+          more[s * 4 * n + i] = x[i][l];
+          more[s * 4 * n + 2 * n + i] = 0.0;
+          for (int j = 0; j < n; ++j) elements[s * in_element + i * n + j] = D[i * n + j][l];
+        }
+      }
+      raw free[n], every = inner;
+      for (int i = 0; i < n; ++i) {
+        free[i] = Op::held[i] < 0 ? inner : inner * Base::free_at(k, i);
+        every *= free[i];
+      }
+      if (!all_le(lanes(0.5), every))
+        for (int i = 0; i < n; ++i) {
+          x[i] = choose(free[i] > 0.5, x[i], raw{});
+          for (int j = 0; j < n; ++j) D[i * n + j] = choose(free[i] > 0.5, D[i * n + j], lanes(i == j));
+        }
+      for (int i = 0; i < n; ++i) sum += x[i] * x[i];
+      solve_plain<n>(D, x);
+      for (int i = 0; i < n; ++i) {
+        check += fabs(x[i]);
+        found[k * m + i] = x[i];
+      }
+    }
+    return all_le(check, 1e300);
+  }
+
   // Adds what segments and links give to the right-hand side of the small system: [which half] of
   // `more`, with the sign.
   void add_segments(int which, double sign) {
@@ -428,9 +496,8 @@ struct TreeSolve : ChainUnknowns<Op> {
     }
   }
   void add_links() {
-    for (long q = 0; q < link_blocks * 2 * m; ++q)
-      for (int l = 0; l < W; ++l)
-        if (const int id = T.links[q * W + l]; id >= 0) small[id] += link_r[q][l];
+    const double *const r = (const double *)link_r;
+    for (long q = 0; q < T.link_places; ++q) small[T.of_links[2 * q]] += r[T.of_links[2 * q + 1]];
     if constexpr (Op::transposed)
       for (long u = 0; u < T.size; ++u) small[u] -= Base::source_of(T.where[u], T.component[u]);
   }
@@ -448,7 +515,8 @@ struct TreeSolve : ChainUnknowns<Op> {
   __attribute__((noinline)) bool linearise() {
     raw sum = {};
     bool good = true;
-    for (long s = 0; s < T.count;) {
+    if constexpr (Op::local) good = nodes_alone(sum);
+    for (long s = 0; s < T.count && !Op::local;) {
       const bool plain = s < T.bordered;
       const int many = s + 1 < (plain ? T.bordered : T.count) ? 2 : 1;
       good = (plain ? segments<V>(T.segments + s, many, sum)
@@ -456,12 +524,9 @@ struct TreeSolve : ChainUnknowns<Op> {
       if (s < T.alone) good = close(s, many, sum) && good;
       s += many;
     }
-    for (long k = 0; k < link_blocks; ++k) {
-      raw J[Op::link_entries];
-      Op::link_tangent(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m, J);
-      double *const e = elements + elements_of_segments() + k * Op::link_entries * W;
-      std::memcpy(e, J, sizeof(J));
-    }
+    raw *const linked = (raw *)(elements + elements_of_segments());
+    for (long k = 0; k < link_blocks; ++k)
+      Op::link_tangent(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m, linked + k * Op::link_entries);
     std::memset(small, 0, T.size * sizeof(double));
     add_segments(0, 1.0);
     add_links();
@@ -480,6 +545,7 @@ struct TreeSolve : ChainUnknowns<Op> {
     bool begins = true;
     for (long k = 0; k < X.chain_blocks; ++k) {
       const long here = X.counts[k];
+      const lane_mask cell = before(here);
       if (here > 0) {
         if (begins) Op::residual_node(X, F, G, k, residual_once, a);
         Op::residual_node(X, F, G, k + 1, residual_once, after);
@@ -490,7 +556,8 @@ struct TreeSolve : ChainUnknowns<Op> {
       begins = here == 0;
       const raw inner = *(const raw *)(T.inner + k * W);
       for (int i = 0; i < n; ++i) {
-        for (long l = here; l < W; ++l) r[i][l] = r[n + i][l] = 0.0;
+        r[i] = choose(cell, r[i], raw{});
+      r[n + i] = choose(cell, r[n + i], raw{});
         const raw both = r[i] + shifted_right(last[i], r[n + i]);
         rhs[k * n + i] = both;
         const raw counted = Op::held[i] < 0 ? both * inner : both * inner * Base::free_at(k, i);
@@ -504,11 +571,8 @@ struct TreeSolve : ChainUnknowns<Op> {
           if (const double x = rhs[q.target / W * n + i][q.target % W]; is_free(q.target, i)) sum[0] += x * x;
     for (long k = 0; k < link_blocks; ++k) Op::link_residual(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m);
     std::memset(small, 0, T.size * sizeof(double));
-    for (long q = 0; q < T.places; ++q) {
-      const long address = T.at[2 * q + 1], block = address / (m * W);
-      const int i = address / W % m;
-      if (i < n && block < X.chain_blocks) small[T.at[2 * q]] += rhs[block * n + i][address % W];
-    }
+    const double *const from = (const double *)rhs;
+    for (long q = 0; q < T.chain_places; ++q) small[T.of_chains[2 * q]] += from[T.of_chains[2 * q + 1]];
     add_links();
     residual = std::sqrt(total(sum) + squared());
   }
@@ -516,28 +580,30 @@ struct TreeSolve : ChainUnknowns<Op> {
   // The right-hand sides in X become those of the last `evaluate`, by the factors of the last
   // `linearise`.
   __attribute__((noinline)) void apply() {
+    if constexpr (Op::local) {
+      linearise();
+      return;
+    }
     for (long s = 0; s < T.count; ++s) {
       const Segment &q = T.segments[s];
       const long d = q.back ? -1 : 1;
-      raw y[R] = {};
-      double least[n] = {};
+      raw y[R] = {}, least[R] = {};
       const raw *before = nullptr;
       for (long j = 0, node = q.begin; j < q.count; ++j, node += d) {
         solve_node(node, before, y);
         before = factors + node * in_factors;
         if (q.bordered) {
-          const raw *const C = border + node * in_border + n * R;
-          for (int i = 0; i < n; ++i) {
-            raw t = C[i * R] * y[0];
-            for (int v = 1; v < R; ++v) t += C[i * R + v] * y[v];
-            for (int c = 0; c < W; ++c)
-              if (c < n) least[i] += t[c];
-          }
+          Row rows[n];
+          raw C[n * R];
+          std::memcpy(rows, border + node * in_border + n * R, sizeof(rows));
+          B::template columns<R>(rows, n, C);
+          for (int j = 0; j < n; ++j)
+            for (int v = 0; v < R; ++v) least[v] += C[j * R + v] * (raw{} + y[j / W][j % W]);
         }
       }
       double *const r = more + s * 4 * n + 2 * n;
       for (int i = 0; i < n; ++i) {
-        r[n + i] = least[i];
+        r[n + i] = least[i / W][i % W];
         r[i] = 0.0;
         if (before)
           for (int j = 0; j < n; ++j) r[i] += before[(n + j) * R + i / W][i % W] * y[j / W][j % W];
@@ -603,9 +669,9 @@ struct TreeSolve : ChainUnknowns<Op> {
   void solve_small() {
     std::memcpy(x, small, T.size * sizeof(double));
     solve_fronts(*T.fronts, x);
+    double *const to = (double *)found;
     for (long q = 0; q < T.places; ++q) {
-      const long address = T.at[2 * q + 1];
-      found[address / W][address % W] = x[T.at[2 * q]];
+      to[T.at[2 * q + 1]] = x[T.at[2 * q]];
     }
   }
   // The nodes of two segments, side by side; -1: none.
