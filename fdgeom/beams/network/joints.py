@@ -66,7 +66,6 @@ class JointSet(Condition):
         ]
         self._any = self.field(np.ones(len(joints)), "joints")
         self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
-        self.sizes = self.field(np.array([float(joint.size) for joint in joints]), "sizes")
         self._first, self._second = self._triads(rotations)
         self.rotations, self.idle = rotations, self._idle()
         self._held: dict[str, VectorAssembly] = {}
@@ -96,10 +95,6 @@ class JointSet(Condition):
         for joint, node in zip(self.joints, self.owner_nodes, strict=True):
             used[node, : joint.size] = True
         return np.flatnonzero(~used[self._network.numbering.nodes].ravel())
-
-    def of_cells(self, name: str) -> Function:
-        """A function like the multiplier, with its values in the cells."""
-        return Function(VectorFunctionSpace(self._network.mesh, "DG", 0, dim=self.size), name=name)
 
     def orientations(self) -> np.ndarray:
         """The quaternions of the two ends of each joint (2, joints, 4), on every rank."""

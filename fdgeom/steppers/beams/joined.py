@@ -1,19 +1,17 @@
-"""Solves at the nodes of beams coupled by joints, through PETSc or in compiled code."""
+"""Solves at the nodes of beams coupled by joints."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from firedrake import Constant, Form, Function, TestFunction, dot
+from firedrake import Constant, Form, Function, dot
 from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.solve import exact_numerics
 from fdgeom.forms import simplify
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
-from fdgeom.solvers import EssentialValues
-from fdgeom.solvers.linked import Linked
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.compiled.hints import AtLinks, hint
+from fdgeom.steppers.compiled.hints import hint
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
@@ -26,10 +24,6 @@ class JoinedNodes:
     at_nodes: Callable[[Expr], Form]
     #: ``in_space(displacement)``: the same with its translation in the space frame.
     in_space: Callable[[Expr], Expr]
-    #: μ.
-    momentum: Function
-    #: Given degrees of freedom of a vector at the nodes.
-    fixed: Sequence[EssentialValues]
 
 
 @dataclass(frozen=True)
@@ -42,9 +36,8 @@ class Joined:
     condition: Callable[[Expr, Expr], Form]
     #: ``at_joints(u, impulse)``: assignments at the nodes of joints.
     at_joints: Callable[[Expr, Expr], Assignments]
-    #: The function that u changes, and the initial guess of compiled steps.
+    #: The function that u changes.
     changed: Function
-    guess: Function
     #: ``moved(u, momentum)``: assignments at all nodes; only those at the joints if not given.
     moved: Callable[[Expr, Expr], Assignments] | None = None
     #: ``before(u)``: the momentum for that.
@@ -54,7 +47,7 @@ class Joined:
 def joined_solve(
     name: str, joined: Joined, nodes: JoinedNodes, dt: Constant, options: SolveOptions
 ) -> Flow:
-    """The solve: through PETSc for all nodes and multipliers at once, compiled for those of joints."""
+    """The solve for all nodes and multipliers at once."""
     system, joints, g = nodes.system, nodes.system.constraint, nodes.system.configuration
     moved = joined.moved
 
@@ -81,32 +74,6 @@ def joined_solve(
             name=name,
         ),
         uncompilable=("joints couple the nodes of several ranks" if system.comm.size > 1 else None),
-        linked=_at_links(name, joined, nodes, springs),
     )
     after = joined.at_joints(u, impulse) if moved is None else moved(u, joined.before(u))
     return Flow(with_assignments(solve, [after]))
-
-
-def _at_links(name: str, joined: Joined, nodes: JoinedNodes, springs) -> AtLinks:
-    """The solve with separate equations for nodes and for joints."""
-    system, joints, moved = nodes.system, nodes.system.constraint, joined.moved
-    own, test = Function(system.space, name=name), TestFunction(system.space)
-    impulse = joints.of_cells("impulse")
-    told = Function(system.multiplier.function_space(), name="impulse")
-    equations = Linked(
-        residual=simplify(nodes.at_nodes(dot(joined.gap(own), test))),
-        unknown=own,
-        guess=joined.guess,
-        multiplier=impulse,
-        force=joints.slope(impulse, nodes.in_space(test), system.configuration),
-        rest=springs(test),
-        gap=joined.condition(own, TestFunction(impulse.function_space())),
-        conditions=joints.sizes,
-        owner=joints.owner,
-        changed=joined.changed,
-        told=told,
-        finish=joined.at_joints(own, told),
-        essential=nodes.fixed,
-        all_first=moved is not None,
-    )
-    return AtLinks(equations, [] if moved is None else [moved(own, nodes.momentum)])

@@ -201,7 +201,6 @@ class VariationalIntegrator(Stepper):
                 moved=self._moved,
                 before=before,
                 changed=system.position,
-                guess=self._zero,
             ),
             self._nodes,
             dt,
@@ -226,7 +225,6 @@ class VariationalIntegrator(Stepper):
                     system.multiplier: 2 / dt * impulse,
                 },
                 changed=self._momentum,
-                guess=self._momentum,
             ),
             self._nodes,
             dt,
@@ -235,9 +233,7 @@ class VariationalIntegrator(Stepper):
 
     @property
     def _nodes(self) -> JoinedNodes:
-        return JoinedNodes(
-            self.system, self._inertia.at_nodes, self._in_space, self._momentum, self._fixed
-        )
+        return JoinedNodes(self.system, self._inertia.at_nodes, self._in_space)
 
     def _before(self, increment, impulse):
         """dcay(-D)⁻ᵀ of an impulse."""

@@ -10,7 +10,7 @@ The compilation of the solves is in :mod:`fdgeom.solvers`.
 """
 
 from fdgeom.steppers.compiled.choose import compiled_steps
-from fdgeom.steppers.compiled.fused import CompiledSteps
+from fdgeom.steppers.compiled.compiled_steps import CompiledSteps
 from fdgeom.steppers.compiled.solves_of import solves_of
 
 __all__ = ["CompiledSteps", "compiled_steps", "solves_of"]

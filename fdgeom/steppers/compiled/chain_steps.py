@@ -27,7 +27,7 @@ from fdgeom.solvers.chain import (
 from fdgeom.solvers.compiled import CannotCompile, pieces
 from fdgeom.solvers.derived import all_constants, constants_behind
 from fdgeom.solvers.essential import GivenValues
-from fdgeom.steppers.compiled.fused import CompiledSteps
+from fdgeom.steppers.compiled.compiled_steps import CompiledSteps
 from fdgeom.steppers.compiled.solves_of import SolveOf, solves_of
 
 # So many steps at the most go by before Ctrl-C is heard.

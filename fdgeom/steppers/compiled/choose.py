@@ -2,9 +2,8 @@
 
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.steppers.compiled.chain_steps import ChainSteps
-from fdgeom.steppers.compiled.fused import CompiledSteps, FusedSteps
+from fdgeom.steppers.compiled.compiled_steps import CompiledSteps
 from fdgeom.steppers.compiled.list_steps import ListSteps
-from fdgeom.steppers.compiled.solves_of import solves_of
 
 
 def compiled_steps(stepper, *, along_chains: bool) -> CompiledSteps:
@@ -17,10 +16,7 @@ def compiled_steps(stepper, *, along_chains: bool) -> CompiledSteps:
         why = error
     if along_chains:
         return ChainSteps(stepper)
-    system, solves = stepper.system, solves_of(stepper.step_flows, stepper.system.turns)
-    if any(solve.linked is not None for solve, _ in solves):
-        return FusedSteps(solves, stepper._moving(), stepper._snapshot, system.clocks)
-    if system.mesh.ufl_cell().cellname != "interval":
+    if stepper.system.mesh.ufl_cell().cellname != "interval":
         raise why
     try:
         return ChainSteps(stepper)

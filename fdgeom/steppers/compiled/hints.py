@@ -1,6 +1,6 @@
 """What compiled steps need to know of solves beside their operations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -23,23 +23,13 @@ class Following:
     finished: Assignments = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class AtLinks:
-    """A solve that couples only the nodes of joints, for compiled steps."""
-
-    #: Equations of the nodes and of the joints.
-    equations: Any
-    #: Assignments at all nodes.
-    assignments: Sequence[Assignments]
-
-
 _HINTS: WeakKeyDictionary[Solve, dict[str, Any]] = WeakKeyDictionary()
 
 
 def hint(solve: Solve, **hints) -> Solve:
     """Note for compiled code: ``essential``, ``other``, ``uncompilable``, ``following``,
-    ``linked``, the operations that these replace (``replaced``), and the part of a step after which
-    a chain reads the time (``share``).
+    the operations that these replace (``replaced``), and the part of a step after which a chain
+    reads the time (``share``).
     """
     _HINTS[solve] = hints
     return solve

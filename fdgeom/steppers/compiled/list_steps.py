@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler
-from fdgeom.steppers.compiled.fused import CompiledSteps
+from fdgeom.steppers.compiled.compiled_steps import CompiledSteps
 from fdgeom.steppers.compiled.list_sweep import ListSweep
 
 # So many steps at the most go by before Ctrl-C is heard.

@@ -23,7 +23,7 @@ class SolveOf:
         self.options = op.options or SolveOptions({}, "")
         self.remedy = op.remedy
         self.uncompilable = hints.get("uncompilable")
-        self.following, self.linked = hints.get("following"), hints.get("linked")
+        self.following = hints.get("following")
         self.other, self.share = hints.get("other"), hints.get("share")
         self._replaced = {id(r) for r in hints.get("replaced", ())}
         guesses = [a.guess for a in op.attempts]
