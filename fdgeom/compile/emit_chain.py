@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from fdgeom.compile.chain import ChainProgram
-from fdgeom.compile.differentiate import carried, same_everywhere
+from fdgeom.compile.differentiate import carried, same_everywhere, solution
 from fdgeom.compile.emit import Code, Constants, Writer, statements
 from fdgeom.compile.layout import Layout, Part, parts_of
-from fdgeom.compile.program import CannotCompile
+from fdgeom.compile.program import CannotCompile, ScalarProgram
 from fdgeom.compile.tree import TreeOfChains
 
 #: Functions that are compiled once for all places that call them.
@@ -42,13 +42,19 @@ class _ChainWriter(Writer):
         self._starts()
         residual = [(f"r[{i}]", x) for i, x in enumerate(m.residual)]
         pairs = [(i, j) for i in range(2 * n) for j in range(2 * n)]
+        pattern = {(i % n, j % n) for i, j in m.tangent} if m.local else set()
         if m.local:  # the matrices of the two nodes
             pairs = [(i, j) for i, j in pairs if (i < n) == (j < n)]
-        tangent = [(f"J[{k}]", m.tangent.get(pair, m.cell.zero)) for k, pair in enumerate(pairs)]
+        tangent = [
+            (f"J[{k}]", m.tangent.get((i, j), m.cell.zero))
+            for k, (i, j) in enumerate(pairs)
+            if not m.local or (i % n, j % n) in pattern
+        ]
         self._of_cells("tangent", [*residual, *tangent], "raw *r, raw *J")
         self._of_cells("residual", residual, "raw *r")
         if m.tree:
             self._of_links()
+            self._solve_node(pattern)
         of, of_size = self._norm_of()
         flags = {
             "chain": True, "affine": m.affine, "transposed": m.op.source is not None,
@@ -135,6 +141,19 @@ class _ChainWriter(Writer):
             _OWN,
         )
         self._sizes |= {f"{name}_same": max(len(same), 1), f"{name}_carried": max(len(pairs), 1)}
+
+    def _solve_node(self, pattern: set[tuple[int, int]]) -> None:
+        """The solution of equations whose matrix has only some entries."""
+        n, p = self._chain.in_chains, ScalarProgram()
+        entries = {(i, j): p.input(("D", i * n + j)) for i, j in pattern}
+        right = [p.input(("r", i)) for i in range(n)]
+        # Without entries nothing calls it.
+        found = solution(p, entries, n, right) if pattern else []
+        outputs = [(f"x[{i}]", x) for i, x in enumerate(found)]
+        lines = statements(p, outputs, lambda key: f"{key[0]}[{key[1]}]")
+        self._function("void solve_node", "const raw *D, const raw *r, raw *x", lines)
+        couples = _listed((i, j) in pattern for i in range(n) for j in range(n))
+        self._functions.append(f"  static constexpr bool couples[] = {{{couples}}};")
 
     def _of_links(self) -> None:
         """Residual, and the entries of the tangent that are not zero, of links."""

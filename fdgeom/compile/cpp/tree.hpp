@@ -18,7 +18,8 @@ namespace {
 //   link_tangent(k, r, J), link_residual(k, r)   of W links: 2n residuals, and `link_entries`
 //   derivatives
 // and the constants `chain_unknowns` and `local`: whether the cells of chains couple no nodes. Then
-// segments are single nodes.
+// segments are single nodes, `tangent_cell` gives the matrices of both nodes alone, `couples` tells
+// which entries they have, and solve_node(k, D, r, x) solves D x = r.
 struct Segment {
   long first, last;     // blocks of its cells
   long target, begin;   // places of the target, and of the first eliminated node
@@ -444,11 +445,14 @@ struct TreeSolve : ChainUnknowns<Op> {
       const raw inner = *(const raw *)(T.inner + k * W);
       for (int i = 0; i < n; ++i) {
         r[i] = choose(cell, r[i], raw{});
-      r[n + i] = choose(cell, r[n + i], raw{});
+        r[n + i] = choose(cell, r[n + i], raw{});
         x[i] = r[i] + shifted_right(last[i], r[n + i]);
         last[i] = r[n + i];
         if (Op::source[i] >= 0) x[i] -= Base::source_at(k, i) * inner;
+#pragma GCC unroll 8
         for (int j = 0; j < n; ++j) {
+          D[i * n + j] = raw{};
+          if (!Op::couples[i * n + j]) continue;
           raw &near = J[i * n + j], &far = J[(n + i) * n + j];
           near = choose(cell, near, raw{});
           far = choose(cell, far, raw{});
@@ -475,11 +479,8 @@ struct TreeSolve : ChainUnknowns<Op> {
           for (int j = 0; j < n; ++j) D[i * n + j] = choose(free[i] > 0.5, D[i * n + j], lanes(i == j));
         }
       for (int i = 0; i < n; ++i) sum += x[i] * x[i];
-      solve_plain<n>(D, x);
-      for (int i = 0; i < n; ++i) {
-        check += fabs(x[i]);
-        found[k * m + i] = x[i];
-      }
+      Op::solve_node(X, F, G, k, D, x, found + k * m);
+      for (int i = 0; i < n; ++i) check += fabs(found[k * m + i]);
     }
     return all_le(check, 1e300);
   }
@@ -557,7 +558,7 @@ struct TreeSolve : ChainUnknowns<Op> {
       const raw inner = *(const raw *)(T.inner + k * W);
       for (int i = 0; i < n; ++i) {
         r[i] = choose(cell, r[i], raw{});
-      r[n + i] = choose(cell, r[n + i], raw{});
+        r[n + i] = choose(cell, r[n + i], raw{});
         const raw both = r[i] + shifted_right(last[i], r[n + i]);
         rhs[k * n + i] = both;
         const raw counted = Op::held[i] < 0 ? both * inner : both * inner * Base::free_at(k, i);

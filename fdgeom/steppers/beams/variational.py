@@ -283,6 +283,7 @@ class VariationalIntegrator(Stepper):
 
     def _taken_up(self) -> None:
         self._known.take()
+        self._inertia_seen = self._inertia.version()
 
 
 def _kept(residual: Form, unknown: Function) -> Numerics:
