@@ -173,14 +173,53 @@ class MapLowering(Lowering):
     def _assembled(self, op: Assemble) -> list[MapProgram]:
         """The derivatives by functions of each kind of nodes."""
         numbers = [f for f in op.by if is_real(f)]
-        if numbers and isinstance(op.work, Form):
-            raise CannotCompile(f"the derivative by {numbers[0].name()}, a number of a Real space")
+        if isinstance(op.work, Form):
+            found = [self._assembled_at(op, kind) for kind in self._kinds(fields_of(op.by))]
+            return [*found, *(self._by_numbers(op, numbers) if numbers else [])]
         kinds = self._kinds(fields_of(op.by) or fields_of(op.reads))
         return [
             self._assembled_at(op, kind, numbers if k == 0 else []) for k, kind in enumerate(kinds)
         ]
 
-    def _assembled_at(self, op: Assemble, kind: tuple, numbers: Sequence[Function]) -> MapProgram:
+    def _by_numbers(self, op: Assemble, numbers: Sequence[Function]) -> list[MapProgram]:
+        """What the nodes of each kind, and what the cells give to the derivatives of a form by numbers."""
+        terms, found = terms_of(op.work), []
+        terms = [t for t in terms if set(numbers) & set(extract_coefficients(t.rest))]
+        for kind in self._kinds(fields_of(op.reads)):
+            nodal = [t for t in terms if self._is_nodal(t, kind)]
+            terms = [t for t in terms if t not in nodal]
+            if nodal:
+                made = MapProgram(op, False, nodes=kind[2])
+                works = self.nodal_works(made.place, nodal, kind)
+                for f in numbers:
+                    target, adds = self.layout.summands(op.by[f], kind), op.by[f] in op.adds
+                    made.stores += self._by_number(made.place, works, f, target, adds)
+                found.append(made)
+        if terms:
+            found.append(self._by_numbers_in_cells(op, numbers, _form_of(terms)))
+        return found
+
+    def _by_numbers_in_cells(self, op: Assemble, numbers, cells: Form) -> MapProgram:
+        """What each cell gives to the derivatives of a form by numbers."""
+        (cell,) = self.layout.parts_of(Function(FunctionSpace(self.layout.mesh, "DG", 0)))
+        made = MapProgram(op, False, nodes=cell.nodes)
+        p = made.place
+        for f in numbers:
+            residual = simplify(derivative(cells, f, TestFunction(f.function_space())))
+            target, adds = self.layout.summands(op.by[f], cell.kind), op.by[f] in op.adds
+            slopes = [p.zero] * target.size
+            if not is_zero(residual):
+                kernel = cell_kernels(residual, f"sums{len(made.sums)}")[0]
+                slopes = made.add(kernel, target.size)
+            if adds:
+                old = values_of(p, target)
+                slopes = [p.add(s, x) for s, x in zip(slopes, old, strict=True)]
+            made.stores += [(target, k, s) for k, s in enumerate(slopes)]
+        return made
+
+    def _assembled_at(
+        self, op: Assemble, kind: tuple, numbers: Sequence[Function] = ()
+    ) -> MapProgram:
         made = MapProgram(op, False, nodes=kind[2])
         p, cells = made.place, None
         if isinstance(op.work, Form):

@@ -118,6 +118,32 @@ def test_derivatives_of_a_list():
     assert trajectory.cotangents[q].dat.data_ro @ along == pytest.approx(slope, rel=1e-8)
 
 
+def test_gradient_by_a_number():
+    """Of an energy with terms of nodes and of cells: its differences, and through PETSc."""
+    mesh = UnitSquareMesh(3, 3)
+    space = FunctionSpace(mesh, "CG", 1)
+    number = Function(FunctionSpace(mesh, "R", 0), name="number")
+    nodes = dx(scheme="KMV", degree=1)
+
+    def gradient(value, **options):
+        number.assign(value)
+        u, p = random(space, "u"), random(space, "p", 2)
+        energy = 0.5 * p**2 * nodes + number * (
+            u**4 * nodes + number * inner(grad(u), grad(u)) * dx
+        )
+        system = fg.HamiltonianSystem(u, p, energy, measure=nodes)
+        stepper = fg.StormerVerlet(system, 0.02, **options)
+        found, (bar,) = fg.gradient(stepper, 4, u**2 * dx, [number])
+        assert (stepper.replay.why_not_compiled is None) == (not options)
+        return found, float(bar.dat.data_ro[0])
+
+    _, slope = gradient(1.2)
+    assert slope == pytest.approx(gradient(1.2, compiled=False)[1], rel=1e-12)
+    h = 1e-4
+    difference = (gradient(1.2 + h)[0] - gradient(1.2 - h)[0]) / (2 * h)
+    assert slope == pytest.approx(difference, rel=1e-6)
+
+
 def test_a_check_in_cells_names_the_step():
     mesh = UnitSquareMesh(2, 2)
     (q,) = (random(FunctionSpace(mesh, "CG", 1), "q"),)

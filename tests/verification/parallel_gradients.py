@@ -75,16 +75,19 @@ def in_the_plane():
     space = FunctionSpace(mesh, "CG", 1)
     u, p = Function(space, name="u").interpolate(sin(3 * x) * y), Function(space, name="p")
     stiffness = Function(FunctionSpace(mesh, "DG", 0), name="stiffness").interpolate(1 + x * y)
+    number = Function(FunctionSpace(mesh, "R", 0), name="number").assign(0.3)
     nodes, slope = dx(scheme="KMV", degree=1), inner(grad(u), grad(u))
-    energy = 0.5 * p**2 * nodes + (0.5 * stiffness + 0.25 * slope) * slope * dx
+    energy = (0.5 * p**2 + number * u**4) * nodes
+    energy += (0.5 * stiffness + number * slope) * slope * dx
     system = fg.HamiltonianSystem(u, p, energy, measure=nodes)
     stepper = fg.StormerVerlet(system, 0.02)
     stepper.advance(10)
     assert stepper.is_compiled
     out = {f"{f.name()} in the plane": _by_place(f) for f in (u, p)}
-    value, found = fg.gradient(stepper, 5, u**4 * dx, [u, stiffness], running=u**2 * dx)
+    controls = [u, stiffness, number]
+    value, found = fg.gradient(stepper, 5, u**4 * dx, controls, running=u**2 * dx)
     assert stepper.replay.why_not_compiled is None
-    out["in the plane"] = np.array(value)
+    out["in the plane"] = np.array([value, float(found.pop().dat.data_ro[0])])
     for f, bar in zip((u, stiffness), found, strict=True):
         out[f"by {f.name()} in the plane"] = _by_place(_function(f, bar))
     return out
