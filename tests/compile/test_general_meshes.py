@@ -24,7 +24,7 @@ import fdgeom as fg
 from fdgeom import execution
 from fdgeom.compile import CannotCompile, Executor, Trajectory
 from fdgeom.compile.map_layout import MapLayout
-from fdgeom.operations import Assemble, Check, Map, Solve
+from fdgeom.operations import Assemble, Check, Map, Solve, Tangents, linearise
 
 MESHES = {
     "triangles": lambda: UnitSquareMesh(5, 3),
@@ -86,36 +86,67 @@ def test_solves_of_nodes_and_of_cells(family):
     assert np.abs(residual.dat.data_ro).max() <= 1e-14
 
 
+class Listed:
+    """A solve in each cell, what cells give to nodes, and an assignment at nodes."""
+
+    def __init__(self):
+        self.mesh = mesh = UnitSquareMesh(3, 2)
+        self.u, test = (random(FunctionSpace(mesh, "DG", 1), name) for name in ("u", "test"))
+        self.q, force = (random(FunctionSpace(mesh, "CG", 1), name, 4) for name in ("q", "force"))
+        u, q, full = self.u, self.q, dx(degree=4)
+        self.operations = [
+            Solve(work=((1 + u**2) * u - q * sin(q)) * test * full, test=test, unknown=u, name="u"),
+            Assemble(work=u**2 * inner(grad(q), grad(q)) * dx, by={q: force}),
+            Map(values={q: q + 0.1 * force}),
+        ]
+        self.start = np.array(q.dat.data_ro)
+        self.along, self.bar = (f(np.arange(self.start.size)) for f in (np.sin, np.cos))
+
+    def put(self, shift):
+        self.q.dat.data_wo[...] = self.start + shift * self.along
+        self.u.assign(1.0)
+
+    def pulled(self, operations, seed, f):
+        """The cotangent of a Function before the list, from that of another one after it."""
+        trajectory = Trajectory(operations, [seed], [f], once=True, layout=MapLayout(self.mesh))
+        trajectory.cotangents[seed].dat.data_wo[...] = self.bar
+        trajectory.advance(1, 0.0, 1.0)
+        trajectory.pull()
+        return np.array(trajectory.cotangents[f].dat.data_ro)
+
+    def differences(self, value, h=1e-4):
+        """The derivative of what ``value`` returns along the direction."""
+        found = []
+        for sign in (1, -1):
+            self.put(sign * h)
+            found.append(value())
+        return (found[0] - found[1]) / (2 * h)
+
+
 def test_derivatives_of_a_list():
-    """⟨cotangents, tangents⟩ before a step is that after it, through a solve in cells and a form."""
-    mesh = UnitSquareMesh(3, 2)
-    u, test = (random(FunctionSpace(mesh, "DG", 1), name) for name in ("u", "test"))
-    q, force = (random(FunctionSpace(mesh, "CG", 1), name, 4) for name in ("q", "force"))
-    operations = [
-        Solve(
-            work=((1 + u**2) * u - q * sin(q)) * test * dx(degree=4), test=test, unknown=u, name="u"
-        ),
-        Assemble(work=u**2 * inner(grad(q), grad(q)) * dx, by={q: force}),
-        Map(values={q: q + 0.1 * force}),
-    ]
-    start = np.array(q.dat.data_ro)
-    bar = np.cos(np.arange(start.size))
+    """Against differences of the list."""
+    case = Listed()
 
-    def objective(values):
-        q.dat.data_wo[...] = values
-        u.assign(1.0)
-        assert Executor(operations).advance(1, 0.0, 1.0) == (1, None)
-        return bar @ q.dat.data_ro
+    def run():
+        assert Executor(case.operations).advance(1, 0.0, 1.0) == (1, None)
+        return case.bar @ case.q.dat.data_ro
 
-    along, h = np.sin(np.arange(start.size)), 1e-5
-    slope = (objective(start + h * along) - objective(start - h * along)) / (2 * h)
-    q.dat.data_wo[...] = start
-    u.assign(1.0)
-    trajectory = Trajectory(operations, [q], [q], once=True, layout=MapLayout(mesh))
-    trajectory.cotangents[q].dat.data_wo[...] = bar
-    trajectory.advance(1, 0.0, 1.0)
-    trajectory.pull()
-    assert trajectory.cotangents[q].dat.data_ro @ along == pytest.approx(slope, rel=1e-8)
+    slope = case.differences(run)
+    case.put(0)
+    assert case.pulled(case.operations, case.q, case.q) @ case.along == pytest.approx(
+        slope, rel=1e-6
+    )
+
+
+def test_second_derivatives_of_a_list():
+    """The adjoint of the list with its tangents, against differences of gradients."""
+    case = Listed()
+    curve = case.differences(lambda: case.pulled(case.operations, case.q, case.q))
+    dots = Tangents([f for op in case.operations for f in op.writes])
+    dots[case.q].dat.data_wo[...] = case.along
+    case.put(0)
+    found = case.pulled(linearise(case.operations, dots), dots[case.q], case.q)
+    assert np.abs(found - curve).max() <= 1e-6 * np.abs(curve).max()
 
 
 def test_gradient_by_a_number():
