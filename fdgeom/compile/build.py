@@ -96,8 +96,8 @@ Neighbour = declared("Neighbour", "exchange.hpp")
 Exchange = declared("Exchange", "exchange.hpp")
 Front = declared("Front", "fronts.hpp")
 Fronts = declared("Fronts", "fronts.hpp")
-Segment = declared("Segment", "tree.hpp")
-Tree = declared("Tree", "tree.hpp")
+Segment = declared("Segment", "segments.hpp")
+Tree = declared("Tree", "segments.hpp")
 
 
 def array_of(kind: type, items: Sequence):

@@ -49,7 +49,7 @@ _HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp",
-    "tree.hpp", "newton.hpp",
+    "segments.hpp", "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
 # So many plans of calls are kept.

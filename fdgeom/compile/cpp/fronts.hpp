@@ -1,51 +1,53 @@
-// Multifrontal elimination of the equations of nodes where chains meet, in an order that is fixed beforehand.
+// Multifrontal elimination of the equations of nodes where chains meet, in an order that is fixed
+// beforehand.
 //
-// A front is a dense matrix: rows and columns of the unknowns that it eliminates, then of the unknowns
-// coupled with them. The Schur complement is added to the front that eliminates those next (Duff & Reid,
-// The multifrontal solution of indefinite sparse symmetric linear equations, ACM Trans. Math. Softw. 9,
-// 1983). A node is eliminated together with its multipliers. Pivots are chosen among the columns that a
-// front eliminates. Included after lanes.hpp.
+// A front is a dense matrix: rows and columns of the unknowns that it eliminates, then of the
+// unknowns coupled with them. The Schur complement is added to the front that eliminates those next
+// (Duff & Reid, The multifrontal solution of indefinite sparse symmetric linear equations, ACM
+// Trans. Math. Softw. 9, 1983). A node is eliminated together with its multipliers. Pivots are
+// chosen among the columns that a front eliminates. Included after lanes.hpp.
 
 namespace {
 
-
 struct Front {
-  long own, size;      // unknowns that are eliminated here; these and those they are coupled with
-  long width;          // of a row, in vectors
-  long parent;         // the front of the others; -1: there are none
-  double *A;           // [size][width W]
-  double *L;           // [own][width W]: the factors of each pivot
-  double *U;           // [own][own in whole vectors]: the entries above each pivot
-  double *inverse;     // [own]: of the pivots
-  int *column;         // [own]: where the pivot of each row is
-  const int *ids;      // [size]: numbers of the unknowns
-  const int *to;       // [size - own]: their places in the parent
-  const int *runs;     // [n_runs][3]: runs of these: from, to, length
+  long own, size;   // unknowns that are eliminated here; these and those they are coupled with
+  long width;       // of a row, in vectors
+  long parent;      // the front of the others; -1: there are none
+  double* A;        // [size][width W]
+  double* L;        // [own][width W]: the factors of each pivot
+  double* U;        // [own][own in whole vectors]: the entries above each pivot
+  double* inverse;  // [own]: of the pivots
+  int* column;      // [own]: where the pivot of each row is
+  const int* ids;   // [size]: numbers of the unknowns
+  const int* to;    // [size - own]: their places in the parent
+  const int* runs;  // [n_runs][3]: runs of these: from, to, length
   long n_runs;
 };
 
 struct Fronts {
-  const Front *fronts;
+  const Front* fronts;
   long n;
-  double *memory;      // all matrices
+  double* memory;  // all matrices
   long size;
-  const int *ones;     // diagonal entries of given unknowns
+  const int* ones;  // diagonal entries of given unknowns
   long n_ones;
-  double *work;        // two rows of the largest front
+  double* work;  // two rows of the largest front
 };
 
-inline void clear_fronts(const Fronts &q) {
-  for (long i = 0; i < q.size; i += W) *(raw *)(q.memory + i) = raw{};
+inline void clear_fronts(const Fronts& q) {
+  for (long i = 0; i < q.size; i += W) *(raw*)(q.memory + i) = raw{};
   for (long i = 0; i < q.n_ones; ++i) q.memory[q.ones[i]] = 1.0;
 }
 
 #ifdef FDGEOM_WIDE
 FDGEOM_INLINE int first(long n) { return n < W ? (1 << n) - 1 : 255; }
-FDGEOM_INLINE raw some(long n, const double *p) { return __builtin_ia32_loadupd512_mask(p, raw{}, first(n)); }
+FDGEOM_INLINE raw some(long n, const double* p) {
+  return __builtin_ia32_loadupd512_mask(p, raw{}, first(n));
+}
 #endif
 
 // The place of the largest of n values; -1 if there is none.
-inline long largest_of(const double *values, long n, double &largest) {
+inline long largest_of(const double* values, long n, double& largest) {
 #ifdef FDGEOM_WIDE
   raw most = {};
   for (long j = 0; j < n; j += W) {
@@ -56,7 +58,8 @@ inline long largest_of(const double *values, long n, double &largest) {
   for (int l = 0; l < W; ++l) largest = most[l] > largest ? most[l] : largest;
   for (long j = 0; j < n; j += W) {
     const raw sizes = fabs(some(n - j, values + j));
-    const int equal = (unsigned char)__builtin_ia32_cmppd512_mask(sizes, lanes(largest), 0, first(n - j), 4);
+    const int equal =
+        (unsigned char)__builtin_ia32_cmppd512_mask(sizes, lanes(largest), 0, first(n - j), 4);
     if (equal) return j + __builtin_ctz(equal);
   }
   return -1;
@@ -74,10 +77,11 @@ inline long largest_of(const double *values, long n, double &largest) {
 }
 
 // values += others, n of them.
-inline void add_run(double *values, const double *others, long n) {
+inline void add_run(double* values, const double* others, long n) {
 #ifdef FDGEOM_WIDE
   for (long j = 0; j < n; j += W)
-    __builtin_ia32_storeupd512_mask(values + j, some(n - j, values + j) + some(n - j, others + j), first(n - j));
+    __builtin_ia32_storeupd512_mask(values + j, some(n - j, values + j) + some(n - j, others + j),
+                                    first(n - j));
 #else
   for (long j = 0; j < n; ++j) values[j] += others[j];
 #endif
@@ -86,14 +90,16 @@ inline void add_run(double *values, const double *others, long n) {
 // A pivot that is smaller relative to its row counts as zero.
 constexpr double TINY = 1e-11;
 
-// Eliminates the own unknowns of a front with V vectors per row (0: any number); false if a pivot is tiny.
-template <long V> bool eliminate_front(const Front &q) {
+// Eliminates the own unknowns of a front with V vectors per row (0: any number); false if a pivot
+// is tiny.
+template <long V>
+bool eliminate_front(const Front& q) {
   const long width = V ? V : q.width, stride = width * W, own = q.own;
-  double *const inverses = q.inverse;
+  double* const inverses = q.inverse;
   for (long k = 0; k < own; ++k) {
     raw most = {};
     for (long j = 0; j < width; ++j) {
-      const raw size = fabs(*(const raw *)(q.A + k * stride + j * W));
+      const raw size = fabs(*(const raw*)(q.A + k * stride + j * W));
       most = choose(most < size, size, most);
     }
     double scale;
@@ -108,20 +114,22 @@ template <long V> bool eliminate_front(const Front &q) {
     const long c = largest_of(mine, own, largest);
     if (!(c >= 0 && largest > TINY * inverses[k] && largest < 1e300)) return false;
     // Columns that are eliminated already contain only round-off.
-    for (long j = 0; j < k; ++j) if (q.column[j] == c) return false;
+    for (long j = 0; j < k; ++j)
+      if (q.column[j] == c) return false;
     q.column[k] = c;
     const double inverse = inverses[k] = 1.0 / mine[c];
     raw pivot[V ? V : 1];
     if (V)
 #pragma GCC unroll 8
-      for (long j = 0; j < width; ++j) pivot[V ? j : 0] = *(const raw *)(mine + j * W);
+      for (long j = 0; j < width; ++j) pivot[V ? j : 0] = *(const raw*)(mine + j * W);
     for (long i = k + 1; i < q.size; ++i) {
-      double *const row = q.A + i * stride;
+      double* const row = q.A + i * stride;
       const double factor = factors[i] = row[c] * inverse;
       if (factor == 0.0) continue;
 #pragma GCC unroll 8
       for (long j = 0; j < width; ++j)
-        *(raw *)(row + j * W) = *(const raw *)(row + j * W) - factor * (V ? pivot[V ? j : 0] : *(const raw *)(mine + j * W));
+        *(raw*)(row + j * W) = *(const raw*)(row + j * W) -
+                               factor * (V ? pivot[V ? j : 0] : *(const raw*)(mine + j * W));
     }
   }
   const long above = (own + W - 1) / W * W;
@@ -130,29 +138,40 @@ template <long V> bool eliminate_front(const Front &q) {
   return true;
 }
 
-inline void add_to_parent(const Front &q, const Front &parent) {
+inline void add_to_parent(const Front& q, const Front& parent) {
   const long stride = q.width * W;
   for (long i = q.own; i < q.size; ++i) {
-    const double *const row = q.A + i * stride + q.own;
-    double *const target = parent.A + q.to[i - q.own] * parent.width * W;
+    const double* const row = q.A + i * stride + q.own;
+    double* const target = parent.A + q.to[i - q.own] * parent.width * W;
     for (long r = 0; r < q.n_runs; ++r) {
-      const int *const run = q.runs + 3 * r;
+      const int* const run = q.runs + 3 * r;
       add_run(target + run[1], row + run[0], run[2]);
     }
   }
 }
 
-inline bool factorise_fronts(const Fronts &q) {
+inline bool factorise_fronts(const Fronts& q) {
   for (long f = 0; f < q.n; ++f) {
-    const Front &front = q.fronts[f];
+    const Front& front = q.fronts[f];
     bool done;
     switch (front.width) {
-      case 1: done = eliminate_front<1>(front); break;
-      case 2: done = eliminate_front<2>(front); break;
-      case 3: done = eliminate_front<3>(front); break;
-      case 4: done = eliminate_front<4>(front); break;
-      case 5: done = eliminate_front<5>(front); break;
-      default: done = eliminate_front<0>(front);
+      case 1:
+        done = eliminate_front<1>(front);
+        break;
+      case 2:
+        done = eliminate_front<2>(front);
+        break;
+      case 3:
+        done = eliminate_front<3>(front);
+        break;
+      case 4:
+        done = eliminate_front<4>(front);
+        break;
+      case 5:
+        done = eliminate_front<5>(front);
+        break;
+      default:
+        done = eliminate_front<0>(front);
     }
     if (!done) return false;
     if (front.parent >= 0) add_to_parent(front, q.fronts[front.parent]);
@@ -161,39 +180,40 @@ inline bool factorise_fronts(const Fronts &q) {
 }
 
 // r := the solution for the right-hand side r.
-inline void solve_fronts(const Fronts &q, double *r) {
-  double *const y = q.work;
+inline void solve_fronts(const Fronts& q, double* r) {
+  double* const y = q.work;
   for (long f = 0; f < q.n; ++f) {
-    const Front &front = q.fronts[f];
+    const Front& front = q.fronts[f];
     const long width = front.width, stride = width * W, own = front.own;
     for (long i = 0; i < own; ++i) y[i] = r[front.ids[i]];
     for (long i = own; i < stride; ++i) y[i] = 0.0;
     for (long k = 0; k < own; ++k) {
       const double mine = y[k], *const factors = front.L + k * stride;
       for (long j = k / W; j < width; ++j)
-        *(raw *)(y + j * W) = *(const raw *)(y + j * W) - mine * *(const raw *)(factors + j * W);
+        *(raw*)(y + j * W) = *(const raw*)(y + j * W) - mine * *(const raw*)(factors + j * W);
     }
     for (long i = 0; i < own; ++i) r[front.ids[i]] = y[i];
     for (long i = own; i < front.size; ++i) r[front.ids[i]] += y[i];
   }
   for (long f = q.n - 1; f >= 0; --f) {
-    const Front &front = q.fronts[f];
+    const Front& front = q.fronts[f];
     const long width = front.width, stride = width * W, own = front.own, above = (own + W - 1) / W;
-    double *const x = y + stride;
+    double* const x = y + stride;
     for (long i = 0; i < own; ++i) x[i] = 0.0;
     for (long i = own; i < front.size; ++i) x[i] = r[front.ids[i]];
     for (long i = front.size; i < stride; ++i) x[i] = 0.0;
     for (long k = 0; k < own; ++k) {
-      const double *const row = front.A + k * stride;
+      const double* const row = front.A + k * stride;
       raw sum = {};
-      for (long j = own / W; j < width; ++j) sum += *(const raw *)(row + j * W) * *(const raw *)(x + j * W);
+      for (long j = own / W; j < width; ++j)
+        sum += *(const raw*)(row + j * W) * *(const raw*)(x + j * W);
       y[k] = r[front.ids[k]] - total(sum);
     }
     for (long i = own; i < above * W; ++i) y[i] = 0.0;
     for (long k = own - 1; k >= 0; --k) {
       const double found = y[k] * front.inverse[k], *const column = front.U + k * above * W;
       for (long j = 0; j <= k / W; ++j)
-        *(raw *)(y + j * W) = *(const raw *)(y + j * W) - found * *(const raw *)(column + j * W);
+        *(raw*)(y + j * W) = *(const raw*)(y + j * W) - found * *(const raw*)(column + j * W);
       r[front.ids[front.column[k]]] = found;
     }
   }

@@ -1,362 +1,31 @@
-// Block LU of the equations along chains that meet at nodes. Included after chain_unknowns.hpp,
-// blocks.hpp and fronts.hpp.
-//
-// The nodes of a segment of a chain are eliminated towards its end, the target. Where the segment
-// begins at a node that other segments or links share, its nodes also couple with that one: they
-// have a border of more columns and rows. Two segments are eliminated side by side: two recurrences
-// whose latencies overlap. Targets, nodes at links and their multipliers form a small system
-// (fronts.hpp). Of each eliminated node are kept X = D⁻¹ [U r], where U couples it with the next
-// one and r is its right-hand side, D⁻¹, and L, which couples the next node with it; with a border
-// also D⁻¹ B and C, which couple it with the first node of the segment and that one with it. So
-// further right-hand sides cost a fraction of the work. Chains without links are solved one by one,
-// while they are in the cache: two segments end at the middle node, which closes the chain.
+// Solves along chains that meet: their segments, and the small system of the nodes between them.
+// Included after segments.hpp.
 
 namespace {
 
-// emit_chain.py orders the unknowns: first the `chain_unknowns` that the cells of chains couple,
-// then those of links alone. Further functions of an `Op`:
-//   link_tangent(k, r, J), link_residual(k, r)   of W links: 2n residuals, and `link_entries`
-//   derivatives
-// and the constants `chain_unknowns` and `local`: whether the cells of chains couple no nodes. Then
-// segments are single nodes, `tangent_cell` gives the matrices of both nodes alone, `couples` tells
-// which entries they have, and solve_node(k, D, r, x) solves D x = r.
-struct Segment {
-  long first, last;     // blocks of its cells
-  long target, begin;   // places of the target, and of the first eliminated node
-  long start;           // place of the node of the border; -1: none
-  long count;           // eliminated nodes
-  long other;           // of a chain by itself: the segment before that ends at the same target; -1: none
-  int back, bordered;   // whether it is eliminated from the right to the left
-  int closes;           // whether it is the last one of a chain by itself
-  const int *ids;       // numbers of the unknowns of target and start in the small system; -1: none
-};
-struct Tree {
-  const Segment *segments;
-  long count, alone, bordered;  // segments; those of chains by themselves; the first one with a border
-  const double *inner;  // 1 at nodes that segments eliminate
-  const Fronts *fronts;
-  long size;            // unknowns of the small system
-  const int *where;     // [size]: of each its place
-  const int *component; // [size]: and its number among the unknowns of a node
-  // Numbers of unknowns, each with an address: one of its places in [block][unknown][lane], what chains
-  // give to it in [block][unknown of chains][lane], and what links give in [block of links][2n][lane].
-  const int *at, *of_chains, *of_links;
-  long places, chain_places, link_places;
-  const int *from;      // [entries]: of the matrices of segments and links
-  const int *to;        // [entries]: into those of the fronts
-  long entries;
-};
-
 template <class Op>
-struct TreeSolve : ChainUnknowns<Op> {
+struct TreeSolve : SegmentSolve<Op> {
   using Base = ChainUnknowns<Op>;
-  using Base::F, Base::G, Base::residual, Base::rhs, Base::tangent_once, Base::residual_once, Base::X;
-  using Base::value, Base::pad_block, Base::place;
-  static constexpr int m = Op::n, n = Op::chain_unknowns;
-  using B = Block<n>;
-  static constexpr int R = B::R, V = B::V;
+  using Parts = SegmentSolve<Op>;
+  using Base::F, Base::G, Base::residual, Base::rhs, Base::tangent_once, Base::residual_once,
+      Base::X;
+  using B = typename Parts::B;
+  using Parts::elements_of_segments, Parts::factors, Parts::found, Parts::hold, Parts::in_border;
+  using Parts::in_element, Parts::in_factors, Parts::in_X, Parts::is_free, Parts::link_blocks;
+  using Parts::link_r, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small, Parts::x;
+  using Parts::R, Parts::V, Parts::T, Parts::before, Parts::border, Parts::elements;
+  using typename Parts::Row, typename Parts::WideRow;
+  // Whether another right-hand side is much cheaper than new factors.
   static constexpr bool reuses = !Op::local;
-  static constexpr int in_X = (n + 1) * R, in_factors = 2 * n * R, in_border = 2 * n * R;
-  static constexpr int in_element = 4 * n * n;
-  typedef typename B::Row Row;
-  typedef typename B::WideRow WideRow;
 
-  const Tree &T;
-  const long link_blocks;
-  raw *nodes, *factors, *border;  // [place]: X by columns; D⁻¹ by rows, L by columns; D⁻¹ B by columns, C by rows
-  raw *found;                     // [block][unknown]: the solution
-  raw *link_r;                    // [block of links][2m]
-  double *elements;               // [segment][4][n][n], then of links [block][entry][lane]
-  double *small, *x, *more;       // right-hand side and solution of the small system; [segment][2n]: of rows
+  TreeSolve(const Run& run, Fields f, Outs g) : Parts(run, f, g) {}
 
-  TreeSolve(const Run &run, Fields f, Outs g)
-      : Base(run, f, g), T(*run.tree), link_blocks((run.blocks - run.chain_blocks) / 2) {
-    static thread_local std::vector<raw> memory;
-    const long places = Op::local ? 0 : run.chain_blocks * W;
-    const size_t own = places * (in_X + in_factors) + (T.bordered < T.count ? places * in_border : 0),
-                 vectors = run.blocks * (n + m) + link_blocks * (2 * m + Op::link_entries),
-                 numbers = (T.count * (in_element + 4 * n) + 2 * T.size) / W + 4;
-    if (memory.size() < own + vectors + numbers) memory.resize(own + vectors + numbers);
-    nodes = memory.data();
-    factors = nodes + places * in_X;
-    border = factors + places * in_factors;
-    rhs = nodes + own;
-    found = rhs + run.blocks * n;
-    for (long i = 0; i < run.blocks * m; ++i) found[i] = raw{};
-    link_r = found + run.blocks * m;
-    // The elements of links follow those of segments.
-    elements = (double *)(link_r + link_blocks * 2 * m);
-    more = elements + elements_of_segments() + link_blocks * Op::link_entries * W;
-    small = more + T.count * 4 * n;
-    x = small + T.size;
-  }
-  long elements_of_segments() const { return (T.count * in_element + W - 1) / W * W; }
-
-  // The first `count` lanes.
-  FDGEOM_INLINE static lane_mask before(long count) { return lane_mask{0, 1, 2, 3, 4, 5, 6, 7} < count; }
-
-  FDGEOM_INLINE bool is_free(long node, int i) const {
-    if (Op::in_cell[i] && node % W >= X.counts[node / W]) return false;
-    if (Op::held[i] < 0) return true;
-    return F[Op::held[i] < 0 ? 0 : Op::held[i]][place(node, i)] < 0.5;
-  }
-
-  // Makes the rows of prescribed unknowns those of the identity, with zero on the right-hand side.
-  template <int Q>
-  FDGEOM_INLINE void hold(long node, Row *D, raw (*U)[Q]) const {
-    if constexpr (Op::restricted)
-#pragma GCC unroll 32
-      for (int i = 0; i < n; ++i)
-        if (!is_free(node, i)) {
-          for (int v = 0; v < R; ++v) D[i][v] = raw{};
-          D[i][i / W][i % W] = 1.0;
-          for (int v = 0; v < Q; ++v) U[i][v] = raw{};
-        }
-  }
-
-  // A segment that is eliminated: what its cells leave to the next ones, and the rows of the nodes
-  // of a block of cells.
-  struct Half {
-    const Segment *s;
-    long k, lane, node;             // the present block, the lane of the next node, and that node
-    WideRow P[n];                   // L X of the last node
-    Row PB[n];                      // L D⁻¹ B
-    WideRow C[n];                   // rows of the start: coupling with the next node
-    Row A[n];                       // and with itself
-    raw r[n], E[n * n];             // of the last cells: residual and matrix of their farther nodes
-    raw a[Op::tangent_carried];     // values of the last nodes
-    raw d[n][V][W], u[n][R][W], l[n][R][W];  // rows of [D r] and U, columns of L
-  };
-
-  // Residual and tangent of the cells of block k; the rows of their nodes that are eliminated.
-  template <bool right>
-  FDGEOM_INLINE void load(Half &h, long k, raw &sum) {
-    raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];
-    Op::tangent_node(X, F, G, right ? k : k + 1, tangent_once, a);
-    for (int i = 0; i < Op::tangent_carried; ++i)
-      b[i] = right ? shifted_left(a[i], h.a[i]) : shifted_left(h.a[i], a[i]);
-    Op::tangent_cell(X, F, G, k, tangent_once, right ? a : h.a, b, r, J);
-    for (int i = 0; i < Op::tangent_carried; ++i) h.a[i] = a[i];
-    // The rows of the nodes that are eliminated, and of those after them.
-    constexpr int own = right ? n : 0, far = right ? 0 : n;
-    const long here = X.counts[k];
-    const lane_mask cell = before(here);
-    const raw own_mask = *(const raw *)(T.inner + k * W), next_mask = *(const raw *)(T.inner + (k + 1) * W);
-    const raw inner = right ? shifted_left(own_mask, next_mask) : own_mask;
-#pragma GCC unroll 8
-    for (int i = 0; i < n; ++i) {
-      r[i] = choose(cell, r[i], raw{});
-      r[n + i] = choose(cell, r[n + i], raw{});
-      raw both = right ? r[n + i] + shifted_left(r[i], h.r[i]) : r[i] + shifted_right(h.r[i], r[n + i]);
-      h.r[i] = r[far + i];
-      if (Op::source[i] >= 0) {
-        both -= (right ? Base::source_next(k, i) : Base::source_at(k, i)) * inner;
-        if (right && Op::in_cell[i] && k == h.s->last - 1) both[here - 1] = 0.0;
-      }
-      const raw counted = (Op::held[i] < 0 ? both : both * (right ? Base::free_next(k, i) : Base::free_at(k, i))) * inner;
-      sum += counted * counted;
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v)
-#pragma GCC unroll 8
-        for (int c = 0; c < W; ++c) {
-          const int j = v * W + c;
-          if (j < n) {
-            raw &near = J[(own + i) * 2 * n + own + j], &farther = J[(far + i) * 2 * n + far + j];
-            if (right) farther = choose(cell, farther, raw{});
-            const raw before = h.E[i * n + j];
-            h.d[i][v][c] = near + (right ? shifted_left(farther, before) : shifted_right(before, farther));
-            h.E[i * n + j] = farther;
-            h.u[i][v][c] = J[(own + i) * 2 * n + far + j];
-            h.l[i][v][c] = J[(far + j) * 2 * n + own + i];
-          } else {
-            h.d[i][v][c] = j == n ? both : raw{};
-            if (v < R) h.u[i][v < R ? v : 0][c] = h.l[i][v < R ? v : 0][c] = raw{};
-          }
-        }
-      for (int v = 0; v < V; ++v) transpose(h.d[i][v]);
-      for (int v = 0; v < R; ++v) {
-        transpose(h.u[i][v]);
-        transpose(h.l[i][v]);
-      }
-    }
-  }
-  __attribute__((noinline)) void load_left(Half &h, long k, raw &sum) { load<false>(h, k, sum); }
-  __attribute__((noinline)) void load_right(Half &h, long k, raw &sum) { load<true>(h, k, sum); }
-
-  // Loads the block of the next node if it is another one.
-  FDGEOM_INLINE void reach(Half &h, raw &sum) {
-    if (h.s->back) {
-      if (h.lane < 0) {
-        load_right(h, --h.k, sum);
-        h.lane = X.counts[h.k] - 1;
-      }
-    } else if (h.lane == W) {
-      load_left(h, ++h.k, sum);
-      h.lane = 0;
-    }
-  }
-  FDGEOM_INLINE static void pass(Half &h) {
-    const long d = h.s->back ? -1 : 1;
-    h.lane += d;
-    h.node += d;
-  }
-  void begin(Half &h, const Segment &s, raw &sum) {
-    h.s = &s;
-    h.node = s.begin;
-    for (int i = 0; i < n; ++i) {
-      h.r[i] = raw{};
-      for (int v = 0; v < V; ++v) h.P[i][v] = h.C[i][v] = raw{};
-      for (int v = 0; v < R; ++v) h.PB[i][v] = h.A[i][v] = raw{};
-    }
-    for (raw &e : h.E) e = raw{};
-    h.k = s.back ? s.last : s.first - 1;
-    h.lane = s.back ? -1 : W;
-    Op::tangent_node(X, F, G, s.back ? s.last : s.first, tangent_once, h.a);
-    if (s.start < 0) return;
-    // The first node stays: its rows, and what couples the next node with it.
-    reach(h, sum);
-    double *const r = more + (&s - T.segments) * 4 * n;
-    const long l = h.lane;
-    for (int i = 0; i < n; ++i) {
-      for (int v = 0; v < R; ++v) {
-        h.A[i][v] = h.d[i][v][l];
-        h.C[i][v] = h.u[i][v][l];
-      }
-      for (int j = 0; j < n; ++j) h.PB[i][j / W][j % W] = -h.l[j][i / W][l][i % W];
-      if (n % W) h.A[i][R - 1][n % W] = 0.0;
-      r[n + i] = h.d[i][n / W][l][n % W];
-      r[3 * n + i] = 0.0;
-    }
-    h.lane += s.back ? -1 : 1;
-  }
-
-  // The rows of the next node; U: [U r] and with a border B.
-  template <int Q>
-  FDGEOM_INLINE static void rows(const Half &h, Row *D, raw (*U)[Q]) {
-    const long l = h.lane;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i) {
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        const raw d = h.d[i][v][l] - h.P[i][v];
-        if (v < R) {
-          D[i][v < R ? v : 0] = d;
-          U[i][v] = h.u[i][v < R ? v : 0][l];
-        }
-        if (v == n / W) U[i][v] = v < R ? blend(U[i][v], d, n % W) : d;
-      }
-      if constexpr (Q > V)
-        for (int v = 0; v < R; ++v) U[i][V + v] = -h.PB[i][v];
-    }
-  }
-  // Keeps what is eliminated, and L X for the next node.
-  template <int Q>
-  FDGEOM_INLINE void keep(Half &h, const Row *D, const raw (*U)[Q]) {
-    const long l = h.lane;
-    raw *const f = factors + h.node * in_factors, *const b = border + h.node * in_border;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < R; ++v) {
-        f[i * R + v] = D[i][v];
-        f[(n + i) * R + v] = h.l[i][v][l];
-      }
-#pragma GCC unroll 8
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 8
-      for (int v = 0; v < Q; ++v) {
-        raw y = (raw{} + h.l[0][i / W][l][i % W]) * U[0][v];
-#pragma GCC unroll 8
-        for (int j = 1; j < n; ++j) y += (raw{} + h.l[j][i / W][l][i % W]) * U[j][v];
-        if (v < V)
-          h.P[i][v < V ? v : 0] = y;
-        else
-          h.PB[i][v < V ? 0 : v - V] = y;
-      }
-    Row own[n];
-    if constexpr (Q > V) {
-      double *const r = more + (h.s - T.segments) * 4 * n + 3 * n;
-#pragma GCC unroll 8
-      for (int i = 0; i < n; ++i) {
-        raw y[Q];
-        for (int v = 0; v < R; ++v) b[(n + i) * R + v] = h.C[i][v];
-#pragma GCC unroll 8
-        for (int v = 0; v < Q; ++v) {
-          y[v] = (raw{} + h.C[i][0][0]) * U[0][v];
-#pragma GCC unroll 8
-          for (int j = 1; j < n; ++j) y[v] += (raw{} + h.C[i][j / W][j % W]) * U[j][v];
-        }
-        r[i] += y[n / W][n % W];
-        for (int v = 0; v < V; ++v) h.C[i][v] = -y[v];
-        for (int v = 0; v < R; ++v) {
-          h.A[i][v] -= y[V + v];
-          own[i][v] = U[i][V + v];
-        }
-      }
-      B::template columns<R>(own, n, b);
-    }
-    WideRow wide[n];
-    for (int i = 0; i < n; ++i)
-      for (int v = 0; v < V; ++v) wide[i][v] = U[i][v];
-    B::template columns<V>(wide, n + 1, nodes + h.node * in_X);
-  }
-  // Eliminates the next node of each of S segments.
-  template <int S, int Q>
-  FDGEOM_INLINE bool eliminate(Half *const (&h)[2]) {
-    Row D[S][n];
-    raw U[S][n][Q];
-    for (int s = 0; s < S; ++s) {
-      rows<Q>(*h[s], D[s], U[s]);
-      hold<Q>(h[s]->node, D[s], U[s]);
-    }
-    bool good = true;
-    if (__builtin_expect(B::template eliminate<S, Q>(D, U), 0))
-      for (int s = 0; s < S; ++s) {
-        Row exchanged[n];
-        raw with[n][Q];
-        rows<Q>(*h[s], exchanged, with);
-        hold<Q>(h[s]->node, exchanged, with);
-        good = B::template eliminate_pivoting<Q>(exchanged, with) && good;
-        for (int i = 0; i < n; ++i) {
-          for (int v = 0; v < R; ++v) D[s][i][v] = exchanged[i][v];
-          for (int v = 0; v < Q; ++v) U[s][i][v] = with[i][v];
-        }
-      }
-    for (int s = 0; s < S; ++s) keep<Q>(*h[s], D[s], U[s]);
-    return good;
-  }
-  // Eliminates S segments side by side, then what is left of the longer one.
-  template <int Q>
-  __attribute__((noinline)) bool segments(const Segment *s, int many, raw &sum) {
-    Half both[2];
-    Half *const pair[2] = {both, both + 1};
-    bool good = true;
-    long left[2] = {s[0].count, many > 1 ? s[1].count : 0};
-    for (int i = 0; i < many; ++i) begin(both[i], s[i], sum);
-    for (; left[0] > 0 && left[1] > 0; --left[0], --left[1]) {
-      reach(both[0], sum);
-      reach(both[1], sum);
-      good = eliminate<2, Q>(pair) && good;
-      pass(both[0]);
-      pass(both[1]);
-    }
-    for (int i = 0; i < many; ++i) {
-      Half *const one[2] = {both + i, nullptr};
-      for (; left[i] > 0; --left[i]) {
-        reach(both[i], sum);
-        good = eliminate<1, Q>(one) && good;
-        pass(both[i]);
-      }
-    }
-    for (int i = 0; i < many; ++i) end(both[i], sum);
-    return good;
-  }
   // The middle nodes of those of two segments that close a chain, and the solution there.
-  bool close(long s, int many, raw &sum) {
+  bool close(long s, int many, raw& sum) {
     bool good = true;
     long last[2] = {-1, -1}, before[2] = {-1, -1};
     for (long a = s; a < s + many; ++a) {
-      const Segment &q = T.segments[a];
+      const Segment& q = T.segments[a];
       if (!q.closes) continue;
       last[a - s] = a;
       before[a - s] = q.other;
@@ -376,7 +45,7 @@ struct TreeSolve : ChainUnknowns<Op> {
       }
       hold(q.target, D, U);
       good = B::eliminate_pivoting(D, U) && good;
-      raw *const f = factors + q.target * in_factors;
+      raw* const f = factors + q.target * in_factors;
       for (int i = 0; i < n; ++i) {
         found[q.target / W * m + i][q.target % W] = U[i][n / W][n % W];
         for (int v = 0; v < R; ++v) f[i * R + v] = D[i][v];
@@ -388,8 +57,8 @@ struct TreeSolve : ChainUnknowns<Op> {
   }
   // The same by the factors of the last `linearise`.
   void close_again(long s) {
-    const Segment &q = T.segments[s];
-    const raw *const f = factors + q.target * in_factors;
+    const Segment& q = T.segments[s];
+    const raw* const f = factors + q.target * in_factors;
     double z[n];
     for (int i = 0; i < n; ++i) {
       z[i] = is_free(q.target, i) ? rhs[q.target / W * n + i][q.target % W] : 0.0;
@@ -404,29 +73,9 @@ struct TreeSolve : ChainUnknowns<Op> {
     substitute_two(q.other, s);
   }
 
-  // What a segment gives to the small system.
-  void end(Half &h, raw &sum) {
-    const Segment &s = *h.s;
-    // Without nodes of its own nothing has been loaded.
-    if (s.count == 0 && s.start < 0) reach(h, sum);
-    const long lane = s.back ? 0 : X.counts[s.last - 1] - 1, which = h.s - T.segments;
-    double *const e = elements + which * in_element, *const r = more + which * 4 * n;
-    for (int i = 0; i < n; ++i) {
-      r[i] = h.r[i][lane];
-      r[2 * n + i] = h.P[i][n / W][n % W];
-      for (int j = 0; j < n; ++j) {
-        const int v = j / W, c = j % W;
-        e[i * n + j] = h.E[i * n + j][lane] - h.P[i][v][c];
-        e[(n + i) * n + j] = -h.PB[i][v][c];
-        e[(2 * n + i) * n + j] = h.C[i][v][c];
-        e[(3 * n + i) * n + j] = h.A[i][v][c];
-      }
-    }
-  }
-
-  // Solves the equations of W nodes at once where cells couple no nodes, and gives those of the small
-  // system to it.
-  bool nodes_alone(raw &sum) {
+  // Solves the equations of W nodes at once where cells couple no nodes, and gives those of the
+  // small system to it.
+  bool nodes_alone(raw& sum) {
     raw r[2 * n], J[2 * n * n], D[n * n], last[n] = {}, E[n * n] = {}, x[n], check = {};
     raw a[Op::tangent_carried], after[Op::tangent_carried], b[Op::tangent_carried];
     const Segment *next = T.segments, *const end = next + T.count;
@@ -442,7 +91,7 @@ struct TreeSolve : ChainUnknowns<Op> {
         for (int i = 0; i < Op::tangent_carried; ++i) a[i] = after[i];
       }
       begins = here == 0;
-      const raw inner = *(const raw *)(T.inner + k * W);
+      const raw inner = *(const raw*)(T.inner + k * W);
       for (int i = 0; i < n; ++i) {
         r[i] = choose(cell, r[i], raw{});
         r[n + i] = choose(cell, r[n + i], raw{});
@@ -476,7 +125,8 @@ struct TreeSolve : ChainUnknowns<Op> {
       if (!all_le(lanes(0.5), every))
         for (int i = 0; i < n; ++i) {
           x[i] = choose(free[i] > 0.5, x[i], raw{});
-          for (int j = 0; j < n; ++j) D[i * n + j] = choose(free[i] > 0.5, D[i * n + j], lanes(i == j));
+          for (int j = 0; j < n; ++j)
+            D[i * n + j] = choose(free[i] > 0.5, D[i * n + j], lanes(i == j));
         }
       for (int i = 0; i < n; ++i) sum += x[i] * x[i];
       Op::solve_node(X, F, G, k, D, x, found + k * m);
@@ -489,15 +139,15 @@ struct TreeSolve : ChainUnknowns<Op> {
   // `more`, with the sign.
   void add_segments(int which, double sign) {
     for (long s = T.alone; s < T.count; ++s) {
-      const int *const ids = T.segments[s].ids;
-      const double *const r = more + s * 4 * n + which * 2 * n;
+      const int* const ids = T.segments[s].ids;
+      const double* const r = more + s * 4 * n + which * 2 * n;
       const int many = T.segments[s].start < 0 ? n : 2 * n;
       for (int i = 0; i < many; ++i)
         if (ids[i] >= 0) small[ids[i]] += sign * r[i];
     }
   }
   void add_links() {
-    const double *const r = (const double *)link_r;
+    const double* const r = (const double*)link_r;
     for (long q = 0; q < T.link_places; ++q) small[T.of_links[2 * q]] += r[T.of_links[2 * q + 1]];
     if constexpr (Op::transposed)
       for (long u = 0; u < T.size; ++u) small[u] -= Base::source_of(T.where[u], T.component[u]);
@@ -520,14 +170,17 @@ struct TreeSolve : ChainUnknowns<Op> {
     for (long s = 0; s < T.count && !Op::local;) {
       const bool plain = s < T.bordered;
       const int many = s + 1 < (plain ? T.bordered : T.count) ? 2 : 1;
-      good = (plain ? segments<V>(T.segments + s, many, sum)
-                    : segments<V + R>(T.segments + s, many, sum)) && good;
+      const Segment* const q = T.segments + s;
+      good = (plain ? this->template segments<V>(q, many, sum)
+                    : this->template segments<V + R>(q, many, sum)) &&
+             good;
       if (s < T.alone) good = close(s, many, sum) && good;
       s += many;
     }
-    raw *const linked = (raw *)(elements + elements_of_segments());
+    raw* const linked = (raw*)(elements + elements_of_segments());
     for (long k = 0; k < link_blocks; ++k)
-      Op::link_tangent(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m, linked + k * Op::link_entries);
+      Op::link_tangent(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m,
+                       linked + k * Op::link_entries);
     std::memset(small, 0, T.size * sizeof(double));
     add_segments(0, 1.0);
     add_links();
@@ -555,7 +208,7 @@ struct TreeSolve : ChainUnknowns<Op> {
         for (int i = 0; i < Op::residual_carried; ++i) a[i] = after[i];
       }
       begins = here == 0;
-      const raw inner = *(const raw *)(T.inner + k * W);
+      const raw inner = *(const raw*)(T.inner + k * W);
       for (int i = 0; i < n; ++i) {
         r[i] = choose(cell, r[i], raw{});
         r[n + i] = choose(cell, r[n + i], raw{});
@@ -567,13 +220,16 @@ struct TreeSolve : ChainUnknowns<Op> {
       }
     }
     for (long s = 0; s < T.alone; ++s)
-      if (const Segment &q = T.segments[s]; q.closes)
+      if (const Segment& q = T.segments[s]; q.closes)
         for (int i = 0; i < n; ++i)
-          if (const double x = rhs[q.target / W * n + i][q.target % W]; is_free(q.target, i)) sum[0] += x * x;
-    for (long k = 0; k < link_blocks; ++k) Op::link_residual(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m);
+          if (const double x = rhs[q.target / W * n + i][q.target % W]; is_free(q.target, i))
+            sum[0] += x * x;
+    for (long k = 0; k < link_blocks; ++k)
+      Op::link_residual(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m);
     std::memset(small, 0, T.size * sizeof(double));
-    const double *const from = (const double *)rhs;
-    for (long q = 0; q < T.chain_places; ++q) small[T.of_chains[2 * q]] += from[T.of_chains[2 * q + 1]];
+    const double* const from = (const double*)rhs;
+    for (long q = 0; q < T.chain_places; ++q)
+      small[T.of_chains[2 * q]] += from[T.of_chains[2 * q + 1]];
     add_links();
     residual = std::sqrt(total(sum) + squared());
   }
@@ -586,10 +242,10 @@ struct TreeSolve : ChainUnknowns<Op> {
       return;
     }
     for (long s = 0; s < T.count; ++s) {
-      const Segment &q = T.segments[s];
+      const Segment& q = T.segments[s];
       const long d = q.back ? -1 : 1;
       raw y[R] = {}, least[R] = {};
-      const raw *before = nullptr;
+      const raw* before = nullptr;
       for (long j = 0, node = q.begin; j < q.count; ++j, node += d) {
         solve_node(node, before, y);
         before = factors + node * in_factors;
@@ -602,7 +258,7 @@ struct TreeSolve : ChainUnknowns<Op> {
             for (int v = 0; v < R; ++v) least[v] += C[j * R + v] * (raw{} + y[j / W][j % W]);
         }
       }
-      double *const r = more + s * 4 * n + 2 * n;
+      double* const r = more + s * 4 * n + 2 * n;
       for (int i = 0; i < n; ++i) {
         r[n + i] = least[i / W][i % W];
         r[i] = 0.0;
@@ -614,10 +270,10 @@ struct TreeSolve : ChainUnknowns<Op> {
     add_segments(1, -1.0);
   }
   // The right-hand side of a node in X becomes y = D⁻¹ (z - L y), with the y of the node before.
-  FDGEOM_INLINE void solve_node(long node, const raw *before, raw *y) const {
+  FDGEOM_INLINE void solve_node(long node, const raw* before, raw* y) const {
     raw C[n * R], z[R] = {};
     raw rows[n][R];
-    const raw *const f = factors + node * in_factors;
+    const raw* const f = factors + node * in_factors;
     for (int i = 0; i < n; ++i) z[i / W][i % W] = rhs[node / W * n + i][node % W];
     if (before)
 #pragma GCC unroll 8
@@ -642,7 +298,7 @@ struct TreeSolve : ChainUnknowns<Op> {
 
   // The solution t of a node from that of the next one: the right-hand side in X, less what X
   // couples it with; `from` is that of the start of a border.
-  FDGEOM_INLINE static void substitute(const raw *q, raw *t, const raw *edge, const raw *from) {
+  FDGEOM_INLINE static void substitute(const raw* q, raw* t, const raw* edge, const raw* from) {
     raw y[R];
 #pragma GCC unroll 4
     for (int v = 0; v < R; ++v) {
@@ -670,7 +326,7 @@ struct TreeSolve : ChainUnknowns<Op> {
   void solve_small() {
     std::memcpy(x, small, T.size * sizeof(double));
     solve_fronts(*T.fronts, x);
-    double *const to = (double *)found;
+    double* const to = (double*)found;
     for (long q = 0; q < T.places; ++q) {
       to[T.at[2 * q + 1]] = x[T.at[2 * q]];
     }
@@ -682,7 +338,7 @@ struct TreeSolve : ChainUnknowns<Op> {
     long node[2], left[2] = {0, 0}, d[2];
     for (int i = 0; i < 2; ++i) {
       if (which[i] < 0) continue;
-      const Segment &q = T.segments[which[i]];
+      const Segment& q = T.segments[which[i]];
       d[i] = q.back ? 1 : -1;
       left[i] = q.count;
       node[i] = q.begin - d[i] * (q.count - 1);
@@ -694,7 +350,8 @@ struct TreeSolve : ChainUnknowns<Op> {
     }
     const auto one = [&](int i) {
       const bool edge = T.segments[which[i]].bordered;
-      substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr, from[i]);
+      substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr,
+                 from[i]);
       for (int c = 0; c < n; ++c) found[node[i] / W * m + c][node[i] % W] = t[i][c / W][c % W];
       node[i] += d[i];
       --left[i];
@@ -710,7 +367,7 @@ struct TreeSolve : ChainUnknowns<Op> {
   // u := u - t.
   __attribute__((noinline)) void update() {
     raw moved = {}, sizes = {};
-    solution([&](long k, const raw *t) { Base::move(k, t, moved, sizes); });
+    solution([&](long k, const raw* t) { Base::move(k, t, moved, sizes); });
     Base::norms(moved, sizes);
   }
 

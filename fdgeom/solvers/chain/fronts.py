@@ -4,9 +4,9 @@ import ctypes
 
 import numpy as np
 
+from fdgeom.compile.elimination import eliminated
 from fdgeom.solvers.chain import structs
 from fdgeom.solvers.chain.between import Between
-from fdgeom.solvers.chain.elimination import eliminated
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
 
 
