@@ -5,7 +5,7 @@ import pytest
 from firedrake import Function, FunctionSpace, IntervalMesh, TestFunction, assemble, derivative
 
 from fdgeom import measures
-from fdgeom.solvers.chain.elimination import eliminated
+from fdgeom.compile.elimination import eliminated
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.links import mark_links
 
