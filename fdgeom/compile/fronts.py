@@ -3,8 +3,8 @@
 import numpy as np
 
 from fdgeom.compile.build import Front, Fronts, address, array_of
-from fdgeom.compile.elimination import eliminated
 from fdgeom.compile.layout import WIDTH, aligned
+from fdgeom.solvers.elimination import eliminated
 
 
 class SmallSystem:

@@ -5,8 +5,8 @@ import pytest
 from firedrake import Function, FunctionSpace, IntervalMesh, TestFunction, assemble, derivative
 
 from fdgeom import measures
-from fdgeom.compile.elimination import eliminated
 from fdgeom.solvers.chain.unit import ChainUnit
+from fdgeom.solvers.elimination import eliminated
 from fdgeom.solvers.links import mark_links
 
 

@@ -4,10 +4,10 @@ import ctypes
 
 import numpy as np
 
-from fdgeom.compile.elimination import eliminated
 from fdgeom.solvers.chain import structs
 from fdgeom.solvers.chain.between import Between
 from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
+from fdgeom.solvers.elimination import eliminated
 
 
 class Fronts:
