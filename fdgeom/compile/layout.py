@@ -344,10 +344,12 @@ class Layout:
     def places(self, part: Part) -> Callable[[int], str]:
         """The function that describes the node or the cell at a place; collective."""
         (node,) = parts_of(self.mesh.coordinates)
-        x = self.mesh.coordinates.dat.data_ro_with_halos.reshape(-1)[self.dofs(node)]
+        known = self.mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
         names = getattr(self.mesh, _NAMES, None)
 
         def words(place: int) -> str:
+            # Not before: a rank may have no nodes.
+            x = known[self.dofs(node)]
             at = x[place] if part.nodal else (x[place] + x[place + 1]) / 2
             return f"the node at {at:.6g}" if names is None else names(at)
 

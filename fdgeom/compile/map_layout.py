@@ -139,7 +139,7 @@ class MapLayout(Layout):
 
     def places(self, part: Part):
         x = self.coordinates_at(part.nodes).dat.data_ro_with_halos
-        x = np.reshape(x, (len(x), -1))
+        x = np.reshape(x, (len(x), self.mesh.geometric_dimension))
 
         def words(place: int) -> str:
             at = [f"{value:.6g}" for value in x[place]]
