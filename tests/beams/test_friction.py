@@ -11,6 +11,7 @@ from firedrake import (
     lt,
     sin,
 )
+from verification.bars import bar
 from verification.beams import along
 
 import fdgeom as fg
@@ -213,6 +214,22 @@ def test_capstan(angle, start, measure):
         stepper.advance(20)
         pulls.append(stepper.system.reactions()["right"][1] @ last)
     assert np.mean(pulls) == pytest.approx(ratio_of(angle), rel=2e-3)
+
+
+def test_a_jump_beside_a_pendulum():
+    """Damped steps of an assembly are those of the rope alone, which nothing joins to the pendulum."""
+    found = []
+    for joined in (False, True):
+        rope, _ = capstan(200, 1e-3, 0.0)
+        system = rope
+        if joined:
+            arm = bar((50, 0, 0), (51, 0, 0), 5)
+            system = fg.Assembly([rope, arm], [fg.Spherical(fg.ground, arm.left)])
+        stepper = fg.GeneralizedAlpha(system, 2e-4, compiled=True)
+        stepper.advance(10)
+        assert not stepper.fallbacks
+        found.append(along(rope.position))
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 
 def test_a_jump_needs_damped_steps():
