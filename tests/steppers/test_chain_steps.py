@@ -18,9 +18,9 @@ from ways import check_way
 
 import fdgeom as fg
 from fdgeom.compile.unit import Unit
+from fdgeom.solvers import chain
 from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.compiled import CannotCompile
-from fdgeom.systems.motion import accelerations
 
 
 class Stiffening(fg.SectionLaw):
@@ -274,7 +274,7 @@ def test_an_acceleration_that_is_not_compiled_says_why(monkeypatch):
     def refused(*arguments):
         raise CannotCompile("an equation of another kind")
 
-    monkeypatch.setattr(accelerations, "ChainLinear", refused)
+    monkeypatch.setattr(chain, "ChainLinear", refused)
     stepper = fg.GeneralizedAlpha(moving(INERTIAS["separate"], 5, left="clamped"), DT)
     assert stepper._start.why_not_compiled == "an equation of another kind"
     stepper.advance(2)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from firedrake import Constant, Form, Function, FunctionSpace, derivative
 from petsc4py import PETSc
@@ -21,7 +22,6 @@ from fdgeom.solvers import (
     saddle_defaults,
     solve_operations,
 )
-from fdgeom.solvers.chain import ChainLinear
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -52,7 +52,7 @@ class Accelerations:
         self._multiplier = motion.multiplier if multiplier is None else multiplier
         self.why_not_compiled: str | None = None
         self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
-        self._chain: tuple[NodalUnknown, ChainLinear] | None = None
+        self._chain: tuple[NodalUnknown, Any] | None = None
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
         self._twice = _Twice()
         #: Result of the last solve.
@@ -104,6 +104,9 @@ class Accelerations:
         if not self._on_chain:
             return None
         if self._chain is None:
+            # Inside of the method: motions can be read without the compiler.
+            from fdgeom.solvers.chain import ChainLinear
+
             unknown = NodalUnknown(self._motion, "the acceleration")
             residual = self._residual(unknown, self._balance)
             try:
