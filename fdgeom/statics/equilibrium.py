@@ -22,9 +22,9 @@ from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
-from fdgeom.statics.replay import Course, EquilibriumReplay
 from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
+from fdgeom.statics.sensitivities import EquilibriumReplay, LoadProgram
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import NotCopied, number, whole
 
@@ -184,11 +184,11 @@ class StaticEquilibrium(OffTape, NotCopied):
         whole("steps", steps, least=1)
         whole("halvings", halvings, least=0)
         end = number_of(self._motion.time) if time is None else number("time", time)
-        course = Course(float(load), int(steps), end, int(halvings))
+        program = LoadProgram(float(load), int(steps), end, int(halvings))
         if annotate_tape():
-            put_on_tape(self._replay, course)
+            put_on_tape(self._replay, program)
         else:
-            self._go(course)
+            self._go(program)
         if self._iterations.has_path:
             self._iterations.path.direction = None
 
@@ -197,16 +197,16 @@ class StaticEquilibrium(OffTape, NotCopied):
         with stop_annotating():
             return EquilibriumReplay(self._problem, self._go)
 
-    def _go(self, course: Course) -> None:
-        if course.point is not None:
-            course.point.stand()
-        start, begin, steps = self.load, number_of(self._motion.time), course.steps
+    def _go(self, program: LoadProgram) -> None:
+        if program.point is not None:
+            program.point.stand()
+        start, begin, steps = self.load, number_of(self._motion.time), program.steps
         # Forms are compiled for the first one.
         with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
             for k in range(1, steps + 1):
-                load = start + (course.load - start) * k / steps
-                time = begin + (course.time - begin) * k / steps
-                self._take(partial(self._load_step, load, time, course.halvings), k)
+                load = start + (program.load - start) * k / steps
+                time = begin + (program.time - begin) * k / steps
+                self._take(partial(self._load_step, load, time, program.halvings), k)
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
         start, begin = self.load, number_of(self._motion.time)
@@ -353,7 +353,7 @@ class StaticEquilibrium(OffTape, NotCopied):
                 "has no derivatives by the load. The beam is again at the start of this call: take "
                 "another step, which ends beside the limit point"
             )
-        put_on_tape(self._replay, Course(self.load, 1, time, 0, point))
+        put_on_tape(self._replay, LoadProgram(self.load, 1, time, 0, point))
 
     def _steps_along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
         for k in range(1, steps + 1):

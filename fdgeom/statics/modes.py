@@ -18,7 +18,7 @@ from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.linear_algebra import gathered, nearest, nearest_complex, scattered
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
-from fdgeom.statics.taped_eigenvalue import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
+from fdgeom.statics.sensitivities import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import OffTape
 
 

@@ -1,4 +1,4 @@
-"""Equilibria as functions of the fields and numbers in their equations: replay and derivatives."""
+"""Derivatives of equilibria and of the eigenvalues of vibrations, for replays and pyadjoint's tape."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -6,19 +6,27 @@ from dataclasses import dataclass
 
 import numpy as np
 import ufl
-from firedrake import Function
+from firedrake import Cofunction, Function
+from pyadjoint import AdjFloat
+from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Form
 
-from fdgeom.adjoint import Coefficients, Kept, Replay, keys
+from fdgeom.adjoint import Coefficients, Kept, Replay, Vectors, keys, parts
+from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import displaced
-from fdgeom.forms import simplify
+from fdgeom.execution import LinearForm
+from fdgeom.forms import simplify, slope_by
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join, quaternion
 from fdgeom.operations import Map, Operation
 from fdgeom.solvers import EssentialValues, solve_operations
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+from fdgeom.taping import PreparedBlock
+
+# Of the larger of two eigenvalues: nearer ones are one that is multiple.
+_APART = 1e-6
 
 
 class TapedPoint:
@@ -60,7 +68,7 @@ def _put(functions: Sequence[Function], values: Sequence[np.ndarray]) -> None:
 
 
 @dataclass(frozen=True)
-class Course:
+class LoadProgram:
     """The load, time and number of steps that lead to an equilibrium."""
 
     load: float
@@ -74,7 +82,7 @@ class Course:
 
 
 @dataclass
-class Departure:
+class InitialState:
     """The initial state of a solve for an equilibrium, beside Functions, and its result."""
 
     load: float
@@ -94,11 +102,11 @@ class EquilibriumReplay(Replay):
     where δw at held nodes is that of the initial configuration.
     """
 
-    # `go(course)` solves for an equilibrium. NotImplementedError if a given pose contains
+    # `go(program)` solves for an equilibrium. NotImplementedError if a given pose contains
     # Functions.
     name = "StaticEquilibrium"
 
-    def __init__(self, problem: EquilibriumProblem, go: Callable[[Course], None]) -> None:
+    def __init__(self, problem: EquilibriumProblem, go: Callable[[LoadProgram], None]) -> None:
         self._problem, self._go = problem, go
         motion = self._motion = problem.motion
         _refuse_moved(motion)
@@ -157,18 +165,18 @@ class EquilibriumReplay(Replay):
         ]
         return given, [*found, *others]
 
-    def title(self, course: Course) -> str:
+    def title(self, program: LoadProgram) -> str:
         """Description of the solve."""
-        return f"the equilibrium of StaticEquilibrium at load {course.load:g}"
+        return f"the equilibrium of StaticEquilibrium at load {program.load:g}"
 
     def point(self) -> TapedPoint:
         """The present configuration as the beginning of a path."""
         return TapedPoint(self.views, self._carried)
 
     # --- where it begins -------------------------------------------------------------------------
-    def origin(self, touched: Sequence = ()) -> Departure:
-        """The present inputs as a departure."""
-        self._standing = Departure(
+    def origin(self, touched: Sequence = ()) -> InitialState:
+        """The present inputs as an initial state."""
+        self._standing = InitialState(
             self._problem.load,
             float(self._motion.time),
             self.constants(),
@@ -177,8 +185,8 @@ class EquilibriumReplay(Replay):
         return self._standing
 
     @contextmanager
-    def at(self, origin: Departure, inputs: Sequence[Function], *left) -> Iterator[None]:
-        """Context with all inputs at a departure, restored afterwards."""
+    def at(self, origin: InitialState, inputs: Sequence[Function], *left) -> Iterator[None]:
+        """Context with all inputs at an initial state, restored afterwards."""
         here = self.origin()
         try:
             with self.holding(inputs, self._motion.configuration):
@@ -190,16 +198,16 @@ class EquilibriumReplay(Replay):
             with shielded():
                 self._set(here)
 
-    def _set(self, origin: Departure) -> None:
+    def _set(self, origin: InitialState) -> None:
         self.set_constants(origin.constants)
         origin.carried.restore()
         self._problem.load = origin.load
         self._motion.set_time(origin.time)
 
     # --- the run ---------------------------------------------------------------------------------
-    def run(self, course: Course) -> None:
+    def run(self, program: LoadProgram) -> None:
         """Go to an equilibrium from the present inputs."""
-        self._go(course)
+        self._go(program)
         self._coefficients.refresh()
         self._standing.found = Kept(self._problem.functions)
 
@@ -207,13 +215,13 @@ class EquilibriumReplay(Replay):
         self._stand(origin, steps)
         return self._list(self._operations, reached), None, None
 
-    def _stand(self, origin: Departure, course: Course) -> None:
+    def _stand(self, origin: InitialState, program: LoadProgram) -> None:
         """Restore the equilibrium that was found."""
         if origin.found is None:
-            self.run(course)
+            self.run(program)
         origin.found.restore()
-        self._problem.load = course.load
-        self._motion.set_time(course.time)
+        self._problem.load = program.load
+        self._motion.set_time(program.time)
         for copy, f in zip(self._there, self._motion.configuration, strict=True):
             copy.assign(f)
 
@@ -226,4 +234,117 @@ def _refuse_moved(motion) -> None:
             "not available: clamp the end, and set its position and orientation before solve(), which "
             "keeps them; or call it inside 'with firedrake.adjoint.stop_annotating():' (its result "
             "then counts as given data)"
+        )
+
+
+# --- eigenvalues of vibrations --------------------------------------------------------------------
+class EigenvalueSlopes(Replay):
+    """The derivatives of a simple eigenvalue, λ' = φ·(K' - λM')φ with φ·Mφ = 1."""
+
+    def __init__(self, motion: RodMotion, load: float) -> None:
+        self._shape = Function(motion.space, name="mode")
+        work, other = self._works(motion, load)
+        views, g, rod = list(motion.configuration), motion.configuration, motion.rod
+        # All that makes the equilibrium, so that it is one when the eigenvalue is found again.
+        forms = [other, rod.internal_work(g, self._shape), rod.external_work(g, self._shape)]
+        coefficients = Coefficients([], keys(views), motion.clocks, forms)
+        super().__init__(views, coefficients)
+        own = [*self.inputs, *self.fields]
+        self._slopes = [(f, self._slope(work, f), self._slope(other, f)) for f in own]
+
+    def _works(self, motion: RodMotion, load: float) -> tuple[Form, Form]:
+        """φ·Kφ and φ·Mφ."""
+        phi, rod = self._shape, motion.rod
+
+        def balance(g) -> Form:
+            return rod.internal_work(g, phi) - rod.external_work(g, phi, factor=load)
+
+        return motion.rate(balance, phi), simplify(motion.inertia(phi, phi))
+
+    @staticmethod
+    def _slope(form: Form, f: Function) -> LinearForm | None:
+        slope = slope_by(form, f)
+        return None if slope is None else LinearForm(slope)
+
+    def cotangents(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
+        """The derivatives by all inputs, from the eigenvalue and its vector."""
+        self._shape.dat.data_wo[...] = shape
+        found = Vectors()
+        for f, stiffness, inertia in self._slopes:
+            for factor, slope in ((1.0, stiffness), (-value, inertia)):
+                if slope is not None:
+                    for part, values in zip(parts(f), slope.assemble(), strict=True):
+                        found.add(part, factor * values)
+        self.pull(None, None, found, wanted)
+        return found
+
+
+class EigenvalueBlock(PreparedBlock):
+    """Block of a simple eigenvalue, by the configuration and all Functions of the beam."""
+
+    def __init__(self, slopes: EigenvalueSlopes, pair, again) -> None:
+        super().__init__()
+        self._slopes, self._pair, self._again = slopes, pair, again
+        for f in slopes.inputs:
+            self.add_dependency(f, no_duplicates=True)
+
+    def __str__(self) -> str:
+        return "an eigenvalue of VibrationModes"
+
+    def value(self) -> AdjFloat:
+        """The eigenvalue, for the tape."""
+        found = AdjFloat(self._pair[0])
+        self.add_output(found.create_block_variable())
+        return found
+
+    def recompute_component(self, inputs, block_variable, idx, prepared):
+        with stop_annotating(), self._slopes.holding(inputs):
+            self._slopes.renew(inputs)
+            self._pair = self._again()
+        return AdjFloat(self._pair[0])
+
+    def _cotangents(self, inputs, wanted) -> Vectors:
+        with stop_annotating(), self._slopes.holding(inputs):
+            self._slopes.renew(inputs)
+            return self._slopes.cotangents(*self._pair, self._slopes.data(wanted))
+
+    def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
+        wanted = [self._slopes.inputs[k] for k, _ in relevant_dependencies]
+        found, result = self._cotangents(inputs, wanted), {}
+        for (k, _), f in zip(relevant_dependencies, wanted, strict=True):
+            bar = found.read_all(f, Cofunction(f.function_space().dual()))
+            for part in parts(bar):
+                part.dat.data[...] *= float(adj_inputs[0])
+            result[k] = bar
+        return result
+
+    def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
+        given = [
+            (f, v) for f, v in zip(self._slopes.inputs, tlm_inputs, strict=True) if v is not None
+        ]
+        found, total = self._cotangents(inputs, [f for f, _ in given]), 0.0
+        for f, along in given:
+            for part, move in zip(parts(f), parts(along), strict=True):
+                if part in found:
+                    total += float((found.of(part) * move.dat.data_ro).sum())
+        return [AdjFloat(self._slopes.inputs[0].function_space().comm.allreduce(total))]
+
+
+def refuse_unless_simple(values: np.ndarray, k: int, symmetric: bool, alone: bool) -> None:
+    """Raise ``NotImplementedError`` where an eigenvalue has no derivative of the kind."""
+    why = None
+    if not alone:
+        why = "of assemblies"
+    elif not symmetric:
+        why = "where loads are not conservative"
+    elif k == len(values) - 1:
+        why = "of the last mode, whose neighbour is not known: take number one larger"
+    elif np.any(np.abs(np.delete(values, k) - values[k]) <= _APART * np.abs(values).max()):
+        why = (
+            "of a multiple eigenvalue, which has no derivative: make the section differ a little, or "
+            "take the sum of those that fall together by finite differences"
+        )
+    if why is not None:
+        raise NotImplementedError(
+            f"gradients of VibrationModes.eigenvalue({k}) are not available {why}"
         )
