@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import ufl
-from firedrake import Cofunction, Function
+from firedrake import Cofunction, Constant, Function
 from pyadjoint import AdjFloat
 from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
@@ -243,6 +243,7 @@ class EigenvalueSlopes(Replay):
 
     def __init__(self, motion: RodMotion, load: float) -> None:
         self._shape = Function(motion.space, name="mode")
+        self._value, self._weight = Constant(0.0), Constant(1.0)
         work, other = self._works(motion, load)
         views, g, rod = list(motion.configuration), motion.configuration, motion.rod
         # All that makes the equilibrium, so that it is one when the eigenvalue is found again.
@@ -250,7 +251,9 @@ class EigenvalueSlopes(Replay):
         coefficients = Coefficients([], keys(views), motion.clocks, forms)
         super().__init__(views, coefficients)
         own = [*self.inputs, *self.fields]
-        self._slopes = [(f, self._slope(work, f), self._slope(other, f)) for f in own]
+        total = self._weight * (work - self._value * other)
+        found = [(f, slope_by(total, f)) for f in own]
+        self._slopes = [(f, LinearForm(slope)) for f, slope in found if slope is not None]
 
     def _works(self, motion: RodMotion, load: float) -> tuple[Form, Form]:
         """φ·Kφ and φ·Mφ."""
@@ -261,20 +264,17 @@ class EigenvalueSlopes(Replay):
 
         return motion.rate(balance, phi), simplify(motion.inertia(phi, phi))
 
-    @staticmethod
-    def _slope(form: Form, f: Function) -> LinearForm | None:
-        slope = slope_by(form, f)
-        return None if slope is None else LinearForm(slope)
-
-    def cotangents(self, value: float, shape: np.ndarray, wanted: list[Function]) -> Vectors:
-        """The derivatives by all inputs, from the eigenvalue and its vector."""
+    def cotangents(
+        self, value: float, shape: np.ndarray, weight: float, wanted: list[Function]
+    ) -> Vectors:
+        """The derivatives by all inputs, times a weight, from the eigenvalue and its vector."""
+        self._value.assign(value)
+        self._weight.assign(weight)
         self._shape.dat.data_wo[...] = shape
         found = Vectors()
-        for f, stiffness, inertia in self._slopes:
-            for factor, slope in ((1.0, stiffness), (-value, inertia)):
-                if slope is not None:
-                    for part, values in zip(parts(f), slope.assemble(), strict=True):
-                        found.add(part, factor * values)
+        for f, slope in self._slopes:
+            for part, values in zip(parts(f), slope.assemble(), strict=True):
+                found.add(part, values)
         self.pull(None, None, found, wanted)
         return found
 
@@ -303,20 +303,18 @@ class EigenvalueBlock(PreparedBlock):
             self._pair = self._again()
         return AdjFloat(self._pair[0])
 
-    def _cotangents(self, inputs, wanted) -> Vectors:
+    def _cotangents(self, inputs, wanted, weight: float = 1.0) -> Vectors:
         with stop_annotating(), self._slopes.holding(inputs):
             self._slopes.renew(inputs)
-            return self._slopes.cotangents(*self._pair, self._slopes.data(wanted))
+            return self._slopes.cotangents(*self._pair, weight, self._slopes.data(wanted))
 
     def prepare_evaluate_adj(self, inputs, adj_inputs, relevant_dependencies):
         wanted = [self._slopes.inputs[k] for k, _ in relevant_dependencies]
-        found, result = self._cotangents(inputs, wanted), {}
-        for (k, _), f in zip(relevant_dependencies, wanted, strict=True):
-            bar = found.read_all(f, Cofunction(f.function_space().dual()))
-            for part in parts(bar):
-                part.dat.data[...] *= float(adj_inputs[0])
-            result[k] = bar
-        return result
+        found = self._cotangents(inputs, wanted, float(adj_inputs[0]))
+        return {
+            k: found.read_all(f, Cofunction(f.function_space().dual()))
+            for (k, _), f in zip(relevant_dependencies, wanted, strict=True)
+        }
 
     def prepare_evaluate_tlm(self, inputs, tlm_inputs, relevant_outputs):
         given = [
