@@ -37,7 +37,7 @@ class NetworkRod:
         self.cells = Cells(network.mesh, inside=inside)
         mark_links(network.mesh, inside)
         rods = [beam.rod for beam in beams]
-        matrix = self._at_nodes([rod.inertia.matrix for rod in rods], "inertia")
+        matrix = self._gathered([rod.inertia.matrix for rod in rods], "inertia", cells=False)
         sections = Inertia(matrix, separate=all(rod.inertia.separate for rod in rods))
         self.inertias = [sections, *self._bodies(bodies)]
 
@@ -91,20 +91,17 @@ class NetworkRod:
         return found[0] if scalar else found
 
     def _in_cells(self, values: Sequence[Expr], name: str) -> Expr:
-        return self._gathered(values, name, "DG")
+        return self._gathered(values, name, cells=True)
 
-    def _at_nodes(self, values: Sequence[Expr], name: str) -> Expr:
-        return self._gathered(values, name, "CG")
-
-    def _gathered(self, values: Sequence[Expr], name: str, family: str) -> Expr:
+    def _gathered(self, values: Sequence[Expr], name: str, *, cells: bool) -> Expr:
         """A tensor of each beam as one of the network, which follows those that may change."""
-        cells = family == "DG"
+        family = ("DG", 0) if cells else ("CG", 1)
 
         def sample(value: Expr, beam: Beam) -> np.ndarray | Function:
             numbers = known[id(value)]
             if numbers is not None:
                 return numbers
-            space = TensorFunctionSpace(beam.mesh, family, 0 if cells else 1, shape=value.ufl_shape)
+            space = TensorFunctionSpace(beam.mesh, *family, shape=value.ufl_shape)
             return sampled(name, value, space, private=True)
 
         # Beams of one section have one matrix.
