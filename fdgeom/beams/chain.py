@@ -224,7 +224,7 @@ def projection(beam: BeamFields, chain: Chain) -> Solve:
     _refuse_degree(beam, "project", "strain", "configuration")
     cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
     strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
-    gap = cells.sum(dot(beam.strain - strain, test) / cells.length)
+    gap = cells.values(beam.strain - strain, test)
     return Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)
 
 

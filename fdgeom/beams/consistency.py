@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
 
 import numpy as np
-from firedrake import Form, Function, TestFunction, dot
+from firedrake import Function, TestFunction, dot
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
@@ -231,12 +231,7 @@ class DependentFields:
         self._beam, self._rod = beam, rod
         self._consistency, self._alone = consistency, alone
 
-    # Forms of the strain: an assembly has many beams, and may never be settled.
-    def _in_cells(self, value: Expr) -> Form:
-        """The form whose assembled vector is the value in the cells: tested with 1 / their length."""
-        test, cells = TestFunction(self._beam.strain.function_space()), self._rod.cells
-        return cells.sum(dot(value, test) / cells.length)
-
+    # Forms of the strain are made late: an assembly has many beams, and may never be settled.
     @cached_property
     def _of_configuration(self) -> Expr:
         beam = self._beam
@@ -245,7 +240,7 @@ class DependentFields:
 
     @cached_property
     def _strain(self) -> VectorAssembly:
-        return VectorAssembly(self._in_cells(self._of_configuration))
+        return VectorAssembly(self._rod.cells.values(self._of_configuration))
 
     @cached_property
     def _copy(self) -> tuple[Field, Field]:
@@ -254,10 +249,12 @@ class DependentFields:
     @cached_property
     def closings(self) -> list[Operation]:
         """The operations of :meth:`settle`, for derivatives."""
-        gap = self._in_cells(self._beam.strain - self._of_configuration)
+        strain = self._beam.strain
+        test = TestFunction(strain.function_space())
+        gap = self._rod.cells.values(strain - self._of_configuration, test)
         return [
             *self._consistency.momentum_of_velocity.operations,
-            Solve(work=simplify(gap), unknown=self._beam.strain, find=self._set_strain),
+            Solve(work=simplify(gap), unknown=strain, find=self._set_strain),
         ]
 
     def prepare(self) -> None:

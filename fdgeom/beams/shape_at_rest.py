@@ -2,7 +2,7 @@
 
 import numpy as np
 import ufl
-from firedrake import Function, dot
+from firedrake import Function
 
 from fdgeom.beams.chain import Chain, strain_of
 from fdgeom.beams.ends import unit_quaternion
@@ -49,7 +49,7 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     if beam.degree == 1:
         cells = Cells(beam.mesh)
         strain = strain_of(cells, *pose) - beam.tangent
-        made.rule = Summed(lambda w: cells.sum(dot(strain, w) / cells.length), np.array(1.0))
+        made.rule = Summed(lambda w: cells.values(strain, w), np.array(1.0))
     for target, source in zip((beam.position, beam.orientation), pose, strict=True):
         copy_into(target, source)
     chain.project()

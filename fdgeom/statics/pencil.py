@@ -14,14 +14,12 @@ from firedrake import (
     TestFunction,
     TrialFunction,
     VectorFunctionSpace,
-    inner,
 )
 from scipy.sparse.linalg import splu
 from ufl.classes import Form
-from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.forms import shaped_space, simplify
+from fdgeom.forms import simplify
 from fdgeom.solvers import MatrixAssembly, Number, VectorAssembly
 from fdgeom.solvers.derived import Sources, private, read_in
 from fdgeom.statics.linear_algebra import Conditions, gathered, is_symmetric, scattered, to_scipy
@@ -43,36 +41,28 @@ class PencilForms:
         self._set_load = Number(self._factor)
         self.inside = gathered(motion.comm, _inside(motion))
 
-    def _in_cells(self, value: Expr) -> Form:
-        """The form whose assembled vector is a value in the cells: tested with 1 / their length."""
-        mesh = self._motion.mesh
-        element = FunctionSpace(mesh, "DG", 0).ufl_element()
-        space = shaped_space(value.ufl_shape, mesh, element)
-        cells = self._rod.cells
-        return cells.sum(inner(value, TestFunction(space)) / cells.length)
-
     # --- what is assembled, made when it is first needed -------------------------------------------
     @cached_property
     def lengths(self) -> VectorAssembly:
         """Lengths of the cells."""
-        return VectorAssembly(self._in_cells(self._rod.cells.length))
+        return VectorAssembly(self._rod.cells.values(self._rod.cells.length))
 
     @cached_property
     def elastic_strain(self) -> VectorAssembly:
         """Strains in the cells, minus those of the stress-free shape."""
-        return VectorAssembly(self._in_cells(self._rod.elastic_strain(self._pose)))
+        return VectorAssembly(self._rod.cells.values(self._rod.elastic_strain(self._pose)))
 
     @cached_property
     def _stress_of_strain(self) -> VectorAssembly:
         return VectorAssembly(
-            self._in_cells(self._rod.law.stress(self._strain, self._rod.stiffness))
+            self._rod.cells.values(self._rod.law.stress(self._strain, self._rod.stiffness))
         )
 
     @cached_property
     def tangent(self) -> VectorAssembly:
         """The tangent of the law in the cells."""
         return VectorAssembly(
-            self._in_cells(self._rod.law.tangent(self._strain, self._rod.stiffness))
+            self._rod.cells.values(self._rod.law.tangent(self._strain, self._rod.stiffness))
         )
 
     @cached_property
@@ -91,7 +81,9 @@ class PencilForms:
     @cached_property
     def rate(self) -> MatrixAssembly:
         """Rates of strain in the cells."""
-        return MatrixAssembly(self._in_cells(self._rod.strain_rate(self._pose, self._trial)), "aij")
+        return MatrixAssembly(
+            self._rod.cells.values(self._rod.strain_rate(self._pose, self._trial)), "aij"
+        )
 
     @cached_property
     def geometric(self) -> MatrixAssembly:

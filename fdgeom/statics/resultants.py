@@ -3,7 +3,7 @@
 from functools import cached_property
 
 import numpy as np
-from firedrake import Function, TestFunction, dot
+from firedrake import Function
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.forces import Forces, StressResultants, from_space
@@ -34,8 +34,7 @@ class Resultants:
         rod, space = beam.rod, beam.strain.function_space()
         if id(beam) not in self._stresses:
             pose = beam.position, beam.orientation
-            form = dot(rod.stress(pose), TestFunction(space)) / rod.cells.length
-            self._stresses[id(beam)] = VectorAssembly(rod.cells.sum(form))
+            self._stresses[id(beam)] = VectorAssembly(rod.cells.values(rod.stress(pose)))
         result = Function(space, name="stress")
         result.dat.data_wo[...] = self._stresses[id(beam)].assemble().dat.data_ro
         return result

@@ -1,10 +1,11 @@
 """Cells of an interval mesh as pieces of rods: end values, length, and the two quadratures."""
 
 import ufl
-from firedrake import CellVolume, dx
+from firedrake import CellVolume, TestFunction, dx
 from ufl.algorithms import extract_arguments, extract_coefficients, replace
 from ufl.classes import Expr, Form, Zero
 
+from fdgeom.forms import shaped_space
 from fdgeom.measures import check_interval, vertex
 
 
@@ -43,6 +44,13 @@ class Cells:
     def sum(self, density: Expr) -> Form:
         """∫ density ds by the midpoint rule: one point a cell."""
         return _integral(self._scale * density, self._midpoint)
+
+    def values(self, value: Expr, test: Expr | None = None) -> Form:
+        """The form whose vector holds the values in the cells: tested with 1 / their length."""
+        if test is None:
+            test = TestFunction(shaped_space(value.ufl_shape, self.mesh, "DG", 0))
+        product = ufl.dot if len(value.ufl_shape) == 1 else ufl.inner
+        return self.sum(product(value, test) / self.length)
 
     def at_nodes(self, density: Expr) -> Form:
         """∫ density ds by the trapezoidal rule: the ends of the cells, each with half the length."""

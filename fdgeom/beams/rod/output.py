@@ -1,7 +1,7 @@
 """Output fields of rods in configuration form, updated from the poses."""
 
 import ufl
-from firedrake import Function, FunctionSpace, TestFunction, VectorFunctionSpace
+from firedrake import Function, FunctionSpace, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.beams.contact.contact import contact_fields
@@ -18,21 +18,19 @@ class RodOutput:
     def __init__(self, motion: Motion) -> None:
         rod, g, v = motion.rod, motion.configuration, motion.v
         space = VectorFunctionSpace(motion.mesh, "DG", 0, dim=6)
-        test = TestFunction(space)
         self._strain, self._stress = (Function(space, name=name) for name in ("strain", "stress"))
         scalar = FunctionSpace(motion.mesh, "DG", 0)
         self.energy = Function(scalar, name="strain_energy")
         density = rod.law.energy(rod.elastic_strain(g), rod.stiffness)
         # Over the length of the cell: then it is the value there.
         self._updates = [
-            (field, VectorAssembly(rod.cells.sum(ufl.dot(value, test) / rod.cells.length)))
+            (field, VectorAssembly(rod.cells.values(value)))
             for field, value in (
                 (self._strain, rod.strain(g)),
                 (self._stress, rod.stress(g, v)),
+                (self.energy, density),
             )
         ]
-        energy = rod.cells.sum(density * TestFunction(scalar) / rod.cells.length)
-        self._updates.append((self.energy, VectorAssembly(energy)))
         self._motion = motion
 
     def refresh(self) -> None:
