@@ -17,7 +17,6 @@ from fdgeom.compile import unit as compiled_lists
 from fdgeom.solvers import SolveFailed
 from fdgeom.solvers.chain import ChainUnit
 from fdgeom.solvers.chain.linear import ChainLinear
-from fdgeom.solvers.compiled import Unit
 from fdgeom.statics.chain_solve import ChainSolve
 
 TESTS = Path(__file__).parents[1]
@@ -29,14 +28,6 @@ def _solve_of(unit) -> int:
 
 
 #: Stand-ins for compiled code, by what they say: that they gave up, or that they are done.
-CHAIN = ChainUnit, "advance", {
-    "gives up": lambda unit, test, steps, *more: (-2, 0, 0),
-    "is idle": lambda unit, test, steps, *more: (1, steps, steps),
-}  # fmt: skip
-LOCAL = Unit, "advance", {
-    "gives up": lambda unit, steps, plan, dt, **options: (-1, 0, -1),
-    "is idle": lambda unit, steps, plan, dt, **options: (0, steps, -1),
-}  # fmt: skip
 LISTS = compiled_lists.Unit, "advance", {
     "gives up": lambda unit, steps, t, dt, **options: (-1, 0, _solve_of(unit)),
     "is idle": lambda unit, steps, t, dt, **options: (0, steps, -1),
@@ -70,13 +61,13 @@ FAMILIES = {
     ),
     "assemblies": (
         "steppers.test_chain_assemblies",
-        lambda m: m.test_same_steps(m.double_pendulum, fg.EnergyMomentum), CHAIN,
+        lambda m: m.test_same_steps(m.double_pendulum, fg.EnergyMomentum), LISTS,
     ),
     "types": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LISTS),
     "types of SNES": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LINEARISED),
     "many rods": (
         "steppers.test_many_rods",
-        lambda m: m.test_they_keep_energy_and_momenta(m.unit.__wrapped__()), CHAIN,
+        lambda m: m.test_they_keep_energy_and_momenta(m.unit.__wrapped__()), LISTS,
     ),
     "ranks": ("verification.parallel_rods", lambda m: m.run("energy-momentum"), LISTS),
     "ranks, local": ("verification.parallel_rods", lambda m: m.run("variational"), LISTS),
@@ -93,7 +84,7 @@ FAMILIES = {
     ),
     "joints": (
         "steppers.test_variational_joints",
-        lambda m: m.test_compiled_joints_are_those_of_petsc(m.double_pendulum, 1e-3), LOCAL,
+        lambda m: m.test_compiled_joints_are_those_of_petsc(m.double_pendulum, 1e-3), LISTS,
     ),
     "constraints": (
         "steppers.test_rattle",
