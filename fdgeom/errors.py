@@ -1,7 +1,15 @@
-"""Errors of steps and load steps."""
+"""Errors of steps, load steps and compilation."""
 
 # No force of sensible data is larger, in any units.
 _ABSURD = 1e30
+
+
+class CannotCompile(ValueError):
+    """Compiled code does not support a form or an operation; the message names the term."""
+
+
+class NoCompiler(RuntimeError):
+    """There is no working C++ compiler; the message names the alternative."""
 
 
 class StepFailed(RuntimeError):

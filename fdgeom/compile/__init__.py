@@ -15,5 +15,5 @@
 
 from fdgeom.compile.build import NoCompiler
 from fdgeom.compile.executor import Executor
-from fdgeom.compile.program import CannotCompile
 from fdgeom.compile.trajectory import Trajectory
+from fdgeom.errors import CannotCompile

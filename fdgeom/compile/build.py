@@ -9,6 +9,8 @@ from importlib.resources import files
 from mpi4py import MPI
 from pyop2 import compilation
 
+from fdgeom.errors import NoCompiler
+
 _FLAGS = (
     "-std=c++17",
     # Fast arithmetic must preserve NaN.
@@ -24,10 +26,6 @@ _FLAGS = (
 BY_HAND = "-O2"
 #: For kernels of TSFC, which have loops.
 WITH_LOOPS = "-O3"
-
-
-class NoCompiler(RuntimeError):
-    """There is no working C++ compiler; the message names the alternative."""
 
 
 @cache

@@ -10,8 +10,9 @@ from scipy.sparse.csgraph import structural_rank
 
 from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
 from fdgeom.compile.layout import Layout, Part, part_like, parts_of, pieces
-from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
+from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.operations import Attempt, ConvergenceTest, Solve
 

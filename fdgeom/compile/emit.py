@@ -11,7 +11,8 @@ from typing import Any
 from fdgeom.compile.differentiate import jacobian, solution
 from fdgeom.compile.layout import AT_NODES, Part
 from fdgeom.compile.lower import LocalProgram
-from fdgeom.compile.program import COMPARISONS, FUNCTIONS, CannotCompile, ScalarProgram
+from fdgeom.compile.program import COMPARISONS, FUNCTIONS, ScalarProgram
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import ConvergenceTest, Operation
 
 #: Elimination is written out for so many unknowns at the most.

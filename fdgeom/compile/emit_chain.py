@@ -6,8 +6,9 @@ from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.differentiate import carried, same_everywhere, solution
 from fdgeom.compile.emit import Code, Constants, Writer, statements
 from fdgeom.compile.layout import Layout, Part, parts_of
-from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.tree import TreeOfChains
+from fdgeom.errors import CannotCompile
 
 #: Functions that are compiled once for all places that call them.
 _OWN = "__attribute__((noinline))"

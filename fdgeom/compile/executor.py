@@ -7,8 +7,8 @@ from firedrake import Function
 from fdgeom.compile.fields import Fields
 from fdgeom.compile.layout import Layout
 from fdgeom.compile.map_layout import MapLayout
-from fdgeom.compile.program import CannotCompile
 from fdgeom.compile.unit import Unit
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import Operation
 from fdgeom.solvers.held_snes import SolveFailed
 

@@ -10,7 +10,7 @@ from tsfc import kernel_args
 from tsfc.ufl_utils import extract_firedrake_constants
 
 from fdgeom.compile.layout import pieces
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 
 _KNOWN = (
     kernel_args.OutputKernelArg,

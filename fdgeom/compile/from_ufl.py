@@ -7,7 +7,8 @@ import ufl
 from ufl import classes as c
 from ufl.core.multiindex import FixedIndex
 
-from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.program import ScalarProgram
+from fdgeom.errors import CannotCompile
 
 _FUNCTIONS = {
     c.Sqrt: "sqrt", c.Exp: "exp", c.Ln: "log", c.Cos: "cos", c.Sin: "sin", c.Tan: "tan",

@@ -10,8 +10,9 @@ from ufl import classes as c
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
 from fdgeom.compile.layout import AT_NODES, Layout, Part, basis_at, parts_of, pieces
-from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.derived import is_real
 
 #: Scaled integrands, as nodes of a program: (scale, integrand).

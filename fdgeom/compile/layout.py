@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.derived import derived_of, is_private, is_real
 from fdgeom.solvers.links import inside_of, links_of
 

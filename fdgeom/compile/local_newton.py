@@ -8,7 +8,7 @@ from petsc4py import PETSc
 
 from fdgeom.compile.executor import Executor
 from fdgeom.compile.layout import WIDTH
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import Prescribed, Solve
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.problem_of import problem_of, show_iteration

@@ -31,8 +31,9 @@ from fdgeom.compile.functionals import (
     values_of,
 )
 from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, pieces
-from fdgeom.compile.program import CannotCompile, ScalarProgram
+from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import terms_of
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve
 from fdgeom.solvers.derived import is_real
 

@@ -36,8 +36,8 @@ from fdgeom.compile.lower import (
     start_of,
 )
 from fdgeom.compile.map_layout import Nodes
-from fdgeom.compile.program import CannotCompile
 from fdgeom.compile.terms import Term, terms_of
+from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_affine, is_zero, simplify
 from fdgeom.operations import Assemble, Check, Map, Operation, Solve
 from fdgeom.solvers.data import entries

@@ -11,7 +11,7 @@ import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
 
 from fdgeom.compile.layout import WIDTH, Layout, Part, aligned, pieces
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.derived import is_real, sampled
 from fdgeom.solvers.links import inside_of
 

@@ -18,10 +18,6 @@ _COMPARED = {
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=", "&&", "||", "!")
 
 
-class CannotCompile(ValueError):
-    """Compiled code does not support an operation; the message names the term."""
-
-
 class ScalarProgram:
     """Scalar operations, numbered so that every operand comes before its use."""
 

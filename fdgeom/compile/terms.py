@@ -15,7 +15,7 @@ from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.compile.layout import parts_of
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.solvers.derived import Derived, is_real
 

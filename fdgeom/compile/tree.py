@@ -9,7 +9,7 @@ from fdgeom.compile.build import Segment, Tree, address, array_of
 from fdgeom.compile.chain import Unknown
 from fdgeom.compile.fronts import SmallSystem
 from fdgeom.compile.layout import WIDTH, Layout, aligned
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 
 #: A chain between two links of at least so many blocks of cells is eliminated in two halves.
 _LONG = 4

@@ -32,7 +32,7 @@ from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram
 from fdgeom.compile.map_layout import MapLayout
-from fdgeom.compile.program import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import (
     Check,
     ConvergenceTest,

@@ -3,7 +3,7 @@
 from firedrake import Form, Function, dmhooks
 from petsc4py import PETSc
 
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.essential import EssentialValues, dofs_of
 
 _ATTRIBUTE = "fdgeom_problem"

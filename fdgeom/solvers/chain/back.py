@@ -7,6 +7,7 @@ import numpy as np
 from firedrake import Form, Function, FunctionSpace
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.cells import CellEquations
 from fdgeom.solvers.chain.kinds import kinds_of
 from fdgeom.solvers.chain.layout import PieceLayout, address
@@ -20,7 +21,6 @@ from fdgeom.solvers.chain.source import NO_LINK, Loads, program
 from fdgeom.solvers.chain.steps import Map
 from fdgeom.solvers.chain.structs import Meeting, Reads
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
 from fdgeom.solvers.spread import in_assignments, in_cells

@@ -11,6 +11,7 @@ from ufl import classes as c
 from ufl.algorithms import extract_coefficients
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 
+from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.jacobian import operations
@@ -20,7 +21,6 @@ from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.compiled.collocation import scalar_space
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.derived import derived_of, is_private
 
 #: More points would make more code than the cache holds.

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from petsc4py import PETSc
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.unit import REASONS, ChainUnit
 from fdgeom.solvers.chain.vectors import Vectors
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.problem_of import problem_of, show_iteration
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.

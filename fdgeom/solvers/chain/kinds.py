@@ -3,10 +3,10 @@
 import numpy as np
 from firedrake import Form, Function
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.cells import CellEquations, alike_in, cell_equations
 from fdgeom.solvers.chain.layout import topology_of
 from fdgeom.solvers.chain.ranks import largest_of_all
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 
 

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 from pyop2 import compilation
 
-from fdgeom.solvers.compiled.refused import NoCompiler
+from fdgeom.errors import NoCompiler
 
 # Fast arithmetic must preserve NaN; copies of a few vectors must not become calls of memcpy.
 _FLAGS = (

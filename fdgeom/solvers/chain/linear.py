@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from firedrake import Form, Function
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.unit import ChainUnit
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.data import Field
 
 # Largest ratio of the residual after two updates to the first one; largest relative error of the

@@ -8,6 +8,7 @@ import ufl
 from firedrake import Function, FunctionSpace
 from ufl.algorithms import expand_derivatives
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.cells import CellEquations, Component
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
@@ -17,7 +18,6 @@ from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.chain.source import Loads, kept_cell_class
 from fdgeom.solvers.chain.steps import at_nodes
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
 

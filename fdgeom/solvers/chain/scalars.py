@@ -7,8 +7,8 @@ import ufl
 from ufl import classes as c
 from ufl.core.multiindex import FixedIndex
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.graph import Graph
-from fdgeom.solvers.compiled.refused import CannotCompile
 
 _FUNCTIONS = {
     c.Sqrt: "sqrt", c.Exp: "exp", c.Ln: "log", c.Cos: "cos", c.Sin: "sin", c.Tan: "tan",

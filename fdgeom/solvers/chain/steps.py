@@ -9,6 +9,7 @@ from firedrake import Constant, Function
 from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.cells import Point
 from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
@@ -16,7 +17,6 @@ from fdgeom.solvers.chain.parts import AT_NODES, IN_CELLS, part_of, parts_of
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.source import Loads
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.structs import header
 
 

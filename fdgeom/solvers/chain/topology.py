@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.errors import CannotCompile
 
 # The cost of a node between pieces, relative to that of a vector of cells.
 _SEPARATOR = 0.13

@@ -8,6 +8,7 @@ import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace
 from mpi4py import MPI
 
+from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_affine
 from fdgeom.solvers.chain.cells import Component
 from fdgeom.solvers.chain.kinds import kinds_of
@@ -20,7 +21,6 @@ from fdgeom.solvers.chain.source import NO_LINK, Loads, kept_cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
 from fdgeom.solvers.chain.structs import Border, Kept, Test
 from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field, key
 from fdgeom.solvers.derived import derived_of

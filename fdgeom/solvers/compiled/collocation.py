@@ -14,7 +14,7 @@ from firedrake import (
 )
 from ufl.classes import Form, Integral
 
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.data import entries
 
 # Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.

@@ -10,9 +10,9 @@ from ufl.algorithms import extract_arguments, extract_coefficients
 from ufl.algorithms import replace as put
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.compiled.collocation import has_nodal_values
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 

@@ -9,7 +9,7 @@ from firedrake.tsfc_interface import compile_form
 from tsfc import kernel_args
 from tsfc.ufl_utils import extract_firedrake_constants
 
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.errors import CannotCompile
 
 _KNOWN = (
     kernel_args.OutputKernelArg,

@@ -19,10 +19,10 @@ from ufl.algorithms import extract_coefficients
 from ufl.algorithms import replace as put
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_affine, is_zero, simplify
 from fdgeom.solvers.compiled.collocation import is_collocated, scalar_space
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
-from fdgeom.solvers.compiled.refused import CannotCompile
 from fdgeom.solvers.compiled.rods import without_links
 from fdgeom.solvers.compiled.terms import Term, terms_of, total
 from fdgeom.solvers.derived import Derived, sampled

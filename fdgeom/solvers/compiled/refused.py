@@ -1,16 +1,10 @@
-"""Errors of compilation, and the fallback when compilation fails."""
+"""The fallback when compilation fails."""
 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-
-class CannotCompile(ValueError):
-    """A form is not supported by compiled code; the message names the term."""
-
-
-class NoCompiler(RuntimeError):
-    """There is no working C++ compiler; the message names the alternative."""
+from fdgeom.errors import CannotCompile, NoCompiler
 
 
 @contextmanager

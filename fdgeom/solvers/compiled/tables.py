@@ -2,7 +2,7 @@
 
 from firedrake import Constant, Function
 
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.errors import CannotCompile
 
 
 class Tables:

@@ -7,6 +7,7 @@ import numpy as np
 from mpi4py import MPI
 from pyop2 import compilation
 
+from fdgeom.errors import CannotCompile, NoCompiler
 from fdgeom.solvers.compiled.layout import (
     PADDING,
     ChainLayout,
@@ -16,7 +17,6 @@ from fdgeom.solvers.compiled.layout import (
     side_by_side,
 )
 from fdgeom.solvers.compiled.program import Phase, Program
-from fdgeom.solvers.compiled.refused import CannotCompile, NoCompiler
 from fdgeom.solvers.compiled.structs import (
     Context,
     Essential,

@@ -1,6 +1,6 @@
 """The compiled steps of a stepper."""
 
-from fdgeom.solvers.compiled import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.steppers.compiled.chain_steps import ChainSteps
 from fdgeom.steppers.compiled.compiled_steps import CompiledSteps
 from fdgeom.steppers.compiled.list_steps import ListSteps

@@ -7,8 +7,8 @@ from typing import Any
 
 from firedrake import Form
 
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers import SolveFailed
-from fdgeom.solvers.compiled import CannotCompile
 
 # So many ways back are kept.
 _MANY = 8

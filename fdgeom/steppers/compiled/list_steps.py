@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler
 from fdgeom.steppers.compiled.compiled_steps import CompiledSteps
 from fdgeom.steppers.compiled.list_sweep import ListSweep
 
@@ -22,10 +21,7 @@ class ListSteps(CompiledSteps):
         from fdgeom import compile as compiler
 
         self._stepper, live = stepper, stepper._moving()
-        try:
-            self._executor = compiler.Executor(stepper.operations, live=live)
-        except compiler.CannotCompile as error:
-            raise CannotCompile(str(error)) from error
+        self._executor = compiler.Executor(stepper.operations, live=live)
         self._sweep: ListSweep | None = None
         self._spare: list = []
 
@@ -39,12 +35,7 @@ class ListSteps(CompiledSteps):
         return self.unit.is_ready
 
     def make_ready(self) -> None:
-        from fdgeom import compile as compiler
-
-        try:
-            self.unit.make_ready()
-        except compiler.NoCompiler as error:
-            raise NoCompiler(str(error)) from error
+        self.unit.make_ready()
 
     def advance(self, steps, dt):
         clock, steps = self._stepper.clock, min(steps, _CHUNK)

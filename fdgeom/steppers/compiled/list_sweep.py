@@ -4,10 +4,10 @@ from collections.abc import Sequence, Set
 
 from firedrake import Form, Function, FunctionSpace
 
+from fdgeom.errors import CannotCompile
 from fdgeom.execution import Executor
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
 from fdgeom.solvers import key
-from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.derived import all_constants
 
 
@@ -51,13 +51,9 @@ class ListSweep:
             live += [dots[f] for f in live if f in dots]
             seeds += [dots[f] for f in seeds if f in dots]
             wanted_of += [dots[f] for f in wanted_of if f in dots]
-        try:
-            self.trajectory = compiler.Trajectory(
-                operations, seeds, wanted_of, live=live, spare=spare,
-                layout=type(layout)(layout.mesh),
-            )  # fmt: skip
-        except compiler.CannotCompile as error:
-            raise CannotCompile(str(error)) from error
+        self.trajectory = compiler.Trajectory(
+            operations, seeds, wanted_of, live=live, spare=spare, layout=type(layout)(layout.mesh)
+        )
         #: The same operations through PETSc, for a step that compiled code cannot take.
         self.petsc = Executor(operations, stepper._executor.runs)
         bars = self.trajectory.cotangents

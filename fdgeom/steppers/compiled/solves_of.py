@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from firedrake import Function
 
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import Assignments, Copy, Flow, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import EssentialValues, GivenValues, Numerics, key, plain
-from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.solvers.essential import PrescribedNumbers
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.compiled.hints import hints_of
