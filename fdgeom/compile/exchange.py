@@ -53,8 +53,7 @@ class Ghosts:
             with_.append(Neighbour(rank, len(both[0]), len(both[1]), *pointers))
             kept += [*both, *memory]
         found = array_of(Neighbour, with_)
-        comm = MPI._handleof(self._comm)
-        return Exchange(comm, len(with_), self._ends, address(found)), [*kept, found]
+        return Exchange(self._comm.handle, len(with_), self._ends, address(found)), [*kept, found]
 
 
 def ghosts_of(layout: Layout, part: Part) -> Ghosts | None:
