@@ -7,6 +7,7 @@ from typing import Any
 from firedrake import Function
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile, NoCompiler
 from fdgeom.forms import copy_into
 from fdgeom.solvers.data import key
 from fdgeom.taping import not_taped
@@ -24,19 +25,17 @@ class PointwiseUpdate:
         if not assignments:
             raise ValueError("assignments must not be empty")
         # Inside of a function: steps can be stated without the compiler.
-        from fdgeom.solvers.compiled import CannotCompile, NoCompiler, Program, Unit
+        from fdgeom.solvers.compiled.update import Update
         from fdgeom.solvers.spread import in_assignments
 
         self._assignments = dict(assignments)
-        self._unit: Any = None
+        self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
-        program = Program(next(iter(assignments)).function_space().mesh())
         try:
             # Numbers of a Real space have no nodes; fields with the same values replace them.
             numbered = in_assignments(assignments, {key(target) for target in assignments})
-            self._phase = program.add_update(numbered)
-            self._unit = Unit(program)
+            self._update = Update(numbered)
             return
         except CannotCompile as error:
             self._put, self.why_not_compiled = Function.assign, str(error)
@@ -48,12 +47,10 @@ class PointwiseUpdate:
     @not_taped
     def apply(self) -> None:
         """Do the assignments; ``NotImplementedError`` while pyadjoint records."""
-        if self._unit is None:
+        if self._update is None:
             for target, value in self._values.items():
                 self._put(value, self._assignments[target])
             for target, value in self._values.items():
                 copy_into(target, value)
             return
-        self._unit.begin()
-        self._unit.solve(self._phase)
-        self._unit.end()
+        self._update.apply()

@@ -9,10 +9,8 @@ from ufl import as_ufl
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import shaped_space, simplify
-from fdgeom.solvers.compiled import pieces, scalar_space
-from fdgeom.solvers.compiled.problem import is_nodal
-from fdgeom.solvers.compiled.terms import terms_of
+from fdgeom.forms import shaped_space
+from fdgeom.solvers.compiled import scalar_space
 from fdgeom.solvers.data import key
 from fdgeom.solvers.derived import Derived, is_real
 
@@ -81,26 +79,6 @@ def in_cells(form: Form, moving: Set[int] = frozenset()) -> Form:
     if not numbers:
         return form
     return replace(form, {f: spread(f, f.function_space().mesh(), "DG", 0) for f in numbers})
-
-
-def in_terms(form: Form, unknown: Function, moving: Set[int]) -> Form:
-    """A form with nodal fields for numbers in terms of single nodes, and DG0 fields in other cell terms."""
-    if not numbers_in(form, moving):
-        return form
-    space = pieces(unknown)[0].function_space()
-    mesh, element = space.mesh(), scalar_space(space).ufl_element()
-    found = Form([])
-    for term in terms_of(simplify(form)):
-        one = term.form()
-        numbers = numbers_in(one, moving)
-        nodal = replace(one, {f: spread(f, mesh, element) for f in numbers})
-        if all(is_nodal(t, unknown) for t in terms_of(nodal)):
-            found += nodal
-        elif term.integral.integral_type() != "interior_facet":
-            found += in_cells(one, moving)
-        else:
-            found += one
-    return found
 
 
 def in_assignments(

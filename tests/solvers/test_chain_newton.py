@@ -33,8 +33,8 @@ from firedrake.exceptions import ConvergenceError
 from verification.beams import uneven_mesh
 
 from fdgeom import measures
+from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.unit import ChainUnit
-from fdgeom.solvers.compiled.refused import CannotCompile
 
 NEWTON = {"snes_type": "python", "snes_python_type": "fdgeom.ChainNewton", "mat_type": "matfree"}
 LU = {

@@ -20,7 +20,7 @@ from firedrake import (
 from firedrake import VectorFunctionSpace as Vectors
 
 import fdgeom as fg
-from fdgeom.solvers.compiled.refused import CannotCompile
+from fdgeom.errors import CannotCompile
 
 A, B, C, NU, MU = -2.0, -1.0, -0.5, 1.0, 2.0
 

@@ -14,7 +14,6 @@ from verification.small_systems import pendulum
 import fdgeom as fg
 from fdgeom.compile.unit import Unit as ListUnit
 from fdgeom.solvers.chain.unit import ChainUnit
-from fdgeom.solvers.compiled.unit import Unit
 from fdgeom.solvers.held_snes import HeldSNES
 
 
@@ -35,7 +34,6 @@ def cut(monkeypatch, after=None):
 
     with monkeypatch.context() as patch:
         patch.setattr(HeldSNES, "solve", counted(HeldSNES.solve))
-        patch.setattr(Unit, "advance", counted(Unit.advance))
         patch.setattr(ListUnit, "advance", counted(ListUnit.advance))
         patch.setattr(ChainUnit, "advance", counted(ChainUnit.advance))
         yield count

@@ -20,7 +20,7 @@ from fdgeom.solvers.chain.ranks import of_all
 from fdgeom.solvers.chain.source import NO_LINK, Loads, program
 from fdgeom.solvers.chain.steps import Map
 from fdgeom.solvers.chain.structs import Meeting, Reads
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
 from fdgeom.solvers.spread import in_assignments, in_cells

@@ -19,8 +19,7 @@ from fdgeom.solvers.chain.parts import Part, parts_of, values_at
 from fdgeom.solvers.chain.ranks import largest_of_all
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
-from fdgeom.solvers.compiled.collocation import scalar_space
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces, scalar_space
 from fdgeom.solvers.derived import derived_of, is_private
 
 #: More points would make more code than the cache holds.

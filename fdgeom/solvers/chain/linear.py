@@ -7,7 +7,7 @@ from firedrake import Form, Function
 
 from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.unit import ChainUnit
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.data import Field
 
 # Largest ratio of the residual after two updates to the first one; largest relative error of the

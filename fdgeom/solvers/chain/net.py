@@ -13,7 +13,7 @@ from fdgeom.solvers.chain.layout import PieceLayout, address, aligned
 from fdgeom.solvers.chain.library import coupled_in
 from fdgeom.solvers.chain.ranks import largest_of_all, sums
 from fdgeom.solvers.chain.structs import Chain, Net
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
 from fdgeom.solvers.essential import GivenValues

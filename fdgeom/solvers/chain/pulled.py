@@ -17,7 +17,7 @@ from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
 from fdgeom.solvers.chain.source import Loads, kept_cell_class
 from fdgeom.solvers.chain.steps import at_nodes
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import key
 

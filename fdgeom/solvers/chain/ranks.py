@@ -8,7 +8,7 @@ from mpi4py import MPI
 from petsc4py import PETSc
 
 from fdgeom.solvers.chain.structs import Ranks
-from fdgeom.solvers.compiled.collocation import scalar_space
+from fdgeom.solvers.compiled.nodes import scalar_space
 
 
 def numbers_everywhere(function: Function) -> np.ndarray:

@@ -16,8 +16,8 @@ from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.parts import AT_NODES, IN_CELLS, part_of, parts_of
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.source import Loads
-from fdgeom.solvers.compiled.problem import pieces
-from fdgeom.solvers.compiled.structs import header
+from fdgeom.solvers.compiled.nodes import pieces
+from fdgeom.solvers.compiled.update import header
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from fdgeom.solvers.chain.parts import part_of, parts_of
 from fdgeom.solvers.chain.source import NO_LINK, Loads, kept_cell_class, program
 from fdgeom.solvers.chain.steps import Map, Step
 from fdgeom.solvers.chain.structs import Border, Kept, Test
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field, key
 from fdgeom.solvers.derived import derived_of

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fdgeom.solvers.chain.unit import ChainUnit
-from fdgeom.solvers.compiled.problem import pieces
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.data import key
 
 

@@ -11,8 +11,8 @@ from ufl.algorithms import replace as put
 from ufl.core.expr import Expr
 
 from fdgeom.errors import CannotCompile
-from fdgeom.solvers.compiled.collocation import has_nodal_values
 from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
+from fdgeom.solvers.compiled.nodes import has_nodal_values
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 

@@ -1,5 +1,6 @@
-"""The three ways of a compiled local solve, each by itself, against NumPy: by the inverse at zero (the
-chord method), by elimination in the order of the rows, and by elimination that exchanges rows.
+"""The ways of a compiled local solve, each by itself, against NumPy: by elimination that is written out, by
+the inverse at zero (the chord method), by elimination in the order of the rows, and by elimination that
+exchanges rows.
 """
 
 import numpy as np
@@ -16,20 +17,21 @@ from firedrake import (
 )
 
 from fdgeom import measures
-from fdgeom.solvers.compiled import source
-from fdgeom.solvers.compiled.program import Program
-from fdgeom.solvers.compiled.unit import Unit
-from fdgeom.solvers.essential import EssentialValues
+from fdgeom.compile import Executor, unit
+from fdgeom.compile.layout import Layout
+from fdgeom.compile.map_layout import MapLayout
+from fdgeom.operations import Map, Prescribed, Solve
 
 #: No multiple of any number of lanes.
 CELLS, SIZE, STEP = 36, 3, 0.3
 #: The chord method is for steps that change little: its updates shrink at the rate of Δt.
 SHORT = 2e-3
-#: How each way is called in the loop over nodes.
+#: How each way is called for a block of places.
 CALLS = {
-    "chord": "newton_frozen<P>(data, u, tol, frozen.inverse)",
-    "plain": "newton<P>(data, u, tol)",
-    "pivoting": "newton_pivoting<P>(data, u, tol, nullptr, &norm)",
+    "written out": "all_le(square<Op::n>(R), 1e-22 * before) ? 1 : -1",
+    "chord": "newton<Op, chord>(X, F, G, k, t, w, b, u)",
+    "plain": "newton<Op, plain>(X, F, G, k, t, w, b, u)",
+    "pivoting": "robust<Op>(X, F, G, k, call.tolerances, right, report)",
 }
 COUPLED = np.array([[0.4, -1.0, 0.2], [0.7, 0.3, -0.5], [-0.6, 0.1, 0.9]])
 FRACTIONS = (1.0, 0.5, -0.7, 0.01)
@@ -37,12 +39,12 @@ FRACTIONS = (1.0, 0.5, -0.7, 0.01)
 
 def only(monkeypatch, *ways):
     """Let all other ways fail."""
-    text = source.header("loops.hpp")
+    header = unit.header
+    text = header("local.hpp")
     for way, call in CALLS.items():
         assert text.count(call) == 1
         text = text if way in ways else text.replace(call, "-1")
-    header = source.header
-    monkeypatch.setattr(source, "header", lambda name: text if "loops" in name else header(name))
+    monkeypatch.setattr(unit, "header", lambda name: text if name == "local.hpp" else header(name))
 
 
 class Nodal:
@@ -95,28 +97,24 @@ class Nodal:
         return found
 
 
-def run(case, sequence, chain, step=STEP, **options):
-    """Solves by fractions of the step, each followed by f := u; the number of solves and iterations."""
-    program = Program(case.mesh)
-    solve = program.add_solve(case.residual, case.u, **options)
-    update = program.add_update({case.f: case.u})
-    unit = Unit(program, chain=chain, live=(case.u, case.f))
-    assert unit.is_chain is chain
-    moves = [m for fraction in sequence for m in ((solve, case.dt, fraction), (update, None, 1.0))]
-    plan = unit.plan(moves)
-    unit.begin()
-    reason, done, _ = unit.advance(1, plan, step)
-    unit.end()
-    return reason, done, unit.reports[solve]
+def run(case, fractions, layout=Layout, step=STEP, **options):
+    """Solves by fractions of the step, each followed by f := u; the failure, and the statistics."""
+    solve = Solve(work=case.residual, unknown=case.u, dt=case.dt, name="u", **options)
+    each = [(solve.scaled(fraction), Map(values={case.f: case.u})) for fraction in fractions]
+    executor = Executor([op for pair in each for op in pair], layout=layout(case.mesh))
+    _, failure = executor.advance(1, 0.0, step)
+    return failure, executor.stats()
 
 
-@pytest.mark.parametrize("chain", [False, True])
+LAYOUTS = pytest.mark.parametrize("layout", [Layout, MapLayout])
+
+
+@LAYOUTS
 @pytest.mark.parametrize(
     ("way", "kind"),
     [
-        ("chord", "linear"),
+        ("written out", "linear"),
         ("chord", "shared"),
-        ("plain", "linear"),
         ("plain", "shared"),
         ("plain", "nodal"),
         ("pivoting", "linear"),
@@ -124,18 +122,18 @@ def run(case, sequence, chain, step=STEP, **options):
         ("pivoting", "nodal"),
     ],
 )
-def test_each_way_by_itself(way, kind, chain, monkeypatch):
+def test_each_way_by_itself(way, kind, layout, monkeypatch):
     """Solves by several fractions of one step, one after another."""
     only(monkeypatch, way)
     case, step = Nodal(kind), SHORT if way == "chord" else STEP
     expected = case.f.dat.data_ro.copy()
     for fraction in FRACTIONS:
         expected = case.solved(expected, fraction * step)
-    reason, done, report = run(case, FRACTIONS, chain, step)
-    assert (reason, done) == (0, 1)
-    assert report.solves == len(FRACTIONS)
+    failure, stats = run(case, FRACTIONS, layout, step)
+    assert failure is None
+    assert stats["solves"] == len(FRACTIONS)
     # Newton's method takes four or five updates of numbers of size one; the chord method some more.
-    assert report.iterations <= 10 * len(FRACTIONS)
+    assert stats["newton_iterations"] <= 10 * len(FRACTIONS)
     # Round-off of four solves whose matrices have condition numbers of at most three.
     np.testing.assert_allclose(case.u.dat.data_ro, expected, atol=5e-15)
 
@@ -143,21 +141,18 @@ def test_each_way_by_itself(way, kind, chain, monkeypatch):
 def test_no_way_is_a_failure(monkeypatch):
     """So the ways that are left out above are left out."""
     only(monkeypatch)
-    case = Nodal("shared")
-    reason, done, _ = run(case, (0.5,), False)
-    assert (reason, done) == (-1, 0)
+    failure, _ = run(Nodal("shared"), (0.5,))
+    assert "too many iterations" in str(failure)
 
 
 @pytest.mark.parametrize("way", ["plain", "pivoting"])
 def test_the_chord_is_for_jacobians_that_nodes_share(way, monkeypatch):
     """With a coefficient in the Jacobian it is not tried."""
     only(monkeypatch, "chord")
-    reason, _, _ = run(Nodal("nodal"), (0.5,), False)
-    assert reason == -1
+    assert run(Nodal("nodal"), (0.5,))[0] is not None
     monkeypatch.undo()
     only(monkeypatch, "chord", way)
-    reason, _, _ = run(Nodal("nodal"), (0.5,), False)
-    assert reason == 0
+    assert run(Nodal("nodal"), (0.5,))[0] is None
 
 
 def test_zero_pivots_need_rows_exchanged(monkeypatch):
@@ -166,32 +161,30 @@ def test_zero_pivots_need_rows_exchanged(monkeypatch):
     case = Nodal("nodal", rows)
     expected = case.solved(case.f.dat.data_ro, 0.0)
     only(monkeypatch, "plain")
-    assert run(case, (0.0,), False)[0] == -1
+    assert run(case, (0.0,))[0] is not None
     monkeypatch.undo()
     for ways in (("pivoting",), tuple(CALLS)):
         case = Nodal("nodal", rows)
         only(monkeypatch, *ways)
-        assert run(case, (0.0,), False)[0] == 0
+        assert run(case, (0.0,))[0] is None
         np.testing.assert_allclose(case.u.dat.data_ro, expected, atol=1e-15)
         monkeypatch.undo()
 
 
-@pytest.mark.parametrize("chain", [False, True])
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.3])
-def test_given_components(share, chain):
-    """They become a part of what a function has there; the others are solved for with it."""
+@LAYOUTS
+def test_given_components(layout):
+    """The others are solved for with them."""
     case = Nodal("nodal")
-    old = Function(case.space)
-    old.dat.data_wo[...] = case.f.dat.data_ro
+    given = Function(case.space)
+    given.dat.data_wo[...] = np.random.default_rng(8).uniform(-0.3, 0.3, (CELLS + 1, SIZE))
     nodes, components = np.array([0, 7, 7, 36]), np.array([1, 0, 2, 1])
     free = np.ones((CELLS + 1, SIZE), dtype=bool)
     free[nodes, components] = False
-    start = old.dat.data_ro.copy()
-    start[~free] *= 1.0 - share
+    start = np.where(free, case.f.dat.data_ro, given.dat.data_ro)
     expected = case.solved(case.f.dat.data_ro.copy(), 0.5 * STEP, free, start)
-    essential = [EssentialValues(0, SIZE * nodes + components, old, share=share)]
-    reason, _, _ = run(case, (0.5,), chain, guess=(old,), essential=essential)
-    assert reason == 0
+    prescribed = [Prescribed(SIZE * nodes + components, given)]
+    failure, _ = run(case, (0.5,), layout, prescribed=prescribed)
+    assert failure is None
     np.testing.assert_array_equal(case.u.dat.data_ro[~free], start[~free])
     np.testing.assert_allclose(case.u.dat.data_ro, expected, atol=5e-15)
 
@@ -207,9 +200,9 @@ def test_round_off_ends_the_iteration(way, size, monkeypatch):
     u, w, dt = case.u, TestFunction(case.space), case.dt
     rows = [((1 + dt * u[k]) ** 2 - squares[k]) / (2 * dt) for k in range(SIZE)]
     case.residual = inner(as_vector(rows), w) * measures.vertex(case.mesh)
-    reason, _, report = run(case, (size / STEP,), False)
-    assert reason == 0
+    failure, stats = run(case, (size / STEP,))
+    assert failure is None
     # A handful of roundings of numbers of size one.
     np.testing.assert_allclose(case.u.dat.data_ro, f, atol=4 * 2.3e-16 / size)
     # Linear but for dt u: two updates, and some until the residual of no lane is halved.
-    assert report.iterations <= 12
+    assert stats["newton_iterations"] <= 12
