@@ -82,6 +82,7 @@ class HeldNodes(Held):
         for hold in self._moving:
             self.moved.dat.data_wo_with_halos.reshape(-1)[hold.dofs] = 1.0
         self.varies = bool(self._moving)
+        self.expressions()  # a wrong function is refused when the beam is made
 
     def expressions(self) -> tuple[Expr, ...]:
         """The given positions and orientations."""

@@ -4,15 +4,19 @@
 #include "convergence.hpp"
 #include "fields.hpp"
 #include "blocks.hpp"
+#include "fronts.hpp"
 #include "chain_unknowns.hpp"
 #include "chain.hpp"
 #include "small_chain.hpp"
+#include "segments.hpp"
+#include "tree.hpp"
 #include "newton.hpp"
 
 template <int N>
 struct Op {
   static constexpr int n = N, of = -1, of_size = 1, starts = 1, entries = 4 * N * N;
-  static constexpr bool restricted = true, transposed = false, affine = false, chooses = false;
+  static constexpr bool restricted = true, transposed = false, affine = false, chooses = false,
+                        tree = false, local = false;
   static constexpr int tangent_same = 1, tangent_carried = N, residual_same = 1,
                        residual_carried = N;
   static constexpr Attempt attempts[] = {{0, 0, 0, 0}};

@@ -12,7 +12,8 @@ from ufl.algorithms import expand_derivatives
 
 from fdgeom.compile.differentiate import gradient, jacobian, solution
 from fdgeom.compile.from_ufl import Scalars
-from fdgeom.compile.program import FUNCTIONS, CannotCompile, ScalarProgram
+from fdgeom.compile.program import FUNCTIONS, ScalarProgram
+from fdgeom.errors import CannotCompile
 
 _OPERATORS = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,

@@ -102,8 +102,8 @@ REFUSALS = [
         lambda: fg.ImplicitMidpoint(membrane(), 0.01, compiled=True),
         ValueError,
         (
-            "compiled: this stepper cannot be compiled: q and p: the variational derivative is an "
-            "unknown; leave compiled out, and the steps go through PETSc SNES"
+            "compiled: this stepper cannot be compiled: this term couples more than one node's unknowns: "
+            "the integral over the cells of …; leave compiled out, and the steps go through PETSc SNES"
         ),
     ),
     (
