@@ -37,6 +37,7 @@ from ufl.classes import (
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 
+from fdgeom.errors import CannotCompile
 from fdgeom.messages import is_function, reported_as
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
@@ -322,6 +323,20 @@ def _sided(integral: Integral):
         return integral
     sides = dict.fromkeys(extract_domains(integral.integrand()), "+")
     return apply_restrictions(integral, default_restrictions=sides)
+
+
+def scalar_space(space) -> FunctionSpace:
+    """The space of one component, with the same nodes."""
+    element = space.ufl_element()
+    if not has_nodal_values(space):
+        raise CannotCompile(f"{element}: its degrees of freedom are not values at nodes")
+    return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
+
+
+def has_nodal_values(space) -> bool:
+    """Whether the degrees of freedom are components at nodes, unlike those of N1curl or RT."""
+    size = int(np.prod(space.value_shape, dtype=int))
+    return space.block_size == size and (size == 1 or bool(space.ufl_element().sub_elements))
 
 
 def shaped_space(shape: tuple[int, ...], mesh, family, degree: int | None = None):

@@ -8,9 +8,9 @@ from firedrake import Function
 
 from fdgeom.adjoint.values import Vectors, keys
 from fdgeom.execution import Executor, Run, Trajectory, own_values
+from fdgeom.forms import has_nodal_values
 from fdgeom.operations import Map, Operation, Tangents, each_part, linearise
 from fdgeom.solvers import Field, key
-from fdgeom.solvers.compiled import has_nodal_values
 
 
 @dataclass

@@ -4,13 +4,15 @@
   derivatives;
 - `terms`, `functionals`: functionals as sums over nodes and cells; `lower`: operations as scalar
   programs;
-- `chain`, `emit_chain`: the same for solves that couple neighbours along a chain;
+- `chain`, `emit_chain`: the same for solves that couple neighbours along a chain; `tree`, `fronts`:
+  where chains meet;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
 - `layout`: the order of values on chains of cells; `exchange`: ghosts on several ranks;
-- `map_layout`, `lower_map`, `from_tsfc`, `emit_map`: the same for nodes of general meshes, with TSFC's
+- `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
   kernels in cells;
 - `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
-  Functions; `trajectory`: steps whose values are stored, and their adjoint steps.
+  Functions; `trajectory`: steps whose values are stored, and their adjoint steps;
+- `local_newton`: the SNES type that solves node by node or cell by cell.
 """
 
 from fdgeom.compile.build import NoCompiler

@@ -12,6 +12,7 @@ from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunction
 
 from fdgeom.compile.layout import WIDTH, Layout, Part, aligned, pieces
 from fdgeom.errors import CannotCompile
+from fdgeom.forms import has_nodal_values
 from fdgeom.solvers.derived import is_real, sampled
 from fdgeom.solvers.links import inside_of
 
@@ -28,12 +29,6 @@ class Nodes:
     def space(self, mesh) -> FunctionSpace:
         """The space of one value at each node."""
         return FunctionSpace(mesh, self.element)
-
-
-def has_nodal_values(space) -> bool:
-    """Whether the degrees of freedom are components at nodes, unlike those of N1curl or RT."""
-    size = int(np.prod(space.value_shape, dtype=int))
-    return space.block_size == size and (size == 1 or bool(space.ufl_element().sub_elements))
 
 
 class MapLayout(Layout):

@@ -14,7 +14,7 @@ from ufl.classes import CellVolume, Grad, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.execution.solve import SolveRun
-from fdgeom.forms import is_zero, shaped_space, simplify
+from fdgeom.forms import is_zero, scalar_space, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import (
     EssentialRows,
@@ -140,13 +140,6 @@ def _(op: Copy) -> Run:
     return run
 
 
-def _scalar_space(space):
-    """The space of one component, with the same nodes."""
-    from fdgeom.solvers.compiled import scalar_space
-
-    return scalar_space(space)
-
-
 @runner.register
 def _(op: Check) -> Run:
     nodal = op.reads[0].function_space()
@@ -156,7 +149,7 @@ def _(op: Check) -> Run:
         field = Function(FunctionSpace(nodal.mesh(), "DG", 0))
         apply, comm = partial(field.interpolate, op.value), nodal.comm
     else:
-        field = Function(_scalar_space(nodal))
+        field = Function(scalar_space(nodal))
         apply, comm = PointwiseUpdate({field: op.value}).apply, nodal.comm
 
     def run() -> None:
@@ -267,7 +260,7 @@ def _nodal_assembly(op: Assemble) -> Run:
     """The derivatives of a sum over nodes; those by a number of a Real space are summed."""
     work = expand_derivatives(op.work)
     nodal = next(f.function_space() for f in extract_coefficients(work) if not is_real(f))
-    element = _scalar_space(nodal).ufl_element()
+    element = scalar_space(nodal).ufl_element()
     values, finish = {}, []
     for f, target in op.by.items():
         slope = expand_derivatives(ufl.diff(work, f))

@@ -9,8 +9,7 @@ from ufl import as_ufl
 from ufl.algorithms import extract_coefficients, replace
 from ufl.core.expr import Expr
 
-from fdgeom.forms import shaped_space
-from fdgeom.solvers.compiled import scalar_space
+from fdgeom.forms import scalar_space, shaped_space
 from fdgeom.solvers.data import key
 from fdgeom.solvers.derived import Derived, is_real
 

@@ -12,14 +12,14 @@ from ufl.algorithms import extract_coefficients
 from ufl.algorithms.estimate_degrees import estimate_total_polynomial_degree
 
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import simplify
+from fdgeom.forms import scalar_space, simplify
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.jacobian import operations
 from fdgeom.solvers.chain.parts import Part, parts_of, values_at
 from fdgeom.solvers.chain.ranks import largest_of_all
 from fdgeom.solvers.chain.scalars import Scalars
 from fdgeom.solvers.chain.slopes import slopes_of
-from fdgeom.solvers.compiled.nodes import pieces, scalar_space
+from fdgeom.solvers.compiled.nodes import pieces
 from fdgeom.solvers.derived import derived_of, is_private
 
 #: More points would make more code than the cache holds.

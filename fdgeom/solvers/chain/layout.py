@@ -6,12 +6,12 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.errors import CannotCompile
+from fdgeom.forms import scalar_space
 from fdgeom.line import coordinates_of
 from fdgeom.solvers.chain.parts import is_linear
 from fdgeom.solvers.chain.ranks import largest_of_all, numbers_everywhere
 from fdgeom.solvers.chain.structs import Copy
 from fdgeom.solvers.chain.topology import Topology
-from fdgeom.solvers.compiled.nodes import scalar_space
 from fdgeom.solvers.compiled.tables import Tables, nodes_of
 from fdgeom.solvers.data import Field
 from fdgeom.solvers.links import links_of

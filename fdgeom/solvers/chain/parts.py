@@ -8,7 +8,7 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.errors import CannotCompile
-from fdgeom.solvers.compiled.nodes import has_nodal_values, scalar_space
+from fdgeom.forms import has_nodal_values, scalar_space
 from fdgeom.solvers.compiled.tables import nodes_of
 from fdgeom.solvers.derived import is_real
 

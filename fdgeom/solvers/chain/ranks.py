@@ -7,8 +7,8 @@ from firedrake import Function
 from mpi4py import MPI
 from petsc4py import PETSc
 
+from fdgeom.forms import scalar_space
 from fdgeom.solvers.chain.structs import Ranks
-from fdgeom.solvers.compiled.nodes import scalar_space
 
 
 def numbers_everywhere(function: Function) -> np.ndarray:

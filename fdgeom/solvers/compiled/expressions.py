@@ -11,8 +11,8 @@ from ufl.algorithms import replace as put
 from ufl.core.expr import Expr
 
 from fdgeom.errors import CannotCompile
-from fdgeom.solvers.compiled.kernel import Kernel, cell_kernel
-from fdgeom.solvers.compiled.nodes import has_nodal_values
+from fdgeom.forms import has_nodal_values
+from fdgeom.solvers.kernel import Kernel, cell_kernels
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 
@@ -30,7 +30,7 @@ def expression_kernel(assignments: Mapping[Function, Expr], name: str) -> Kernel
     ]
     test = TestFunction(one_node_space((len(flat),)))
     form = inner(ufl.as_vector(flat), test) * dx(degree=0, domain=one_node_mesh())
-    kernel = cell_kernel(form, name)
+    kernel = cell_kernels(form, name)[0]
     return replace(kernel, coefficients=tuple(originals[c] for c in kernel.coefficients))
 
 

@@ -1,11 +1,11 @@
-"""Nodes of spaces: whether degrees of freedom are values at them, and their names in messages."""
+"""Names of nodes in messages; parts of mixed functions."""
 
 from collections.abc import Callable
 
 import numpy as np
-from firedrake import Function, FunctionSpace, SpatialCoordinate
+from firedrake import Function, SpatialCoordinate
 
-from fdgeom.errors import CannotCompile
+from fdgeom.forms import scalar_space
 
 # Families of elements whose unknowns are values at points.
 _POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
@@ -15,20 +15,6 @@ _NAMES = "_fdgeom_names_of_places"
 def pieces(function: Function) -> tuple[Function, ...]:
     """The parts of a mixed function, or the function itself."""
     return function.subfunctions if len(function.function_space()) > 1 else (function,)
-
-
-def scalar_space(space) -> FunctionSpace:
-    """The space of one component, with the same nodes."""
-    element = space.ufl_element()
-    if not has_nodal_values(space):
-        raise CannotCompile(f"{element}: its degrees of freedom are not values at nodes")
-    return FunctionSpace(space.mesh(), element.sub_elements[0] if space.value_shape else element)
-
-
-def has_nodal_values(space) -> bool:
-    """Whether the degrees of freedom are components at nodes, unlike those of N1curl or RT."""
-    size = int(np.prod(space.value_shape, dtype=int))
-    return space.block_size == size and (size == 1 or bool(space.ufl_element().sub_elements))
 
 
 def name_places(mesh, words: Callable[[float], str]) -> None:

@@ -9,8 +9,8 @@ from firedrake.tsfc_interface import compile_form
 from tsfc import kernel_args
 from tsfc.ufl_utils import extract_firedrake_constants
 
-from fdgeom.compile.layout import pieces
 from fdgeom.errors import CannotCompile
+from fdgeom.operations import parts
 
 _KNOWN = (
     kernel_args.OutputKernelArg,
@@ -74,7 +74,7 @@ def _kernel(form: Form, info, name: str) -> Kernel:
         name=name,
         code=_template(text, info.kernel.name, name),
         coefficients=tuple(
-            pieces(coefficients[k])[i] for k, numbers in info.coefficient_numbers for i in numbers
+            parts(coefficients[k])[i] for k, numbers in info.coefficient_numbers for i in numbers
         ),
         constants=tuple(constants[k] for k in info.constant_numbers),
         vectorises=not re.search(r"\?|\bif\b|\bint32_t t\d", text),
