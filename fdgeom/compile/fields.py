@@ -9,7 +9,7 @@ from fdgeom.compile.build import Copy, array_of
 from fdgeom.compile.layout import Part
 from fdgeom.compile.unit import Unit
 from fdgeom.solvers.data import Field
-from fdgeom.solvers.derived import derived_of, is_private
+from fdgeom.solvers.derived import Dependents, derived_of, is_private
 
 
 class Fields:
@@ -34,11 +34,8 @@ class Fields:
             part: Field(part.function) for part in dict.fromkeys((*read_first, *written))
         }
         self._ghosted = list(self._fields.values()) if unit.layout.comm.size > 1 else []
-        derived = {part: derived_of(part.function) for part in read_first}
-        derived |= {id(c): derived_of(c) for c in unit.constants}
-        made = list({id(d): d for d in derived.values() if d is not None}.values())
-        self._followers = [d for d in made if getattr(d, "follows_a_user", True)]
-        self._of_mesh = [d for d in made if not getattr(d, "follows_a_user", True)]
+        read = (*(part.function for part in read_first), *unit.constants)
+        self._dependents = Dependents(read, unit.layout.mesh)
         # Values that only fdgeom writes are copied when they have a new version.
         quiet = [part for part in read_first if self._is_quiet(part) and part not in written]
         self._quiet = [(part.function.dat, self._copies([part])) for part in quiet]
@@ -46,12 +43,11 @@ class Fields:
         self._in = self._copies([part for part in read_first if part not in quiet])
         self._out = self._copies(self._state)
         self._changed = [self._fields[part].written for part in self._state]
-        self._mesh, self._mesh_version = unit.layout.mesh.coordinates.dat, -1
 
     def _is_quiet(self, part: Part) -> bool:
         derived = derived_of(part.function)
         ours = part.function is self._layout.mesh.coordinates or is_private(part.function)
-        return ours or bool(derived is not None and getattr(derived, "private", False))
+        return ours or bool(derived is not None and derived.private)
 
     def _copies(self, parts: Sequence[Part]):
         layout, copies = self._layout, []
@@ -67,11 +63,8 @@ class Fields:
 
     def load(self) -> None:
         """Functions to fields."""
-        library, version = self._unit.library, self._mesh.dat_version
-        moved = version != self._mesh_version
-        for derived in (*self._of_mesh, *self._followers) if moved else self._followers:
-            derived.refresh()
-        self._mesh_version = version
+        library = self._unit.library
+        self._dependents.refresh()
         for field in self._ghosted:
             field.update_ghosts()
         library.fdgeom_load(*self._in)

@@ -11,15 +11,7 @@ from fdgeom.compile.layout import WIDTH
 from fdgeom.errors import CannotCompile
 from fdgeom.operations import Prescribed, Solve
 from fdgeom.solvers.data import collect, fields, spread
-from fdgeom.solvers.problem_of import problem_of, show_iteration
-
-# PETSc's stubs make a reason an int and take a ConvergedReason.
-_REASON: Any = PETSc.SNES.ConvergedReason
-_DIVERGED = {
-    -1: _REASON.DIVERGED_MAX_IT,
-    -2: _REASON.DIVERGED_LINEAR_SOLVE,
-    -3: _REASON.DIVERGED_FUNCTION_NANORINF,
-}
+from fdgeom.solvers.problem_of import DIVERGED, REASON, problem_of, show_iteration
 
 
 class LocalNewton:
@@ -97,11 +89,11 @@ class LocalNewton:
             self.iterations = self._iterations() - before
         snes.setIterationNumber(self.iterations)
         if not reason:
-            snes.setConvergedReason(_REASON.CONVERGED_FNORM_RELATIVE)
+            snes.setConvergedReason(REASON.CONVERGED_FNORM_RELATIVE)
             return
         start.copy(x)
         spread(x.getArray(readonly=True), self._fields)
-        snes.setConvergedReason(_DIVERGED[reason])
+        snes.setConvergedReason(DIVERGED[reason])
 
     def _iterations(self) -> int:
         return self._executor.stats()["newton_iterations"]

@@ -1,6 +1,6 @@
 """Dependent fields: functions that are recomputed when the data that they are made from change."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -246,6 +246,24 @@ def refresh(*things: Form | Expr) -> None:
     """Bring the dependent functions in forms or expressions up to date; to be called on all ranks."""
     for derived in derived_in(*things):
         derived.refresh()
+
+
+class Dependents:
+    """The dependent functions and data made once among some values, for compiled code that reads them."""
+
+    def __init__(self, values: Iterable[Function | Constant], mesh) -> None:
+        found = list({id(d): d for d in map(derived_of, values) if d is not None}.values())
+        self._of_users = [d for d in found if d.follows_a_user]
+        self._of_mesh = [d for d in found if not d.follows_a_user]
+        self._coordinates, self._version = mesh.coordinates.dat, -1
+
+    def refresh(self) -> None:
+        """Bring them up to date; functions of the mesh alone if its coordinates have changed."""
+        version = self._coordinates.dat_version
+        moved = version != self._version
+        for derived in (*self._of_mesh, *self._of_users) if moved else self._of_users:
+            derived.refresh()
+        self._version = version
 
 
 def all_constants(*things: Form | Expr) -> list[Constant]:

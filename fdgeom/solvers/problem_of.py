@@ -1,5 +1,7 @@
 """Access to the problem and the monitors of a PETSc solver, for SNES and PC types in Python."""
 
+from typing import Any
+
 from firedrake import Form, Function, dmhooks
 from petsc4py import PETSc
 
@@ -7,6 +9,15 @@ from fdgeom.errors import CannotCompile
 from fdgeom.solvers.essential import EssentialValues, dofs_of
 
 _ATTRIBUTE = "fdgeom_problem"
+
+# PETSc's stubs make a reason an int and take a ConvergedReason.
+REASON: Any = PETSc.SNES.ConvergedReason
+#: PETSc's reasons for those of compiled Newton iterations.
+DIVERGED = {
+    -1: REASON.DIVERGED_MAX_IT,
+    -2: REASON.DIVERGED_LINEAR_SOLVE,
+    -3: REASON.DIVERGED_FUNCTION_NANORINF,
+}
 
 
 def attach_problem(snes: PETSc.SNES, residual: Form, unknown: Function, essential=()) -> None:

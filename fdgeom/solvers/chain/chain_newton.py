@@ -8,15 +8,7 @@ from petsc4py import PETSc
 from fdgeom.errors import CannotCompile
 from fdgeom.solvers.chain.unit import REASONS, ChainUnit
 from fdgeom.solvers.chain.vectors import Vectors
-from fdgeom.solvers.problem_of import problem_of, show_iteration
-
-# PETSc's stubs make a reason an int and take a ConvergedReason.
-_REASON: Any = PETSc.SNES.ConvergedReason
-_DIVERGED = {
-    -1: _REASON.DIVERGED_MAX_IT,
-    -2: _REASON.DIVERGED_LINEAR_SOLVE,
-    -3: _REASON.DIVERGED_FUNCTION_NANORINF,
-}
+from fdgeom.solvers.problem_of import DIVERGED, problem_of, show_iteration
 
 
 class ChainNewton:
@@ -77,8 +69,8 @@ class ChainNewton:
             return
         x.getArray()[...] = start
         self.failure = REASONS.get(code)
-        if code in _DIVERGED:
-            snes.setConvergedReason(_DIVERGED[code])
+        if code in DIVERGED:
+            snes.setConvergedReason(DIVERGED[code])
 
     def _iterate(self, snes: PETSc.SNES) -> tuple[int, int]:
         unit, limit = self._unit, snes.getTolerances()[3]

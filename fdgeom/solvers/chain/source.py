@@ -17,6 +17,11 @@ _HEADERS = ("blocks", "fronts", "between", "alone", "chain", "newton")
 _SIMD = _HERE.parent / "compiled" / "simd.hpp"
 
 
+def header(name: str) -> str:
+    """The text of a header file of this package."""
+    return (_HERE / f"{name}.hpp").read_text()
+
+
 class Loads:
     """C++ expressions for the values of functions and constants in a kernel."""
 
@@ -252,7 +257,7 @@ def program(
         f"#include <utility>\nnamespace {{ constexpr int N = {size}; }}\n",
         f"namespace {{ constexpr bool RELATIVE = {str(relative).lower()}; }}\n",
         f"namespace {{ constexpr bool LINKED = {str(NO_LINK not in cells).lower()}; }}\n",
-        *((_HERE / f"{name}.hpp").read_text() for name in headers),
+        *map(header, headers),
         *cells,
         *rest,
         _ENTRIES,

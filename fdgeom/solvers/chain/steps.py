@@ -15,9 +15,8 @@ from fdgeom.solvers.chain.emission import statements
 from fdgeom.solvers.chain.graph import Graph
 from fdgeom.solvers.chain.parts import AT_NODES, IN_CELLS, part_of, parts_of
 from fdgeom.solvers.chain.scalars import Scalars
-from fdgeom.solvers.chain.source import Loads
+from fdgeom.solvers.chain.source import Loads, header
 from fdgeom.solvers.compiled.nodes import pieces
-from fdgeom.solvers.compiled.update import header
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,7 @@ class TurnCheck:
         body = "\n    ".join(statements(graph, outputs, loads))
         target = f"X.F[{loads.number(self.cosines)}]"
         state = f" && all_le(least, {target}[2 * k + 1])" if self.soft else ""
-        return f"""{header("turns.hpp")}
+        return f"""{header("turns")}
 static bool turns_too_far(const Chain &X) {{
   const vec least = least_cosine;
   bool fine = true;

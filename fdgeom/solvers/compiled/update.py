@@ -12,7 +12,7 @@ from fdgeom.errors import NoCompiler
 from fdgeom.solvers.compiled.expressions import expression_kernel
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
-from fdgeom.solvers.derived import derived_of
+from fdgeom.solvers.derived import Dependents
 from fdgeom.solvers.kernel import Kernel
 
 # Fast arithmetic must preserve NaN. Python calls an update once a step at the most.
@@ -39,17 +39,13 @@ class Update:
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
         targets = list(assignments)
         mesh = targets[0].function_space().mesh()
-        self._tables = tables = Tables(mesh)
+        tables = Tables(mesh)
         kernel = expression_kernel(assignments, "fdgeom_expressions")
         self._library = _load(_text(targets, kernel, tables), mesh.comm)
         fields = [Field(f) for f in tables.functions]
         self._ghosted = fields if mesh.comm.size > 1 else []
         self._written = [fields[tables.field(f)] for f in targets]
-        made = [*map(derived_of, tables.functions), *map(derived_of, tables.constants)]
-        made = list({id(d): d for d in made if d is not None}.values())
-        self._followers = [d for d in made if d.follows_a_user]
-        self._of_mesh = [d for d in made if not d.follows_a_user]
-        self._mesh, self._mesh_version = mesh.coordinates.dat, None
+        self._dependents = Dependents((*tables.functions, *tables.constants), mesh)
         addresses = [(f.array.ctypes.data, len(f.array)) for f in fields]
         self._kept = (
             (_FieldOfFunction * len(fields))(*addresses),
@@ -62,11 +58,7 @@ class Update:
 
     def apply(self) -> None:
         """Do the assignments with the present values."""
-        version = self._mesh.dat_version
-        moved = version != self._mesh_version
-        for derived in (*self._of_mesh, *self._followers) if moved else self._followers:
-            derived.refresh()
-        self._mesh_version = version
+        self._dependents.refresh()
         for field in self._ghosted:
             field.update_ghosts()
         self._library.fdgeom_update(ctypes.byref(self._context))

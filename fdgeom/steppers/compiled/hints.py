@@ -1,4 +1,4 @@
-"""What compiled steps need to know of solves beside their operations."""
+"""Notes about solves for compiled steps, beside their operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
