@@ -70,6 +70,18 @@ def test_old_values_are_meant(mesh):
     assert np.array_equal(v.dat.data_ro, a + 2 * b)
 
 
+def test_zeros_are_assigned(mesh):
+    """A function assigned a literal zero, alone and beside another that is not zero."""
+    V = VectorFunctionSpace(mesh, "CG", 1, dim=2)
+    for several in (False, True):
+        u, v = fill(Function(V), 1), fill(Function(V), 2)
+        a = np.array(u.dat.data_ro)
+        PointwiseUpdate({u: 0 * v} | ({v: 2 * u} if several else {})).apply()
+        assert not np.any(u.dat.data_ro)
+        if several:
+            assert np.array_equal(v.dat.data_ro, 2 * a)
+
+
 def test_firedrake_sees_the_new_values(mesh):
     """Values that Firedrake has cached do not survive the update."""
     from firedrake import assemble, dx
