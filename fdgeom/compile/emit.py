@@ -127,6 +127,9 @@ class LocalWriter(Writer):
             lines = self._lines(m.place, [("const raw value", m.check)])
             self._function("raw value", "const raw *b", ["(void)b;", *lines, "return value;"])
             self._functions.append(f"  static double limit() {{ return {float(m.op.limit)!r}; }}")
+            if m.sufficient is not None:
+                lines = self._lines(m.place, [("const raw value", m.sufficient)])
+                self._function("raw sufficient", "", [*lines, "return value;"])
         else:
             arguments = "const raw *b, const raw *u"
             self._function("void store", arguments, self._stores(m.stores, m.place))
@@ -134,6 +137,7 @@ class LocalWriter(Writer):
             "at_nodes": m.at_nodes, "gathers": bool(m.gathered), "in_cells": bool(m.cell_stores),
             "links": bool(linked),
             "solves": bool(m.unknowns), "checks": m.check is not None, "chain": False, **self._flags,
+            "skips": m.sufficient is not None,
         }  # fmt: skip
         sizes = self._sizes | {"ins": len(self._ins), "outs": len(self._outs)}
         in_sizes = ", ".join(str(part.size) for part in self._ins) or "0"

@@ -140,6 +140,7 @@ class _CellWriter(_MapWriter):
         self._function("void store", "const raw *b, const raw *u", store)
         names = (
             "at_nodes", "gathers", "in_cells", "checks", "chain", "affine", "chord", "held", "sums",
+            "skips",
         )  # fmt: skip
         sizes = {"n": n, "nb": 1, "nw": max(first, 1), "ins": len(self._ins), "outs": 1}
         text = "\n".join(

@@ -78,8 +78,9 @@ class LocalProgram:
     residual: list[int] = field(default_factory=list)
     guess: list[int] = field(default_factory=list)
     holds: list[Hold] = field(default_factory=list)
-    #: Of a check: the value, a node of ``place``.
+    #: Of a check: the value, and what is negative where that is not needed; nodes of ``place``.
     check: int | None = None
+    sufficient: int | None = None
 
     def gather(self, given: tuple[int, int, int, int]) -> int:
         """The sum of what the cells of a node give to it, at the node."""
@@ -196,6 +197,9 @@ class Lowering(Functionals):
             length = self.length(made.place)
             at = Point(made.place, self.layout, 0.5, length, None)
             made.check = Scalars(made.place, at).scalar(value)
+            if op.sufficient is not None:
+                enough = expand_derivatives(op.sufficient)
+                made.sufficient = self.at_places(made.place, AT_NODES).scalar(enough)
         return made
 
     @staticmethod

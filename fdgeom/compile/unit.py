@@ -1,8 +1,9 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from dataclasses import fields as members
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ from fdgeom.operations import (
     ConvergenceTest,
     Copy,
     HostOperation,
+    Map,
     Operation,
     Solve,
     compilable,
@@ -96,7 +98,7 @@ class Unit:
         lower = MapLowering(layout) if is_map else Lowering(layout)
         self._calls: list[_Call] = []
         self._given = tuple(operations)
-        pairs = [(k, made) for k, op in enumerate(operations) for made in compilable([op])]
+        pairs = _joined((k, made) for k, op in enumerate(operations) for made in compilable([op]))
         for (number, op), (_, before) in zip(pairs, [(-1, None), *pairs], strict=False):
             op = _with_guess(op, before)
             name = _identity(op)
@@ -405,6 +407,30 @@ def _with_guess(op: Operation, before: Operation | None) -> Operation:
         return op
     whole = before.rows is None and not before.adds and before.target.dat is op.unknown.dat
     return op.placed(guess=before.source) if whole and not op.attempts and op.guess is None else op
+
+
+def _joined(pairs: Iterable[tuple[int, Operation]]) -> list[tuple[int, Operation]]:
+    """Numbered operations, where a Map also does the copy before it; equal Maps stay equal."""
+    found: list[tuple[int, Operation]] = []
+    made: dict[tuple, dict] = {}
+    for number, op in pairs:
+        before = found[-1][1] if found else None
+        if isinstance(op, Map) and isinstance(before, Copy) and _is_of(op, before):
+            key = id(before.source), id(before.target), id(op.values)
+            values = made.setdefault(key, {before.target: before.source, **op.values})
+            found[-1] = number, replace(op, values=values)
+        else:
+            found.append((number, op))
+    return found
+
+
+def _is_of(op: Map, copy: Copy) -> bool:
+    """Whether a copy, done together with a Map, gives the same values."""
+    source, target = copy.source, copy.target
+    if source is None or copy.adds or copy.rows is not None:
+        return False
+    alike = source.function_space() == target.function_space()
+    return alike and all(f.dat is not target.dat for f in (*op.reads, *op.writes))
 
 
 def _identity(op: Operation) -> tuple:

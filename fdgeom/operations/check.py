@@ -22,11 +22,15 @@ class Check(Operation):
         The largest value that is allowed; NaN is not.
     message : str
         The sentence of the error.
+    sufficient : UFL expression, optional
+        A scalar expression of values at nodes. A cell at both nodes of which it is negative is within
+        the limit, so that compiled code evaluates ``value`` in other cells alone.
     """
 
     value: Expr
     limit: float
     message: str
+    sufficient: Expr | None = None
 
     def __post_init__(self) -> None:
         if self.value.ufl_shape:

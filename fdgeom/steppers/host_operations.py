@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
+import numpy as np
+import ufl
 from firedrake import Function
 
 from fdgeom.forms import copy_into
@@ -125,9 +127,12 @@ class TurnCheck(HostOperation):
     @property
     def compiled_as(self) -> Sequence[Operation] | None:
         message = "the two ends of a cell turn too far against one another in a step"
+        before, least = self.before.orientation, self.turns.least
+        # The angles at both ends bound the change of that between them.
+        small = float(np.cos(np.arccos(least) / 2)) - ufl.dot(self.turns.orientation, before)
         return [
-            Check(value=-cosine, limit=-self.turns.least, message=message)
-            for cosine in self.turns.cosines(self.before.orientation)
+            Check(value=-cosine, limit=-least, message=message, sufficient=enough)
+            for cosine, enough in zip(self.turns.cosines(before), (small, None), strict=False)
         ]
 
     def explain(self) -> None:

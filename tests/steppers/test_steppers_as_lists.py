@@ -16,6 +16,7 @@ from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Copy, compilable
 from fdgeom.solvers.compiled import CannotCompile
 from fdgeom.steppers.compiled import solves_of
+from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
 
 
 def _state(stepper):
@@ -99,6 +100,32 @@ def test_checks_of_rotations_as_expressions(rng):
     (cosine,) = beam.turns.cosines(old)
     found = cells.interpolate(cosine).dat.data_ro[cells.cell_node_map().values[:, 0]]
     assert np.abs(found - expected).max() < 1e-14
+
+
+def test_cells_that_need_no_cosine(rng):
+    """Nodes that turn by less than 45 degrees turn a cell by less than 90; no wider bound would do."""
+    beam = bracket_beam()
+    before = TurnsBefore(turns=beam.turns)
+    old, new = before.orientation, beam.orientation
+    (check,) = TurnCheck(turns=beam.turns, before=before).compiled_as
+    nodes, cells = (Function(FunctionSpace(beam.mesh, *kind)) for kind in (("CG", 1), ("DG", 0)))
+    along = np.argsort(np.argsort(beam.mesh.coordinates.dat.data_ro))
+    for degrees in (*rng.uniform(0.0, 45.0, 20), 44.9, 45.1):
+        # Neighbours turn about one axis of space, in opposite senses.
+        half = np.radians(degrees) / 2 * np.where(along % 2, 1.0, -1.0)[:, None]
+        start = _unit(rng.normal(size=(len(along), 4)))
+        (w, v), axis = np.split(start, [1], axis=1), _unit(rng.normal(size=(1, 3)))
+        real = np.cos(half) * w - np.sin(half) * (v @ axis.T)
+        vector = np.cos(half) * v + np.sin(half) * (w * axis + np.cross(axis, v))
+        old.dat.data_wo[...], new.dat.data_wo[...] = start, np.hstack([real, vector])
+        enough = nodes.interpolate(check.sufficient).dat.data_ro.max() < 0.0
+        assert enough == (degrees < 45.0)
+        too_far = cells.interpolate(check.value).dat.data_ro.max() > check.limit
+        assert too_far != enough
+
+
+def _unit(rows):
+    return rows / np.linalg.norm(rows, axis=1)[:, None]
 
 
 def test_given_motion_as_expressions():

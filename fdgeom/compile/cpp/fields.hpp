@@ -22,7 +22,8 @@
 //   tangent_at_zero(J)          the tangent at u = 0 (`chord`: it depends on constants alone)
 // In links (`links`), whose first nodes have the places of block k and second nodes those of block k + 1:
 //   link(ra, rb), link_stores()
-// A check (`checks`): value(b) and the constant limit().
+// A check (`checks`): value(b) and the constant limit(); sufficient() is negative at both nodes of cells that
+// need no value (`skips`).
 // On a general mesh (`sums`): sum_cells(sums), what cells give to their nodes; b is read from there.
 // A solve that couples neighbours (`chain`): see chain_unknowns.hpp.
 #include <vector>

@@ -35,6 +35,8 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
   if constexpr (Op::checks && !Op::at_nodes) end = end < X.chain_blocks ? end : X.chain_blocks;
   bool apart = false;  // whether fields of steps lie apart
   for (int j = 0; j < Op::ins; ++j) apart |= call.in[j].stride != 0;
+  bool passes = false;  // the nodes of block k, without the value of a check
+  if constexpr (Op::skips) passes = begin < end && all_le(Op::sufficient(X, F, G, begin), raw{});
   for (long k = begin; k < end; ++k) {
     if (__builtin_expect(apart, 0)) prefetch<Op>(call, F, k);
     if constexpr (Op::gathers) {
@@ -49,6 +51,11 @@ template <class Op> FDGEOM_INLINE int at_places(const Run &X, const Call &call, 
       if constexpr (Op::links) if (k >= X.chain_blocks && (k - X.chain_blocks) % 2 == 0) Op::link_stores(X, F, G, k);
     }
     if constexpr (Op::checks) {
+      if constexpr (Op::skips) {
+        const bool here = passes;
+        passes = all_le(Op::sufficient(X, F, G, k + 1), raw{});
+        if (__builtin_expect(here && passes, 1)) continue;
+      }
       const raw value = Op::value(X, F, G, k, b);
       const long there = Op::at_nodes ? X.node_counts[k] : X.counts[k];
       if (__builtin_expect(!all_le(value, Op::limit()), 0))
