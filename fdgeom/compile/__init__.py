@@ -12,10 +12,12 @@
   kernels in cells;
 - `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
   Functions; `trajectory`: steps whose values are stored, and their adjoint steps;
+- `newton`: iterations of Newton's method from Python;
 - `local_newton`: the SNES type that solves node by node or cell by cell.
 """
 
 from fdgeom.compile.build import NoCompiler
 from fdgeom.compile.executor import Executor
+from fdgeom.compile.layout import layout_of
 from fdgeom.compile.trajectory import Trajectory
 from fdgeom.errors import CannotCompile

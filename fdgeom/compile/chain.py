@@ -21,6 +21,11 @@ _UNKNOWNS, _OPERATIONS = 24, 8000
 _SIDES = "AB"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Update(Solve):
+    """The linear equations of one update of Newton's method; its report has norms and the inertia."""
+
+
 @dataclass(frozen=True)
 class Unknown:
     """A component of an unknown, at the nodes or in the cells."""
@@ -104,9 +109,12 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         made.affine = made.affine and affine
         _sort(made)
         n = made.in_chains
-        made.local = not any((i < n) != (j < n) for i, j in made.tangent)
+        couples = any((i < n) != (j < n) for i, j in made.tangent)
+        made.local = not couples and not isinstance(op, Update)
     else:
         _refuse_multipliers(made)
+    if isinstance(op, Update) and not made.affine:
+        raise CannotCompile(f"{op.name}: the equations are not linear")
     if made.affine:
         _begin_at_zero(made)
     for program, residual in ((made.cell, made.residual), (made.link, made.link_residual)):

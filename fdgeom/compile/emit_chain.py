@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fdgeom.compile.chain import ChainProgram
+from fdgeom.compile.chain import ChainProgram, Update
 from fdgeom.compile.differentiate import carried, same_everywhere, solution
 from fdgeom.compile.emit import Code, Constants, Writer, statements
 from fdgeom.compile.layout import Layout, Part, parts_of
@@ -58,7 +58,7 @@ class _ChainWriter(Writer):
             self._solve_node(pattern)
         of, of_size = self._norm_of()
         flags = {
-            "chain": True, "affine": m.affine, "transposed": m.op.source is not None,
+            "chain": True, "affine": m.affine, "update": isinstance(m.op, Update), "transposed": m.op.source is not None,
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
             "chord": False, "checks": False, "tree": m.tree, "local": m.local,
@@ -88,7 +88,7 @@ class _ChainWriter(Writer):
     def _norm_of(self) -> tuple[int, int]:
         """The field that ConvergenceTest.of is, and its components."""
         of = self._chain.test.of
-        if of is None or self._chain.affine:
+        if of is None or (self._chain.affine and not isinstance(self._op, Update)):
             return -1, 1
         part, *more = parts_of(of)
         if more or not part.nodal:

@@ -38,10 +38,10 @@ class Fields:
         self._dependents = Dependents(read, unit.layout.mesh)
         # Values that only fdgeom writes are copied when they have a new version.
         quiet = [part for part in read_first if self._is_quiet(part) and part not in written]
-        self._quiet = [(part.function.dat, self._copies([part])) for part in quiet]
+        self._quiet = [(part.function.dat, self.copies([part])) for part in quiet]
         self._versions: list[int] = []
-        self._in = self._copies([part for part in read_first if part not in quiet])
-        self._out = self._copies(self._state)
+        self._in = self.copies([part for part in read_first if part not in quiet])
+        self._out = self.copies(self._state)
         self._changed = [self._fields[part].written for part in self._state]
 
     def _is_quiet(self, part: Part) -> bool:
@@ -49,7 +49,12 @@ class Fields:
         ours = part.function is self._layout.mesh.coordinates or is_private(part.function)
         return ours or bool(derived is not None and derived.private)
 
-    def _copies(self, parts: Sequence[Part]):
+    def of(self, parts: Sequence[Part]) -> list[Field]:
+        """The values of the Functions of parts that steps read or write."""
+        return [self._fields[part] for part in parts]
+
+    def copies(self, parts: Sequence[Part]):
+        """The arguments of the copies of parts between Functions and fields."""
         layout, copies = self._layout, []
         for part in parts:
             copies.append(
@@ -89,7 +94,7 @@ class Fields:
     def shown(self) -> Iterator[None]:
         """Context in which the Functions have the present values of all fields that steps change."""
         kept = [np.array(self._fields[part].array) for part in self._written]
-        self._unit.library.fdgeom_store(*self._copies(self._written))
+        self._unit.library.fdgeom_store(*self.copies(self._written))
         try:
             yield
         finally:

@@ -19,7 +19,7 @@ from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.corealg.traversal import unique_pre_traversal
 
-from fdgeom.compile.chain import ChainProgram, lower_chain
+from fdgeom.compile.chain import ChainProgram, Update, lower_chain
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
 from fdgeom.compile.functionals import (
@@ -110,7 +110,7 @@ class Lowering(Functionals):
         elif isinstance(op, Assemble):
             found = self._assembled(op)
         elif isinstance(op, Solve):
-            if self.couples(op):
+            if self.couples(op) or isinstance(op, Update):
                 if self.layout.comm.size > 1:
                     raise CannotCompile(f"{op.name} couples the nodes of several ranks")
                 return [lower_chain(self, op)]

@@ -322,6 +322,19 @@ class Unit:
         for call in self._structs:
             call.tolerances, call.inverse = Tolerances(0.0, 1e150, 0.0, 1, 1), None
 
+    def calls_from(self, first: int) -> Run:
+        """The run of the calls from a number on, with the present plan."""
+        run = Run.from_buffer_copy(self._run)
+        run.calls += first * ctypes.sizeof(Call)
+        run.reports += first * ctypes.sizeof(Report)
+        run.count -= first
+        return run
+
+    def set_update(self, old: bool, inertia: bool) -> None:
+        """Set whether the update at the end uses the last factors, and counts negative eigenvalues."""
+        call = self._structs[len(self._calls) - 1]
+        call.old, call.inertia = old, inertia
+
     # --- running -------------------------------------------------------------------------------
     def advance(
         self,
@@ -333,15 +346,18 @@ class Unit:
         first: int = 0,
         back: bool = False,
         blocked: bool = True,
+        run: Run | None = None,
     ) -> tuple[int, int, int]:
         """Run steps; returns the reason (0 for success), the steps done and the failed call, on all ranks."""
         # elapsed: so many steps after t the first one begins. first: the row of a trajectory where they
         # begin; back: from the last to the first row. blocked: several steps at a time while a block of
         # places is in the cache, with equal results; after a failure only the reason is valid then.
+        # run: of some calls alone (`calls_from`).
         library, done, failed = self.library, ctypes.c_long(0), ctypes.c_int(-1)
-        self._run.time, self._run.dt, self._run.elapsed = t, dt, elapsed
+        run = run or self._run
+        run.time, run.dt, run.elapsed = t, dt, elapsed
         reason = library.fdgeom_advance(
-            ctypes.byref(self._run), first, steps, back, blocked and self.blocks,
+            ctypes.byref(run), first, steps, back, blocked and self.blocks,
             ctypes.byref(done), ctypes.byref(failed),
         )  # fmt: skip
         call = failed.value

@@ -24,7 +24,7 @@ def key(function: Function) -> int:
 
 
 class Number:
-    """A scalar Constant that tight loops can set quickly."""
+    """A scalar Constant that tight loops can read and set quickly."""
 
     def __init__(self, constant: Constant) -> None:
         self._value = constant.dat.data
@@ -34,6 +34,11 @@ class Number:
         """Assign a value."""
         self._value[0] = value
         self._changed()
+
+    @property
+    def value(self) -> float:
+        """The present value."""
+        return float(self._value[0])
 
 
 class Field:

@@ -15,13 +15,13 @@ from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
 from fdgeom.errors import LoadStepFailed
 from fdgeom.messages import format_value
-from fdgeom.solvers import Snapshot, SolveFailed
+from fdgeom.solvers import Number, Snapshot, SolveFailed
 from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.options import check_parameters
 from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
-from fdgeom.statics.problem import EquilibriumProblem, motion_of, number_of
+from fdgeom.statics.problem import EquilibriumProblem, motion_of
 from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
 from fdgeom.statics.sensitivities import EquilibriumReplay, LoadProgram
@@ -113,6 +113,9 @@ class StaticEquilibrium(OffTape, NotCopied):
         self._check_held()
         self._problem = EquilibriumProblem(self._motion)
         self._resultants = Resultants(self._problem)
+        self._time = Number(self._motion.time)
+        #: The configurations before steps, by the halvings that are left.
+        self._before: dict[int, Snapshot] = {}
         self._checked = False
         self._iterations = Iterations(self._problem, given, prefix, compiled)
 
@@ -183,7 +186,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         number("load", load)
         whole("steps", steps, least=1)
         whole("halvings", halvings, least=0)
-        end = number_of(self._motion.time) if time is None else number("time", time)
+        end = self._time.value if time is None else number("time", time)
         program = LoadProgram(float(load), int(steps), end, int(halvings))
         if annotate_tape():
             put_on_tape(self._replay, program)
@@ -200,7 +203,7 @@ class StaticEquilibrium(OffTape, NotCopied):
     def _go(self, program: LoadProgram) -> None:
         if program.point is not None:
             program.point.stand()
-        start, begin, steps = self.load, number_of(self._motion.time), program.steps
+        start, begin, steps = self.load, self._time.value, program.steps
         # Forms are compiled for the first one.
         with nullcontext() if self.solver_stats()["solves"] else compiling("StaticEquilibrium"):
             for k in range(1, steps + 1):
@@ -209,8 +212,10 @@ class StaticEquilibrium(OffTape, NotCopied):
                 self._take(partial(self._load_step, load, time, program.halvings), k)
 
     def _load_step(self, load: float, time: float, halvings: int) -> None:
-        start, begin = self.load, number_of(self._motion.time)
-        before = Snapshot(self._problem.functions)
+        start, begin = self.load, self._time.value
+        if halvings not in self._before:
+            self._before[halvings] = Snapshot(self._problem.functions)
+        before = self._before[halvings]
         before.take()
         turned = self._motion.turned()
         self._problem.load = load
@@ -340,7 +345,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         if not annotate_tape():
             self._steps_along(action, steps)
             return
-        begin, time = self.load, number_of(self._motion.time)
+        begin, time = self.load, self._time.value
         direction = self._iterations.path.direction if self._iterations.has_path else None
         with stop_annotating():
             point = self._replay.point()
@@ -364,7 +369,7 @@ class StaticEquilibrium(OffTape, NotCopied):
 
     @STATICS
     def _take(self, action: Callable[[], None], k: int) -> None:
-        load, time = self.load, number_of(self._motion.time)
+        load, time = self.load, self._time.value
         self._motion.read_poses()
         path = self._iterations.path if self._iterations.has_path else None
         before = None if path is None else (path.direction, list(path.points))

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
+from typing import Any
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.solvers import Fallbacks, SolveFailed
-from fdgeom.solvers.chain import check_chain
 from fdgeom.solvers.compiled import CannotCompile, falling_back
 from fdgeom.solvers.options import (
     list_on_help,
@@ -16,8 +16,6 @@ from fdgeom.solvers.options import (
     warn_of_shown,
     who_asked_for_snes,
 )
-from fdgeom.statics.chain_path import ChainPath
-from fdgeom.statics.chain_solve import ChainSolve
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.path import EquilibriumPath
 from fdgeom.statics.problem import EquilibriumProblem
@@ -44,13 +42,17 @@ class Iterations:
         shows = only_shows(given, prefix, compiled)
         wanted, self._required = wants_compiled(given, prefix, compiled), bool(compiled)
         self.fallbacks = Fallbacks(self._motion.comm, "an equilibrium", required=self._required)
-        self._made: list[GroupNewton | ChainSolve | ChainPath] = []
+        self._made: list[Any] = []
+        self._layout: Any = None
         list_on_help("StaticEquilibrium", prefix, (), self._motion.comm)
         asked = who_asked_for_snes(given, prefix)
         self.why_not = None if wanted or shows else asked
         if wanted or shows:
             with self._falling_back():
-                check_chain(problem.unknown.function)
+                # Inside of the method: statics can be read without the compiler.
+                from fdgeom.compile import layout_of
+
+                self._layout = layout_of(problem.pose)
         if shows and self.why_not is None:
             self.why_not = asked
             warn_of_shown(asked, self._motion.comm)
@@ -94,8 +96,11 @@ class Iterations:
         )
 
     @cached_property
-    def _chain(self) -> ChainSolve | None:
+    def _compiled(self) -> Any:
+        """The compiled iteration; None if there is none."""
         if self.why_not is None:
+            from fdgeom.statics.compiled import CompiledNewton
+
             with self._falling_back():
                 # Of a beam by itself nothing else finds that out.
                 motion = self._motion
@@ -105,16 +110,19 @@ class Iterations:
                     and (free := free_motion(motion))
                 ):
                     raise CannotCompile(f"{free}, so that the stiffness may be singular")
-                return self._counted(ChainSolve(self._problem, self._options()[0]))
+                options = self._options()[0]
+                return self._counted(CompiledNewton(self._problem, options, self._layout))
         return None
 
     @cached_property
     def path(self) -> EquilibriumPath:
         """The path of equilibria through the present one."""
-        if self._chain is None:
+        if self._compiled is None:
             return EquilibriumPath(self._problem, self._bordered)
-        compiled = ChainPath(self._problem, self._chain, lambda: self._bordered, self.fallbacks)
-        return EquilibriumPath(self._problem, self._counted(compiled))
+        from fdgeom.statics.compiled import CompiledPath
+
+        found = CompiledPath(self._problem, self._compiled, lambda: self._bordered, self.fallbacks)
+        return EquilibriumPath(self._problem, self._counted(found))
 
     @property
     def has_path(self) -> bool:
@@ -136,14 +144,14 @@ class Iterations:
     # --- solving -----------------------------------------------------------------------------------
     def equilibrate(self, *, may_fail: bool) -> None:
         """Newton's iteration at the present load; ``may_fail``: smaller load steps come after it."""
-        if self._chain is None:
+        if self._compiled is None:
             self._newton.solve(provisional=may_fail)
             return
-        why = self._chain.solve()
+        why = self._compiled.solve()
         if why is None:
             return
         # PETSc would do the same but for pivots, and has the last word.
-        if may_fail and not self._chain.was_singular:
+        if may_fail and not self._compiled.was_singular:
             raise SolveFailed(f"Newton's method ended with {why}")
         with self.fallbacks.through_petsc(why):
             self._newton.solve(provisional=may_fail)

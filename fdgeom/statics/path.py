@@ -1,15 +1,14 @@
 """Continuation of equilibria as the loads grow, with their limits and bifurcations."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy
 from firedrake import Function
 
 from fdgeom.solvers import Snapshot, SolveFailed
-from fdgeom.statics.chain_path import ChainPath
 from fdgeom.statics.linear_algebra import scattered
-from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Stability
 
@@ -81,7 +80,9 @@ class _Condition:
 class EquilibriumPath:
     """Continuation of the equilibria of a problem by arc length."""
 
-    def __init__(self, problem: EquilibriumProblem, newton: GroupNewton | ChainPath) -> None:
+    # newton: a bordered `GroupNewton`, or a `CompiledPath`.
+
+    def __init__(self, problem: EquilibriumProblem, newton: Any) -> None:
         self._problem, self._newton = problem, newton
         self._start = Snapshot(problem.functions)
         self._load = 0.0

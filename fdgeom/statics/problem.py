@@ -59,11 +59,6 @@ def check_contact(rod: Rod, *, still: bool = False) -> None:
             )
 
 
-def number_of(constant: Constant) -> float:
-    """The value of a scalar Constant, without the quarter of a millisecond that ``float`` needs."""
-    return float(constant.dat.data_ro[0])
-
-
 class EquilibriumProblem:
     """F(g, λ; δ) + B(g)ᵀμ = 0 and Φ(g) = 0, with F = internal work - λ · work of the loads, and the
     conditions Φ, B of the joints, for Newton's method; λ does not scale contact.
@@ -143,8 +138,8 @@ class EquilibriumProblem:
             trial, dual = unknown.cut(trial)
 
         #: The virtual work of the loads that the factor scales.
-        self._loads_form = simplify(rod.scaled_work(pose, test))
-        self.is_loaded = not self._loads_form.empty()
+        self.loads_form = simplify(rod.scaled_work(pose, test))
+        self.is_loaded = not self.loads_form.empty()
         residual = self.balance(test)
         if joints is not None:
             residual += self.scale * joints.value(nu, pose)
@@ -204,7 +199,7 @@ class EquilibriumProblem:
 
     @cached_property
     def _loads(self) -> VectorAssembly:
-        return VectorAssembly(self._loads_form)
+        return VectorAssembly(self.loads_form)
 
     @cached_property
     def _extrapolated(self) -> VectorAssembly:
@@ -241,22 +236,31 @@ class EquilibriumProblem:
         own[self.rows] = False
         return gathered(self.comm, own)
 
+    @cached_property
+    def number_of_conditions(self) -> int:
+        """The number of conditions of all processes."""
+        return int(self.conditions.sum())
+
     def _displacements(self) -> np.ndarray:
         return np.tile(np.arange(self._width) < 6, self._size // self._width)
 
     @cached_property
+    def lumped(self) -> np.ndarray:
+        """The length that belongs to each node."""
+        return assemble(self.rod.cells.at_nodes(TestFunction(self.space)[0])).dat.data_ro[:, 0]
+
+    @cached_property
     def weights(self) -> np.ndarray:
-        lumped = assemble(self.rod.cells.at_nodes(sum(TestFunction(self.space)))).dat.data_ro
-        # All six components have the same weight: the length that belongs to the node.
-        length = self.comm.allreduce(float(lumped[:, 0].sum()))
-        values = np.zeros((len(lumped), self._width))
-        values[:, :6] = lumped / length * np.array([1.0] * 3 + [1 / length**2] * 3)
+        length = self.comm.allreduce(float(self.lumped.sum()))
+        values = np.zeros((len(self.lumped), self._width))
+        weights = np.array([1.0] * 3 + [1 / length**2] * 3)
+        values[:, :6] = self.lumped[:, None] / length * weights
         return values.ravel()
 
     @property
     def load(self) -> float:
         """The load factor."""
-        return number_of(self.factor)
+        return self._load.value
 
     @load.setter
     def load(self, value: float) -> None:

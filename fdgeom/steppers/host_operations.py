@@ -75,7 +75,7 @@ class GivenAccelerations(HostOperation):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TurnsBefore(HostOperation):
-    """Stores the relative rotations of cells, for :class:`TurnCheck`."""
+    """Stores the rotations of nodes, for :class:`TurnCheck`."""
 
     #: `fdgeom.beams.rod.turns.Turns`.
     turns: Any
@@ -94,7 +94,7 @@ class TurnsBefore(HostOperation):
         return []
 
     def run(self) -> None:
-        self.__dict__["found"] = self.turns.relative()
+        self.__dict__["found"] = self.turns.values()
 
     @property
     def compiled_as(self) -> Sequence[Operation] | None:
@@ -136,7 +136,7 @@ class TurnCheck(HostOperation):
         ]
 
     def explain(self) -> None:
-        self.turns.check(self.turns.relative(self.before.orientation))
+        self.turns.check(self.before.orientation.dat.data_ro_with_halos)
 
     @property
     def derivative_as(self) -> Sequence[Operation]:

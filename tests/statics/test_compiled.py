@@ -10,7 +10,8 @@ from verification.beams import along, uneven_mesh
 from ways import check_way
 
 import fdgeom as fg
-from fdgeom.solvers.chain import ChainUnit
+from fdgeom.operations import Reason
+from fdgeom.statics.compiled import CompiledNewton, CompiledPath
 
 
 class Stiffening(fg.SectionLaw):
@@ -73,8 +74,8 @@ def test_same_equilibria(kind):
     for compiled in (True, False):
         beam = CASES[kind]()
         statics = fg.StaticEquilibrium(beam, compiled=compiled)
-        statics.solve(0.5, time=0.5)
-        statics.solve(time=1.0, steps=2)
+        statics.solve(0.5, time=0.5, steps=4)
+        statics.solve(time=1.0, steps=4)
         check_way(statics, compiled)
         beams = getattr(beam, "beams", [beam])
         poses = [
@@ -110,7 +111,8 @@ def test_same_paths_over_limits_and_bifurcations():
     assert [p.kind for p in points] == [p.kind for p in others]
     assert {"limit", "bifurcation"} <= {p.kind for p in points}
     assert [p.multiplicity for p in points] == [p.multiplicity for p in others]
-    assert iterations[0] == iterations[1]
+    # A last residual of 1e-12 of the first one may lie on either side of that by round-off.
+    assert abs(iterations[0] - iterations[1]) <= 1
     # A point is found to 1e-6 of a step; of two that are so close the load differs by much less.
     for one, other in zip(points, others, strict=True):
         assert one.load == pytest.approx(other.load, rel=1e-7)
@@ -192,13 +194,13 @@ def test_a_step_that_fails_is_halved():
     assert statics.load == 1.0
 
 
-def unfinished(unit, test, steps, *more):
-    """Compiled code that does nothing, and says so."""
-    return -2, 0, 0
+def unfinished(*arguments):
+    """An iteration that does nothing, and says so."""
+    return Reason.SINGULAR
 
 
 def test_equilibria_that_fall_back_are_counted_and_said(monkeypatch):
-    monkeypatch.setattr(ChainUnit, "advance", unfinished)
+    monkeypatch.setattr(CompiledNewton, "_iterate", unfinished)
     one, other = cantilever(10, 5.0), cantilever(10, 5.0)
     statics = fg.StaticEquilibrium(one)
     with pytest.warns(
@@ -219,7 +221,7 @@ def test_equilibria_that_must_be_compiled_do_not_fall_back(monkeypatch):
     beam = cantilever(10, 5.0)
     statics, before = fg.StaticEquilibrium(beam, compiled=True), along(beam.position)
     with monkeypatch.context() as changed:
-        changed.setattr(ChainUnit, "advance", unfinished)
+        changed.setattr(CompiledNewton, "_iterate", unfinished)
         with pytest.raises(
             fg.LoadStepFailed, match="a singular matrix, and compiled=True excludes"
         ):
@@ -232,11 +234,11 @@ def test_equilibria_that_must_be_compiled_do_not_fall_back(monkeypatch):
 
 def test_a_path_that_falls_back_is_counted(monkeypatch):
     """Both the direction along the path and the iteration with its condition."""
-    monkeypatch.setattr(ChainUnit, "bordered", lambda *arguments: (-2, 0))
+    monkeypatch.setattr(CompiledPath, "_iterate", unfinished)
     statics = fg.StaticEquilibrium(cantilever(10, 5.0))
     with pytest.warns(UserWarning, match="an equilibrium went through PETSc SNES"):
         statics.follow(0.1)
     assert set(statics.fallbacks) == {"a singular matrix"}
-    monkeypatch.setattr(ChainUnit, "stand", lambda unit: False)
+    monkeypatch.setattr(CompiledNewton, "stand", lambda newton: None)
     statics.follow(0.1)
     assert set(statics.fallbacks) == {"a singular matrix", "a singular matrix on the path"}

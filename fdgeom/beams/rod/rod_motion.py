@@ -282,8 +282,8 @@ class RodMotion(Motion):
         self.turns.check_state()
 
     def turned(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Rotations of cells and of sprung joints, for :meth:`check_turned`."""
-        return self.turns.relative(), self.branch()
+        """Rotations of nodes and of sprung joints, for :meth:`check_turned`."""
+        return self.turns.values(), self.branch()
 
     def check_turned(self, before: tuple[np.ndarray, np.ndarray | None]) -> None:
         """Raise SolveFailed if a cell or joint has turned too far from ``before`` (:meth:`turned`)."""

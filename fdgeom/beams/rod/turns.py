@@ -6,22 +6,10 @@ from firedrake import Function
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
+from fdgeom.lie import arrays
 from fdgeom.measures import end_values
 from fdgeom.solvers import SolveFailed
 from fdgeom.solvers.compiled import describe
-
-# p̄ q as a matrix that is applied to the products of the components of p and of those of q.
-_CONJUGATE_PRODUCT = np.zeros((4, 16))
-for _row, _signs in enumerate(
-    (
-        {"00": 1, "11": 1, "22": 1, "33": 1},
-        {"01": 1, "10": -1, "23": -1, "32": 1},
-        {"02": 1, "20": -1, "31": -1, "13": 1},
-        {"03": 1, "30": -1, "12": -1, "21": 1},
-    )
-):
-    for _pair, _sign in _signs.items():
-        _CONJUGATE_PRODUCT[_row, int(_pair, 4)] = _sign
 
 
 class Turns:
@@ -29,6 +17,8 @@ class Turns:
 
     #: Cosine of half of 90 degrees: farther, a cell of finite length says little about a rod.
     least = float(np.sqrt(0.5))
+    #: If no node turns by more than 45 degrees, no cell does by more than 90.
+    _harmless = float(np.cos(np.pi / 8))
 
     # A step that changes it by more than 90 degrees has found another branch of solutions, or folds
     # the cell. `soft`: the strain measure softens where the rotation itself exceeds 90 degrees.
@@ -41,12 +31,14 @@ class Turns:
         self._ends = orientation.function_space().cell_node_map().values[:, :2]
         self._first, self._last = np.ascontiguousarray(self._ends.T)
 
-    def relative(self, orientation: Function | None = None) -> np.ndarray:
+    def values(self) -> np.ndarray:
+        """A copy of the orientations, for :meth:`check`."""
+        return np.array(self.orientation.dat.data_ro_with_halos)
+
+    def _relative(self, values: np.ndarray) -> np.ndarray:
         """p̄ q for the quaternions p and q of the two ends of each of this rank's cells."""
-        found = self.orientation if orientation is None else orientation
-        values = found.dat.data_ro_with_halos
         p, q = values[self._first], values[self._last]
-        return _CONJUGATE_PRODUCT @ (p[:, :, None] * q[:, None]).reshape(-1, 16).T
+        return arrays.quaternion.product(arrays.quaternion.conjugate(p), q)
 
     def cosines(self, before: Function) -> list[Expr]:
         """The cosines of half the angles of :meth:`check` since an orientation, as expressions at the
@@ -58,17 +50,13 @@ class Turns:
 
     def check(self, before: np.ndarray) -> None:
         """Raise SolveFailed if a cell turned too far since ``before``, or is turned too far now."""
-        after = self.relative()
-        self.refuse((before * after).sum(axis=0), after[0])
+        after = self.orientation.dat.data_ro_with_halos
+        quiet = _dots(before, after).min(initial=1.0) >= self._harmless
+        self.refuse(self.changes(before) if self._some(not quiet) else None, self._states())
 
-    def check_state(self) -> None:
-        """Raise ``ValueError`` if a cell is turned too far for the strain measure."""
-        if self.soft and (found := self._worst(self.relative()[0])):
-            raise ValueError(f"orientation: {_state(*found)}; refine the mesh there")
-
-    def refuse(self, change: np.ndarray, state: np.ndarray) -> None:
+    def refuse(self, change: np.ndarray | None, state: np.ndarray) -> None:
         """:meth:`check`, from the cosines of half the angles in this rank's cells."""
-        if found := self._worst(change):
+        if change is not None and (found := self._worst(change)):
             place, angle = found
             raise SolveFailed(
                 f"the two ends of {place} turn against one another by {angle:.4g} degrees in a step, and "
@@ -78,18 +66,41 @@ class Turns:
         if self.soft and (found := self._worst(state)):
             raise SolveFailed(_state(*found), remedy="refine the mesh there")
 
+    def changes(self, before: np.ndarray) -> np.ndarray:
+        """The cosines of half the angles by which cells have turned since ``before``."""
+        after = self.orientation.dat.data_ro_with_halos
+        return _dots(self._relative(before), self._relative(after))
+
+    def _states(self) -> np.ndarray:
+        """The cosines of half the angles by which the ends of cells are turned."""
+        values = self.orientation.dat.data_ro_with_halos
+        return _dots(values[self._first], values[self._last])
+
+    def check_state(self) -> None:
+        """Raise ``ValueError`` if a cell is turned too far for the strain measure."""
+        if self.soft and (found := self._worst(self._states())):
+            raise ValueError(f"orientation: {_state(*found)}; refine the mesh there")
+
+    def _some(self, holds: bool) -> bool:
+        """Whether something holds on some rank."""
+        return holds if self._comm.size == 1 else bool(self._comm.allreduce(holds, op=MPI.LOR))
+
     def _worst(self, cosines: np.ndarray) -> tuple[str, float] | None:
         """Description of the cell that is turned most, and the angle; None within bounds."""
         cosines = np.where(self._in_rods, cosines, 1.0)
         cell = int(np.argmin(cosines)) if len(cosines) else -1
         least = float(cosines[cell]) if len(cosines) else 1.0  # argmin finds a NaN first
-        if self._comm.allreduce(int(not least >= self.least), op=MPI.SUM) == 0:
+        if not self._some(not least >= self.least):
             return None
         words = describe(self.orientation)  # on all ranks: it interpolates coordinates
         place = "" if cell < 0 else " and ".join(sorted(map(words, self._ends[cell])))
         least, place = min(self._comm.allgather((np.nan_to_num(least, nan=-2.0), place)))
         angle = np.nan if least < -1.5 else 2 * np.degrees(np.arccos(np.clip(least, -1, 1)))
         return f"the cell between {place}", float(angle)
+
+
+def _dots(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.einsum("nk,nk->n", a, b)
 
 
 def _relative(orientation: Function) -> list[Expr]:

@@ -180,5 +180,16 @@ inline int negative_eigenvalues(double* A, int n) {
   }
   return found;
 }
+// The same of the free rows and columns of a block, from the entries of its inverse.
+template <int n, class Free, class Entry>
+int negative_of_inverse(Free is_free, Entry inverse) {
+  double A[n * n];
+  int rows[n], m = 0;
+  for (int i = 0; i < n; ++i)
+    if (is_free(i)) rows[m++] = i;
+  for (int p = 0; p < m; ++p)
+    for (int q = 0; q < m; ++q) A[p * m + q] = inverse(rows[p], rows[q]);
+  return negative_eigenvalues(A, m);
+}
 
 }  // namespace

@@ -338,14 +338,9 @@ struct Chain : ChainUnknowns<Op> {
   int negative() const {
     int found = 0;
     for (long j = 0; j <= cells; ++j) {
-      double A[n * n];
-      int rows[n], m = 0;
-      for (int i = 0; i < n; ++i)
-        if (is_free(j, i)) rows[m++] = i;
       const raw* const f = factors + j * in_factors;
-      for (int p = 0; p < m; ++p)
-        for (int q = 0; q < m; ++q) A[p * m + q] = f[rows[p] * R + rows[q] / W][rows[q] % W];
-      found += negative_eigenvalues(A, m);
+      found += negative_of_inverse<n>([&](int i) { return is_free(j, i); },
+                                      [&](int i, int c) { return f[i * R + c / W][c % W]; });
     }
     return found;
   }

@@ -10,7 +10,8 @@
 //   source[n]               the field with the right-hand side in a transposed solve; -1: none
 //   tree                    whether the chains meet, or are several: tree.hpp
 //   restricted, transposed, affine   whether `held` or `in_cell` is used; `source`; one update
-//   solves the equations of, of_size             the field that ConvergenceTest.of is, -1: none;
+//   solves the equations; update      whether it is one update, which `Report` describes
+//   of, of_size             the field that ConvergenceTest.of is, -1: none;
 //   its components starts, attempts[]      guesses; `Attempt`s; chooses: whether the guess with the
 //   smaller residual is first
 // and functions for W cells at once, those of block k and their nodes A and B:
@@ -41,6 +42,7 @@ struct ChainUnknowns {
   raw* rhs = nullptr;  // residuals of the last `evaluate`, [block][unknown]
   raw tangent_once[Op::tangent_same], residual_once[Op::residual_same];
   double residual = 0.0, step = 0.0, size = 0.0;  // norms of residual, update and unknown
+  bool counts = false;                             // whether negative eigenvalues are counted
 
   ChainUnknowns(const Run& x, Fields f, Outs g)
       : X(x), F(f), G(g), cells(x.nodes - 1), node_blocks(Op::tree ? x.blocks : cells / W + 1) {

@@ -39,7 +39,13 @@ struct Test;      // convergence.hpp
 struct Tree;      // tree.hpp
 struct Exchange;  // exchange.hpp
 struct Tolerances { double rtol, atol, stol; long max_it, more; };
-struct Report { long solves, iterations, failed; double norm; };  // failed: the place
+struct Report {
+  long solves, iterations, failed;  // failed: the place
+  double norm;                      // of the residual
+  // Of an update: its norm, that of ConvergenceTest.of, and the number of negative eigenvalues.
+  double step, of;
+  long negative;
+};
 struct NodeMap { const int *nodes; long total; };  // the nodes of each cell; how many nodes there are
 struct Call {
   int op, ins, outs, keeps, shares;
@@ -53,6 +59,7 @@ struct Call {
   double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
   Tolerances tolerances;
   const Test *test;      // of a solve along a chain
+  int old, inertia;      // of an update: take the factors of the last one; count negative eigenvalues
   const Tree *tree;      // of one along chains that meet
   // On a general mesh: the places of the call, and the maps from cells to nodes.
   long blocks, cells;

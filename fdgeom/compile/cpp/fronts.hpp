@@ -5,7 +5,9 @@
 // unknowns coupled with them. The Schur complement is added to the front that eliminates those next
 // (Duff & Reid, The multifrontal solution of indefinite sparse symmetric linear equations, ACM
 // Trans. Math. Softw. 9, 1983). A node is eliminated together with its multipliers. Pivots are
-// chosen among the columns that a front eliminates. Included after lanes.hpp.
+// chosen among the columns that a front eliminates. Included after blocks.hpp.
+#include <algorithm>
+#include <vector>
 
 namespace {
 
@@ -93,7 +95,7 @@ constexpr double TINY = 1e-11;
 // Eliminates the own unknowns of a front with V vectors per row (0: any number); false if a pivot
 // is tiny.
 template <long V>
-bool eliminate_front(const Front& q) {
+bool eliminate_front(const Front& q, double tiny) {
   const long width = V ? V : q.width, stride = width * W, own = q.own;
   double* const inverses = q.inverse;
   for (long k = 0; k < own; ++k) {
@@ -111,11 +113,16 @@ bool eliminate_front(const Front& q) {
   for (long k = 0; k < own; ++k) {
     double *const mine = q.A + k * stride, *const factors = q.L + k * stride;
     double largest;
-    const long c = largest_of(mine, own, largest);
-    if (!(c >= 0 && largest > TINY * inverses[k] && largest < 1e300)) return false;
+    long c = largest_of(mine, own, largest);
     // Columns that are eliminated already contain only round-off.
-    for (long j = 0; j < k; ++j)
-      if (q.column[j] == c) return false;
+    const auto is_left = [&](long j) { return std::find(q.column, q.column + k, j) == q.column + k; };
+    if (tiny == 0.0 && !is_left(c)) {
+      largest = 0.0;
+      for (long j = 0; j < own; ++j)
+        if (is_left(j) && std::fabs(mine[j]) > largest) largest = std::fabs(mine[c = j]);
+    }
+    if (!(c >= 0 && largest > tiny * inverses[k] && largest < 1e300)) return false;
+    if (!is_left(c)) return false;
     q.column[k] = c;
     const double inverse = inverses[k] = 1.0 / mine[c];
     raw pivot[V ? V : 1];
@@ -150,28 +157,40 @@ inline void add_to_parent(const Front& q, const Front& parent) {
   }
 }
 
-inline bool factorise_fronts(const Fronts& q) {
+// The number of negative eigenvalues of the symmetric block that a front eliminates.
+inline int negative_in(const Front& q) {
+  std::vector<double> A(q.own * q.own);
+  for (long i = 0; i < q.own; ++i) std::copy_n(q.A + i * q.width * W, q.own, A.data() + i * q.own);
+  return negative_eigenvalues(A.data(), int(q.own));
+}
+
+// `negative`: gets the number of negative eigenvalues of a symmetric matrix; null: they are not
+// counted. `least`: as TINY, for the last front, which is near singular only if the whole matrix is.
+inline bool factorise_fronts(const Fronts& q, int* negative, double least) {
+  if (negative) *negative = 0;
   for (long f = 0; f < q.n; ++f) {
     const Front& front = q.fronts[f];
+    if (negative) *negative += negative_in(front);
+    const double tiny = front.parent < 0 ? least : TINY;
     bool done;
     switch (front.width) {
       case 1:
-        done = eliminate_front<1>(front);
+        done = eliminate_front<1>(front, tiny);
         break;
       case 2:
-        done = eliminate_front<2>(front);
+        done = eliminate_front<2>(front, tiny);
         break;
       case 3:
-        done = eliminate_front<3>(front);
+        done = eliminate_front<3>(front, tiny);
         break;
       case 4:
-        done = eliminate_front<4>(front);
+        done = eliminate_front<4>(front, tiny);
         break;
       case 5:
-        done = eliminate_front<5>(front);
+        done = eliminate_front<5>(front, tiny);
         break;
       default:
-        done = eliminate_front<0>(front);
+        done = eliminate_front<0>(front, tiny);
     }
     if (!done) return false;
     if (front.parent >= 0) add_to_parent(front, q.fronts[front.parent]);

@@ -148,22 +148,31 @@ int newton_damped(Problem& p, Test t, long& iterations) {
   return reason;
 }
 
-// A solve along a chain: its attempts one after another. Returns a Reason; after a failure `failed`
-// is the node with the largest residual of the last attempt, and `norm` the residual.
+// A solve along a chain: its attempts one after another. Returns a Reason; after a failure the report
+// has the node with the largest residual of the last attempt, and the norm of the residual.
 template <class Op>
-int attempted(const Run& X, const Test& test, Fields F, Outs G, long& iterations, long& failed,
-              double& norm) {
+int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations, Report& report) {
   using Alone = std::conditional_t<(Op::n <= 3), SmallChain<Op>, Chain<Op>>;
   std::conditional_t<Op::tree, TreeSolve<Op>, Alone> p(X, F, G);
   if constexpr (Op::affine) {
     p.start(0);
-    if (!p.linearise()) {
-      failed = 0;
-      norm = p.residual;
-      return std::isfinite(p.residual) ? Reason::singular : Reason::not_finite;
+    p.counts = call.inertia;
+    bool solvable = true;
+    if (Op::update && call.old) {
+      p.evaluate();
+      p.apply();
+    } else
+      solvable = p.linearise();
+    report.failed = 0;
+    report.norm = p.residual;
+    if (!solvable) return std::isfinite(p.residual) ? Reason::singular : Reason::not_finite;
+    if constexpr (Op::update) {
+      if (p.counts) report.negative = p.negative();
+      report.of = p.norm_of();
     }
     p.update();
     ++iterations;
+    report.step = p.step;
     return std::isfinite(p.step) ? Reason::relative : Reason::not_finite;
   } else {
     int first = 0, reason = Reason::iterating;
@@ -179,14 +188,14 @@ int attempted(const Run& X, const Test& test, Fields F, Outs G, long& iterations
     bool circles = false;
     for (const Attempt& attempt : Op::attempts) {
       if (circles && !attempt.damped) continue;
-      Test t = test;
+      Test t = *call.test;
       if (attempt.max_it) t.max_it = attempt.max_it;
       p.start(attempt.start ^ first);
       int found;
       if (attempt.damped) {
         found = newton_damped(p, t, iterations);
         // An update may be small because it was damped: whole ones have the last word.
-        if (found > 0) found = newton_whole(p, test, false, iterations);
+        if (found > 0) found = newton_whole(p, *call.test, false, iterations);
       } else
         found = newton_whole(p, t, attempt.must_contract, iterations);
       if (found > 0) return found;
@@ -194,8 +203,8 @@ int attempted(const Run& X, const Test& test, Fields F, Outs G, long& iterations
       if (!(attempt.damped && reason)) reason = found;
     }
     p.evaluate();
-    failed = p.worst();
-    norm = p.residual;
+    report.failed = p.worst();
+    report.norm = p.residual;
     return reason;
   }
 }
@@ -204,7 +213,7 @@ int attempted(const Run& X, const Test& test, Fields F, Outs G, long& iterations
 template <class Op>
 int solve_chain(const Run& X, const Call& call, Fields F, Outs G, Report& report, int& most) {
   long iterations = 0;
-  const int reason = attempted<Op>(X, *call.test, F, G, iterations, report.failed, report.norm);
+  const int reason = attempted<Op>(X, call, F, G, iterations, report);
   most += iterations;
   return reason > 0 ? 0 : reason;
 }

@@ -197,15 +197,9 @@ struct SmallChain : ChainUnknowns<Op> {
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
   int negative() const {
     int found = 0;
-    for (long j = 0; j <= cells; ++j) {
-      double A[n * n];
-      int rows[n], m = 0;
-      for (int i = 0; i < n; ++i)
-        if (is_free(j, i)) rows[m++] = i;
-      for (int p = 0; p < m; ++p)
-        for (int q = 0; q < m; ++q) A[p * m + q] = nodes[j].inverse[rows[p]][rows[q]];
-      found += negative_eigenvalues(A, m);
-    }
+    for (long j = 0; j <= cells; ++j)
+      found += negative_of_inverse<n>([&](int i) { return is_free(j, i); },
+                                      [&](int i, int c) { return nodes[j].inverse[i][c]; });
     return found;
   }
 };

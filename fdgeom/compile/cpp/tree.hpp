@@ -18,6 +18,8 @@ struct TreeSolve : SegmentSolve<Op> {
   // Whether another right-hand side is much cheaper than new factors.
   static constexpr bool reuses = !Op::local;
 
+  int in_fronts = 0;  // negative eigenvalues of the small system
+
   TreeSolve(const Run& run, Fields f, Outs g) : Parts(run, f, g) {}
 
   // The middle nodes of those of two segments that close a chain, and the solution there.
@@ -189,7 +191,8 @@ struct TreeSolve : SegmentSolve<Op> {
     if (!std::isfinite(residual)) return false;
     clear_fronts(*T.fronts);
     for (long i = 0; i < T.entries; ++i) T.fronts->memory[T.to[i]] += elements[T.from[i]];
-    return factorise_fronts(*T.fronts) && good;
+    int* const negative = Base::counts ? &in_fronts : nullptr;
+    return factorise_fronts(*T.fronts, negative, Op::update ? 0.0 : TINY) && good;
   }
 
   // The residual alone.
@@ -369,6 +372,21 @@ struct TreeSolve : SegmentSolve<Op> {
     raw moved = {}, sizes = {};
     solution([&](long k, const raw* t) { Base::move(k, t, moved, sizes); });
     Base::norms(moved, sizes);
+  }
+
+  // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
+  int negative() const {
+    int found = in_fronts;
+    const auto count = [&](long node) {
+      const raw* const f = factors + node * in_factors;
+      found += negative_of_inverse<n>([&](int i) { return is_free(node, i); },
+                                      [&](int i, int c) { return f[i * R + c / W][c % W]; });
+    };
+    for (long node = 0; node < X.chain_blocks * W; ++node)
+      if (T.inner[node] > 0.5) count(node);
+    for (long s = 0; s < T.alone; ++s)
+      if (T.segments[s].closes) count(T.segments[s].target);
+    return found;
   }
 
   // The place with the largest residual of the last `evaluate`.
