@@ -34,6 +34,7 @@ from fdgeom.beams import (
     Spherical,
     ground,
 )
+from fdgeom.compile.chain_types import ChainLU, ChainNewton
 from fdgeom.compile.local_newton import LocalNewton
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.forms import simplify
@@ -66,7 +67,6 @@ from fdgeom.recording import (
     space_axes,
 )
 from fdgeom.sections import Isotropic, Orthotropic, Ply, TsaiWu, VonMises
-from fdgeom.solvers import ChainLU, ChainNewton
 from fdgeom.statics import StaticEquilibrium, VibrationModes
 from fdgeom.steppers import (
     RATTLE,

@@ -12,7 +12,7 @@
   kernels in cells;
 - `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
   Functions; `trajectory`: steps whose values are stored, and their adjoint steps;
-- `newton`: iterations of Newton's method from Python;
+- `newton`: iterations of Newton's method from Python; `chain_types`: the SNES and PC types for chains;
 - `local_newton`: the SNES type that solves node by node or cell by cell.
 """
 

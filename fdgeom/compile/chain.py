@@ -62,6 +62,9 @@ class ChainProgram:
     affine: bool = False
     #: How many unknowns are those of the chains' cells.
     in_chains: int = 0
+    #: Whether the nodes are eliminated from the right to the left: the multiplier of a cell gets an
+    #: equation from its right node where the left one is prescribed.
+    from_right: bool = False
     #: Whether chains meet, or are several.
     tree: bool = False
     #: Whether the cells of chains couple no nodes, only links do.
@@ -111,8 +114,10 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         n = made.in_chains
         couples = any((i < n) != (j < n) for i, j in made.tangent)
         made.local = not couples and not isinstance(op, Update)
-    else:
-        _refuse_multipliers(made)
+    elif _lacks_equations(made):
+        if made.tree:
+            raise CannotCompile(f"{op.name}: a prescribed node has no equation for a multiplier")
+        made.from_right = True
     if isinstance(op, Update) and not made.affine:
         raise CannotCompile(f"{op.name}: the equations are not linear")
     if made.affine:
@@ -143,16 +148,15 @@ def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
     return sorted(found, key=lambda u: not u.part.nodal)
 
 
-def _refuse_multipliers(made: ChainProgram) -> None:
-    """Raise CannotCompile if a block is singular where components are prescribed, as for a multiplier."""
+def _lacks_equations(made: ChainProgram) -> bool:
+    """Whether a block is singular where components are prescribed, as for a multiplier."""
     size = len(made.unknowns)
     free = [i for i, u in enumerate(made.unknowns) if u.held is None]
     block = [
         [float((i, j) in made.tangent or (size + i, size + j) in made.tangent) for j in free]
         for i in free
     ]
-    if free and structural_rank(csr_matrix(block)) < len(free):
-        raise CannotCompile(f"{made.op.name}: a prescribed node has no equation for a multiplier")
+    return bool(free) and structural_rank(csr_matrix(block)) < len(free)
 
 
 def _inputs(p: ScalarProgram, pairs: Sequence[tuple[Part, int]]) -> list[int | None]:

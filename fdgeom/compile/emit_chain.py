@@ -58,7 +58,8 @@ class _ChainWriter(Writer):
             self._solve_node(pattern)
         of, of_size = self._norm_of()
         flags = {
-            "chain": True, "affine": m.affine, "update": isinstance(m.op, Update), "transposed": m.op.source is not None,
+            "chain": True, "affine": m.affine, "update": isinstance(m.op, Update),
+            "transposed": m.op.source is not None, "from_right": m.from_right,
             "restricted": any(u.held or not u.part.nodal for u in m.unknowns),
             "chooses": len(m.guesses) == 2 and m.op.choose != "first",
             "chord": False, "checks": False, "tree": m.tree, "local": m.local,

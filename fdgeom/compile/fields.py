@@ -49,10 +49,6 @@ class Fields:
         ours = part.function is self._layout.mesh.coordinates or is_private(part.function)
         return ours or bool(derived is not None and derived.private)
 
-    def of(self, parts: Sequence[Part]) -> list[Field]:
-        """The values of the Functions of parts that steps read or write."""
-        return [self._fields[part] for part in parts]
-
     def copies(self, parts: Sequence[Part]):
         """The arguments of the copies of parts between Functions and fields."""
         layout, copies = self._layout, []

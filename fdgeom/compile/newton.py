@@ -1,14 +1,25 @@
 """Newton's method with one call of compiled code per iteration."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
-from firedrake import Function
+from firedrake import Form, Function, derivative
 
+from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import Executor
-from fdgeom.compile.layout import Layout
-from fdgeom.operations import Operation
-from fdgeom.solvers.data import spread
+from fdgeom.compile.layout import WIDTH, Layout, layout_of
+from fdgeom.forms import simplify
+from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
+from fdgeom.solvers.data import fields, spread
+
+#: Why an iteration has failed.
+WORDS = {
+    Reason.TOO_MANY: "too many iterations",
+    Reason.SINGULAR: "a singular matrix",
+    Reason.NOT_FINITE: "values that are not finite",
+    Reason.GROWN: "divergence",
+}
 
 
 class Iteration:
@@ -23,14 +34,15 @@ class Iteration:
         self, moves: Sequence[Operation], equations: Sequence[Operation], *,
         live: Sequence[Function], layout: Layout | None = None,
     ) -> None:  # fmt: skip
+        layout = layout_of(equations[-1].writes) if layout is None else layout
         self._executor = Executor([*moves, *equations], live=live, layout=layout)
         unit = self._unit = self._executor.unit
         unit.make_ready()
         (unknown,) = equations[-1].writes
-        parts = unit.layout.parts_of(unknown)
-        self._arrays = [unit.layout.array(part) for part in parts]
-        self._values = self._executor.fields.of(parts)
-        self._copies = self._executor.fields.copies(parts)
+        places = unit.layout.parts_of(unknown)
+        self._arrays = [unit.layout.array(part) for part in places]
+        self._values = fields(unknown)
+        self._copies = self._executor.fields.copies(places)
         self._equations = unit.calls_from(sum(call < len(moves) for call in unit.calls))
         self.report = unit.reports[len(unit.calls) - 1]
 
@@ -64,3 +76,25 @@ class Iteration:
         for field in self._values:
             field.update_ghosts()
         self._unit.library.fdgeom_load(*self._copies)
+
+    def norm(self, function: Function) -> float:
+        """The norm of the present values of a Function, on all ranks."""
+        layout, square = self._unit.layout, 0.0
+        for part in layout.parts_of(function):
+            values = layout.array(part).reshape(-1, part.size, WIDTH)
+            owned = layout.owned(part).reshape(-1, 1, WIDTH)
+            square += float(np.sum(values * values * owned))
+        return math.sqrt(layout.comm.allreduce(square))
+
+
+def newton_of(residual: Form, unknown: Function, essential: Sequence) -> Iteration:
+    """The iteration of Newton's method for F(u) = 0, whose prescribed values do not change."""
+    update = Function(unknown.function_space(), name="update")
+    pairs = zip(parts(unknown), parts(update), strict=True)
+    work = residual + derivative(residual, unknown, update)
+    prescribed = [Prescribed(e.dofs, part=e.part) for e in essential]
+    equations = Update(
+        work=simplify(work), unknown=update, prescribed=prescribed, name=unknown.name()
+    )
+    moves = [Map(values={u: u + d}) for u, d in pairs]
+    return Iteration(moves, [equations], live=[unknown])

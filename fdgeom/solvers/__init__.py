@@ -15,7 +15,6 @@ from here, from `compiled` and from `chain`.
 """
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
-from fdgeom.solvers.chain import ChainLU, ChainNewton
 from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.essential import (

@@ -10,7 +10,7 @@ from ufl import replace
 
 from fdgeom.compile.chain import Update
 from fdgeom.compile.layout import Layout
-from fdgeom.compile.newton import Iteration
+from fdgeom.compile.newton import WORDS, Iteration
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Assemble, ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.solvers import Fallbacks, Numerics, SolveFailed
@@ -19,13 +19,6 @@ from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Stability, Tangent, oriented
 
-_SINGULAR = "a singular matrix"
-_WORDS = {
-    Reason.TOO_MANY: "too many iterations",
-    Reason.SINGULAR: _SINGULAR,
-    Reason.NOT_FINITE: "values that are not finite",
-    Reason.GROWN: "divergence",
-}
 # Right-hand sides of the equations for an update: minus the residual with the increments of held nodes,
 # the loads, given forces.
 _RESIDUAL, _LOADS, _GIVEN = range(3)
@@ -67,7 +60,7 @@ class CompiledNewton:
         self.solves += 1
         self.was_singular = reason == Reason.SINGULAR
         if reason < 0:
-            return _WORDS[reason]
+            return WORDS[reason]
         self.iteration.end()
         return None
 
@@ -251,9 +244,9 @@ class CompiledPath:
             return moved
         problem.load = load
         if reason == Reason.SINGULAR:
-            with self._fallbacks.through_petsc(_SINGULAR):
+            with self._fallbacks.through_petsc(WORDS[reason]):
                 return self._through_petsc().solve(du, dload, normal=normal, slope=slope, step=step)
-        raise SolveFailed(f"Newton's method ended with {_WORDS[reason]}")
+        raise SolveFailed(f"Newton's method ended with {WORDS[reason]}")
 
     def _iterate(self, moved: np.ndarray, left: float, normal: np.ndarray, slope: float) -> Reason:
         """Newton's iteration, which adds updates to ``moved``; ``left``: residual of the condition."""
@@ -294,7 +287,7 @@ class CompiledPath:
         problem, newton = self._problem, self._newton
         z = newton.stand()
         if z is None or not math.isfinite(self._dot(z, z)):
-            with self._fallbacks.through_petsc(f"{_SINGULAR} on the path"):
+            with self._fallbacks.through_petsc(f"{WORDS[Reason.SINGULAR]} on the path"):
                 petsc = self._through_petsc()
                 self._stability = petsc.stability
                 return petsc.tangent_of_path(normal, slope)

@@ -16,6 +16,7 @@ template <int N>
 struct Op {
   static constexpr int n = N, of = -1, of_size = 1, starts = 1, entries = 4 * N * N;
   static constexpr bool restricted = true, transposed = false, affine = false, chooses = false,
+                        update = false, from_right = false,
                         tree = false, local = false;
   static constexpr int tangent_same = 1, tangent_carried = N, residual_same = 1,
                        residual_carried = N;

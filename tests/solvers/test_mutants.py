@@ -14,10 +14,11 @@ from firedrake.exceptions import ConvergenceError
 import fdgeom as fg
 from fdgeom.compile import Trajectory
 from fdgeom.compile import unit as compiled_lists
+from fdgeom.compile.newton import Iteration
+from fdgeom.operations import Reason
 from fdgeom.solvers import SolveFailed
-from fdgeom.solvers.chain import ChainUnit
-from fdgeom.solvers.chain.linear import ChainLinear
-from fdgeom.statics.chain_solve import ChainSolve
+from fdgeom.statics.compiled import CompiledNewton, CompiledPath
+from fdgeom.systems.motion.accelerations import LinearSolve
 
 TESTS = Path(__file__).parents[1]
 
@@ -32,19 +33,19 @@ LISTS = compiled_lists.Unit, "advance", {
     "gives up": lambda unit, steps, t, dt, **options: (-1, 0, _solve_of(unit)),
     "is idle": lambda unit, steps, t, dt, **options: (0, steps, -1),
 }  # fmt: skip
-EQUILIBRIUM = ChainSolve, "solve", {
+EQUILIBRIUM = CompiledNewton, "solve", {
     "gives up": lambda solve: "a singular matrix",
     "is idle": lambda solve: None,
 }  # fmt: skip
-PATH = ChainUnit, "bordered", {
-    "gives up": lambda unit, *arguments: (-2, 0),
-    "is idle": lambda unit, *arguments: (1, 1),
+PATH = CompiledPath, "_iterate", {
+    "gives up": lambda path, *arguments: Reason.SINGULAR,
+    "is idle": lambda path, *arguments: Reason.UPDATE,
 }  # fmt: skip
-ACCELERATION = ChainLinear, "solve", {
+ACCELERATION = LinearSolve, "solve", {
     "gives up": lambda linear: False,
     "is idle": lambda linear: True,
 }  # fmt: skip
-LINEARISED = ChainUnit, "update", {"is idle": lambda unit: (0.0, 1.0)}
+ITERATION = Iteration, "run", {"is idle": lambda iteration, **options: 0}
 TRAJECTORY = Trajectory, "pull", {"is idle": lambda trajectory: None}
 LISTS_GIVE_UP = compiled_lists.Unit, "advance", {"gives up": LISTS[2]["gives up"]}
 
@@ -64,7 +65,7 @@ FAMILIES = {
         lambda m: m.test_same_steps(m.double_pendulum, fg.EnergyMomentum), LISTS,
     ),
     "types": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LISTS),
-    "types of SNES": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), LINEARISED),
+    "types of SNES": ("steppers.test_chain_types", lambda m: m.test_same_steps(ALPHA), ITERATION),
     "many rods": (
         "steppers.test_many_rods",
         lambda m: m.test_they_keep_energy_and_momenta(m.unit.__wrapped__()), LISTS,

@@ -17,10 +17,10 @@ from verification.rod_cases import FORCE, GRAVITY, INERTIAS, moving
 from ways import check_way
 
 import fdgeom as fg
+from fdgeom.compile import newton
 from fdgeom.compile.unit import Unit
-from fdgeom.solvers import chain
-from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.compiled import CannotCompile
+from fdgeom.systems.motion.accelerations import LinearSolve
 
 
 class Stiffening(fg.SectionLaw):
@@ -230,7 +230,7 @@ def test_steps_that_must_be_compiled_do_not_fall_back(monkeypatch):
 
 def test_an_acceleration_that_falls_back_is_counted(monkeypatch):
     """The first one, before the first step."""
-    monkeypatch.setattr(ChainLinear, "solve", lambda self: False)
+    monkeypatch.setattr(LinearSolve, "solve", lambda self: False)
     beam, same = (moving(INERTIAS["separate"], 5, left="clamped") for _ in range(2))
     with pytest.warns(UserWarning, match="an acceleration went through PETSc SNES"):
         stepper = fg.GeneralizedAlpha(beam, DT)
@@ -274,7 +274,7 @@ def test_an_acceleration_that_is_not_compiled_says_why(monkeypatch):
     def refused(*arguments):
         raise CannotCompile("an equation of another kind")
 
-    monkeypatch.setattr(chain, "ChainLinear", refused)
+    monkeypatch.setattr(newton, "newton_of", refused)
     stepper = fg.GeneralizedAlpha(moving(INERTIAS["separate"], 5, left="clamped"), DT)
     assert stepper._start.why_not_compiled == "an equation of another kind"
     stepper.advance(2)

@@ -2,7 +2,7 @@
 // Included after chain_unknowns.hpp and blocks.hpp.
 //
 // The two halves of the chain are eliminated towards its middle node side by side: two recurrences
-// whose latencies overlap ("twisted" factorisation). Of each node are kept X = D⁻¹ [U r], where U
+// whose latencies overlap ("twisted" factorisation); with `from_right` all nodes from the right. Of each node are kept X = D⁻¹ [U r], where U
 // couples it with the next node to be eliminated and r is its right-hand side, D⁻¹, and L, which
 // couples the next node with it. So further right-hand sides cost a fraction of the work.
 
@@ -24,7 +24,7 @@ struct Chain : ChainUnknowns<Op> {
   raw *nodes, *factors;   // [node]: X by columns; D⁻¹ by rows and L by columns
 
   Chain(const Run& x, Fields f, Outs g)
-      : Base(x, f, g), K((cells + W - 1) / W), left(K / 2), M(left * W) {
+      : Base(x, f, g), K((cells + W - 1) / W), left(Op::from_right ? 0 : K / 2), M(left * W) {
     static thread_local std::vector<raw> memory;
     const size_t size = (cells + 1) * (in_X + in_factors) + node_blocks * n;
     if (memory.size() < size) memory.resize(size);

@@ -3,23 +3,27 @@
 // A block of the equations belongs to a node: its unknowns, then those of the cell after it. For a
 // solve along a chain emit.py writes a struct `Op` with `chain` = true and these constants:
 //   n                       unknowns of a block, at most 24
-//   unknown[n]              where they are: a field that is written (`outs`), its component, its
-//   size in_cell[n]              whether they are those of the cell after the node held[n] the
-//   field read that is 1 where an unknown is prescribed and 0 where it is solved for
-//                           (of the same size, in the same component); -1: solved for everywhere
+//   unknown[n]              where they are: a field that is written (`outs`), its component, its size
+//   in_cell[n]              whether they are those of the cell after the node
+//   held[n]                 the field read that is 1 where an unknown is prescribed and 0 where it is
+//                           solved for (of the same size, in the same component); -1: solved for
+//                           everywhere
 //   source[n]               the field with the right-hand side in a transposed solve; -1: none
 //   tree                    whether the chains meet, or are several: tree.hpp
-//   restricted, transposed, affine   whether `held` or `in_cell` is used; `source`; one update
-//   solves the equations; update      whether it is one update, which `Report` describes
-//   of, of_size             the field that ConvergenceTest.of is, -1: none;
-//   its components starts, attempts[]      guesses; `Attempt`s; chooses: whether the guess with the
-//   smaller residual is first
+//   restricted, transposed, affine   whether `held` or `in_cell` is used; `source`; one update solves
+//                           the equations
+//   update                  whether it is one update, which `Report` describes
+//   from_right              whether the nodes are eliminated from the right to the left
+//   of, of_size             the field that ConvergenceTest.of is, -1: none; its components
+//   starts, attempts[]      guesses; `Attempt`s
+//   chooses                 whether the guess with the smaller residual is first
 // and functions for W cells at once, those of block k and their nodes A and B:
 //   start(k, which)                     writes a guess
 //   tangent_once(s), residual_once(s)   values of constants: tangent_same and residual_same numbers
 //   tangent_node(k, s, a)               values of one node, for the cells on both sides:
-//   tangent_carried numbers tangent_cell(k, s, a, b, r, J)      2n residuals, and 2n × 2n
-//   derivatives, with a at A and b at B residual_node(k, s, a), residual_cell(k, s, a, b, r)
+//                                       tangent_carried numbers
+//   tangent_cell(k, s, a, b, r, J)      2n residuals, and 2n × 2n derivatives, with a at A and b at B
+//   residual_node(k, s, a), residual_cell(k, s, a, b, r)
 #include <cmath>
 #include <vector>
 

@@ -152,7 +152,7 @@ int newton_damped(Problem& p, Test t, long& iterations) {
 // has the node with the largest residual of the last attempt, and the norm of the residual.
 template <class Op>
 int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations, Report& report) {
-  using Alone = std::conditional_t<(Op::n <= 3), SmallChain<Op>, Chain<Op>>;
+  using Alone = std::conditional_t<(Op::n <= 3 && !Op::from_right), SmallChain<Op>, Chain<Op>>;
   std::conditional_t<Op::tree, TreeSolve<Op>, Alone> p(X, F, G);
   if constexpr (Op::affine) {
     p.start(0);

@@ -1,10 +1,10 @@
 """Accelerations and multipliers of a configuration and a velocity, and their rates."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
+import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, derivative
 from petsc4py import PETSc
 from ufl.algorithms import replace
@@ -25,6 +25,10 @@ from fdgeom.solvers import (
 from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
+
+# Of linear equations: largest ratio of the residual after two updates to the first one; largest relative
+# error of the solution in the test of regularity.
+_REDUCED, _REGULAR = 1e-6, 1e-3
 
 
 class Accelerations:
@@ -52,7 +56,7 @@ class Accelerations:
         self._multiplier = motion.multiplier if multiplier is None else multiplier
         self.why_not_compiled: str | None = None
         self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
-        self._chain: tuple[NodalUnknown, Any] | None = None
+        self._linear: tuple[NodalUnknown, LinearSolve] | None = None
         self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
         self._twice = _Twice()
         #: Result of the last solve.
@@ -70,7 +74,7 @@ class Accelerations:
         unknown = self._compiled(held and held.a)
         if unknown is None:
             singular = "the acceleration: a matrix that is singular without exchanges of rows"
-            failed = self._chain is not None
+            failed = self._linear is not None
             with self.fallbacks.through_petsc(singular) if failed else nullcontext():
                 unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
                 # At rest there is nothing to solve, or round-off alone.
@@ -103,22 +107,19 @@ class Accelerations:
         """The accelerations from a compiled chain; None if that fails."""
         if not self._on_chain:
             return None
-        if self._chain is None:
-            # Inside of the method: motions can be read without the compiler.
-            from fdgeom.solvers.chain import ChainLinear
-
+        if self._linear is None:
             unknown = NodalUnknown(self._motion, "the acceleration")
             residual = self._residual(unknown, self._balance)
             try:
-                chain = ChainLinear(residual, unknown.function, unknown.essential)
+                linear = LinearSolve(residual, unknown.function, unknown.essential)
             except (CannotCompile, NoCompiler) as error:
                 self._on_chain, self.why_not_compiled = False, str(error)
                 return None
-            self._chain = unknown, chain
-        unknown, chain = self._chain
+            self._linear = unknown, linear
+        unknown, linear = self._linear
         unknown.hold(held)
         # A failure there is repeated through PETSc, which gives the reason.
-        return unknown if chain.solve() else None
+        return unknown if linear.solve() else None
 
     @staticmethod
     def _residual(unknown: NodalUnknown, equations: Callable) -> Form:
@@ -240,6 +241,54 @@ class Accelerations:
             + condition.slope(multiplier, test)
             + condition.slope(nu, change - self._change)
         )
+
+
+class LinearSolve:
+    """Linear equations F(u) = 0 in compiled code, solved by an update and others that refine it."""
+
+    def __init__(self, residual: Form, unknown: Function, essential: Sequence) -> None:
+        # Inside of the method: motions can be read without the compiler.
+        from fdgeom.compile.newton import newton_of
+
+        if not is_affine(residual, unknown):
+            raise CannotCompile("the equations are not linear")
+        self._iteration = newton_of(residual, unknown, essential)
+        self._fields, self._essential = fields(unknown), list(essential)
+
+    def solve(self) -> bool:
+        """Solve from zero; False, with an undefined unknown, if the matrix is singular or ill-conditioned."""
+        first, last = self._updated([0.0 for _ in self._fields], 2)
+        if not math.isfinite(last):
+            return False
+        # A zero right-hand side, or one of round-off, says nothing: then the matrix is tested.
+        return (first > 0.0 and last <= _REDUCED * first) or self._is_regular()
+
+    def _updated(self, values: Sequence, times: int) -> tuple[float, float]:
+        """Do updates from some values; returns the norms of the first and of the last residual."""
+        for field, new in zip(self._fields, values, strict=True):
+            field.array[...] = new
+        for e in self._essential:
+            self._fields[e.part].array.reshape(-1)[e.dofs] = e.values()
+        for field in self._fields:
+            field.written(ghosts_too=True)
+        iteration, norms = self._iteration, []
+        iteration.begin()
+        for _ in range(times + 1):
+            failed = iteration.run()
+            norms.append(math.nan if failed else iteration.report.norm)
+        iteration.end()
+        return norms[0], norms[-1]
+
+    def _is_regular(self) -> bool:
+        """Whether an update recovers the solution after all unknowns were increased by 1."""
+        found = [np.array(f.array) for f in self._fields]
+        _, last = self._updated([values + 1.0 for values in found], 1)
+        pairs = list(zip(self._fields, found, strict=True))
+        off = sum(np.sum((f.array - u) ** 2) for f, u in pairs)
+        for field, values in pairs:
+            field.array[...] = values
+            field.written(ghosts_too=True)
+        return math.isfinite(last) and bool(off < _REGULAR**2 * sum(u.size for u in found))
 
 
 class _Twice:
