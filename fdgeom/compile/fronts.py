@@ -4,6 +4,7 @@ import numpy as np
 
 from fdgeom.compile.build import Front, Fronts, address, array_of
 from fdgeom.compile.layout import WIDTH, aligned
+from fdgeom.solvers.elimination import Front as Together
 from fdgeom.solvers.elimination import eliminated
 
 
@@ -11,13 +12,17 @@ class SmallSystem:
     """Dense matrices of the nodes that are eliminated together, in ``struct`` for the compiled code."""
 
     # node: of each unknown; held: whether it is prescribed; carried: whether it belongs to links alone;
-    # pairs: nodes that segments or links couple.
+    # pairs: nodes that segments or links couple; whole: all are eliminated together, so that pivots are
+    # chosen among all unknowns.
     def __init__(
-        self, node: np.ndarray, held: np.ndarray, carried: np.ndarray, pairs: np.ndarray
-    ) -> None:
+        self, node: np.ndarray, held: np.ndarray, carried: np.ndarray, pairs: np.ndarray,
+        *, whole: bool = False,
+    ) -> None:  # fmt: skip
         self._size, self._held, self._carried = len(node), held, carried
         carries = np.bincount(node, carried) > 0
         found = eliminated(pairs, np.bincount(node), carries) if len(node) else []
+        if whole and found:
+            found = [Together([*range(len(carries))], set())]
         of_node = np.empty(len(carries), dtype=int)
         for k, front in enumerate(found):
             of_node[front.own] = k

@@ -45,6 +45,8 @@ class Iteration:
         self._copies = self._executor.fields.copies(places)
         self._equations = unit.calls_from(sum(call < len(moves) for call in unit.calls))
         self.report = unit.reports[len(unit.calls) - 1]
+        #: Whether the factors have pivots among all unknowns of the small system.
+        self._pivots = False
 
     def begin(self) -> None:
         """Read all Functions; the update is zero."""
@@ -56,10 +58,20 @@ class Iteration:
         """Run the operations; returns 0, or the reason of a failure."""
         # old: with the factors of the last run. inertia: the report gets the number of negative
         # eigenvalues. alone: the equations without the moves.
-        self._unit.set_update(old, inertia)
-        return self._unit.advance(
-            1, 0.0, 0.0, blocked=False, run=self._equations if alone else None
-        )[0]
+        unit = self._unit
+        if self._pivots and not old:
+            self._pivots = False
+            unit.pivot_update(False)
+        unit.set_update(old, inertia)
+        failed = self._advance(alone)
+        if failed == Reason.SINGULAR and not (old or self._pivots) and unit.pivot_update(True):
+            self._pivots = True
+            failed = self._advance(alone=True)
+        return failed
+
+    def _advance(self, alone: bool) -> int:
+        run = self._equations if alone else None
+        return self._unit.advance(1, 0.0, 0.0, blocked=False, run=run)[0]
 
     def end(self) -> None:
         """Pass the values of the live Functions to Firedrake."""

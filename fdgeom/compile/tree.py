@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from fdgeom.errors import CannotCompile
 
 #: A chain between two links of at least so many blocks of cells is eliminated in two halves.
 _LONG = 4
+#: More unknowns of a small system are not eliminated as one dense matrix.
+_DENSE = 1000
 
 
 @dataclass
@@ -108,8 +111,9 @@ class TreeOfChains:
     # of a link's matrix that is not zero; local: whether the chains' cells couple no nodes.
     def __init__(
         self, layout: Layout, unknowns: Sequence[Unknown], n: int,
-        entries: Sequence[tuple[int, int]], *, local: bool = False,
+        entries: Sequence[tuple[int, int]], *, local: bool = False, whole: bool = False,
     ) -> None:  # fmt: skip
+        self._made_of = layout, unknowns, n, entries
         self._layout, self._m, self._n = layout, len(unknowns), n
         segments = single_nodes(layout) if local else segments_of(layout)
         self._segments = segments
@@ -119,7 +123,7 @@ class TreeOfChains:
         linked = self._node[np.stack([self._linked, self._linked + WIDTH])]
         pairs = np.stack([segments.target, segments.start])[:, segments.bordered]
         pairs = np.hstack([self._node[pairs], linked]).T
-        system = SmallSystem(self._of, self._given, self._component >= n, pairs)
+        system = SmallSystem(self._of, self._given, self._component >= n, pairs, whole=whole)
         source, rows, columns = self._matrix_entries(
             of_links, np.array(entries, dtype=int).reshape(-1, 2)
         )
@@ -142,6 +146,13 @@ class TreeOfChains:
             link_places=len(links), to=to.ctypes.data, entries=len(to),
             **{"from": source.ctypes.data},
         )  # fmt: skip
+
+    @cached_property
+    def whole(self) -> "TreeOfChains | None":
+        """The same with pivots among all unknowns of the small system; None if there are too many."""
+        if len(self._of) > _DENSE:
+            return None
+        return TreeOfChains(*self._made_of, whole=True)
 
     def _number_nodes(self, segments: Segments) -> None:
         """Number the nodes of the small system: those with several places, of links, and middle ones."""

@@ -335,6 +335,15 @@ class Unit:
         call = self._structs[len(self._calls) - 1]
         call.old, call.inertia = old, inertia
 
+    def pivot_update(self, everywhere: bool) -> bool:
+        """Let the update at the end choose pivots among all unknowns of the small system, if it can."""
+        tree = self._calls[-1].code.tree
+        if everywhere and tree is not None:
+            tree = tree.whole
+        if tree is not None:
+            self._structs[len(self._calls) - 1].tree = address(tree.struct)
+        return tree is not None
+
     # --- running -------------------------------------------------------------------------------
     def advance(
         self,

@@ -37,6 +37,7 @@ def test_lees_frame(recorded):
         assembly = lees_frame(cells)
         statics = fg.StaticEquilibrium(assembly)
         statics.follow(0.2, steps=12)
+        assert not statics.fallbacks
         first, last = statics.points
         assert (first.kind, last.kind) == ("limit", "limit")
         errors.append(np.array([first.load, last.load]) - printed)
@@ -313,6 +314,7 @@ def test_closed_loop_with_parallel_pins():
     assembly = linkage()
     statics = fg.StaticEquilibrium(assembly)
     statics.solve()
+    assert not statics.fallbacks
     joints, beams = assembly.joints.joints, assembly.beams
     weights = [2.0 * np.ptp(b.mesh.coordinates.dat.data_ro) * np.array([0, 0, -0.1]) for b in beams]
     for k, weight in enumerate(weights):

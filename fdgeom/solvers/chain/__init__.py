@@ -18,38 +18,29 @@ The modules, in the order in which a solve uses them:
   and unknown;
 - `structs`, `net`, `library`, `unit`: data and compiled code;
 - `back`, `pulled`, `back.hpp`: cotangents before a step from those after it; `trail`: the same for
-  many steps, with `rows` of their values;
-- `linear`: one linear solve; `chain_newton`, `chain_lu`: the types of PETSc's SNES and PC.
+  many steps, with `rows` of their values.
 
 They know forms and unknowns, but no beams or steppers.
 """
 
 from fdgeom.solvers.chain.back import ChainBack
-from fdgeom.solvers.chain.chain_lu import ChainLU
-from fdgeom.solvers.chain.chain_newton import ChainNewton
-from fdgeom.solvers.chain.linear import ChainLinear
 from fdgeom.solvers.chain.parts import parts_of
 from fdgeom.solvers.chain.steps import Step, TurnCheck
 from fdgeom.solvers.chain.structs import Test
 from fdgeom.solvers.chain.trail import ChainSweep, ChainTrail
 from fdgeom.solvers.chain.unit import REASONS, SINGULAR, TOO_FAR, ChainUnit, check_chain
-from fdgeom.solvers.chain.vectors import Vectors
 
 __all__ = [
     "REASONS",
     "SINGULAR",
     "TOO_FAR",
     "ChainBack",
-    "ChainLU",
-    "ChainLinear",
-    "ChainNewton",
     "ChainSweep",
     "ChainTrail",
     "ChainUnit",
     "Step",
     "Test",
     "TurnCheck",
-    "Vectors",
     "check_chain",
     "parts_of",
 ]
