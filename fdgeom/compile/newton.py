@@ -14,7 +14,7 @@ from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
 from fdgeom.solvers.data import fields, spread
 
 #: Why an iteration has failed.
-WORDS = {
+WORDS: dict[int, str] = {
     Reason.TOO_MANY: "too many iterations",
     Reason.SINGULAR: "a singular matrix",
     Reason.NOT_FINITE: "values that are not finite",
