@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from firedrake import Function
 from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
-from fdgeom.adjoint import put_on_tape
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joint import Joint
@@ -21,10 +21,9 @@ from fdgeom.solvers.options import check_parameters
 from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
-from fdgeom.statics.problem import EquilibriumProblem, motion_of
+from fdgeom.statics.problem import EquilibriumProblem, LoadProgram, motion_of
 from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
-from fdgeom.statics.sensitivities import EquilibriumReplay, LoadProgram
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import NotCopied, number, whole
 
@@ -189,14 +188,22 @@ class StaticEquilibrium(OffTape, NotCopied):
         end = self._time.value if time is None else number("time", time)
         program = LoadProgram(float(load), int(steps), end, int(halvings))
         if annotate_tape():
-            put_on_tape(self._replay, program)
+            self._put_on_tape(program)
         else:
             self._go(program)
         if self._iterations.has_path:
             self._iterations.path.direction = None
 
+    # Derivatives are imported where they are needed.
+    def _put_on_tape(self, program: LoadProgram) -> None:
+        from fdgeom.adjoint import put_on_tape
+
+        put_on_tape(self._replay, program)
+
     @cached_property
-    def _replay(self) -> EquilibriumReplay:
+    def _replay(self) -> Any:
+        from fdgeom.statics.sensitivities import EquilibriumReplay
+
         with stop_annotating():
             return EquilibriumReplay(self._problem, self._go)
 
@@ -358,7 +365,7 @@ class StaticEquilibrium(OffTape, NotCopied):
                 "has no derivatives by the load. The beam is again at the start of this call: take "
                 "another step, which ends beside the limit point"
             )
-        put_on_tape(self._replay, LoadProgram(self.load, 1, time, 0, point))
+        self._put_on_tape(LoadProgram(self.load, 1, time, 0, point))
 
     def _steps_along(self, action: Callable[[EquilibriumPath], None], steps: int) -> None:
         for k in range(1, steps + 1):

@@ -1,7 +1,9 @@
 """The equations of equilibrium of beams and joints, and their tangent by mixed integration points."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -57,6 +59,20 @@ def check_contact(rod: Rod, *, still: bool = False) -> None:
                 f"loads: {contact.load!r} has an obstacle that moves in time, so there is no "
                 "equilibrium to vibrate about; give the obstacle a fixed place"
             )
+
+
+@dataclass(frozen=True)
+class LoadProgram:
+    """The load, time and number of steps that lead to an equilibrium."""
+
+    load: float
+    steps: int
+    #: At the end.
+    time: float
+    #: How often a step may be halved.
+    halvings: int
+    #: Where it begins, if not at the present configuration.
+    point: Any = None  # a `TapedPoint`
 
 
 class EquilibriumProblem:

@@ -21,7 +21,7 @@ from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join, quaternion
 from fdgeom.operations import Map, Operation
 from fdgeom.solvers import EssentialValues, solve_operations
-from fdgeom.statics.problem import EquilibriumProblem
+from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 from fdgeom.taping import PreparedBlock
 
@@ -65,20 +65,6 @@ def _values(functions: Sequence[Function]) -> list[np.ndarray]:
 def _put(functions: Sequence[Function], values: Sequence[np.ndarray]) -> None:
     for f, array in zip(functions, values, strict=True):
         f.dat.data_wo_with_halos[...] = array
-
-
-@dataclass(frozen=True)
-class LoadProgram:
-    """The load, time and number of steps that lead to an equilibrium."""
-
-    load: float
-    steps: int
-    #: At the end.
-    time: float
-    #: How often a step may be halved.
-    halvings: int
-    #: Where it begins, if not at the present configuration.
-    point: TapedPoint | None = None
 
 
 @dataclass
