@@ -116,9 +116,6 @@ class HeldNodes(Held):
                     values[k] = ufl.conditional(ufl.gt(there[k], 0.5), needed[k], values[k])
         return {f: ufl.as_vector(values) for f, values in zip(targets, found, strict=True)}
 
-    def all_given(self) -> Function:
-        return self._mask(self.dofs[0], "the given nodes")
-
     def _mask(self, dofs: np.ndarray, name: str) -> Function:
         made = private(Function(self._motion.space, name=name))
         made.dat.data_wo_with_halos.reshape(-1)[dofs] = 1.0

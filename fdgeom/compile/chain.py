@@ -99,12 +99,12 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
     if len(unknowns) > _UNKNOWNS:
         raise CannotCompile(f"{op.name} has {len(unknowns)} unknowns a node, more than {_UNKNOWNS}")
     made = ChainProgram(op, test, unknowns, [], [], in_chains=len(unknowns))
-    made.tree = bool(len(layout.links)) or len(layout.starts) > 1
+    made.tree = layout.has_links or len(layout.starts) > 1 or layout.comm.size > 1
     terms = whole_integrals(op.work)
     made.residual, made.tangent, made.affine = _equations(
         made, made.cell, lowering.cell_works(made.cell, terms)
     )
-    if len(layout.links):
+    if layout.has_links:
         if not all(u.part.nodal for u in unknowns):
             raise CannotCompile(f"{op.name}: unknowns of cells, where links join chains")
         works = lowering.cell_works(made.link, terms, of_links=True)
@@ -141,7 +141,8 @@ def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
         dofs = [np.asarray(p.dofs) for p in op.prescribed if p.part == number]
         mask = _mask(piece, np.concatenate(dofs)) if dofs else None
         for part in parts_of(piece):
-            components = set(np.concatenate(dofs) % part.size) if dofs else set()
+            own = set(np.concatenate(dofs) % part.size) if dofs else set()
+            components = set().union(*layout.comm.allgather(own))
             for k in range(part.size):
                 held = part_like(part, mask) if k in components else None
                 found.append(Unknown(part, k, held, sources[part] if sources else None))
@@ -279,5 +280,5 @@ def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list
 def _mask(function: Function, dofs) -> Function:
     """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
     mask = Function(function.function_space(), name=f"prescribed {function.name()}")
-    mask.dat.data_wo.reshape(-1)[np.asarray(dofs)] = 1.0
+    mask.dat.data_wo_with_halos.reshape(-1)[np.asarray(dofs)] = 1.0
     return mask

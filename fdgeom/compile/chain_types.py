@@ -33,7 +33,7 @@ class ChainNewton:
     Raises
     ------
     CannotCompile
-        At set-up, if the residual is not supported or there are several ranks; the message says why.
+        At set-up, if the residual is not supported; the message says why.
     """
 
     #: Whether it calls SNES's convergence test.
@@ -116,7 +116,7 @@ class ChainLU:
     Raises
     ------
     CannotCompile
-        At set-up, if the residual is not supported or there are several ranks; the message says why.
+        At set-up, if the residual is not supported; the message says why.
     """
 
     def __init__(self) -> None:

@@ -32,8 +32,8 @@ class Code:
     outs: list[Part]
     solves: bool = False
     chord: bool = False
-    #: The kind of its nodes if ghosts do not have all that their values are computed from.
-    ghosts: tuple | None = None
+    #: The kinds of places whose ghosts do not have all that their values are computed from.
+    ghosts: Sequence[tuple] = ()
     #: The convergence test of a solve along chains.
     test: ConvergenceTest | None = None
     #: Its `TreeOfChains`, where chains meet or are several.
@@ -151,7 +151,7 @@ class LocalWriter(Writer):
         )
         for part in self._neighbours.intersection(self._outs):
             raise CannotCompile(f"{part.name} is read at neighbouring nodes and written at once")
-        ghosts = AT_NODES if m.at_nodes and (m.gathered or m.unknowns) else None
+        ghosts = [AT_NODES] if m.at_nodes and (m.gathered or m.unknowns) else []
         return Code(text, self._ins, self._outs, bool(m.unknowns), self._flags["chord"], ghosts)
 
     # --- inputs and outputs ----------------------------------------------------------------------

@@ -81,7 +81,8 @@ class _ChainWriter(Writer):
                 *self._functions,
             ]
         )
-        return Code(text, self._ins, self._outs, solves=True, test=m.test)
+        ghosts = list(dict.fromkeys(u.part.kind for u in m.unknowns))
+        return Code(text, self._ins, self._outs, solves=True, ghosts=ghosts, test=m.test)
 
     def _field(self, part: Part | None) -> int:
         return -1 if part is None else self._number(self._ins, part)

@@ -82,7 +82,7 @@ class _NodeWriter(LocalWriter, _MapWriter):
         found = super().code()
         found.places, found.maps, found.given = m.nodes.node_set.total_size, self._maps, m.given
         shared = (m.sums or m.unknowns) and not m.nodes.in_cells
-        found.ghosts = (False, 0, m.nodes) if shared else None
+        found.ghosts = [(False, 0, m.nodes)] if shared else []
         return found
 
     def _sum(self, s: Sum) -> str:

@@ -24,8 +24,13 @@ def unit_of(operations: Sequence[Operation]) -> Unit:
     mesh = written[0].function_space().mesh().unique()
     try:
         chains = Layout(mesh)
-    except CannotCompile:
-        return Unit(operations, MapLayout(mesh))
+    except CannotCompile as why:
+        try:
+            return Unit(operations, MapLayout(mesh))
+        except CannotCompile as other:
+            if mesh.ufl_cell().cellname != "interval":
+                raise
+            raise CannotCompile(f"{other}; along a chain: {why}") from other
     try:
         return Unit(operations, chains)
     except CannotCompile as why:

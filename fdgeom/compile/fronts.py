@@ -39,7 +39,9 @@ class SmallSystem:
         self._row = -(-sizes // WIDTH) * WIDTH
         ends = np.cumsum(sizes * self._row)
         self._start = ends - sizes * self._row
-        matrices = aligned(int(ends.max(initial=0)))
+        #: All matrices, and after them right-hand sides of the unknowns and two more numbers.
+        self.memory = aligned(int(ends.max(initial=0)) + 2 * self._size + 2)
+        matrices = self.memory[: ends.max(initial=0)]
         work = aligned(2 * int(self._row.max(initial=0)) + WIDTH)
         given = np.flatnonzero(held)
         ones = self.address(given, given).astype(np.int32)

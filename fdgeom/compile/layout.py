@@ -153,14 +153,12 @@ class Layout:
         self.comm = mesh.comm
         space = mesh.coordinates.function_space()
         if mesh.geometric_dimension != 1 or dofs_of(space) != _LINEAR:
-            raise CannotCompile("the mesh is no straight interval mesh")
+            raise CannotCompile("the mesh is no straight interval mesh, or periodic")
         self.mesh, links = mesh, links_of(mesh, ghosts=True)
         ends = space.cell_node_map().values_with_halo
         x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
         #: Cells that link chains, and whether there are some on any rank.
         self.links, self.has_links = np.flatnonzero(links), inside_of(mesh) is not None
-        if self.has_links and self.comm.size > 1:
-            raise CannotCompile("the mesh has cells that link chains, on several ranks")
         rods = np.flatnonzero(~links)
         left = np.argmin(x[ends[rods]], axis=1)
         rank = np.empty(len(x), dtype=int)
@@ -178,10 +176,11 @@ class Layout:
         #: The cells in the order of their places, and the columns of their left nodes.
         self.cells = np.append(rods[order], self.links)
         self._left = np.append(left[order], first_of_links)
-        self._places = self._number(first, joined)[rank]
-        self._owned_nodes, self._owned_cells = self.mask.copy(), aligned(self.size(1))
-        self._owned_nodes[self._places[space.node_set.size :]] = 0.0
-        self._owned_cells[self.cell_places[self.cells < mesh.cell_set.size]] = 1.0
+        home = self._number(first, joined)[rank]
+        #: 1 at one place of each node of this rank, and at its cells.
+        self.own_nodes, self.own_cells = aligned(self.size(1)), aligned(self.size(1))
+        self.own_nodes[home[: space.node_set.size]] = 1.0
+        self.own_cells[self.cell_places[self.cells < mesh.cell_set.size]] = 1.0
 
     def _number(self, first: np.ndarray, joined: np.ndarray) -> np.ndarray:
         """Places for nodes, numbered along the chains, and for cells with these first nodes and links."""
@@ -207,9 +206,6 @@ class Layout:
         self.node_counts = self._counts(places)
         self.counts = self._counts(self.cell_places)
         home = places[np.unique(nodes, return_index=True)[1]]
-        #: 1 at one place of each node.
-        self.mask = aligned(self.size(1))
-        self.mask[home] = 1.0
         order = np.argsort(nodes, kind="stable")
         order = order[np.bincount(nodes)[nodes[order]] > 1]
         ends = np.flatnonzero(np.diff(nodes[order])) + 1
@@ -218,7 +214,7 @@ class Layout:
         return home
 
     def _begin(self) -> None:
-        #: The places of each node with several ones, the first of which ``mask`` counts.
+        #: The places of each node with several ones, the first of which ``own_nodes`` counts.
         self.shared: list[np.ndarray] = []
         self._dofs: dict = {}
         #: The values of parts.
@@ -235,9 +231,12 @@ class Layout:
         """The part of another Function of the same space."""
         return next(other for other in self.parts_of(function) if other.kind == part.kind)
 
-    def node_places(self, space) -> np.ndarray:
-        """The place of each node of a space of values at nodes, in Firedrake's order."""
-        return self._places
+    def all_places(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """All places of the nodes or cells of a part, and their numbers in Firedrake's order."""
+        places = self.cell_places
+        if part.nodal:
+            places = np.unique(np.concatenate([places, self.next_places]))
+        return places, self.dofs(part)[places]
 
     def summands(self, number: Function, kind: tuple) -> Part:
         """What the places of a kind give to a number of a Real space, which is the sum over them."""
@@ -261,22 +260,24 @@ class Layout:
 
     def owned(self, part: Part) -> np.ndarray:
         """1 at the places of a part that this rank owns, 0 elsewhere."""
-        return self._owned_nodes if part.nodal else self._owned_cells
+        return self.own_nodes if part.nodal else self.own_cells
 
     def alike(self, part: Part, component: int, *, of_links: bool) -> float | None:
         """0 or 1 if internal, unchanging values are that in all cells of chains, or of links."""
-        if not len(self.links):
+        if not self.has_links:
             return None
 
         def make() -> dict[int, float]:
             function = part.function
             if not is_private(function) or derived_of(function) is not None:
                 return {}
-            cells = self.cells[-len(self.links) :] if of_links else self.cells[: -len(self.links)]
-            rows = function.function_space().cell_node_map().values[cells, 0]
-            values = function.dat.data_ro.reshape(-1, part.size)[rows]
-            same = (values == values[0]).all(axis=0) & np.isin(values[0], (0.0, 1.0))
-            return {int(k): float(values[0, k]) for k in np.flatnonzero(same)}
+            chains = len(self.cells) - len(self.links)
+            cells = self.cells[chains:] if of_links else self.cells[:chains]
+            rows = function.function_space().cell_node_map().values_with_halo[cells, 0]
+            values = function.dat.data_ro_with_halos.reshape(-1, part.size)[rows]
+            found = [(values == x).all(axis=0) for x in (0.0, 1.0)]
+            zero, one = np.all(self.comm.allgather(found), axis=0)
+            return {int(k): float(one[k]) for k in np.flatnonzero(zero | one)}
 
         return self.made_once(("alike", part, of_links), make).get(component)
 

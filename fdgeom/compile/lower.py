@@ -111,8 +111,6 @@ class Lowering(Functionals):
             found = self._assembled(op)
         elif isinstance(op, Solve):
             if self.couples(op) or isinstance(op, Update):
-                if self.layout.comm.size > 1:
-                    raise CannotCompile(f"{op.name} couples the nodes of several ranks")
                 return [lower_chain(self, op)]
             found = [self._solve(op)]
         else:
@@ -219,7 +217,7 @@ class Lowering(Functionals):
         terms = terms_of(work)
         nodal = [t for t in terms if made.at_nodes and t.is_nodal()]
         others = [t for t in terms if not any(t is n for n in nodal)]
-        if len(self.layout.links):
+        if self.layout.has_links:
             made.link_works = self.cell_works(made.link, others, of_links=True)
         if not made.at_nodes:
             return [], self.cell_works(made.cell, terms)
@@ -251,7 +249,7 @@ class Lowering(Functionals):
             ]
             if isinstance(op.work, Form):
                 where.append((made.cell, made.cell_stores, cells, IN_CELLS))
-                if len(self.layout.links):
+                if self.layout.has_links:
                     where.append((made.link, made.link_stores, made.link_works, IN_CELLS))
             for program, stores, works, at in where:
                 if works:
@@ -275,7 +273,7 @@ class Lowering(Functionals):
         where = [(made.place, made.stores, nodes)]
         if not at_place:
             where = [(made.cell, made.cell_stores, cells)]
-            if len(self.layout.links):
+            if self.layout.has_links:
                 where.append((made.link, made.link_stores, made.link_works))
         for program, stores, works in where:
             slopes = slopes_of(program, works, values_of(program, part))

@@ -41,7 +41,8 @@ class MapLayout(Layout):
             raise CannotCompile("the mesh has cells that link chains")
         self.mesh, self.comm = mesh, mesh.comm
         #: No operation knows these of a chain.
-        self.blocks, self.nodes, self.mask = 0, 0, aligned(WIDTH)
+        self.blocks, self.nodes = 0, 0
+        self.own_nodes = self.own_cells = aligned(WIDTH)
         self.chain_blocks = 2**40
         self.counts = self.node_counts = np.zeros(1, dtype=np.int64)
         self._begin()
@@ -129,8 +130,9 @@ class MapLayout(Layout):
         found[: part.nodes.node_set.size] = 1.0
         return found
 
-    def node_places(self, space) -> np.ndarray:
-        return np.arange(space.node_set.total_size)
+    def all_places(self, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        numbers = np.arange(part.nodes.node_set.total_size)
+        return numbers, numbers
 
     def places(self, part: Part):
         x = self.coordinates_at(part.nodes).dat.data_ro_with_halos

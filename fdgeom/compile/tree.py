@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from firedrake import Function
 
 from fdgeom.compile.build import Segment, Tree, address, array_of
 from fdgeom.compile.chain import Unknown
 from fdgeom.compile.fronts import SmallSystem
-from fdgeom.compile.layout import WIDTH, Layout, aligned
+from fdgeom.compile.layout import WIDTH, Layout, aligned, parts_of
 from fdgeom.errors import CannotCompile
+from fdgeom.forms import scalar_space
 
 #: A chain between two links of at least so many blocks of cells is eliminated in two halves.
 _LONG = 4
@@ -62,17 +64,42 @@ class Segments:
         return Segments(*(array[order] for array in vars(self).values()))
 
 
+@dataclass
+class Run:
+    """Successive cells of a chain on one rank, whose first and last nodes have these places."""
+
+    first: np.ndarray
+    last: np.ndarray
+    #: Whether other runs or links share these nodes.
+    shares_first: np.ndarray
+    shares_last: np.ndarray
+
+
+def runs_of(layout: Layout) -> Run:
+    """The runs of the cells of this rank, as arrays."""
+    own = layout.cell_places[: len(layout.cells) - len(layout.links)]
+    own = np.sort(own[layout.own_cells[own] > 0.5])
+    breaks = np.flatnonzero(np.diff(own) != 1) + 1
+    first = own[np.append(0, breaks)[: len(own)]]
+    last = own[np.append(breaks, len(own))[: len(first)] - 1] + 1
+    shared = np.concatenate([np.array([], dtype=int), *layout.shared])
+    # Beside a cell of this rank without a ghost a chain ends.
+    ends = layout.starts + layout.lengths
+    return Run(
+        first, last,
+        np.isin(first, shared) | ~np.isin(first, layout.starts),
+        np.isin(last, shared) | ~np.isin(last, ends),
+    )  # fmt: skip
+
+
 def segments_of(layout: Layout) -> Segments:
-    """The segments of the chains of a layout; a free chain consists of two halves."""
-    shared = np.zeros(layout.blocks * WIDTH, dtype=bool)
-    for places in layout.shared:
-        shared[places] = True
-    s, length = layout.starts, layout.lengths
-    e = s + length
-    left, right = shared[s], shared[e]
-    block, blocks = s // WIDTH, -(-length // WIDTH)
+    """The segments of the chains of this rank; a free chain consists of two halves."""
+    runs = runs_of(layout)
+    s, e, left, right = runs.first, runs.last, runs.shares_first, runs.shares_last
+    length, block = e - s, s // WIDTH
+    blocks = (e - 1) // WIDTH + 1 - block
     half = blocks // 2
-    middle = s + half * WIDTH
+    middle = (block + half) * WIDTH
     cut = (~left & ~right & (half > 0)) | (left & right & (blocks >= _LONG))
     forwards = cut | right
     backwards = cut | ~right
@@ -96,19 +123,29 @@ def segments_of(layout: Layout) -> Segments:
 
 
 def single_nodes(layout: Layout) -> Segments:
-    """The places of chains that other chains or links share, each as a segment."""
-    shared = np.concatenate([np.array([], dtype=int), *layout.shared])
-    places = np.sort(shared[shared < layout.chain_blocks * WIDTH])
+    """The ends of the runs of this rank that other runs or links share, each as a segment."""
+    runs = runs_of(layout)
+    places = [runs.first[runs.shares_first], runs.last[runs.shares_last]]
+    places = np.unique(np.concatenate(places))
     zero, none, off = np.zeros_like(places), np.full_like(places, -1), np.zeros(len(places), bool)
     block = places // WIDTH
     return Segments(block, block + 1, places, none, places, zero, off, off, zero)
+
+
+def numbers_everywhere(function: Function) -> np.ndarray:
+    """For each local node of a function, ghosts included, its number on all ranks."""
+    space = function.function_space()
+    if space.comm.size == 1:
+        return np.arange(space.node_set.total_size)
+    return np.asarray(scalar_space(space).dof_dset.lgmap.indices, dtype=int)
 
 
 class TreeOfChains:
     """The segments and the small system of a solve, in ``struct`` for the compiled code."""
 
     # unknowns: those of a node, first the n of the chains' cells; entries: row and column of each entry
-    # of a link's matrix that is not zero; local: whether the chains' cells couple no nodes.
+    # of a link's matrix that is not zero; local: whether the chains' cells couple no nodes. The small
+    # system is the same on all ranks; each adds what its segments and links give.
     def __init__(
         self, layout: Layout, unknowns: Sequence[Unknown], n: int,
         entries: Sequence[tuple[int, int]], *, local: bool = False, whole: bool = False,
@@ -117,12 +154,16 @@ class TreeOfChains:
         self._layout, self._m, self._n = layout, len(unknowns), n
         segments = single_nodes(layout) if local else segments_of(layout)
         self._segments = segments
+        linked = layout.cell_places[len(layout.cells) - len(layout.links) :]
+        #: The first places of links, and whether they belong to this rank.
+        self._linked, self._own_links = linked, layout.own_cells[linked] > 0.5
         self._number_nodes(segments)
-        self._number_unknowns(self._held(unknowns))
+        self._number_unknowns(unknowns)
         of_links = self._links()
-        linked = self._node[np.stack([self._linked, self._linked + WIDTH])]
+        own = linked[self._own_links]
         pairs = np.stack([segments.target, segments.start])[:, segments.bordered]
-        pairs = np.hstack([self._node[pairs], linked]).T
+        pairs = self._node[np.hstack([pairs, np.stack([own, own + WIDTH])])].T
+        pairs = np.concatenate(layout.comm.allgather(pairs))
         system = SmallSystem(self._of, self._given, self._component >= n, pairs, whole=whole)
         source, rows, columns = self._matrix_entries(
             of_links, np.array(entries, dtype=int).reshape(-1, 2)
@@ -131,16 +172,19 @@ class TreeOfChains:
         there[there] = ~self._given[rows[there]] & ~self._given[columns[there]]
         to = system.address(rows[there], columns[there]).astype(np.int32)
         source = source[there].astype(np.int32)
-        at, chains, links = self._places(), self._in_chains(), self._in_links(of_links)
-        where = self._home[self._of].astype(np.int32)
+        at, chains, links = self._addresses_of_all(), self._in_chains(), self._in_links(of_links)
+        where = self._own_places(unknowns)
         component = self._component.astype(np.int32)
+        free = np.where(self._given, 0.0, 1.0)
         made, ids = self._structs()
-        self._kept = [system, chains, links, source, to, at, where, component, made, ids]
+        self._kept = [system, chains, links, source, to, at, where, component, free, made, ids]
         self.struct = Tree(
             segments=address(made), count=len(segments.first),
             alone=int(segments.alone.sum()), bordered=int((~segments.bordered).sum()),
             inner=self._inner.ctypes.data,
             fronts=address(system.struct), size=len(where), where=where.ctypes.data,
+            small=system.memory[system.memory.size - 2 * len(where) - 2 :].ctypes.data,
+            free=free.ctypes.data,
             component=component.ctypes.data, at=at.ctypes.data, of_chains=chains.ctypes.data,
             of_links=links.ctypes.data, places=len(at), chain_places=len(chains),
             link_places=len(links), to=to.ctypes.data, entries=len(to),
@@ -155,50 +199,65 @@ class TreeOfChains:
         return TreeOfChains(*self._made_of, whole=True)
 
     def _number_nodes(self, segments: Segments) -> None:
-        """Number the nodes of the small system: those with several places, of links, and middle ones."""
+        """Number the nodes of the small system on all ranks: ends of segments, and those of links."""
         layout = self._layout
-        self._linked = layout.cell_places[len(layout.cells) - len(layout.links) :]
-        self._node = np.full((layout.blocks + 1) * WIDTH, -1)
-        for k, places in enumerate(layout.shared):
-            self._node[places] = k
-        alone = segments.target[segments.alone]
-        targets = segments.target[~segments.alone]
-        targets = np.unique(np.concatenate([targets, self._linked, self._linked + WIDTH]))
-        middle = targets[self._node[targets] < 0]
-        self._node[middle] = len(layout.shared) + np.arange(len(middle))
-        #: The places of each node.
-        self._at = [*layout.shared, *middle[:, None]]
-        self._home = np.array([places[0] for places in self._at], dtype=int)
+        (part,) = parts_of(layout.mesh.coordinates)
+        places, dofs = layout.all_places(part)
+        #: The number of the node at each place on all ranks.
+        everywhere = np.full((layout.blocks + 1) * WIDTH, -1)
+        everywhere[places] = numbers_everywhere(part.function)[dofs]
+        alone, own = segments.target[segments.alone], self._linked[self._own_links]
+        ends = [segments.target[~segments.alone], segments.start[segments.bordered]]
+        ends = everywhere[np.concatenate([*ends, own, own + WIDTH])]
+        #: Of each node its number on all ranks.
+        self._nodes = np.unique(np.concatenate(layout.comm.allgather(ends)))
+        known = np.searchsorted(self._nodes, everywhere)
+        known[known == len(self._nodes)] = -1
+        #: The number of the node in the small system at each place; -1 for none.
+        self._node = np.where(np.append(self._nodes, -2)[known] == everywhere, known, -1)
         self._inner = aligned(layout.size(1))
-        self._inner[: layout.chain_blocks * WIDTH] = layout.mask[: layout.chain_blocks * WIDTH]
-        self._inner[self._node[: len(self._inner)] >= 0] = 0.0
+        of_chains = layout.cell_places[: len(layout.cells) - len(layout.links)]
+        of_chains = of_chains[layout.own_cells[of_chains] > 0.5]
+        for places in (of_chains, of_chains + 1):
+            self._inner[places] = self._node[places] < 0
         self._inner[alone] = 0.0
 
-    def _held(self, unknowns: Sequence[Unknown]) -> np.ndarray:
-        """Whether each unknown is prescribed at each place; CannotCompile if others have no equation."""
+    def _number_unknowns(self, unknowns: Sequence[Unknown]) -> None:
+        """Number the unknowns of the small system: a multiplier that is prescribed is none."""
         layout = self._layout
         held = np.zeros((layout.size(1), self._m), dtype=bool)
         for i, u in enumerate(unknowns):
             if u.held is not None:
-                values = u.held.function.dat.data_ro.reshape(-1, u.held.size)
-                held[:, i] = values[layout.dofs(u.held), u.component] > 0.5
-        if np.any(~held[self._inner > 0.5, self._n :]):
+                values = u.held.function.dat.data_ro_with_halos.reshape(-1, u.held.size)
+                places, dofs = layout.all_places(u.held)
+                held[places, i] = values[dofs, u.component] > 0.5
+        wrong = bool(np.any(~held[self._inner > 0.5, self._n :]))
+        if any(layout.comm.allgather(wrong)):
             raise CannotCompile("a multiplier has no equation")
-        return held
-
-    def _number_unknowns(self, held: np.ndarray) -> None:
-        """Number the unknowns of the small system: a multiplier that is prescribed is none."""
-        nodes, components = np.arange(len(self._at)), np.arange(self._m)
-        there = ~held[self._home] | (components < self._n)
+        of_nodes = np.zeros((len(self._nodes), self._m), dtype=int)
+        here = np.flatnonzero(self._node >= 0)
+        of_nodes[self._node[here]] = held[here]
+        of_nodes = layout.comm.allreduce(of_nodes) > 0
+        there = ~of_nodes | (np.arange(self._m) < self._n)
         #: The number of each unknown of each node; -1 for none.
-        self._number = np.full((len(nodes) + 1, self._m), -1)
+        self._number = np.full((len(self._nodes) + 1, self._m), -1)
         self._number[:-1][there] = np.arange(there.sum())
         self._of, self._component = np.nonzero(there)
-        self._given = held[self._home][there]
+        self._given = of_nodes[there]
+
+    def _own_places(self, unknowns: Sequence[Unknown]) -> np.ndarray:
+        """The place of each unknown; -1 for those of other ranks."""
+        layout, found = self._layout, np.full((2, len(self._nodes)), -1)
+        for k, own in enumerate((layout.own_cells, layout.own_nodes)):
+            here = np.flatnonzero((self._node[: len(own)] >= 0) & (own > 0.5))
+            found[k, self._node[here]] = here
+        nodal = np.array([u.part.nodal for u in unknowns], dtype=int)
+        return found[nodal[self._component], self._of].astype(np.int32)
 
     def _links(self) -> np.ndarray:
-        """The numbers of the unknowns of each link."""
+        """The numbers of the unknowns of each link; -1 for those of other ranks."""
         nodes = np.stack([self._node[self._linked], self._node[self._linked + WIDTH]])
+        nodes[:, ~self._own_links] = -1
         return np.hstack([self._number[nodes[0]], self._number[nodes[1]]])
 
     def _matrix_entries(self, of_links: np.ndarray, entries: np.ndarray) -> list[np.ndarray]:
@@ -218,11 +277,10 @@ class TreeOfChains:
         found.append([index, of_links[:, entries[:, 0]], of_links[:, entries[:, 1]]])
         return [np.concatenate([a.ravel() for a in same]) for same in zip(*found, strict=True)]
 
-    def _places(self) -> np.ndarray:
+    def _addresses_of_all(self) -> np.ndarray:
         """Numbers of unknowns, each with one of its places in blocks of all unknowns."""
-        nodes = np.repeat(np.arange(len(self._at)), [len(places) for places in self._at])
-        places = np.concatenate([np.array([], dtype=int), *self._at])
-        return self._addresses(self._number[nodes], places)
+        places = np.flatnonzero(self._node >= 0)
+        return self._addresses(self._number[self._node[places]], places)
 
     def _in_chains(self) -> np.ndarray:
         """Numbers of unknowns, each with one of its places in the chains' blocks of their unknowns."""

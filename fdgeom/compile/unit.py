@@ -12,6 +12,7 @@ from fdgeom.compile.build import (
     BY_HAND,
     WITH_LOOPS,
     Call,
+    Exchange,
     Keep,
     NodeMap,
     Place,
@@ -254,7 +255,7 @@ class Unit:
             call.keep = address(copies)
             if code.places is not None:
                 self._on_map(call, code)
-            if code.ghosts is not None and self._ghosts is not None:
+            if code.ghosts and self._ghosts is not None:
                 self._share(call, code, {j: to for j, _, to in found})
             # ctypes: `in` is a word of Python.
             setattr(call, "in", address(ins))
@@ -275,18 +276,24 @@ class Unit:
         self._kept += [counts, maps, sums]
         call.blocks, call.counts = len(counts) - 1, counts.ctypes.data
         # Not all cells of a ghost are cells of this rank: what they give comes from their owners.
-        call.cells = layout.cells if code.ghosts is None else layout.mesh.cell_set.size
+        call.cells = layout.mesh.cell_set.size if code.ghosts else layout.cells
         call.maps, call.sums, call.given = address(maps), sums.ctypes.data, code.given
 
     def _share(self, call: Call, code: Code, copied: dict) -> None:
         """Set the values whose ghosts are fetched after a call, also where the call copies them."""
-        every = [(j, part) for j, part in enumerate(code.outs) if part.kind == code.ghosts]
-        shares = [Keep(j, *(copied[j] or (None, 0)), part.size * WIDTH) for j, part in every]
-        ghosts, share = ghosts_of(self.layout, every[0][1]), array_of(Keep, shares)
-        exchange, kept = ghosts.struct(max(sum(part.size for _, part in every), code.given))
-        self._kept += [share, exchange, *kept]
-        call.share, call.shares, call.exchange = address(share), len(shares), address(exchange)
-        call.ghosts = ghosts.flags.ctypes.data
+        made = []
+        for kind in code.ghosts:
+            every = [(j, part) for j, part in enumerate(code.outs) if part.kind == kind]
+            shares = [Keep(j, *(copied[j] or (None, 0)), part.size * WIDTH) for j, part in every]
+            ghosts = ghosts_of(self.layout, every[0][1])
+            width = max(sum(part.size for _, part in every), code.given)
+            exchange, kept = ghosts.struct(width, shares)
+            made.append(exchange)
+            self._kept += kept
+            call.ghosts = ghosts.flags.ctypes.data
+        exchanges = array_of(Exchange, made)
+        self._kept.append(exchanges)
+        call.exchange, call.exchanges = address(exchanges), len(made)
 
     def _make_run(self, calls) -> Run:
         layout = self.layout
@@ -303,7 +310,7 @@ class Unit:
             calls=address(calls), count=len(self.operations), reports=address(self.reports),
             C=address(constants), nodes=layout.nodes, blocks=layout.blocks,
             node_counts=layout.node_counts.ctypes.data, counts=layout.counts.ctypes.data,
-            mask=layout.mask.ctypes.data,
+            mask=layout.own_nodes.ctypes.data, own_cells=layout.own_cells.ctypes.data,
             exchange=None if exchange is None else address(exchange[0]),
             chain_blocks=layout.chain_blocks,
             shared=self._shared.ctypes.data, sharing=len(layout.shared),
@@ -383,7 +390,7 @@ class Unit:
             return SolveFailed(op.message)
         places = self.layout.places(code.outs[0])
         norm, where = report.norm, ""
-        if self._failed_here:
+        if self._failed_here and report.failed >= 0:
             place = report.failed
             if code.in_cells:
                 place = self.layout.map_of(code.outs[0].nodes)[place, 0]

@@ -1,13 +1,14 @@
 """PETSc and compiled solvers: SNES objects held for a whole run, assemblers, compiled local solves.
 
 These modules take forms and Functions and know no system, stepper or time. Other subpackages import
-from here, from `compiled` and from `chain`.
+from here and from `compiled`.
 
 - `data`: values of Functions as arrays, saved and restored; `assembly`: forms assembled in place;
 - `essential`: prescribed degrees of freedom; `pointwise`: nodal assignments;
 - `held_snes`, `kept_snes`, `saddle`: SNES objects for any equations, for equations with a constant
   matrix, and for equations with multipliers;
-- `compiled`: equations of single nodes; `chain`: equations that couple neighbours;
+- `compiled`: assignments at nodes; `elimination`, `links`: the order in which nodes of rod networks are
+  eliminated, and the cells that link them;
 - `numerics`: default solvers and convergence tests; `fallbacks`: compiled solves that
   PETSc SNES took over, with reasons;
 - `derived`: dependent fields; `structure`: test of locality; `strides`: checkpoint schedule of long

@@ -10,11 +10,6 @@ def mark_links(mesh, inside) -> None:
     setattr(mesh, _ATTRIBUTE, inside)
 
 
-def is_of_chains(mesh) -> bool:
-    """Whether :func:`mark_links` has marked a mesh."""
-    return hasattr(mesh, _ATTRIBUTE)
-
-
 def inside_of(mesh):
     """The function given to :func:`mark_links`; None if there are no links."""
     return getattr(mesh, _ATTRIBUTE, None)

@@ -293,7 +293,7 @@ class CompiledPath:
                 return petsc.tangent_of_path(normal, slope)
         dload = 1.0 / (slope + self._dot(normal, z))
         self._stability = self._of_matrix
-        if not problem.loads_turn:
+        if not problem.loads_turn and problem.comm.size == 1:
             # A condition with its multiplier adds one negative eigenvalue and a positive one.
             negative = newton.report.negative - problem.number_of_conditions
             self._stability = lambda: CompiledStability(problem, newton, negative)

@@ -49,7 +49,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         Prefix of options on the command line, which override ``solver_parameters``.
     compiled : bool, optional
         Whether :meth:`solve`, :meth:`follow` and :meth:`switch` run in compiled code. By default
-        they do on one rank if ends and joints hold the beams and the options set only tolerances.
+        they do if ends and joints hold the beams and the options set only tolerances.
         False, like the option ``fdgeom_compiled 0``, selects PETSc SNES; it is also used if the
         problem cannot be compiled, and for a step that meets a singular matrix or fails in compiled
         code. Such steps are counted in :attr:`fallbacks`, with a warning the first time; with True

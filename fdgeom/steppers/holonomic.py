@@ -9,7 +9,6 @@ from ufl.core.expr import Expr
 from fdgeom.forms import simplify
 from fdgeom.operations import Flow, Solve, parts, with_assignments
 from fdgeom.solvers import Numerics, prescribed, saddle
-from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
 
 
@@ -41,17 +40,14 @@ class HolonomicStepper(Stepper):
     ) -> Flow:
         """A solve, with first guesses of the parts of its unknown, and assignments after it."""
         maps, given = prescribed(self.system.fixed, unknown, dt=dt)
-        solve = hint(
-            Solve(
-                work=simplify(residual),
-                unknown=unknown,
-                prescribed=given,
-                dt=dt,
-                options=self.solve_options(name, self.solves),
-                numerics=numerics,
-                name=name,
-            ),
-            essential=self.system.fixed,
+        solve = Solve(
+            work=simplify(residual),
+            unknown=unknown,
+            prescribed=given,
+            dt=dt,
+            options=self.solve_options(name, self.solves),
+            numerics=numerics,
+            name=name,
         )
         guesses = dict(zip(parts(unknown), guess, strict=True))
         return Flow([*maps, *with_assignments(solve, assignments, guess=guesses)])

@@ -38,9 +38,11 @@ class PrescribeMotion(HostOperation):
     @property
     def compiled_as(self) -> Sequence[Operation] | None:
         held, unknown = self.held, self.unknown
+        if not held.varies:
+            return []
         given = held.assignments(self.clocks[0])
-        if given is None or not held.varies:
-            return None if given is None else []
+        if given is None:
+            return None
         maps = [
             given,
             *unknown.assignments(unknown.values, [held.increment], unknown.no_multiplier),
@@ -50,6 +52,18 @@ class PrescribeMotion(HostOperation):
     @property
     def derivative_as(self) -> Sequence[Operation]:
         return [Copy(source=None, target=f) for f in self.writes]
+
+    @property
+    def is_set(self) -> bool:
+        """Whether the values are constant and must be set before compiled steps."""
+        return not self.held.varies and self.held.assignments(self.clocks[0]) is None
+
+    @property
+    def moves(self) -> bool:
+        """Whether the increment is not zero on some rank."""
+        increment = self.held.increment
+        found = any(np.any(f.dat.data_ro) for f in increment.subfunctions)
+        return any(increment.comm.allgather(found))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -37,7 +37,7 @@ from fdgeom.validation import NotCopied, present_number, whole
 
 if TYPE_CHECKING:
     from fdgeom.recording import Checkpoint, CSVFile, History
-    from fdgeom.steppers.compiled import CompiledSteps
+    from fdgeom.steppers.compiled import ListSteps
 
 # Where signs must not change, so many compiled steps go by between two looks at them.
 _LOOKS = 8
@@ -132,7 +132,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             self._snapshot = Snapshot(self._moving())
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.replay: Any = None
-            self._fused: CompiledSteps | None = None
+            self._fused: ListSteps | None = None
             self._why_not: str | None = (asked := who_asked_for_snes(self._user, self._prefix))
             self._required = bool(compiled)
             comm, what = self.system.mesh.comm, f"a step of {type(self).__name__}"
@@ -441,24 +441,17 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         with self._falling_back():
             if why := self.uncompilable():
                 raise CannotCompile(why)
-            self._fused = self._compiled_steps()
+            # Inside of a function: methods can be read without the compiler.
+            from fdgeom.steppers.compiled import ListSteps
 
-    def ready_steps(self) -> "CompiledSteps | None":
+            self._fused = ListSteps(self)
+
+    def ready_steps(self) -> "ListSteps | None":
         """The compiled steps, ready to run; None if the steps go through PETSc SNES."""
         if self._fused is not None and not self._fused.is_ready:
             with self._falling_back():
                 self._fused.make_ready()
         return self._fused
-
-    def _only_along_chains(self) -> bool:
-        """Whether its steps are compiled along a chain or not at all."""
-        return False
-
-    def _compiled_steps(self) -> "CompiledSteps":
-        """Whole steps in compiled code: of a list of operations, or by the solves of its flows."""
-        from fdgeom.steppers.compiled import compiled_steps
-
-        return compiled_steps(self, along_chains=self._only_along_chains())
 
     def _falling_back(self) -> AbstractContextManager:
         return falling_back(

@@ -11,7 +11,6 @@ from fdgeom.forms import flatten, simplify
 from fdgeom.operations import Operation, Solve, with_assignments
 from fdgeom.solvers import plain, prescribed
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.compiled.hints import hint
 from fdgeom.systems.poisson.poisson import PoissonSystem, Stage
 
 
@@ -98,18 +97,14 @@ def substep(
     # Symmetric, so that methods of second order stay so where coefficients change in time.
     timed = {"dt": dt, "clock": system.clocks or None, "at": 0.5}
     maps, given = prescribed(stage.essential, stage.unknown, **timed)
-    solve = hint(
-        Solve(
-            work=simplify(rule.residual(system, stage, dt)),
-            unknown=stage.unknown,
-            prescribed=given,
-            options=options,
-            numerics=plain,
-            name=" and ".join(system.names[k] for k in active),
-            **timed,
-        ),
-        essential=stage.essential,
-        uncompilable="auxiliary functions are solved for" if stage.auxiliary else None,
+    solve = Solve(
+        work=simplify(rule.residual(system, stage, dt)),
+        unknown=stage.unknown,
+        prescribed=given,
+        options=options,
+        numerics=plain,
+        name=" and ".join(system.names[k] for k in active),
+        **timed,
     )
     guess = system.start_values(stage)
     groups = _assignments(system, stage, rule.reach, dt, companions)

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from firedrake import (
+    Function,
+    FunctionSpace,
+    IntervalMesh,
+    TestFunction,
+    assemble,
+    derivative,
+    dx,
+)
 from step_lists import operations_of
 from test_chain_solves import wave
 from test_chain_steppers import CASES, state_of
@@ -11,6 +20,8 @@ from test_compiled_trajectories import adjoint, same
 
 from fdgeom import execution
 from fdgeom.compile import Trajectory
+from fdgeom.operations import Map, Solve
+from fdgeom.solvers.links import mark_links
 
 
 def both(step, state, everything, dt):
@@ -41,3 +52,37 @@ def test_implicit_steppers(name):
     found = both(step, state, [*state, *written(step)], dt)
     same(*found)
     assert max(np.abs(values).max() for values in found[0]) > 0.1
+
+
+@pytest.mark.parametrize("links", [[], [4, 9]])
+def test_against_dense_matrices(links, rng):
+    """c̄ of F(u; c, d) = 0, v = u² + c u: with c at the nodes and d in the cells."""
+    mesh = IntervalMesh(14, 1.0)
+    space, cells = FunctionSpace(mesh, "CG", 1), FunctionSpace(mesh, "DG", 0)
+    inside = Function(cells).assign(1.0)
+    inside.dat.data_wo[links] = 0.0
+    mark_links(mesh, inside if links else None)
+    u, c, v = (Function(space, name=name) for name in "ucv")
+    d = Function(cells, name="d")
+    for f in (u, c, d):
+        f.dat.data_wo[...] = rng.uniform(1, 2, f.dat.data_ro.shape)
+    w = TestFunction(space)
+    # Not symmetric, so that a matrix in the place of its transpose is noticed.
+    residual = ((u**3 + u) * w + d * u.dx(0) * (w.dx(0) + c * w) - d * c**2 * w) * dx(degree=4)
+    step = [Solve(work=residual, unknown=u), Map(values={v: u**2 + c * u})]
+    trajectory = Trajectory(step, [v], [c, d], once=True)
+    trajectory.advance(1, 0.0, 1.0)
+    incoming = rng.uniform(-1, 1, v.dat.data_ro.shape)
+    trajectory.cotangents[v].dat.data_wo[...] = incoming
+    trajectory.pull()
+    assert np.abs(assemble(residual).dat.data_ro).max() < 1e-13
+    matrix, by_c, by_d = (
+        assemble(derivative(residual, f), mat_type="aij").petscmat[:, :] for f in (u, c, d)
+    )
+    u_bar = (2 * u.dat.data_ro + c.dat.data_ro) * incoming
+    multiplier = np.linalg.solve(matrix.T, u_bar)
+    # Round-off of a matrix whose condition is some 1e3.
+    for f, slope, direct in ((c, by_c, u.dat.data_ro * incoming), (d, by_d, 0.0)):
+        expected = direct - slope.T @ multiplier
+        found = trajectory.cotangents[f].dat.data_ro
+        assert found == pytest.approx(expected, rel=0, abs=1e-11 * abs(expected).max())

@@ -57,7 +57,7 @@ def test_chains_begin_at_blocks():
     layout = Layout(mesh)
     assert list(layout.node_counts) == [8, 4, 8, 1, 0]
     assert list(layout.counts) == [8, 3, 8, 0, 0]
-    assert layout.mask.sum() == 21
+    assert layout.own_nodes.sum() == 21
     (part,) = parts_of(Function(FunctionSpace(mesh, "CG", 1)))
     dofs = layout.dofs(part)
     assert len(np.unique(dofs)) == 21

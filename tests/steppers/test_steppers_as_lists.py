@@ -14,8 +14,6 @@ import fdgeom as fg
 from fdgeom.compile import Executor as Compiled
 from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Copy, compilable
-from fdgeom.solvers.compiled import CannotCompile
-from fdgeom.steppers.compiled import solves_of
 from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore
 
 
@@ -176,10 +174,6 @@ def test_operations_of_an_author(kind):
     stepper = method(fg.HamiltonianSystem(q, p, (p**2 + q**2) / 2 * dx), dt)
     stepper.advance(steps)
     assert stepper.is_compiled, stepper.why_not_compiled
-    if kind != "known":
-        # Code that knows solves between assignments alone leaves nothing out.
-        with pytest.raises(CannotCompile, match="operations of the kind"):
-            solves_of(stepper.step_flows, None)
     expected = np.linalg.matrix_power([[1 - dt**2, dt], [-dt, 1.0]], steps) @ [1.0, 0.3]
     found = [f.dat.data_ro[0] for f in (q, p)]
     assert np.abs(found - expected).max() < 1e-14

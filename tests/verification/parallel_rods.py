@@ -76,8 +76,7 @@ def joined(cls):
     stepper.advance(10)
     rest.assign([0, 0.3, 0, 0.01, 0, 0])  # bends and stretches both
     stepper.advance(10)
-    # The solves of VariationalIntegrator at joints stay on one rank, else they go to PETSc SNES.
-    check_way(stepper, cls is fg.EnergyMomentum or COMM_WORLD.size == 1)
+    check_way(stepper)
     found = {
         "upper": gathered(upper.position),
         "lower": gathered(lower.position),

@@ -128,24 +128,25 @@ struct ChainUnknowns {
     pad_block(k);
   }
   void norms(raw moved, raw sizes) {
-    step = std::sqrt(total(moved));
-    size = std::sqrt(total(sizes));
+    double squares[] = {total(moved), total(sizes)};
+    sum_over_ranks(X, squares, 2);
+    step = std::sqrt(squares[0]);
+    size = std::sqrt(squares[1]);
+  }
+  // The norm over all ranks.
+  double root(raw squares) const {
+    double sum = total(squares);
+    sum_over_ranks(X, &sum, 1);
+    return std::sqrt(sum);
   }
   void pad_block(long k) const {
     for (int i = 0; i < n; ++i)
       if (const Slot u = Op::unknown[i]; u.component == 0)
         pad(G[u.field], k, Op::in_cell[i] ? X.counts[k] : X.node_counts[k], u.size);
   }
-  // 1 where there is a value of an unknown.
+  // 1 where there is a value of an unknown that belongs to this rank.
   FDGEOM_INLINE raw there(long k, int i) const {
-    const raw nodes = *(const raw*)(X.mask + k * W);
-    if (!Op::in_cell[i]) return nodes;
-    return X.counts[k] == W ? nodes : before(X.counts[k]);
-  }
-  static raw before(long count) {
-    raw m = {};
-    for (long l = 0; l < count; ++l) m[l] = 1.0;
-    return m;
+    return *(const raw*)((Op::in_cell[i] ? X.own_cells : X.mask) + k * W);
   }
 
   double norm() const {
@@ -155,7 +156,7 @@ struct ChainUnknowns {
         const raw q = value(k, i) * there(k, i);
         sum += q * q;
       }
-    return std::sqrt(total(sum));
+    return root(sum);
   }
   // The norm of ConvergenceTest.of.
   double norm_of() const {
@@ -166,7 +167,7 @@ struct ChainUnknowns {
           const raw q = at(F[Op::of], k, i, Op::of_size) * *(const raw*)(X.mask + k * W);
           sum += q * q;
         }
-    return std::sqrt(total(sum));
+    return root(sum);
   }
 
   // The node with the largest residual of the last `evaluate`.
@@ -196,7 +197,7 @@ struct ChainUnknowns {
       for (int i = 0; i < n; ++i) part[i] = length * d[k * n + i];
       move(k, part, moved, sizes);
     }
-    size = std::sqrt(total(sizes));
+    size = root(sizes);
   }
 };
 

@@ -48,12 +48,12 @@ struct Report {
 };
 struct NodeMap { const int *nodes; long total; };  // the nodes of each cell; how many nodes there are
 struct Call {
-  int op, ins, outs, keeps, shares;
+  int op, ins, outs, keeps;
   double fraction, at;   // its length and its time, as parts of the step
   const Place *in, *out;
   const Keep *keep;
-  const Exchange *exchange;
-  const Keep *share;     // values of nodes whose ghosts are fetched after it; p null: not copied
+  const Exchange *exchange;  // after it: one for each kind of places
+  long exchanges;
   const char *ghosts;    // 1 for each node of another rank; null on one rank
   const char *held;      // blocks with prescribed unknowns; null: none
   double *inverse;       // of the tangent at zero (`chord`), and whether it is there; null: none
@@ -75,7 +75,8 @@ struct Run {
   const double *const *C;    // constants
   long nodes, blocks;        // places up to the last node; blocks of places
   const int64_t *node_counts, *counts;  // nodes and cells in each block
-  const double *mask;        // 1 where there is a node
+  const double *mask;        // 1 at nodes of this rank
+  const double *own_cells;   // 1 at cells of this rank
   double time, dt;           // of the step; in the functions of an operation its own
   long elapsed;              // so many steps after `time` the first one begins
   const double *inverse;     // of the present call; null: none

@@ -81,7 +81,7 @@ struct Damped {
         sum += q * q;
       }
     });
-    return std::sqrt(total(sum));
+    return p.root(sum);
   }
   // The norm of the simplified update plus a multiple of d.
   double difference(double factor) const {
@@ -90,7 +90,7 @@ struct Damped {
       const raw q = (simplified[i] + factor * d[i]) * p.there(i / Problem::unknowns, i % Problem::unknowns);
       sum += q * q;
     }
-    return std::sqrt(total(sum));
+    return p.root(sum);
   }
   // One step with the factors of the last `linearise`; the norm of d, or a negative number if no λ
   // is found.

@@ -37,7 +37,9 @@ struct Tree {
   const double* inner;  // 1 at nodes that segments eliminate
   const Fronts* fronts;
   long size;             // unknowns of the small system
-  const int* where;      // [size]: of each its place
+  double* small;         // [2 size + 2]: for its right-hand sides, behind the memory of the fronts
+  const double* free;    // [size]: 0 where an unknown is prescribed, 1 elsewhere
+  const int* where;      // [size]: of each its place; -1: that of another rank
   const int* component;  // [size]: and its number among the unknowns of a node
   // Numbers of unknowns, each with an address: one of its places in [block][unknown][lane], what
   // chains give to it in [block][unknown of chains][lane], and what links give in [block of
@@ -70,8 +72,9 @@ struct SegmentSolve : ChainUnknowns<Op> {
   raw* found;   // [block][unknown]: the solution
   raw* link_r;  // [block of links][2m]
   double* elements;  // [segment][4][n][n], then of links [block][entry][lane]
-  double *small, *x,
-      *more;  // right-hand side and solution of the small system; [segment][2n]: of rows
+  double *small, *less, *x,
+      *more;  // right-hand side of the small system and what the segments' solutions take from it,
+              // and its solution; [segment][2n]: of rows
 
   SegmentSolve(const Run& run, Fields f, Outs g)
       : Base(run, f, g), T(*run.tree), link_blocks((run.blocks - run.chain_blocks) / 2) {
@@ -80,7 +83,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
     const size_t own =
                      places * (in_X + in_factors) + (T.bordered < T.count ? places * in_border : 0),
                  vectors = run.blocks * (n + m) + link_blocks * (2 * m + Op::link_entries),
-                 numbers = (T.count * (in_element + 4 * n) + 2 * T.size) / W + 4;
+                 numbers = (T.count * (in_element + 4 * n) + T.size) / W + 4;
     if (memory.size() < own + vectors + numbers) memory.resize(own + vectors + numbers);
     nodes = memory.data();
     factors = nodes + places * in_X;
@@ -92,14 +95,24 @@ struct SegmentSolve : ChainUnknowns<Op> {
     // The elements of links follow those of segments.
     elements = (double*)(link_r + link_blocks * 2 * m);
     more = elements + elements_of_segments() + link_blocks * Op::link_entries * W;
-    small = more + T.count * 4 * n;
-    x = small + T.size;
+    x = more + T.count * 4 * n;
+    less = T.small;
+    small = less + T.size;
   }
   long elements_of_segments() const { return (T.count * in_element + W - 1) / W * W; }
 
   // The first `count` lanes.
   FDGEOM_INLINE static lane_mask before(long count) {
     return lane_mask{0, 1, 2, 3, 4, 5, 6, 7} < count;
+  }
+
+  // The cells of a block of chains that belong to this rank.
+  FDGEOM_INLINE lane_mask cells_of(long k) const {
+#ifdef FDGEOM_RANKS
+    return *(const raw*)(X.own_cells + k * W) > 0.5;
+#else
+    return before(X.counts[k]);
+#endif
   }
 
   FDGEOM_INLINE bool is_free(long node, int i) const {
@@ -147,10 +160,16 @@ struct SegmentSolve : ChainUnknowns<Op> {
     // The rows of the nodes that are eliminated, and of those after them.
     constexpr int own = right ? n : 0, far = right ? 0 : n;
     const long here = X.counts[k];
-    const lane_mask cell = before(here);
+    const lane_mask cell = cells_of(k);
     const raw own_mask = *(const raw*)(T.inner + k * W),
               next_mask = *(const raw*)(T.inner + (k + 1) * W);
-    const raw inner = right ? shifted_left(own_mask, next_mask) : own_mask;
+    raw inner = right ? shifted_left(own_mask, next_mask) : own_mask;
+#ifdef FDGEOM_RANKS
+    // Other segments may have nodes in this block.
+    const long least = h.s->back ? h.s->begin - h.s->count : h.s->begin - 1;
+    const lane_mask number = lane_mask{1, 2, 3, 4, 5, 6, 7, 8} + (k * W + right - least - 1);
+    inner = choose((number > 0) & (number <= h.s->count), inner, raw{});
+#endif
 #pragma GCC unroll 8
     for (int i = 0; i < n; ++i) {
       r[i] = choose(cell, r[i], raw{});
@@ -173,7 +192,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
           const int j = v * W + c;
           if (j < n) {
             raw &near = J[(own + i) * 2 * n + own + j], &farther = J[(far + i) * 2 * n + far + j];
-            if (right) farther = choose(cell, farther, raw{});
+            if (right || several_ranks) farther = choose(cell, farther, raw{});
             const raw before = h.E[i * n + j];
             h.d[i][v][c] =
                 near + (right ? shifted_left(farther, before) : shifted_right(before, farther));
@@ -221,12 +240,16 @@ struct SegmentSolve : ChainUnknowns<Op> {
       for (int v = 0; v < R; ++v) h.PB[i][v] = h.A[i][v] = raw{};
     }
     for (raw& e : h.E) e = raw{};
-    h.k = s.back ? s.last : s.first - 1;
-    h.lane = s.back ? -1 : W;
+    const long node = s.start < 0 ? s.begin : s.start;
+    h.k = s.back ? s.last - 1 : s.first;
+    h.lane = s.back ? (node + W - 1) % W : node % W;
     Op::tangent_node(X, F, G, s.back ? s.last : s.first, tangent_once, h.a);
+    if (s.back)
+      load_right(h, h.k, sum);
+    else
+      load_left(h, h.k, sum);
     if (s.start < 0) return;
     // The first node stays: its rows, and what couples the next node with it.
-    reach(h, sum);
     double* const r = more + (&s - T.segments) * 4 * n;
     const long l = h.lane;
     for (int i = 0; i < n; ++i) {
@@ -366,9 +389,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
   // What a segment gives to the small system.
   void end(Half& h, raw& sum) {
     const Segment& s = *h.s;
-    // Without nodes of its own nothing has been loaded.
-    if (s.count == 0 && s.start < 0) reach(h, sum);
-    const long lane = s.back ? 0 : X.counts[s.last - 1] - 1, which = h.s - T.segments;
+    const long lane = (s.target + (s.back ? 0 : W - 1)) % W, which = h.s - T.segments;
     double *const e = elements + which * in_element, *const r = more + which * 4 * n;
     for (int i = 0; i < n; ++i) {
       r[i] = h.r[i][lane];

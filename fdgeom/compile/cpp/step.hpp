@@ -133,7 +133,7 @@ struct Steps {
     own[c].time = X.time + (X.elapsed + step + call.at) * X.dt;  // the same for each division into calls
     return unit(own[c], call, X.reports[c], first + step, begin, end, most);
   }
-  void fetch(long s, long c) { exchange(own[c], X.calls[c], first + number(s)); }
+  void fetch(long s, long c) { exchange(X.calls[c], first + number(s)); }
   void count(long c, int iterations) {
     X.reports[c].solves += 1;
     X.reports[c].iterations += iterations;
@@ -144,6 +144,8 @@ struct Steps {
     int bad = 0;
     for (long c = 0; c < X.count; ++c) {
       int most = 0;
+      // In a solve that couples neighbours all ranks take part, or none.
+      if (X.calls[c].tree) bad = agree(X, bad);
       if (bad) add_ghosts(X.calls[c]);
       else if ((bad = take(s, c, 0, everything, most))) *failed = c;
       if (bad && !X.exchange) return bad;

@@ -12,8 +12,8 @@ struct TreeSolve : SegmentSolve<Op> {
   using B = typename Parts::B;
   using Parts::elements_of_segments, Parts::factors, Parts::found, Parts::hold, Parts::in_border;
   using Parts::in_element, Parts::in_factors, Parts::in_X, Parts::is_free, Parts::link_blocks;
-  using Parts::link_r, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small, Parts::x;
-  using Parts::R, Parts::V, Parts::T, Parts::before, Parts::border, Parts::elements;
+  using Parts::link_r, Parts::less, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small, Parts::x;
+  using Parts::R, Parts::V, Parts::T, Parts::cells_of, Parts::border, Parts::elements;
   using typename Parts::Row, typename Parts::WideRow;
   // Whether another right-hand side is much cheaper than new factors.
   static constexpr bool reuses = !Op::local;
@@ -84,7 +84,7 @@ struct TreeSolve : SegmentSolve<Op> {
     bool begins = true;
     for (long k = 0; k < X.chain_blocks; ++k) {
       const long here = X.counts[k];
-      const lane_mask cell = before(here);
+      const lane_mask cell = cells_of(k);
       if (here > 0) {
         if (begins) Op::tangent_node(X, F, G, k, tangent_once, a);
         Op::tangent_node(X, F, G, k + 1, tangent_once, after);
@@ -137,31 +137,34 @@ struct TreeSolve : SegmentSolve<Op> {
     return all_le(check, 1e300);
   }
 
-  // Adds what segments and links give to the right-hand side of the small system: [which half] of
-  // `more`, with the sign.
-  void add_segments(int which, double sign) {
+  // Adds what segments give to a right-hand side of the small system: [which half] of `more`.
+  void add_segments(int which, double* to) {
     for (long s = T.alone; s < T.count; ++s) {
       const int* const ids = T.segments[s].ids;
       const double* const r = more + s * 4 * n + which * 2 * n;
       const int many = T.segments[s].start < 0 ? n : 2 * n;
       for (int i = 0; i < many; ++i)
-        if (ids[i] >= 0) small[ids[i]] += sign * r[i];
+        if (ids[i] >= 0) to[ids[i]] += r[i];
     }
+  }
+  void take_less() {
+    for (long u = 0; u < T.size; ++u) small[u] -= less[u];
   }
   void add_links() {
     const double* const r = (const double*)link_r;
     for (long q = 0; q < T.link_places; ++q) small[T.of_links[2 * q]] += r[T.of_links[2 * q + 1]];
     if constexpr (Op::transposed)
-      for (long u = 0; u < T.size; ++u) small[u] -= Base::source_of(T.where[u], T.component[u]);
+      for (long u = 0; u < T.size; ++u)
+        if (T.where[u] >= 0) small[u] -= Base::source_of(T.where[u], T.component[u]);
   }
-  // The square of the norm of the small system's residual; zero where unknowns are prescribed.
-  double squared() {
-    double sum = 0.0;
+  // The norm of the residual, with these squares inside of segments; makes that of the small system
+  // zero where unknowns are prescribed.
+  void measure(double sum) {
     for (long u = 0; u < T.size; ++u) {
-      if (!is_free(T.where[u], T.component[u])) small[u] = 0.0;
+      if (T.free[u] < 0.5) small[u] = 0.0;
       sum += small[u] * small[u];
     }
-    return sum;
+    residual = std::sqrt(sum);
   }
 
   // Residual, tangent and elimination in one pass; false if a block is singular or not finite.
@@ -183,16 +186,23 @@ struct TreeSolve : SegmentSolve<Op> {
     for (long k = 0; k < link_blocks; ++k)
       Op::link_tangent(X, F, G, X.chain_blocks + 2 * k, link_r + k * 2 * m,
                        linked + k * Op::link_entries);
-    std::memset(small, 0, T.size * sizeof(double));
-    add_segments(0, 1.0);
+    std::memset(less, 0, 2 * T.size * sizeof(double));
+    add_segments(0, small);
+    add_segments(1, less);
     add_links();
-    residual = std::sqrt(total(sum) + squared());
-    add_segments(1, -1.0);
-    if (!std::isfinite(residual)) return false;
     clear_fronts(*T.fronts);
-    for (long i = 0; i < T.entries; ++i) T.fronts->memory[T.to[i]] += elements[T.from[i]];
+    double* const matrix = T.fronts->memory;
+    for (long i = 0; i < T.entries; ++i) matrix[T.to[i]] += elements[T.from[i]];
+    // Behind the right-hand sides lie the squares and the number of ranks with a singular block.
+    double* const others = small + T.size;
+    others[0] = total(sum);
+    others[1] = !good;
+    sum_over_ranks(X, matrix, others + 2 - matrix);
+    measure(others[0]);
+    take_less();
+    if (!std::isfinite(residual) || others[1] > 0.0) return false;
     int* const negative = Base::counts ? &in_fronts : nullptr;
-    return factorise_fronts(*T.fronts, negative, Op::update ? 0.0 : TINY) && good;
+    return factorise_fronts(*T.fronts, negative, Op::update ? 0.0 : TINY);
   }
 
   // The residual alone.
@@ -202,7 +212,7 @@ struct TreeSolve : SegmentSolve<Op> {
     bool begins = true;
     for (long k = 0; k < X.chain_blocks; ++k) {
       const long here = X.counts[k];
-      const lane_mask cell = before(here);
+      const lane_mask cell = cells_of(k);
       if (here > 0) {
         if (begins) Op::residual_node(X, F, G, k, residual_once, a);
         Op::residual_node(X, F, G, k + 1, residual_once, after);
@@ -234,7 +244,9 @@ struct TreeSolve : SegmentSolve<Op> {
     for (long q = 0; q < T.chain_places; ++q)
       small[T.of_chains[2 * q]] += from[T.of_chains[2 * q + 1]];
     add_links();
-    residual = std::sqrt(total(sum) + squared());
+    small[T.size] = total(sum);
+    sum_over_ranks(X, small, T.size + 1);
+    measure(small[T.size]);
   }
 
   // The right-hand sides in X become those of the last `evaluate`, by the factors of the last
@@ -270,7 +282,10 @@ struct TreeSolve : SegmentSolve<Op> {
       }
       if (q.closes) close_again(s);
     }
-    add_segments(1, -1.0);
+    std::memset(less, 0, T.size * sizeof(double));
+    add_segments(1, less);
+    sum_over_ranks(X, less, T.size);
+    take_less();
   }
   // The right-hand side of a node in X becomes y = D⁻¹ (z - L y), with the y of the node before.
   FDGEOM_INLINE void solve_node(long node, const raw* before, raw* y) const {
@@ -376,7 +391,7 @@ struct TreeSolve : SegmentSolve<Op> {
 
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
   int negative() const {
-    int found = in_fronts;
+    double found = 0.0;
     const auto count = [&](long node) {
       const raw* const f = factors + node * in_factors;
       found += negative_of_inverse<n>([&](int i) { return is_free(node, i); },
@@ -386,10 +401,11 @@ struct TreeSolve : SegmentSolve<Op> {
       if (T.inner[node] > 0.5) count(node);
     for (long s = 0; s < T.alone; ++s)
       if (T.segments[s].closes) count(T.segments[s].target);
-    return found;
+    sum_over_ranks(X, &found, 1);
+    return in_fronts + int(found);
   }
 
-  // The place with the largest residual of the last `evaluate`.
+  // The place with the largest residual of the last `evaluate`; -1 if another rank has that.
   long worst() const {
     long worst = 0;
     double most = -1.0;
@@ -406,8 +422,9 @@ struct TreeSolve : SegmentSolve<Op> {
       if (const long node = T.segments[s].target; T.segments[s].closes)
         for (int i = 0; i < n; ++i)
           if (is_free(node, i)) compare(node, rhs[node / W * n + i][node % W]);
-    for (long u = 0; u < T.size; ++u) compare(T.where[u], small[u]);
-    return worst;
+    for (long u = 0; u < T.size; ++u)
+      if (T.where[u] >= 0) compare(T.where[u], small[u]);
+    return is_largest(X, most) ? worst : -1;
   }
 };
 

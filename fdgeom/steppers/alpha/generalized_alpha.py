@@ -122,9 +122,6 @@ class GeneralizedAlpha(MotionStepper):
     def uncompilable(self):
         return "a step that fails is to be cut in halves" if self._halvings else None
 
-    def _only_along_chains(self) -> bool:
-        return self.system.is_chain
-
     # --- the accelerations at the start ----------------------------------------------------------
     def _begun(self) -> None:
         if self._start_kind == "consistent":

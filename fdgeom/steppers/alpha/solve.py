@@ -1,15 +1,12 @@
 """The solve of a generalized-α step."""
 
-import ufl
 from firedrake import Constant, Form, Function
-from ufl.core.expr import Expr
 
 from fdgeom.forms import simplify
 from fdgeom.operations import Copy, Map, Operation, Solve, with_assignments
 from fdgeom.solvers import pieces
 from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.alpha.scheme import AlphaScheme
-from fdgeom.steppers.compiled.hints import Following, hint
 from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -35,7 +32,6 @@ class AlphaSolve:
         space = function.function_space()
         first, other = Function(space, name="first guess"), Function(space, name="other guess")
         residual = self._residual(*symbols.slopes(dt))
-        following = self._following(symbols, dt)
         defaults = motion.solver_defaults(first, other)
         solve = Solve(
             work=residual,
@@ -52,15 +48,6 @@ class AlphaSolve:
         if solve.attempts and unknown.multiplier is not None:
             before.append(self._map({other: unknown.without_increment(first)}))
         given, kept = self._given(symbols, dt)
-        hint(
-            solve,
-            essential=unknown.essential,
-            other=unknown.without_increment() if solve.attempts else None,
-            uncompilable=self._why_not(following),
-            following=following,
-            replaced=[*given, *kept],
-            share=1.0,
-        )
         after = with_assignments(solve, self._update(symbols, dt))
         #: The operations of a step.
         self.operations = [*before, *given, *after, *kept]
@@ -111,36 +98,6 @@ class AlphaSolve:
             found = {motion.multiplier: unknown.multiplier_part / w}
             groups = [groups[0] | found] if unknown.is_joined else [*groups, found]
         return groups
-
-    def _following(self, symbols: "_Kinematics", dt: Constant) -> Following | None:
-        """The given motion, as expressions at the nodes, for compiled code."""
-        motion, held = self._motion, self._motion.held
-        given = held.assignments(motion.time) if held is not None and held.varies else None
-        if given is None:
-            return None
-        there = held.all_given()
-
-        def chosen(value: Expr, other: Expr) -> Expr:
-            size = range(there.ufl_shape[0])
-            return ufl.as_vector(
-                [ufl.conditional(ufl.gt(there[k], 0.5), value[k], other[k]) for k in size]
-            )
-
-        _, v_D, a_D = symbols.slopes(dt)
-        wanted = (self._v_c, held.v, v_D), (self._a_c, held.a, a_D)
-        ((_, a, rate),) = self._states()
-        return Following(
-            held.increment,
-            given,
-            {c: chosen(new - slope * held.increment, c) for c, new, slope in wanted},
-            {a: chosen(rate, a)},
-        )
-
-    def _why_not(self, following: Following | None) -> str | None:
-        held = self._motion.held
-        if held is not None and held.varies and following is None:
-            return "a motion is prescribed as a function of time"
-        return None
 
     # --- what is held --------------------------------------------------------------------------------
     def _given(self, symbols: "_Kinematics", dt: Constant) -> tuple[list, list]:

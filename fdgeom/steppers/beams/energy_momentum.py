@@ -16,7 +16,6 @@ from fdgeom.forms import simplify
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
 from fdgeom.solvers import Snapshot
-from fdgeom.steppers.compiled.hints import Following, hint
 from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
@@ -120,42 +119,26 @@ class EnergyMomentum(Stepper):
         ]
         if unknown.multiplier is not None:
             before.append(Map(values={other: unknown.without_increment(first)}, **timed))
-        given, following = [], None
+        given: list[Operation] = []
         if self._moves:
-            given, following = self._given(dt)
-        solve = hint(
-            Solve(
-                work=simplify(self._residual(step)),
-                unknown=unknown.function,
-                prescribed=unknown.prescribed,
-                # Where steps do not resolve the stiff directions their velocities alternate.
-                attempts=attempts(first, other, contracting=False),
-                choose="smaller residual",
-                options=self.solve_options(),
-                numerics=lambda residual, function: exact_numerics(
-                    system.position, friction=bool(system.rod.frictional_loads)
-                ),
-                remedy=friction_remedy(system.rod.frictional_loads),
-                name="the motion",
-                **timed,
+            # The motion at the end of the step.
+            given = [PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)]
+        solve = Solve(
+            work=simplify(self._residual(step)),
+            unknown=unknown.function,
+            prescribed=unknown.prescribed,
+            # Where steps do not resolve the stiff directions their velocities alternate.
+            attempts=attempts(first, other, contracting=False),
+            choose="smaller residual",
+            options=self.solve_options(),
+            numerics=lambda residual, function: exact_numerics(
+                system.position, friction=bool(system.rod.frictional_loads)
             ),
-            essential=unknown.essential,
-            other=unknown.without_increment(),
-            following=following,
-            replaced=given,
-            share=0.5,
+            remedy=friction_remedy(system.rod.frictional_loads),
+            name="the motion",
+            **timed,
         )
         return [Flow([*given, *before, *with_assignments(solve, [self._new_state(step)])])]
-
-    def _given(self, dt: Constant) -> tuple[list[Operation], Following | None]:
-        """The given motion at the end of the step, also for code whose time is that of the middle."""
-        system, unknown = self.system, self._unknown
-        motion = PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)
-        given = system.held.assignments(system.time + 0.5 * dt)
-        return [motion], None if given is None else Following(system.held.increment, given)
-
-    def _only_along_chains(self) -> bool:
-        return True
 
     def _residual(self, step: MeanStep) -> Form:
         system, unknown, test = self.system, self._unknown, self._unknown.test

@@ -11,7 +11,6 @@ from fdgeom.beams.rod.solve import exact_numerics
 from fdgeom.forms import simplify
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.solvers.options import SolveOptions
-from fdgeom.steppers.compiled.hints import hint
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 
@@ -60,20 +59,17 @@ def joined_solve(
     residual += joints.slope(impulse, nodes.in_space(unknown.test), g)
     residual += springs(unknown.test)
     residual += joined.condition(u, unknown.nu)
-    solve = hint(
-        Solve(
-            work=simplify(residual),
-            unknown=whole,
-            guess=Function(whole.function_space(), name="zero"),
-            prescribed=unknown.prescribed,
-            dt=dt,
-            clock=system.clocks,
-            at=0.5,
-            options=options,
-            numerics=lambda residual, function: exact_numerics(joined.changed),
-            name=name,
-        ),
-        uncompilable=("joints couple the nodes of several ranks" if system.comm.size > 1 else None),
+    solve = Solve(
+        work=simplify(residual),
+        unknown=whole,
+        guess=Function(whole.function_space(), name="zero"),
+        prescribed=unknown.prescribed,
+        dt=dt,
+        clock=system.clocks,
+        at=0.5,
+        options=options,
+        numerics=lambda residual, function: exact_numerics(joined.changed),
+        name=name,
     )
     after = joined.at_joints(u, impulse) if moved is None else moved(u, joined.before(u))
     return Flow(with_assignments(solve, [after]))

@@ -25,7 +25,6 @@ from fdgeom.solvers import (
     plain,
 )
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
-from fdgeom.steppers.compiled.hints import hint
 from fdgeom.steppers.stepper import Stepper
 
 SOLVES = ("momentum", "increment", "velocity")
@@ -61,8 +60,7 @@ class VariationalIntegrator(Stepper):
         Time step.
     solver_parameters, options_prefix, compiled
         As for every stepper; the solves are called ``momentum`` (linear), ``increment``, and with
-        joints ``velocity``. Compiled unless a load changes in time, or there are joints on several
-        ranks.
+        joints ``velocity``. Compiled unless a load changes in time.
 
     Raises
     ------
@@ -164,7 +162,7 @@ class VariationalIntegrator(Stepper):
             numerics=numerics,
             name=name,
         )
-        return hint(solve, essential=self._fixed)
+        return solve
 
     def _make_drift(self) -> Flow:
         """(g, μ) ↦ (g cay(D), the momentum there)."""

@@ -41,10 +41,6 @@ class Held(ABC):
         """The values set by :meth:`update` for a time, as expressions at all nodes, or None."""
         return None
 
-    def all_given(self) -> Function | None:
-        """1 at the given degrees of freedom, 0 elsewhere; None where :meth:`assignments` is."""
-        return None
-
     @abstractmethod
     def put(self) -> None:
         """Set the given configuration and velocity in the motion."""

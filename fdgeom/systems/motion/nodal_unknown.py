@@ -120,9 +120,9 @@ class NodalUnknown:
         values = [*parts] if multiplier is None else [*parts, multiplier]
         return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
 
-    def without_increment(self, guess: Function | None = None) -> Expr:
-        """A guess (the unknown, if not given) with a zero vector; the multiplier stays."""
-        vector, *rest = self.cut(self.function if guess is None else guess)
+    def without_increment(self, guess: Function) -> Expr:
+        """A guess with a zero vector; the multiplier stays."""
+        vector, *rest = self.cut(guess)
         return flatten([0 * vector, *rest])
 
     # --- one vector a node -----------------------------------------------------------------------
