@@ -52,18 +52,14 @@ class Turns:
         """Raise SolveFailed if a cell turned too far since ``before``, or is turned too far now."""
         after = self.orientation.dat.data_ro_with_halos
         quiet = _dots(before, after).min(initial=1.0) >= self._harmless
-        self.refuse(self.changes(before) if self._some(not quiet) else None, self._states())
-
-    def refuse(self, change: np.ndarray | None, state: np.ndarray) -> None:
-        """:meth:`check`, from the cosines of half the angles in this rank's cells."""
-        if change is not None and (found := self._worst(change)):
+        if self._some(not quiet) and (found := self._worst(self.changes(before))):
             place, angle = found
             raise SolveFailed(
                 f"the two ends of {place} turn against one another by {angle:.4g} degrees in a step, and "
                 "90 degrees at most are possible",
                 remedy="take smaller steps, or refine the mesh there",
             )
-        if self.soft and (found := self._worst(state)):
+        if self.soft and (found := self._worst(self._states())):
             raise SolveFailed(_state(*found), remedy="refine the mesh there")
 
     def changes(self, before: np.ndarray) -> np.ndarray:

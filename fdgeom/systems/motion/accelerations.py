@@ -254,6 +254,7 @@ class LinearSolve:
             raise CannotCompile("the equations are not linear")
         self._iteration = newton_of(residual, unknown, essential)
         self._fields, self._essential = fields(unknown), list(essential)
+        self._comm = unknown.comm
 
     def solve(self) -> bool:
         """Solve from zero; False, with an undefined unknown, if the matrix is singular or ill-conditioned."""
@@ -283,12 +284,15 @@ class LinearSolve:
         """Whether an update recovers the solution after all unknowns were increased by 1."""
         found = [np.array(f.array) for f in self._fields]
         _, last = self._updated([values + 1.0 for values in found], 1)
-        pairs = list(zip(self._fields, found, strict=True))
-        off = sum(np.sum((f.array - u) ** 2) for f, u in pairs)
-        for field, values in pairs:
+        off, number = 0.0, 0
+        for field, values in zip(self._fields, found, strict=True):
+            own = field.owned
+            off += float(np.sum((own - values[: len(own)]) ** 2))
+            number += own.size
             field.array[...] = values
             field.written(ghosts_too=True)
-        return math.isfinite(last) and bool(off < _REGULAR**2 * sum(u.size for u in found))
+        off, number = self._comm.allreduce(off), self._comm.allreduce(number)
+        return math.isfinite(last) and off < _REGULAR**2 * number
 
 
 class _Twice:
