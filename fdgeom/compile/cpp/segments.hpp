@@ -69,6 +69,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
   const long link_blocks;
   raw *nodes, *factors,
       *border;  // [place]: X by columns; D⁻¹ by rows, L by columns; D⁻¹ B by columns, C by rows
+                // (`local`: factors has D, [block][n][n])
   raw* found;   // [block][unknown]: the solution
   raw* link_r;  // [block of links][2m]
   double* elements;  // [segment][4][n][n], then of links [block][entry][lane]
@@ -81,7 +82,8 @@ struct SegmentSolve : ChainUnknowns<Op> {
     static thread_local std::vector<raw> memory;
     const long places = Op::local ? 0 : run.chain_blocks * W;
     const size_t own =
-                     places * (in_X + in_factors) + (T.bordered < T.count ? places * in_border : 0),
+                     places * (in_X + in_factors) + (T.bordered < T.count ? places * in_border : 0) +
+                     (Op::local ? run.chain_blocks * n * n : 0),
                  vectors = run.blocks * (n + m) + link_blocks * (2 * m + Op::link_entries),
                  numbers = (T.count * (in_element + 4 * n) + T.size) / W + 4;
     if (memory.size() < own + vectors + numbers) memory.resize(own + vectors + numbers);

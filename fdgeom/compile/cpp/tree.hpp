@@ -15,8 +15,8 @@ struct TreeSolve : SegmentSolve<Op> {
   using Parts::link_r, Parts::less, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small, Parts::x;
   using Parts::R, Parts::V, Parts::T, Parts::cells_of, Parts::border, Parts::elements;
   using typename Parts::Row, typename Parts::WideRow;
-  // Whether another right-hand side is much cheaper than new factors.
-  static constexpr bool reuses = !Op::local;
+  // Another right-hand side is much cheaper than new factors.
+  static constexpr bool reuses = true;
 
   int in_fronts = 0;  // negative eigenvalues of the small system
 
@@ -78,7 +78,7 @@ struct TreeSolve : SegmentSolve<Op> {
   // Solves the equations of W nodes at once where cells couple no nodes, and gives those of the
   // small system to it.
   bool nodes_alone(raw& sum) {
-    raw r[2 * n], J[2 * n * n], D[n * n], last[n] = {}, E[n * n] = {}, x[n], check = {};
+    raw r[2 * n], J[2 * n * n], last[n] = {}, E[n * n] = {}, x[n], check = {};
     raw a[Op::tangent_carried], after[Op::tangent_carried], b[Op::tangent_carried];
     const Segment *next = T.segments, *const end = next + T.count;
     bool begins = true;
@@ -94,6 +94,7 @@ struct TreeSolve : SegmentSolve<Op> {
       }
       begins = here == 0;
       const raw inner = *(const raw*)(T.inner + k * W);
+      raw* const D = factors + k * n * n;
       for (int i = 0; i < n; ++i) {
         r[i] = choose(cell, r[i], raw{});
         r[n + i] = choose(cell, r[n + i], raw{});
@@ -135,6 +136,19 @@ struct TreeSolve : SegmentSolve<Op> {
       for (int i = 0; i < n; ++i) check += fabs(found[k * m + i]);
     }
     return all_le(check, 1e300);
+  }
+
+  // The same by the matrices of the last `linearise`, for the right-hand sides of `evaluate`.
+  void nodes_again() {
+    for (long k = 0; k < X.chain_blocks; ++k) {
+      raw z[n];
+      const raw inner = *(const raw*)(T.inner + k * W);
+      for (int i = 0; i < n; ++i) {
+        const raw free = Op::held[i] < 0 ? inner : inner * Base::free_at(k, i);
+        z[i] = choose(free > 0.5, rhs[k * n + i], raw{});
+      }
+      Op::solve_node(X, F, G, k, factors + k * n * n, z, found + k * m);
+    }
   }
 
   // Adds what segments give to a right-hand side of the small system: [which half] of `more`.
@@ -252,10 +266,7 @@ struct TreeSolve : SegmentSolve<Op> {
   // The right-hand sides in X become those of the last `evaluate`, by the factors of the last
   // `linearise`.
   __attribute__((noinline)) void apply() {
-    if constexpr (Op::local) {
-      linearise();
-      return;
-    }
+    if constexpr (Op::local) return nodes_again();
     for (long s = 0; s < T.count; ++s) {
       const Segment& q = T.segments[s];
       const long d = q.back ? -1 : 1;
