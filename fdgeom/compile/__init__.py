@@ -17,7 +17,7 @@
 """
 
 from fdgeom.compile.build import NoCompiler
-from fdgeom.compile.executor import Executor
+from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import layout_of
-from fdgeom.compile.trajectory import Trajectory
+from fdgeom.compile.trajectory import CompiledTrajectory
 from fdgeom.errors import CannotCompile

@@ -40,7 +40,7 @@ def unit_of(operations: Sequence[Operation]) -> Unit:
             raise why from other
 
 
-class Executor:
+class CompiledExecutor:
     """Performs a list of operations, many steps in one call of compiled code.
 
     Raises CannotCompile if the list is not supported. ``live`` are the Functions whose values are read

@@ -6,7 +6,7 @@ import numpy as np
 from firedrake import Function
 from petsc4py import PETSc
 
-from fdgeom.compile.executor import Executor
+from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH
 from fdgeom.errors import CannotCompile
 from fdgeom.operations import Prescribed, Solve
@@ -59,7 +59,7 @@ class LocalNewton:
         self._given = [Function(part.function_space()) for part in unknown.subfunctions]
         prescribed = [Prescribed(e.dofs, self._given[e.part], e.part) for e in essential]
         solve = Solve(work=residual, unknown=unknown, prescribed=prescribed, name=unknown.name())
-        executor = Executor([solve])
+        executor = CompiledExecutor([solve])
         if executor.unit.couples:
             raise CannotCompile("this residual couples the unknowns of neighbouring nodes")
         self._executor, self._fields = executor, fields(unknown)

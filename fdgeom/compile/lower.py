@@ -42,7 +42,7 @@ _OPERATIONS = 8000
 
 
 @dataclass
-class Hold:
+class HeldUnknowns:
     """Prescribed components of the unknown of a solve."""
 
     #: 1 at the prescribed degrees of freedom.
@@ -77,7 +77,7 @@ class LocalProgram:
     unknowns: list[int] = field(default_factory=list)
     residual: list[int] = field(default_factory=list)
     guess: list[int] = field(default_factory=list)
-    holds: list[Hold] = field(default_factory=list)
+    holds: list[HeldUnknowns] = field(default_factory=list)
     #: Of a check: the value, and what is negative where that is not needed; nodes of ``place``.
     check: int | None = None
     sufficient: int | None = None
@@ -345,7 +345,9 @@ class Lowering(Functionals):
         slopes, inverse = gradient(p, integrand, inputs), p.inv(scale)
         return [p.add(slopes[x], p.mul(inverse, b)) for x, b in zip(inputs, right, strict=True)]
 
-    def _hold(self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]) -> Hold:
+    def _hold(
+        self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]
+    ) -> HeldUnknowns:
         """The mask and the values of prescribed degrees of freedom."""
         (mask,) = self.layout.parts_of(
             self._marked(pieces(op.unknown)[prescribed.part], prescribed.dofs)
@@ -359,7 +361,7 @@ class Lowering(Functionals):
             if prescribed.value is not None:
                 value = values_of(p, self.layout.parts_of(prescribed.value)[0])
             inputs += list(zip(values_of(p, mask), value, strict=True))
-        return Hold(mask, np.asarray(prescribed.dofs), inputs)
+        return HeldUnknowns(mask, np.asarray(prescribed.dofs), inputs)
 
 
 def differentiates(e) -> bool:

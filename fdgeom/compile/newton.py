@@ -7,7 +7,7 @@ import numpy as np
 from firedrake import Form, Function, derivative
 
 from fdgeom.compile.chain import Update
-from fdgeom.compile.executor import Executor
+from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH, Layout, layout_of
 from fdgeom.forms import simplify
 from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
@@ -35,7 +35,7 @@ class Iteration:
         live: Sequence[Function], layout: Layout | None = None,
     ) -> None:  # fmt: skip
         layout = layout_of(equations[-1].writes) if layout is None else layout
-        self._executor = Executor([*moves, *equations], live=live, layout=layout)
+        self._executor = CompiledExecutor([*moves, *equations], live=live, layout=layout)
         unit = self._unit = self._executor.unit
         unit.make_ready()
         (unknown,) = equations[-1].writes

@@ -38,7 +38,7 @@ class _Piece:
     other: OtherExecutor | None = None
 
 
-class Trajectory:
+class CompiledTrajectory:
     """Steps of a list of operations, and the cotangents before them from those after them.
 
     The contract is that of `fdgeom.execution.Trajectory`: the values of ``cotangents`` are set before

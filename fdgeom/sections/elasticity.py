@@ -170,14 +170,14 @@ def in_ufl(material) -> Expr:
     return ufl.as_matrix([[columns[j][i] for j in range(6)] for i in range(6)])
 
 
-class Change(NamedTuple):
+class MaterialChange(NamedTuple):
     """dC (points, 6, 6) and dρ (points,) on this rank."""
 
     elasticity: np.ndarray
     density: np.ndarray
 
 
-def change_of(regions: Regions, parameter, tag, element) -> Change:
+def change_of(regions: Regions, parameter, tag, element) -> MaterialChange:
     """The derivative of C and ρ by a parameter of the material with a tag, or of all that have it."""
     name, index = parameter if isinstance(parameter, tuple) else (parameter, None)
     if tag is not None and tag not in regions.materials:
@@ -200,7 +200,7 @@ def change_of(regions: Regions, parameter, tag, element) -> Change:
     if not found:
         raise ValueError(f"parameter: no material there has {parameter!r}")
     own = space.dof_dset.size
-    return Change(elasticity[:own], density[:own])
+    return MaterialChange(elasticity[:own], density[:own])
 
 
 def _moved(material, name: str, index: int | None):

@@ -12,7 +12,7 @@ from ufl.domain import extract_domains
 
 from fdgeom.compat import interpolates_into
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.rules import Interpolated, Rule
+from fdgeom.solvers.rules import Dependence, Interpolated
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
 
@@ -135,7 +135,7 @@ class Derived:
     """Dependent functions; fdgeom refreshes them before it reads a form that contains them."""
 
     #: How the one target depends on its sources, for derivatives; None if that is not known.
-    rule: Rule | None = None
+    rule: Dependence | None = None
 
     # make() fills the targets and is called at once; if it cannot, it raises and leaves them as they
     # are. private: nobody else writes to the targets.

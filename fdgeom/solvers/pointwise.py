@@ -25,7 +25,7 @@ class PointwiseUpdate:
         if not assignments:
             raise ValueError("assignments must not be empty")
         # Inside of a function: steps can be stated without the compiler.
-        from fdgeom.solvers.compiled.update import Update
+        from fdgeom.solvers.compiled.update import NodalUpdate
         from fdgeom.solvers.spread import in_assignments
 
         self._assignments = dict(assignments)
@@ -35,7 +35,7 @@ class PointwiseUpdate:
         try:
             # Numbers of a Real space have no nodes; fields with the same values replace them.
             numbered = in_assignments(assignments, {key(target) for target in assignments})
-            self._update = Update(numbered)
+            self._update = NodalUpdate(numbered)
             return
         except CannotCompile as error:
             self._put, self.why_not_compiled = Function.assign, str(error)

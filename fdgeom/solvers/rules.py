@@ -15,7 +15,7 @@ from fdgeom.forms import is_zero, simplify, slope_by
 from fdgeom.operations import ArrayOperation, parts
 
 
-class Rule(Protocol):
+class Dependence(Protocol):
     """How a field depends on its sources: tangent, adjoint and second derivative."""
 
     #: Whether the field holds the inverses of the matrices made of the sources; the methods are those
@@ -30,7 +30,7 @@ class Rule(Protocol):
         """The cotangent of a source for the cotangent of the field (before inversion); None for zero."""
         ...
 
-    def bent(self, source: Function, change: Function) -> "Rule | None":
+    def bent(self, source: Function, change: Function) -> "Dependence | None":
         """The derivative of this rule in the direction of a change of a source; None if it is linear."""
         ...
 
@@ -113,7 +113,7 @@ class FieldUpdate(ArrayOperation):
     # Derivatives by the field itself remain beside those by its sources.
     replaces = False
 
-    def __init__(self, field: Function, sources: Sequence[Function], rule: Rule) -> None:
+    def __init__(self, field: Function, sources: Sequence[Function], rule: Dependence) -> None:
         super().__init__()
         self.field, self._sources, self._rule = field, tuple(sources), rule
 

@@ -18,7 +18,7 @@ _ATTRIBUTE = "_fdgeom_spread"
 
 # Compiled code need not know numbers: the cotangent of a number is the sum of those of its field.
 class Spread:
-    """The dependence of a constant field on a number of a Real space; a :class:`Rule`."""
+    """The dependence of a constant field on a number of a Real space; a :class:`Dependence`."""
 
     inverse = False
 

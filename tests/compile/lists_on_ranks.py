@@ -25,7 +25,7 @@ from verification.joined import four_bar
 from ways import check_way
 
 import fdgeom as fg
-from fdgeom.compile import Executor
+from fdgeom.compile import CompiledExecutor
 
 STEPS = 5
 
@@ -64,7 +64,7 @@ def attempts():
         ("failed", [("far", {})]),
     ):
         (op,) = operations = steep(made)()
-        executor = Executor(operations)
+        executor = CompiledExecutor(operations)
         done, failure = executor.advance(1, 0.0, 1.0)
         out[f"{name}: u"] = along(op.unknown)
         out[f"{name}: iterations"] = np.array([done, executor.stats()["newton_iterations"]])

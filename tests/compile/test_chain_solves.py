@@ -25,7 +25,7 @@ from firedrake import (
 from verification.beams import uneven_mesh
 
 from fdgeom import execution
-from fdgeom.compile import CannotCompile, Executor
+from fdgeom.compile import CannotCompile, CompiledExecutor
 from fdgeom.operations import (
     Attempt,
     Cotangents,
@@ -39,7 +39,7 @@ from fdgeom.operations import (
 def differences(build, steps=5, dt=0.1):
     """How much each Function that a list writes differs from that of PETSc's executor."""
     ours, theirs = build(), build()
-    one, other = Executor(ours), execution.Executor(theirs)
+    one, other = CompiledExecutor(ours), execution.Executor(theirs)
     assert one.advance(steps, 0.0, dt) == (steps, None)
     assert other.advance(steps, 0.0, dt) == (steps, None)
     found = []
@@ -186,7 +186,7 @@ def steep(attempts, choose="first"):
 
 def solved(build):
     ours = build()
-    executor = Executor(ours)
+    executor = CompiledExecutor(ours)
     done, failure = executor.advance(1, 0.0, 1.0)
     (op,) = ours
     return SimpleNamespace(
@@ -230,4 +230,4 @@ def test_many_unknowns_are_refused():
         work=inner(u.dx(0), test.dx(0)) * dx + inner(u, test) * dx, unknown=u, test=test, name="u"
     )
     with pytest.raises(CannotCompile, match="30 unknowns a node, more than 24"):
-        Executor([solve])
+        CompiledExecutor([solve])

@@ -10,7 +10,7 @@ from verification.beams import SOFT, set_smooth, uneven_mesh
 from verification.rod_cases import SEPARATE, moving
 
 import fdgeom as fg
-from fdgeom.compile import Executor
+from fdgeom.compile import CompiledExecutor
 
 
 def wave(degree=1):
@@ -53,7 +53,7 @@ def test_states_and_iterations(name):
     """After twenty steps, in no more iterations, but for a few that end at round-off."""
     method, build, dt = CASES[name]
     stepper, twin = method(build(), dt), method(build(), dt)
-    executor = Executor(operations_of(twin))
+    executor = CompiledExecutor(operations_of(twin))
     assert executor.advance(20, 0.0, dt) == (20, None)
     stepper.advance(20)
     for f, g in zip(state_of(stepper), state_of(twin), strict=True):

@@ -31,7 +31,7 @@ from ufl import bessel_J
 from verification.beams import uneven_mesh
 
 from fdgeom import execution
-from fdgeom.compile import Executor
+from fdgeom.compile import CompiledExecutor
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Prescribed, Solve
 from fdgeom.solvers import SolveFailed
 
@@ -54,7 +54,7 @@ def vectors(family, size):
 
 
 def run(operations, steps=1, t=0.0, dt=1.0):
-    assert Executor(operations).advance(steps, t, dt) == (steps, None)
+    assert CompiledExecutor(operations).advance(steps, t, dt) == (steps, None)
 
 
 def same_through_petsc(operations, steps=1, tolerance=1e-13):
@@ -98,7 +98,7 @@ def test_symbols_of_length_and_time():
 def test_constants_and_numbers_are_read_when_steps_begin():
     number, constant = Function(FunctionSpace(MESH, "R", 0)), Constant(2.0)
     f, g = field(AT_NODES, 1), Function(AT_NODES)
-    executor = Executor([Map(values={g: number * f + constant})])
+    executor = CompiledExecutor([Map(values={g: number * f + constant})])
     for a, b in ((3.0, 5.0), (-1.0, 0.5)):
         number.assign(a)
         constant.assign(b)
@@ -124,7 +124,7 @@ def test_a_check_fails_the_step_and_keeps_the_state_before_it():
     f.dat.data_wo[...] = np.linspace(0, 1, CELLS + 1)
     grow = Map(values={f: f + dt}, dt=dt)
     ops = [grow, Check(value=f, limit=4.5, message="it has become too large")]
-    for make in (Executor, execution.Executor):
+    for make in (CompiledExecutor, execution.Executor):
         f.dat.data_wo[...] = np.linspace(0, 1, CELLS + 1)
         done, failure = make(ops).advance(9, 0.0, 1.0)
         assert done == 3
@@ -143,14 +143,14 @@ def test_checks_in_cells():
             Map(values={f: f + g}),
             Check(value=CellVolume(mesh) * f.dx(0), limit=2.5, message="steep"),
         ]
-        for make in (Executor, execution.Executor):
+        for make in (CompiledExecutor, execution.Executor):
             f.assign(0.0)
             done, failure = make(ops).advance(5, 0.0, 1.0)
             assert (done, str(failure)) == (2, "steep")
             assert np.isclose(np.ptp(f.dat.data_ro), 2.0)
         ops = [Map(values={f: f + g}), Check(value=f.dx(0) * length, limit=2.5, message="steep")]
         f.assign(0.0)
-        assert Executor(ops).advance(2, 0.0, 1.0) == (2, None)
+        assert CompiledExecutor(ops).advance(2, 0.0, 1.0) == (2, None)
 
 
 # --- assemblies ----------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def test_weights_follow_a_moved_mesh():
         Assemble(work=f**2 / 2 * dx(domain=mesh, metadata=LUMPED), by={f: g}),
         Assemble(work=f.dx(0) ** 2 / 2 * dx, by={f: h}),
     ]
-    executor = Executor(ops)
+    executor = CompiledExecutor(ops)
     f.interpolate(SpatialCoordinate(mesh)[0])
     for scale in (1.0, 3.0):
         executor.advance(1, 0.0, 1.0)
@@ -313,7 +313,7 @@ def test_a_failed_solve_leaves_the_state_of_the_last_good_step(cells):
     good = 300
     c.assign(2000.0)
     c.dat.data_wo[at] = good + 0.5
-    done, failure = Executor(ops).advance(1000, 0.0, 1.0)
+    done, failure = CompiledExecutor(ops).advance(1000, 0.0, 1.0)
     assert done == good
     assert isinstance(failure, SolveFailed)
     x = mesh.coordinates.dat.data_ro[at]
@@ -331,7 +331,9 @@ def test_singular_and_infinite_solves():
         b = Function(AT_NODES).assign(1.0)
         b.dat.data_wo[4] = coefficient
         work = (b * u - a) * w * measure
-        done, failure = Executor([Solve(work=work, unknown=u, name="u")]).advance(2, 0.0, 1.0)
+        done, failure = CompiledExecutor([Solve(work=work, unknown=u, name="u")]).advance(
+            2, 0.0, 1.0
+        )
         assert done == 0
         assert words in str(failure)
         assert not u.dat.data_ro.any()
@@ -341,7 +343,7 @@ def test_iterations_are_counted():
     """One for linear equations; Newton's method of square roots takes as many as in Python."""
     u, a, w = Function(AT_NODES, name="u"), Function(AT_NODES).assign(2.0), TestFunction(AT_NODES)
     ops = [Solve(work=(u**2 - a) * w * dx(metadata=LUMPED), unknown=u, guess=a, name="u")]
-    executor = Executor(ops)
+    executor = CompiledExecutor(ops)
     executor.advance(4, 0.0, 1.0)
     x, iterations = 2.0, 0
     while abs(x - np.sqrt(2.0)) > 1e-8:  # quadratic: the next update is the last one
@@ -356,7 +358,7 @@ def test_a_condition_of_a_coefficient_in_a_solve():
     assert (given > 0).any()
     assert (given < 0).any()
     work = (u + conditional(f > 0, u**3, 2 * u) - f) * w * dx(metadata=LUMPED)
-    Executor([Solve(work=work, unknown=u, guess=f, name="u")]).advance(1, 0.0, 1.0)
+    CompiledExecutor([Solve(work=work, unknown=u, guess=f, name="u")]).advance(1, 0.0, 1.0)
     x = u.dat.data_ro
     assert np.abs(x + np.where(given > 0, x**3, 2 * x) - given).max() < 1e-14
 
@@ -393,7 +395,7 @@ def refused():
 
 @pytest.mark.parametrize("words", list(refused()))
 def test_lists_that_are_not_compiled(words):
-    assert words in Executor.unsupported(refused()[words])
+    assert words in CompiledExecutor.unsupported(refused()[words])
 
 
 def test_values_at_neighbouring_nodes_are_read_and_written():
@@ -401,7 +403,7 @@ def test_values_at_neighbouring_nodes_are_read_and_written():
     f = field(AT_NODES, 1)
     work = f.dx(0) ** 2 * dx
     expected = assemble(derivative(work, f)).dat.data_ro.copy()
-    Executor([Assemble(work=work, by={f: f})]).advance(1, 0.0, 1.0)
+    CompiledExecutor([Assemble(work=work, by={f: f})]).advance(1, 0.0, 1.0)
     # Round-off of differences over cells of a length of about a tenth.
     np.testing.assert_allclose(f.dat.data_ro, expected, atol=1e-12)
 
@@ -419,4 +421,4 @@ def test_nodes_and_cells_in_one_assignment():
 def test_supported_lists_have_no_reason():
     f, g = field(AT_NODES, 1), field(AT_NODES, 2)
     value = conditional(f > 0, cos(f), as_matrix([[1.0]])[0, 0])
-    assert Executor.unsupported([Map(values={g: value})]) is None
+    assert CompiledExecutor.unsupported([Map(values={g: value})]) is None

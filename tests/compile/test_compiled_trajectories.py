@@ -20,7 +20,7 @@ from verification.beams import uneven_mesh
 
 import fdgeom as fg
 from fdgeom import execution
-from fdgeom.compile import Executor, Trajectory
+from fdgeom.compile import CompiledExecutor, CompiledTrajectory
 from fdgeom.operations import Copy, Map, Prescribed, Solve, Tangents, linearise
 from fdgeom.solvers import SolveFailed
 
@@ -40,10 +40,10 @@ def adjoint(kind, step, seeds, wanted, start, pieces=(7,), dt=0.01, memory=None)
         f.dat.data_wo[...] = values
     trajectory = kind(step, seeds, wanted)
     t = 0.3
-    if kind is Trajectory:
+    if kind is CompiledTrajectory:
         trajectory.begin(sum(pieces), memory)
     for steps in pieces:
-        if kind is Trajectory:
+        if kind is CompiledTrajectory:
             assert trajectory.take(steps, t, dt) == (steps, None)
         else:
             trajectory.advance(steps, t, dt)
@@ -75,7 +75,7 @@ def test_adjoints_of_steps_equal_those_through_petsc(name, pieces):
     start = {f: np.array(f.dat.data_ro) for f in state}
     found = [
         adjoint(kind, step, [state[-1]], state, start, pieces, dt)
-        for kind in (Trajectory, execution.Trajectory)
+        for kind in (CompiledTrajectory, execution.Trajectory)
     ]
     same(*found)
     assert any(np.abs(values).max() > 1e-3 for values in found[0])
@@ -110,11 +110,11 @@ def test_adjoints_of_prescribed_values_and_coefficients():
     functions, step = oscillators()
     start = {f: np.array(f.dat.data_ro) for f in functions}
     q, p, *_ = functions
-    found = adjoint(Trajectory, step, [q, p], functions, start)
+    found = adjoint(CompiledTrajectory, step, [q, p], functions, start)
     weights = [Function(f.function_space()) for f in (q, p)]
     spread(weights, 11)
     rng = np.random.default_rng(8)
-    executor = Executor(step)
+    executor = CompiledExecutor(step)
     for k, f in enumerate(functions):
         direction = rng.uniform(-1, 1, f.dat.data_ro.shape)
 
@@ -140,7 +140,7 @@ def test_rows_past_the_caches_and_several_steps_at_a_time():
     q = functions[0]
     found = [
         adjoint(kind, step, [q], functions, start, (5, 4), 1e-6)
-        for kind in (Trajectory, execution.Trajectory)
+        for kind in (CompiledTrajectory, execution.Trajectory)
     ]
     same(*found, tolerance=1e-9)
 
@@ -167,7 +167,7 @@ def test_second_derivatives():
 
     def gradient(shift):
         put(shift)
-        trajectory = Trajectory(step, [q], [q])
+        trajectory = CompiledTrajectory(step, [q], [q])
         trajectory.advance(7, 0.3, 0.05)
         # The functional Σ weight q³.
         trajectory.cotangents[q].dat.data_wo[...] = 3 * weights * q.dat.data_ro**2
@@ -175,7 +175,7 @@ def test_second_derivatives():
         return np.array(trajectory.cotangents[q].dat.data_ro)
 
     put()
-    trajectory = Trajectory(both, [q, dots[q]], [q, dots[q]])
+    trajectory = CompiledTrajectory(both, [q, dots[q]], [q, dots[q]])
     trajectory.advance(7, 0.3, 0.05)
     bars = trajectory.cotangents
     bars[q].dat.data_wo[...] = 6 * weights * q.dat.data_ro * dots[q].dat.data_ro
@@ -196,7 +196,7 @@ def test_strides_give_the_same():
     start = {f: np.array(f.dat.data_ro) for f in functions}
     wanted = functions[:2]
     found = [
-        adjoint(Trajectory, step, wanted, functions, start, (9, 30, 1, 11), memory=memory)
+        adjoint(CompiledTrajectory, step, wanted, functions, start, (9, 30, 1, 11), memory=memory)
         for memory in (None, 1)
     ]
     same(*found, tolerance=1e-11)
@@ -219,7 +219,7 @@ def test_derivatives_by_numbers():
     def run(by=(0.0, 0.0)):
         spread((q, p), 5)
         k.dat.data_wo[...] = np.add((0.7, 0.3), by)
-        trajectory = Trajectory(step, [q], [k])
+        trajectory = CompiledTrajectory(step, [q], [k])
         trajectory.advance(9, 0.0, 0.1)
         return trajectory, np.array(q.dat.data_ro)
 
@@ -239,12 +239,12 @@ def test_steps_of_another_executor_are_stored():
     functions, step = oscillators(20)
     spread(functions, 6)
     start = {f: np.array(f.dat.data_ro) for f in functions}
-    expected = adjoint(Trajectory, step, functions[:2], functions, start, (8,))
+    expected = adjoint(CompiledTrajectory, step, functions[:2], functions, start, (8,))
     other = execution.Executor(step)
     for memory in (None, 1):
         for f, values in start.items():
             f.dat.data_wo[...] = values
-        trajectory = Trajectory(step, functions[:2], functions)
+        trajectory = CompiledTrajectory(step, functions[:2], functions)
         trajectory.begin(8, memory)
         trajectory.take(3, 0.3, 0.01)
         trajectory.take_through(other, 0.33, 0.01)
@@ -259,7 +259,7 @@ def test_steps_of_another_executor_are_stored():
 def test_a_failed_step_stores_nothing():
     functions, step = oscillators()
     q, p, *_ = functions
-    trajectory = Trajectory(step, [q], [q])
+    trajectory = CompiledTrajectory(step, [q], [q])
     before = np.array(q.dat.data_ro)
     p.dat.data_wo[3] = np.nan
     with pytest.raises(SolveFailed, match="not finite at the node at"):
@@ -284,7 +284,7 @@ def test_products_of_jacobians():
         J[:, 0, 0], J[:, 0, 1] = 1 - 0.01 * np.cos(x), 0.1
         y = y - 0.1 * np.sin(x)
         x, jacobian = x + 0.1 * y, J @ jacobian
-    trajectory = Trajectory(step, [q], [q, p])
+    trajectory = CompiledTrajectory(step, [q], [q, p])
     trajectory.advance(30, 0.0, 0.1)
     assert np.abs(q.dat.data_ro - x).max() < 1e-13
     trajectory.cotangents[q].assign(1.0)

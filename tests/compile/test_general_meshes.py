@@ -22,7 +22,7 @@ from verification.beams import SOFT, set_smooth, uneven_mesh
 
 import fdgeom as fg
 from fdgeom import execution
-from fdgeom.compile import CannotCompile, Executor, Trajectory
+from fdgeom.compile import CannotCompile, CompiledExecutor, CompiledTrajectory
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.operations import Assemble, Check, Map, Solve, Tangents, linearise
 
@@ -45,10 +45,10 @@ def run_both(operations, written, dt=0.1):
     """The values that compiled code and PETSc give to some Functions, from the same start."""
     start = [np.array(f.dat.data_ro) for f in written]
     found = []
-    for executor in (Executor(operations), execution.Executor(operations)):
+    for executor in (CompiledExecutor(operations), execution.Executor(operations)):
         for f, values in zip(written, start, strict=True):
             f.dat.data_wo[...] = values
-        if isinstance(executor, Executor):
+        if isinstance(executor, CompiledExecutor):
             assert isinstance(executor.unit.layout, MapLayout)
             assert executor.advance(1, 0.0, dt) == (1, None)
         else:
@@ -108,7 +108,9 @@ class Listed:
 
     def pulled(self, operations, seed, f):
         """The cotangent of a Function before the list, from that of another one after it."""
-        trajectory = Trajectory(operations, [seed], [f], once=True, layout=MapLayout(self.mesh))
+        trajectory = CompiledTrajectory(
+            operations, [seed], [f], once=True, layout=MapLayout(self.mesh)
+        )
         trajectory.cotangents[seed].dat.data_wo[...] = self.bar
         trajectory.advance(1, 0.0, 1.0)
         trajectory.pull()
@@ -128,7 +130,7 @@ def test_derivatives_of_a_list():
     case = Listed()
 
     def run():
-        assert Executor(case.operations).advance(1, 0.0, 1.0) == (1, None)
+        assert CompiledExecutor(case.operations).advance(1, 0.0, 1.0) == (1, None)
         return case.bar @ case.q.dat.data_ro
 
     slope = case.differences(run)
@@ -178,7 +180,7 @@ def test_gradient_by_a_number():
 def test_a_check_in_cells_names_the_step():
     mesh = UnitSquareMesh(2, 2)
     (q,) = (random(FunctionSpace(mesh, "CG", 1), "q"),)
-    executor = Executor(
+    executor = CompiledExecutor(
         [
             Map(values={q: 2 * q}),
             Check(value=inner(grad(q), grad(q)), limit=1e3, message="too steep"),
@@ -209,4 +211,4 @@ def test_what_is_not_local_is_refused_with_the_term():
     u, test = (random(FunctionSpace(mesh, "CG", 1), name) for name in ("u", "test"))
     mass = Solve(work=(u - 1) * test * dx, test=test, unknown=u, name="u")
     with pytest.raises(CannotCompile, match="neighbouring nodes: the integral over the cells"):
-        Executor([mass])
+        CompiledExecutor([mass])

@@ -16,7 +16,7 @@ from firedrake import (
 from verification.beams import SOFT, uneven_mesh
 
 import fdgeom as fg
-from fdgeom.compile import CannotCompile, Executor
+from fdgeom.compile import CannotCompile, CompiledExecutor
 from fdgeom.compile.layout import WIDTH, Layout, parts_of
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.operations import Map
@@ -36,7 +36,7 @@ def test_a_list_reads_and_writes_the_values_of_functions(cells, family):
     space = VectorFunctionSpace(mesh, family, int(family == "CG"), dim=3)
     f, g = Function(space), Function(space)
     f.dat.data_wo[...] = np.random.default_rng(1).uniform(-1, 1, f.dat.data_ro.shape)
-    assert Executor([Map(values={g: 2 * f})]).advance(1, 0.0, 1.0) == (1, None)
+    assert CompiledExecutor([Map(values={g: 2 * f})]).advance(1, 0.0, 1.0) == (1, None)
     assert np.array_equal(g.dat.data_ro, 2 * f.dat.data_ro)
 
 
@@ -83,7 +83,7 @@ def test_other_elements_are_refused():
         parts_of(Function(space))
     f, g = Function(space), Function(space)
     # They are compiled as on any mesh.
-    assert isinstance(Executor([Map(values={f: 2 * g})]).unit.layout, MapLayout)
+    assert isinstance(CompiledExecutor([Map(values={f: 2 * g})]).unit.layout, MapLayout)
 
 
 def test_parts_of_higher_degree():

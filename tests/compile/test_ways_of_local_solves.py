@@ -17,7 +17,7 @@ from firedrake import (
 )
 
 from fdgeom import measures
-from fdgeom.compile import Executor, unit
+from fdgeom.compile import CompiledExecutor, unit
 from fdgeom.compile.layout import Layout
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.operations import Map, Prescribed, Solve
@@ -101,7 +101,7 @@ def run(case, fractions, layout=Layout, step=STEP, **options):
     """Solves by fractions of the step, each followed by f := u; the failure, and the statistics."""
     solve = Solve(work=case.residual, unknown=case.u, dt=case.dt, name="u", **options)
     each = [(solve.scaled(fraction), Map(values={case.f: case.u})) for fraction in fractions]
-    executor = Executor([op for pair in each for op in pair], layout=layout(case.mesh))
+    executor = CompiledExecutor([op for pair in each for op in pair], layout=layout(case.mesh))
     _, failure = executor.advance(1, 0.0, step)
     return failure, executor.stats()
 

@@ -23,7 +23,7 @@ from firedrake import (
 )
 
 from fdgeom import measures
-from fdgeom.compile import Executor
+from fdgeom.compile import CompiledExecutor
 from fdgeom.operations import Solve
 
 LENGTH, CELLS = 1.7, 11
@@ -59,7 +59,7 @@ def nodal_residual(mesh, space, measure):
 
 def compiled_solve(residual, unknown):
     """The failure of a compiled solve from the present value of the unknown, and its iterations."""
-    executor = Executor([Solve(work=residual, unknown=unknown, name="u")])
+    executor = CompiledExecutor([Solve(work=residual, unknown=unknown, name="u")])
     _, failure = executor.advance(1, 0.0, 1.0)
     return failure, executor.stats()["newton_iterations"]
 

@@ -12,7 +12,7 @@ import pytest
 from firedrake.exceptions import ConvergenceError
 
 import fdgeom as fg
-from fdgeom.compile import Trajectory
+from fdgeom.compile import CompiledTrajectory
 from fdgeom.compile import unit as compiled_lists
 from fdgeom.compile.newton import Iteration
 from fdgeom.operations import Reason
@@ -46,7 +46,7 @@ ACCELERATION = LinearSolve, "solve", {
     "is idle": lambda linear: True,
 }  # fmt: skip
 ITERATION = Iteration, "run", {"is idle": lambda iteration, **options: 0}
-TRAJECTORY = Trajectory, "pull", {"is idle": lambda trajectory: None}
+TRAJECTORY = CompiledTrajectory, "pull", {"is idle": lambda trajectory: None}
 LISTS_GIVE_UP = compiled_lists.Unit, "advance", {"gives up": LISTS[2]["gives up"]}
 
 ALPHA = "string, generalized-alpha"

@@ -11,7 +11,7 @@ from verification.constrained_systems import spherical_pendulum
 from verification.rod_cases import SEPARATE, moving
 
 import fdgeom as fg
-from fdgeom.compile import Executor as Compiled
+from fdgeom.compile import CompiledExecutor as Compiled
 from fdgeom.execution import Executor, Trajectory
 from fdgeom.operations import Copy, compilable
 from fdgeom.steppers.host_operations import TurnCheck, TurnsBefore

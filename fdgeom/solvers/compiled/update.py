@@ -31,7 +31,7 @@ class _Context(ctypes.Structure):
     _fields_ = (("F", ctypes.c_void_p), ("C", ctypes.c_void_p))
 
 
-class Update:
+class NodalUpdate:
     """Assigns expressions to functions at all nodes, ghosts included; CannotCompile with the reason."""
 
     # Owners may change coefficients between two calls in any way. Those that are functions of the mesh

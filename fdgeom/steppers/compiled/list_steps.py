@@ -28,7 +28,7 @@ class ListSteps:
         from fdgeom import compile as compiler
 
         self._stepper, live = stepper, stepper._moving()
-        self._executor = compiler.Executor(stepper.operations, live=live)
+        self._executor = compiler.CompiledExecutor(stepper.operations, live=live)
         self._given = [
             op for op in stepper.operations if isinstance(op, PrescribeMotion) and op.is_set
         ]

@@ -51,7 +51,7 @@ class ListSweep:
             live += [dots[f] for f in live if f in dots]
             seeds += [dots[f] for f in seeds if f in dots]
             wanted_of += [dots[f] for f in wanted_of if f in dots]
-        self.trajectory = compiler.Trajectory(
+        self.trajectory = compiler.CompiledTrajectory(
             operations, seeds, wanted_of, live=live, spare=spare, layout=type(layout)(layout.mesh)
         )
         #: The same operations through PETSc, for a step that compiled code cannot take.
