@@ -16,7 +16,7 @@ from fdgeom.solvers.held_snes import SolveFailed
 _CHUNK = 256
 
 
-def unit_of(operations: Sequence[Operation]) -> Unit:
+def unit_of(operations: Sequence[Operation], *, singly: bool = False) -> Unit:
     """A unit on chains, or else on maps from cells to nodes; CannotCompile if there is neither."""
     written = [f for op in operations for f in op.writes]
     if not written:
@@ -26,16 +26,16 @@ def unit_of(operations: Sequence[Operation]) -> Unit:
         chains = Layout(mesh)
     except CannotCompile as why:
         try:
-            return Unit(operations, MapLayout(mesh))
+            return Unit(operations, MapLayout(mesh), singly=singly)
         except CannotCompile as other:
             if mesh.ufl_cell().cellname != "interval":
                 raise
             raise CannotCompile(f"{other}; along a chain: {why}") from other
     try:
-        return Unit(operations, chains)
+        return Unit(operations, chains, singly=singly)
     except CannotCompile as why:
         try:
-            return Unit(operations, MapLayout(mesh))
+            return Unit(operations, MapLayout(mesh), singly=singly)
         except CannotCompile as other:
             raise why from other
 
@@ -44,15 +44,20 @@ class CompiledExecutor:
     """Performs a list of operations, many steps in one call of compiled code.
 
     Raises CannotCompile if the list is not supported. ``live`` are the Functions whose values are read
-    outside of the steps; by default all that operations write.
+    outside of the steps; by default all that operations write. With ``singly`` coefficients may be
+    functions of the time: then each step is one call, with the time set to that of ``unit.at``.
     """
 
     def __init__(
         self, operations: Sequence[Operation], *, live: Iterable[Function] | None = None,
-        layout: Layout | None = None,
+        layout: Layout | None = None, singly: bool = False,
     ) -> None:  # fmt: skip
         self.operations = tuple(operations)
-        self.unit = unit_of(self.operations) if layout is None else Unit(self.operations, layout)
+        self.unit = (
+            unit_of(self.operations, singly=singly)
+            if layout is None
+            else Unit(self.operations, layout)
+        )
         self.unit.refuse_sums()
         outside = (
             None if live is None else {part for f in live for part in self.unit.layout.parts_of(f)}

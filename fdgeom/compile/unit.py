@@ -91,7 +91,10 @@ class _Call(NamedTuple):
 class Unit:
     """Operations compiled to one library; equal operations share their code."""
 
-    def __init__(self, operations: Sequence[Operation], layout: Layout) -> None:
+    # singly: steps are taken one by one, so that coefficients may be functions of the time.
+    def __init__(
+        self, operations: Sequence[Operation], layout: Layout, *, singly: bool = False
+    ) -> None:
         self.layout = layout
         #: Constants and Functions of Real spaces that the code reads.
         self.constants: list = []
@@ -111,8 +114,13 @@ class Unit:
             raise CannotCompile("an operation reads the length or the time of another one")
         # Dependent Functions are made anew before the steps, not for each of them.
         behind = constants_behind(*(f for op in self.operations for f in op.reads), *self.constants)
+        #: The time in a step at which coefficients are evaluated that are functions of it; None if none is.
+        self.at: float | None = None
         if any(c is s for c in behind for s in symbols):
-            raise CannotCompile("a coefficient is a function of the time")
+            times = {op.at for op in self.operations if op.clocks}
+            if not singly or len(times) > 1 or any(c is op.dt for c in behind for op in operations):
+                raise CannotCompile("a coefficient is a function of the time")
+            (self.at,) = times
         self._library: ctypes.CDLL | None = None
         self._plans: dict[Hashable, tuple[Run, list]] = {}
         self.reports = array_of(Report, [])

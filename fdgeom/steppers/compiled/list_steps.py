@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from firedrake import Form
 
 from fdgeom.errors import CannotCompile
-from fdgeom.solvers import SolveFailed
+from fdgeom.solvers import Number, SolveFailed
 from fdgeom.steppers.compiled.list_sweep import ListSweep
 from fdgeom.steppers.host_operations import PrescribeMotion
 
@@ -28,10 +28,11 @@ class ListSteps:
         from fdgeom import compile as compiler
 
         self._stepper, live = stepper, stepper._moving()
-        self._executor = compiler.CompiledExecutor(stepper.operations, live=live)
+        self._executor = compiler.CompiledExecutor(stepper.operations, live=live, singly=True)
         self._given = [
             op for op in stepper.operations if isinstance(op, PrescribeMotion) and op.is_set
         ]
+        self._times = [Number(c) for c in {c for op in stepper.operations for c in op.clocks}]
         self._sweep: ListSweep | None = None
         self._spare: list = []
 
@@ -59,6 +60,11 @@ class ListSteps:
             op.run()
             # Values that a user has set are reached in one step.
             steps = 1 if op.moves else steps
+        if self.unit.at is not None:
+            # Coefficients that are functions of the time are evaluated anew for each step.
+            steps = 1
+            for time in self._times:
+                time.set(clock.t + self.unit.at * dt)
         take = self._executor.advance if self._sweep is None else self._sweep.trajectory.take
         done, failure = take(steps, clock.begin, dt, clock.steps - clock.first)
         if failure is None or failure.words is None:
