@@ -1,4 +1,4 @@
-"""Implicit steppers as compiled lists: the states of the steppers, in as many iterations."""
+"""Implicit steppers as compiled lists: the states of their steps through PETSc, and hardly more iterations."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def state_of(stepper):
 
 @pytest.mark.parametrize("name", CASES)
 def test_states_and_iterations(name):
-    """After twenty steps, in no more iterations, but for a few that end at round-off."""
+    """After twenty steps; one more iteration in each, which ends at round-off."""
     method, build, dt = CASES[name]
-    stepper, twin = method(build(), dt), method(build(), dt)
+    stepper, twin = method(build(), dt, compiled=False), method(build(), dt)
     executor = CompiledExecutor(operations_of(twin))
     assert executor.advance(20, 0.0, dt) == (20, None)
     stepper.advance(20)
@@ -61,4 +61,4 @@ def test_states_and_iterations(name):
         assert np.abs(ours - theirs).max() < 1e-10 * max(1.0, np.abs(theirs).max()), f.name()
     stats = executor.stats()
     assert stats["solves"] == 20
-    assert stats["newton_iterations"] <= stepper.solver_stats()["newton_iterations"] + 4
+    assert stats["newton_iterations"] <= stepper.solver_stats()["newton_iterations"] + 20
