@@ -114,7 +114,8 @@ class Lowering(Functionals):
                 return [lower_chain(self, op)]
             found = [self._solve(op)]
         else:
-            raise CannotCompile(f"{type(op).__name__} is an operation of Python")
+            why = getattr(op, "why_not_compiled", "")
+            raise CannotCompile(why or f"{type(op).__name__} is an operation of Python")
         local = [made for made in found if isinstance(made, LocalProgram)]
         programs = [p for made in local for p in (made.cell, made.link, made.place)]
         longest = max((len(program.ops) for program in programs), default=0)

@@ -93,6 +93,9 @@ class HostOperation(Operation):
     They may define ``compiled_as``: operations with the same effect, for compiled code.
     """
 
+    #: Why there are none, as users read it.
+    why_not_compiled = ""
+
     @property
     def compiled_as(self) -> Sequence[Operation] | None:
         """Operations with the same effect, for compiled code; None if there are none."""

@@ -73,6 +73,7 @@ class PrescribedNumbers(HostOperation):
 
     essential: GivenValues
     value: Function
+    why_not_compiled = "values of boundary conditions are evaluated in Python before each solve"
 
     @property
     def reads(self) -> list[Function]:

@@ -1,4 +1,4 @@
-"""Implicit steppers as compiled lists: the states of their steps through PETSc, and hardly more iterations."""
+"""Implicit steppers as compiled lists: the states of their steps through PETSc."""
 
 from __future__ import annotations
 

@@ -201,7 +201,7 @@ def test_refused_forms(form, message):
         ),
         (
             lambda s: fg.ImplicitMidpoint(s, 0.1, compiled=True),
-            "auxiliary functions are solved for",
+            "values of boundary conditions are evaluated in Python",
         ),
     ],
 )

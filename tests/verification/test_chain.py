@@ -73,17 +73,18 @@ def test_energy_stays_in_its_band():
     assert thirds[2] < 2 * thirds[0]
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("cells", [10, 100, 1000, 10000])
-def test_iterations_do_not_grow(cells):
+def test_iterations_do_not_grow(cells, compiled):
     """The step is a fixed part of the time that a wave takes through a cell."""
     system = chain(cells)
-    stepper = fg.RATTLE(system, 0.2 / cells)
+    stepper = fg.RATTLE(system, 0.2 / cells, compiled=compiled)
     steps = 10 if cells < 10000 else 2
     stepper.advance(steps)
     stats = stepper.solver_stats()
     # Newton for the position (five at most from the second step on), one solve for the velocity.
     assert stats["newton_iterations"] <= 7 * steps
-    assert stats["krylov_iterations"] == stats["newton_iterations"]
+    assert stats["krylov_iterations"] == (0 if compiled else stats["newton_iterations"])
     # Differences of positions of size one, over the length of a cell.
     assert system.constraint_defect() < 1e-15 * cells + 1e-14
     # At rest a chain would tear at its upper end: it falls as a rod, with half a tension at most.
@@ -109,7 +110,7 @@ def test_options_of_the_saddle_point():
     ):
         system = chain(20)
         stepper = fg.RATTLE(system, 0.01, solver_parameters=parameters)
-        assert not stepper.is_compiled
+        assert stepper.is_compiled == (parameters is None)
         stepper.advance(10)
         results.append(along(system))
         assert system.constraint_defect() < 1e-13
