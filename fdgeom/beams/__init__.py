@@ -12,7 +12,7 @@ from fdgeom.beams.contact.obstacles import Cylinder, Plane, Ring, Sphere
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.joint import Joint, Prismatic, Revolute, Rigid, Spherical
+from fdgeom.beams.network.joints import Joint, Prismatic, Revolute, Rigid, Spherical
 from fdgeom.beams.network.places import PointBody, ground
 from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.loads import Gravity, Load

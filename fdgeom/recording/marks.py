@@ -10,7 +10,7 @@ from firedrake import Constant, Function, SpatialCoordinate
 from fdgeom.beams.contact.contact import Contact
 from fdgeom.beams.ends import Sliding
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.joint import Prismatic, Revolute
+from fdgeom.beams.network.joints import Prismatic, Revolute
 from fdgeom.beams.network.places import Ground, Place
 from fdgeom.beams.rod.body_load import BodyLoad, PartOfRod, along_all
 from fdgeom.beams.rod.loads import Gravity, Load, vector

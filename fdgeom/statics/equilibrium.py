@@ -12,7 +12,7 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 from fdgeom import citations
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.joint import Joint
+from fdgeom.beams.network.joints import Joint
 from fdgeom.errors import LoadStepFailed
 from fdgeom.messages import format_value
 from fdgeom.solvers import Number, Snapshot, SolveFailed

@@ -17,7 +17,7 @@ from scipy.integrate import solve_ivp
 from verification.joined import Z, at_nodes, quaternion, section, spin, straight
 
 import fdgeom as fg
-from fdgeom.beams.network.joint import Joint
+from fdgeom.beams.network.joints import Joint
 from fdgeom.lie import arrays
 
 GRAVITY = fg.Gravity((0.3, -9.81, 1.0))

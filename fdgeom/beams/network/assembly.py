@@ -16,8 +16,8 @@ from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.copying import FIELDS, BeamCopy, BeamsBehind
-from fdgeom.beams.network.joint import Joint, Prismatic
-from fdgeom.beams.network.joints import JointSet, JointSprings, owners
+from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
+from fdgeom.beams.network.joints import Joint, Prismatic
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.network_rod import NetworkRod
 from fdgeom.beams.network.places import Ground, Place, PointBody

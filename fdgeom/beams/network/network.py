@@ -18,7 +18,7 @@ from firedrake.mesh import plex_from_cell_list
 from ufl.core.expr import Expr
 
 from fdgeom.beams.fields import BeamFields
-from fdgeom.beams.network.joint import Joint
+from fdgeom.beams.network.joints import Joint
 from fdgeom.beams.network.places import Ground, Place
 from fdgeom.line import Numbering
 from fdgeom.solvers.compiled import name_places

@@ -8,8 +8,8 @@ from fdgeom.operations import Flow, Map
 from fdgeom.solvers import Snapshot, SolveFailed, pieces
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
+from fdgeom.steppers.alpha.residual import AlphaSolve
 from fdgeom.steppers.alpha.scheme import AlphaScheme
-from fdgeom.steppers.alpha.solve import AlphaSolve
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.validation import choice, instance, whole
 

@@ -1,4 +1,4 @@
-"""The solve of a generalized-α step."""
+"""The residual of a generalized-α step, and its solve."""
 
 from firedrake import Constant, Form, Function
 

@@ -1,0 +1,368 @@
+"""All joints of a network: their conditions, their springs and the nodes of their multipliers."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+import ufl
+from firedrake import (
+    CellVolume,
+    Constant,
+    Function,
+    TestFunction,
+    TrialFunction,
+    VectorFunctionSpace,
+    assemble,
+    dx,
+)
+from mpi4py import MPI
+from petsc4py import PETSc
+from ufl.algorithms import expand_derivatives, replace
+from ufl.classes import Expr, Form
+
+from fdgeom.beams.network.joints import Joint, Revolute, Side, Spherical, triad
+from fdgeom.beams.network.network import Network
+from fdgeom.beams.rod.cells import Cells
+from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.lie import arrays, halves, quaternion
+from fdgeom.solvers import SolveFailed, VectorAssembly, deficiency
+from fdgeom.systems.motion.condition import Condition
+from fdgeom.systems.motion.motion import Motion
+
+# Of the size of the beams and their velocities: what a start may miss the conditions by.
+_CONSISTENT = 1e-9
+
+
+class JointSet(Condition):
+    """The joints of a network: Φ(g) = 0 of all of them, with a multiplier at a node of each."""
+
+    # `owners` (0 or 1 for each joint): which of its nodes carries the multiplier; the field `owner`
+    # gives it by the number of the node. `swapped`: joints with their first place at the second end
+    # of their cell. `rotations` (nodes, 3, 3) are those at the start, where the triads of both
+    # sides agree. `size` is the number of components of the multiplier, the most conditions of a
+    # joint; `kinds` are classes of joints, each with its mask.
+    def __init__(
+        self,
+        motion: Motion,
+        network: Network,
+        joints: Sequence[Joint],
+        owners: np.ndarray,
+        rotations: np.ndarray,
+    ) -> None:
+        self._motion, self._network = motion, network
+        self.joints = tuple(joints)
+        self.size = max(joint.size for joint in joints)
+        mesh = network.mesh
+        self.space = VectorFunctionSpace(mesh, "CG", 1, dim=self.size)
+        self.multiplier = Function(self.space, name="multiplier")
+        self._cells = Cells(mesh)
+        self._measure = dx(domain=mesh, degree=0)
+        # The first end of a cell has the smaller number.
+        self.swapped = network.ends[:, 0] > network.ends[:, 1]
+        self.owner_nodes = network.ends[np.arange(len(joints)), owners]
+        kinds = sorted({type(joint) for joint in joints}, key=lambda kind: kind.__name__)
+        masks = [np.array([isinstance(j, kind) for j in joints], dtype=float) for kind in kinds]
+        self.kinds = [
+            (kind, self.field(mask, "joints")) for kind, mask in zip(kinds, masks, strict=True)
+        ]
+        self._any = self.field(np.ones(len(joints)), "joints")
+        self.owner = self.field(np.array(owners != self.swapped, dtype=float), "owner")
+        self._first, self._second = self._triads(rotations)
+        self.rotations, self.idle = rotations, self._idle()
+        self._held: dict[str, VectorAssembly] = {}
+
+    # --- fields of the joints ------------------------------------------------------------------------
+    def field(self, values: np.ndarray, name: str) -> Function:
+        """A DG0 function: a value for each joint, and zero elsewhere."""
+        found = np.zeros((len(self._network.cells), *values.shape[1:]))
+        found[self._network.pieces :] = values
+        return self._network.cellwise(found, name)
+
+    def _triads(self, rotations: np.ndarray) -> tuple[Expr | None, Expr | None]:
+        """The joints' triads in the sections of the two ends: 3×3, constant in each joint."""
+        if all(isinstance(joint, Spherical) and not joint.stiffness for joint in self.joints):
+            return None, None
+        network, found = self._network, []
+        for k in range(2):
+            values = np.tile(np.eye(3), (len(network.cells), 1, 1))
+            for i, joint in enumerate(self.joints):
+                node = np.sort(network.ends[i])[k]
+                values[network.pieces + i] = rotations[node].T @ triad(joint.axis)
+            found.append(network.packed(values, "triads", cells=True))
+        return tuple(found)
+
+    def _idle(self) -> np.ndarray:
+        used = np.zeros((len(self._network.numbering.coordinates), self.size), dtype=bool)
+        for joint, node in zip(self.joints, self.owner_nodes, strict=True):
+            used[node, : joint.size] = True
+        return np.flatnonzero(~used[self._network.numbering.nodes].ravel())
+
+    def orientations(self) -> np.ndarray:
+        """The quaternions of the two ends of each joint (2, joints, 4), on every rank."""
+        return self._network.numbering.gather(self._motion.configuration[1])[self._network.ends.T]
+
+    # --- in a joint ----------------------------------------------------------------------------------
+    def ends(self, configuration: Pose) -> tuple[Side, Side]:
+        """Position (3) and rotation matrix (3×3) of the two ends of a cell."""
+        ends = zip(*(self._cells.ends(part) for part in configuration), strict=True)
+        (x, p), (y, q) = ends
+        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
+
+    def at_cell(self, multiplier: Expr) -> Expr:
+        """A multiplier's value (m) in the cell of a joint."""
+        first, second = self._cells.ends(multiplier)
+        return first + self.owner * (second - first)
+
+    def sides(self, a: Side, b: Side) -> tuple[Side, Side]:
+        """Positions and triads of the joint at the two sides, instead of the sections' rotations."""
+        if self._first is None:
+            return a, b
+        return (a[0], ufl.dot(a[1], self._first)), (b[0], ufl.dot(b[1], self._second))
+
+    def constraints(self, a: Side, b: Side) -> Expr:
+        """The conditions (m) of (position, rotation matrix) at the two ends, polynomials of at most
+        second degree; zero in unused components.
+        """
+        total = [ufl.as_ufl(0.0)] * self.size
+        a, b = self.sides(a, b)
+        for kind, mask in self.kinds:
+            for k, value in enumerate(kind.constraints(a, b)):
+                total[k] += mask * value if len(self.kinds) > 1 else value
+        return ufl.as_vector(total)
+
+    def sum(self, density: Expr) -> Form:
+        """The sum of a density over the joints."""
+        if isinstance(density, ufl.classes.Zero):
+            return Form([])
+        return self._any / CellVolume(self._network.mesh) * density * self._measure
+
+    def displaced(self, configuration: Pose, displacement: Expr) -> tuple[Side, Side]:
+        """The two ends of a cell after a small displacement."""
+        a, b = zip(*(self._cells.ends(part) for part in configuration), strict=True)
+        first, second = self._cells.ends(displacement)
+        (x, p), (y, q) = displaced(a, first), displaced(b, second)
+        return (x, quaternion.matrix(p)), (y, quaternion.matrix(q))
+
+    # --- forms -----------------------------------------------------------------------------------------
+    def value(self, nu: Expr, g: Pose | None = None) -> Form:
+        """ν·Φ(g), over all joints."""
+        ends = self.ends(self._configuration(g))
+        return self.sum(ufl.dot(self.at_cell(nu), self.constraints(*ends)))
+
+    def slope(self, nu: Expr, w: Expr, g: Pose | None = None) -> Form:
+        """ν·B(g)w, over all joints."""
+        g = self._configuration(g)
+        slope = rate(lambda s: self.constraints(*self.displaced(g, s * w)))
+        return self.sum(ufl.dot(self.at_cell(nu), slope))
+
+    def turning(self, nu: Expr, v: Expr, g: Pose | None = None) -> Form:
+        """ν·(d²Φ/dt² without the acceleration): of a motion with the constant velocity v."""
+        s = ufl.variable(Constant(0.0))
+        moved = self.constraints(*self.displaced(self._configuration(g), s * v))
+        second = expand_derivatives(ufl.diff(ufl.diff(moved, s), s))
+        second = replace(second, {s: ufl.as_ufl(0.0)})
+        return self.sum(ufl.dot(self.at_cell(nu), second))
+
+    def forms(self) -> tuple[Form, ...]:
+        """Φ(g)."""
+        return (self.value(TestFunction(self.space)),)
+
+    def _configuration(self, g: Pose | None) -> Pose:
+        return self._motion.configuration if g is None else g
+
+    # --- numbers -----------------------------------------------------------------------------------------
+    def _values(self, name: str) -> np.ndarray:
+        if name not in self._held:
+            test = TestFunction(self.space)
+            form = self.value(test) if name == "value" else self.slope(test, self._motion.v)
+            self._held[name] = VectorAssembly(form)
+        return self._held[name].assemble().dat.data_ro
+
+    def _largest(self, values) -> float:
+        return float(self._motion.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
+
+    def defect(self) -> float:
+        """Largest \\|Φ(g)\\|: gaps in lengths, misalignments in radians."""
+        return self._largest(self._values("value"))
+
+    def rate(self, velocity: Expr | None = None) -> float:
+        """Largest \\|dΦ/dt\\|."""
+        return self._largest(self._values("rate"))
+
+    def at_sides(self, values) -> np.ndarray:
+        """Values (DG1) on the first and the second side of each joint, (joints, 2, ...)."""
+        found = self._network.at_ends(values)[self._network.pieces :]
+        found[self.swapped] = found[self.swapped, ::-1]
+        return found
+
+    def check_start(self) -> None:
+        """Raise ``ValueError`` if the start contradicts the joints, or they contradict one another."""
+        self.check_position()
+        speed = max(1.0, self._largest(self._motion.v.dat.data_ro))
+        self._check("their rates", self.rate(), speed)
+        missing = self._missing()
+        if missing:
+            raise ValueError(
+                f"joints: the system is over-constrained: {missing} of their conditions follow from the "
+                "others, or from the supports of the beams. Leave them out"
+            )
+
+    def check_position(self) -> None:
+        """Raise ``ValueError`` if the joints are violated."""
+        self._check("the conditions of the joints", self.defect(), 1.0)
+
+    def _check(self, what: str, defect: float, speed: float) -> None:
+        size = max(1.0, self._largest(self._motion.configuration[0].dat.data_ro))
+        if not defect <= _CONSISTENT * size * speed:
+            raise ValueError(
+                f"the start does not fulfil {what}: it is off by {defect:.3g}. Set a configuration and "
+                "velocities that fulfil them"
+            )
+
+    def _missing(self) -> int:
+        """Number of conditions above the rank of B M⁻¹ Bᵀ."""
+        motion = self._motion
+        trial = TrialFunction(motion.space)
+        gradient = self.slope(TestFunction(self.space), trial)
+        gradient = assemble(gradient, mat_type="aij").petscmat
+        mass = assemble(motion.inertia(TestFunction(motion.space), trial), diagonal=True)
+        with mass.dat.vec_ro as diagonal:
+            weight = diagonal.copy()
+        values = weight.getArray()
+        held = np.array([], dtype=int) if motion.held is None else motion.held.dofs[0]
+        values[held[held < len(values)]] = np.inf
+        # Nodes of the ground have no mass and are held.
+        values[...] = np.where(values > 0, 1 / np.where(values > 0, values, 1.0), 0.0)
+        rows = np.setdiff1d(np.arange(gradient.getLocalSize()[0]), self.idle)
+        rows = (gradient.getOwnershipRange()[0] + rows).astype(PETSc.IntType)
+        wanted = PETSc.IS().createGeneral(rows, comm=gradient.comm)
+        gradient = gradient.createSubMatrix(wanted, None)
+        scaled = gradient.copy()
+        scaled.diagonalScale(None, weight)
+        scaled.transpose()
+        return deficiency(gradient.matMult(scaled))
+
+
+class JointSprings:
+    """The springs and dampers of joints."""
+
+    def __init__(self, joints: JointSet) -> None:
+        self._set, self._cells = joints, Cells(joints.space.mesh())
+        self._hinges = [
+            k for k, j in enumerate(joints.joints) if isinstance(j, Revolute) and j.stiffness
+        ]
+        self._start = self._turned() if self._hinges else None
+        sign = np.where(joints.swapped, -1.0, 1.0)
+        stiffness = np.array([joint.stiffness for joint in joints.joints])
+        damping = np.array([joint.damping for joint in joints.joints])
+        # A shift is seen from the first side, an angle about its axis: both change sign.
+        rest = sign * np.array([joint.rest for joint in joints.joints])
+        self._has_springs, self._has_dampers = bool(stiffness.any()), bool(damping.any())
+        self._stiffness, self._damping, self._rest = (
+            joints.field(values, "spring") for values in (stiffness, damping, rest)
+        )
+
+    def _turned(self) -> np.ndarray:
+        """The relative quaternions of the two ends of each hinge with a spring."""
+        first, second = self._set.orientations()[:, self._hinges]
+        return arrays.quaternion.product(arrays.quaternion.conjugate(first), second)
+
+    def half_cosines(self) -> np.ndarray | None:
+        """Cosines of half the angles, whose sign changes where an angle passes half a turn."""
+        return None if self._start is None else (self._start * self._turned()).sum(axis=1)
+
+    def check_half_turns(self, before: np.ndarray) -> None:
+        """Raise SolveFailed if an angle has passed half a turn, where the moment would jump."""
+        for k, passed in zip(self._hinges, before * self.half_cosines() < 0, strict=True):
+            if passed:
+                raise SolveFailed(
+                    f"the angle of joints[{k}], {self._set.joints[k]!r}, passes half a turn (pi), "
+                    "where the moment of its spring would change its sign",
+                    remedy="end the run before, or take a stiffer spring or a joint without one",
+                )
+
+    def potential(self, configuration: Pose) -> Form:
+        """Energy of the springs."""
+        return self._set.sum(self._energy(*self._set.ends(configuration)))
+
+    def work(self, configuration: Pose, v: Expr, w: Expr) -> Form:
+        """Virtual work of springs and dampers against the motion."""
+        joints, work = self._set, ufl.as_ufl(0.0)
+        if self._has_springs:
+            work += rate(lambda s: self._energy(*joints.displaced(configuration, s * w)))
+        if self._has_dampers:
+            work += self._damping * self._dissipation(configuration, v, w)
+        return joints.sum(work)
+
+    def _energy(self, a: Side, b: Side) -> Expr:
+        if not self._has_springs:
+            return ufl.as_ufl(0.0)
+        a, b = self._set.sides(a, b)
+        energy = ufl.as_ufl(0.0)
+        for kind, mask in self._sprung("stiffness"):
+            energy += mask * kind.potential(a, b, self._stiffness, self._rest)
+        return energy
+
+    def _sprung(self, name: str) -> Iterator[tuple[type[Joint], Expr]]:
+        """Kinds of joints with a spring or damper, each with its mask."""
+        for kind, mask in self._set.kinds:
+            joints = self._set.joints
+            if any(getattr(joint, name) for joint in joints if isinstance(joint, kind)):
+                yield kind, mask
+
+    def _dissipation(self, configuration: Pose, v: Expr, w: Expr) -> Expr:
+        """Relative velocity along v times that along w, in the free coordinates of the joints."""
+        work = ufl.as_ufl(0.0)
+        for kind, mask in self._sprung("damping"):
+            if kind is Spherical:
+                work += mask * ufl.dot(
+                    self._turning(configuration, v), self._turning(configuration, w)
+                )
+                continue
+            v_rate, w_rate = (self._rate(kind, configuration, u) for u in (v, w))
+            work += mask * v_rate * w_rate
+        return work
+
+    def _rate(self, kind: type[Joint], configuration: Pose, v: Expr) -> Expr:
+        """Rate of a joint's coordinate along a velocity."""
+        joints = self._set
+
+        def moved(s: Expr) -> Expr:
+            return kind.coordinate(*joints.sides(*joints.displaced(configuration, s * v)))
+
+        return rate(moved)
+
+    def _turning(self, configuration: Pose, v: Expr) -> Expr:
+        """Angular velocity of the second end relative to the first, in space."""
+        (_, p), (_, q) = self._set.ends(configuration)
+        first, second = self._cells.ends(v)
+        return ufl.dot(q, halves(second, "v")[0]) - ufl.dot(p, halves(first, "v")[0])
+
+
+def owners(ends: np.ndarray, fixed: Collection[int], joints: Sequence[Joint]) -> np.ndarray:
+    """A node of its own for each joint, none of them held: 0 or 1, the first or second place."""
+    found = np.full(len(ends), -1)
+    nodes = set(ends.ravel().tolist())
+    seen: set[int] = set()
+    for root in [*sorted(nodes & set(fixed)), *sorted(nodes - set(fixed))]:
+        if root in seen:
+            continue
+        # Each tree of nodes and joints has its multipliers away from a root, the held node if there
+        # is one: so the equations of a joint have full rank in the displacements of its owner.
+        seen.add(root)
+        front = [root]
+        while front:
+            node = front.pop()
+            for k in np.flatnonzero((ends == node).any(axis=1)):
+                if found[k] >= 0:
+                    continue
+                other = int(np.flatnonzero(ends[k] != node)[0])
+                new = int(ends[k, other])
+                if new in seen or new in fixed:
+                    raise ValueError(
+                        f"joints: {joints[k]!r} is over-constrained: other joints or supports already "
+                        "connect the same nodes. Leave it out, or replace them all by one joint"
+                    )
+                found[k] = other
+                seen.add(new)
+                front.append(new)
+    return found
