@@ -37,7 +37,7 @@ class FunctionalAssembly(_Assembly):
         for loop in self._assembler.parloops(tensor):
             (total,) = loop.reduced_globals
             kernel = compile_global_kernel(loop.global_kernel, loop.comm)
-            self._kernels.append((kernel, (0, loop.iterset.size, *loop.arglist), total._data))
+            self._kernels.append((kernel, (0, loop.iterset.size, *loop.arglist), total.data))
 
     def assemble(self) -> float:
         """The present value of the form."""

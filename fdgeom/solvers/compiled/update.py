@@ -50,7 +50,7 @@ class NodalUpdate:
         self._kept = (
             (_FieldOfFunction * len(fields))(*addresses),
             (ctypes.c_void_p * max(len(tables.constants), 1))(
-                *(c.dat._data.ctypes.data for c in tables.constants)
+                *(c.dat.data_ro.ctypes.data for c in tables.constants)
             ),
             fields,
         )
