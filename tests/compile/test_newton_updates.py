@@ -8,12 +8,15 @@ from firedrake import (
     FunctionSpace,
     IntervalMesh,
     Mesh,
+    SpatialCoordinate,
     TensorFunctionSpace,
     TestFunction,
     VectorFunctionSpace,
     assemble,
     derivative,
     dot,
+    dx,
+    exp,
     inner,
 )
 from firedrake.mesh import plex_from_cell_list
@@ -224,3 +227,25 @@ def test_a_node_without_a_pivot_is_noticed():
     iteration = newton_of(form, u, [])
     iteration.begin()
     assert iteration.run() != 0
+
+
+def test_factors_of_equal_programs():
+    """Two solves of one program with other coefficients: each has its own factors."""
+    made = []
+    for k in (1.0, 50.0):
+        mesh = IntervalMesh(20, 1.0)
+        u = Function(VectorFunctionSpace(mesh, "CG", 1, dim=6))
+        v, (x,) = TestFunction(u.function_space()), SpatialCoordinate(mesh)
+        c = Function(FunctionSpace(mesh, "DG", 0)).assign(k)
+        form = (c * inner(u.dx(0), v.dx(0)) + inner(u, v) - exp(3 * x) * v[0]) * dx
+        made.append(newton_of(form, u, ()))
+    one, other = made
+    for iteration in made:
+        iteration.begin()
+        assert iteration.run() == 0
+    expected = one.update()
+    assert other.run(alone=True) == 0
+    one.begin()
+    assert one.run(old=True) == 0
+    # The same solve again; the factors of the other one would give a tenth of the slopes.
+    np.testing.assert_allclose(one.update(), expected, rtol=1e-12)

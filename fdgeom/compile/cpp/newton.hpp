@@ -158,7 +158,11 @@ int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations
     p.start(0);
     p.counts = call.inertia;
     bool solvable = true;
-    if (Op::update && call.old) {
+    // Solves of equal code share the memory of factors.
+    static thread_local const Call* last = nullptr;
+    const bool has_factors = last == &call;
+    last = &call;
+    if (Op::update && call.old && has_factors) {
       p.evaluate();
       p.apply();
     } else
