@@ -1,7 +1,7 @@
 """A list of operations as a compiled unit, which runs steps on fields in the order of a `Layout`."""
 
 import ctypes
-from collections.abc import Callable, Hashable, Iterable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import fields as members
 from dataclasses import replace
 from typing import NamedTuple
@@ -102,7 +102,7 @@ class Unit:
         lower = MapLowering(layout) if is_map else Lowering(layout)
         self._calls: list[_Call] = []
         self._given = tuple(operations)
-        pairs = _joined((k, made) for k, op in enumerate(operations) for made in compilable([op]))
+        pairs = _joined(operations)
         for (number, op), (_, before) in zip(pairs, [(-1, None), *pairs], strict=False):
             op = _with_guess(op, before)
             name = _identity(op)
@@ -449,13 +449,21 @@ def _with_guess(op: Operation, before: Operation | None) -> Operation:
     return op.placed(guess=before.source) if whole and not op.attempts and op.guess is None else op
 
 
-def _joined(pairs: Iterable[tuple[int, Operation]]) -> list[tuple[int, Operation]]:
-    """Numbered operations, where a Map also does the copy before it; equal Maps stay equal."""
+def _joined(operations: Sequence[Operation]) -> list[tuple[int, Operation]]:
+    """Numbered operations for compiled code, where a Map also does the copy of a host operation before it."""
     found: list[tuple[int, Operation]] = []
     made: dict[tuple, dict] = {}
+    pairs = ((k, other) for k, op in enumerate(operations) for other in compilable([op]))
     for number, op in pairs:
-        before = found[-1][1] if found else None
-        if isinstance(op, Map) and isinstance(before, Copy) and _is_of(op, before):
+        last, before = found[-1] if found else (-1, None)
+        # Versions of what the operations themselves write keep their numbers, for adjoints.
+        if (
+            isinstance(op, Map)
+            and isinstance(before, Copy)
+            and all(f is not before.target for f in operations[last].writes)
+            and _is_of(op, before)
+        ):
+            # Equal Maps stay equal.
             key = id(before.source), id(before.target), id(op.values)
             values = made.setdefault(key, {before.target: before.source, **op.values})
             found[-1] = number, replace(op, values=values)

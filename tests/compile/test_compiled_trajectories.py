@@ -9,6 +9,7 @@ from firedrake import (
     Function,
     FunctionSpace,
     TestFunction,
+    UnitIntervalMesh,
     VectorFunctionSpace,
     cos,
     dx,
@@ -291,3 +292,32 @@ def test_products_of_jacobians():
     trajectory.pull()
     found = np.array([trajectory.cotangents[f].dat.data_ro for f in (q, p)]).T
     assert np.abs(found - jacobian[:, 0]).max() < 1e-13
+
+
+def test_copied_values_that_an_adjoint_reads():
+    """q⁰ is copied before q changes, and p¹ reads the copy: the cotangent is that of differences."""
+    V = FunctionSpace(UnitIntervalMesh(12), "CG", 1)
+    q, p, old = (Function(V, name=name) for name in ("q", "p", "old"))
+    dt, start = 0.1, np.linspace(0.5, 1.5, 13)
+    step = [
+        Copy(source=q, target=old),
+        fg.Map(values={q: q + dt * p * q}),
+        fg.Map(values={p: p - dt * old**2}),
+    ]
+
+    def run(values):
+        q.dat.data_wo[...], p.dat.data_wo[...] = values, 0.3
+        trajectory = CompiledTrajectory(step, [p], [q])
+        trajectory.advance(5, 0.0, dt)
+        return trajectory, p.dat.data_ro.copy()
+
+    trajectory, _ = run(start)
+    trajectory.cotangents[p].assign(1.0)
+    trajectory.pull()
+    difference = (run(start + 1e-5)[1] - run(start - 1e-5)[1]) / 2e-5
+    # Every node by itself; central differences of quadratic terms.
+    assert trajectory.cotangents[q].dat.data_ro == pytest.approx(difference, rel=1e-8)
+    a, b = start.copy(), np.full(13, 0.3)
+    for _ in range(5):
+        a, b = a + dt * b * a, b - dt * a**2
+    assert run(start)[1] == pytest.approx(b, rel=1e-14)
