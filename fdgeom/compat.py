@@ -10,9 +10,7 @@ from typing import Any
 
 import petsctools
 from firedrake import DirichletBC, Function
-from firedrake.halo import _get_mtype
 from firedrake.output import VTKFile
-from mpi4py import MPI
 from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import get_working_tape
@@ -27,11 +25,6 @@ def given_value(bc: DirichletBC) -> Any:
 def interpolates_into(interpolator, target: Function) -> Callable[[], Any]:
     """Evaluates an interpolator; its public ``assemble`` makes this anew each time, in milliseconds."""
     return interpolator._get_callable(tensor=target)
-
-
-def mpi_type(dat) -> MPI.Datatype:
-    """The MPI type of an entry, which Firedrake's halos send."""
-    return _get_mtype(dat)[0]
 
 
 def set_topology(file: VTKFile, topology: tuple) -> None:

@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
 
 from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
-from fdgeom.compile.layout import Layout, Part, part_like, parts_of, pieces
+from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of, pieces
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
 from fdgeom.errors import CannotCompile
@@ -69,11 +69,6 @@ class ChainProgram:
     tree: bool = False
     #: Whether the cells of chains couple no nodes, only links do.
     local: bool = False
-
-
-def convergence_of(op: Solve) -> ConvergenceTest:
-    """The convergence test of a solve with the tolerances that its options set."""
-    return _numerics(op)[0]
 
 
 def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
@@ -139,7 +134,7 @@ def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
     found = []
     for number, piece in enumerate(pieces(op.unknown)):
         dofs = [np.asarray(p.dofs) for p in op.prescribed if p.part == number]
-        mask = _mask(piece, np.concatenate(dofs)) if dofs else None
+        mask = marked(piece, np.concatenate(dofs)) if dofs else None
         for part in parts_of(piece):
             own = set(np.concatenate(dofs) % part.size) if dofs else set()
             components = set().union(*layout.comm.allgather(own))
@@ -263,7 +258,7 @@ def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list
     for q in op.prescribed:
         piece = pieces(op.unknown)[q.part]
         alone = sum(other.part == q.part for other in op.prescribed) == 1
-        own = None if alone else _mask(piece, q.dofs)
+        own = None if alone else marked(piece, q.dofs)
         for i, u in enumerate(made.unknowns):
             if u.held is None or u.part not in parts_of(piece):
                 continue
@@ -275,10 +270,3 @@ def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list
             chosen = p.compare(">", mask, p.const(0.5))
             values[i] = p.select(chosen, value, values[i])
     return values
-
-
-def _mask(function: Function, dofs) -> Function:
-    """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
-    mask = Function(function.function_space(), name=f"prescribed {function.name()}")
-    mask.dat.data_wo_with_halos.reshape(-1)[np.asarray(dofs)] = 1.0
-    return mask

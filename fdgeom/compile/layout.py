@@ -19,6 +19,7 @@ import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.errors import CannotCompile
+from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.derived import derived_of, is_private, is_real
 from fdgeom.solvers.links import inside_of, links_of
 
@@ -74,9 +75,11 @@ class Part:
         return self.function.name()
 
 
-def pieces(function: Function) -> tuple[Function, ...]:
-    """The parts of a mixed Function, or the Function itself."""
-    return function.subfunctions if len(function.function_space()) > 1 else (function,)
+def marked(function: Function, dofs) -> Function:
+    """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
+    mask = Function(function.function_space(), name=f"rows of {function.name()}")
+    mask.dat.data_wo_with_halos.reshape(-1)[np.asarray(dofs)] = 1.0
+    return mask
 
 
 def parts_of(function: Function) -> list[Part]:

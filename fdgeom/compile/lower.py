@@ -30,7 +30,7 @@ from fdgeom.compile.functionals import (
     slopes_of,
     values_of,
 )
-from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, pieces
+from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, marked, pieces
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import terms_of
 from fdgeom.errors import CannotCompile
@@ -176,7 +176,7 @@ class Lowering(Functionals):
             if op.adds:
                 new = [p.add(a, b) for a, b in zip(old, new, strict=True)]
             if op.rows is not None:
-                mask = values_of(p, self.layout.part_like(target, self._marked(op.target, op.rows)))
+                mask = values_of(p, self.layout.part_like(target, marked(op.target, op.rows)))
                 new = [
                     p.select(p.compare(">", m, p.const(0.5)), a, b)
                     for m, a, b in zip(mask, new, old, strict=True)
@@ -200,13 +200,6 @@ class Lowering(Functionals):
                 enough = expand_derivatives(op.sufficient)
                 made.sufficient = self.at_places(made.place, AT_NODES).scalar(enough)
         return made
-
-    @staticmethod
-    def _marked(function: Function, dofs: np.ndarray) -> Function:
-        """A Function of the same space that is 1 at some degrees of freedom and 0 elsewhere."""
-        mask = Function(function.function_space(), name=f"rows of {function.name()}")
-        mask.dat.data_wo_with_halos.reshape(-1)[dofs] = 1.0
-        return mask
 
     # --- functionals ----------------------------------------------------------------------------
     def _split(self, made: LocalProgram, work, kind: tuple | None = None) -> tuple[Works, Works]:
@@ -350,9 +343,7 @@ class Lowering(Functionals):
         self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]
     ) -> HeldUnknowns:
         """The mask and the values of prescribed degrees of freedom."""
-        (mask,) = self.layout.parts_of(
-            self._marked(pieces(op.unknown)[prescribed.part], prescribed.dofs)
-        )
+        (mask,) = self.layout.parts_of(marked(pieces(op.unknown)[prescribed.part], prescribed.dofs))
         inputs: list[tuple[int, int] | None] = []
         for number, part in enumerate(unknowns):
             if number != prescribed.part:

@@ -150,7 +150,7 @@ class VariationalIntegrator(Stepper):
         self, name: str, unknown: Function, dt: Constant, residual: Form, guess: Function,
         at: float, numerics=plain,
     ) -> Solve:  # fmt: skip
-        solve = Solve(
+        return Solve(
             work=simplify(residual),
             unknown=unknown,
             guess=guess,
@@ -162,7 +162,6 @@ class VariationalIntegrator(Stepper):
             numerics=numerics,
             name=name,
         )
-        return solve
 
     def _make_drift(self) -> Flow:
         """(g, μ) ↦ (g cay(D), the momentum there)."""
