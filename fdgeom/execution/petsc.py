@@ -104,6 +104,17 @@ class Executor:
         return steps, None
 
 
+def perform(operations: Sequence[Operation], runs: dict[Operation, Run]) -> None:
+    """Perform operations without symbols for time and step; ``runs`` are the calls that have been made."""
+    for op in operations:
+        if isinstance(op, HostOperation):
+            op.run()
+            continue
+        if op not in runs:
+            runs[op] = runner(op)
+        runs[op]()
+
+
 @singledispatch
 def runner(op: Operation) -> Run:
     """The call that performs an operation; its forms and solvers are made once."""
