@@ -4,6 +4,7 @@ from functools import cached_property
 
 import numpy as np
 from firedrake import Function
+from mpi4py import MPI
 
 from fdgeom.beams.consistency import Consistency, DependentFields
 from fdgeom.beams.fields import BeamFields
@@ -127,4 +128,4 @@ class BodyVelocity:
         for field in (self._scratch, self._body):
             field.update_ghosts()
         same = np.array_equal(self._scratch.array, self._body.array)
-        return self._comm.allreduce(int(same)) == self._comm.size
+        return same if self._comm.size == 1 else self._comm.allreduce(int(same), op=MPI.MIN) == 1

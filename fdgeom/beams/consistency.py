@@ -49,6 +49,10 @@ class Consistency:
         """μ = D₁ζ."""
         return self._momentum_of(self._beam.velocity, self._beam.momentum)
 
+    @cached_property
+    def _inertia_varies(self) -> bool:
+        return isinstance(self._beam.compliance_of_inertia, Function)
+
     def _velocity_of(self, momentum: Function, target: Function) -> Operation:
         return self._product(target, self._beam.compliance_of_inertia, momentum, np.linalg.inv)
 
@@ -103,14 +107,13 @@ class Consistency:
 
     def for_bracket(self, modified: Sequence[Function] = ()) -> list[Operation]:
         """The operations that update the older description, for steps of strain and momentum."""
+        if not modified and self.holds():
+            # A section may change, and the momentum is what stays.
+            return [self.velocity_of_momentum] if self._inertia_varies else []
         if not self._is_finite():
             return []  # the step will say so
         self._refuse_contradiction()
         strain, momentum, pose, velocity = self._set(modified)
-        if not (strain or momentum or velocity or pose):
-            # A section may change, and the momentum is what stays.
-            varies = isinstance(self._beam.compliance_of_inertia, Function)
-            return [self.velocity_of_momentum] if varies else []
         found = [self.momentum_of_velocity] if velocity and not momentum else []
         found.append(self.velocity_of_momentum)
         # A ring has no first node from which its strain would say where the others are.

@@ -258,8 +258,9 @@ class System(NotCopied, ABC):
 
     def prepare(self) -> None:
         """Update dependent fields before a step."""
-        self._perform(self.synchronise())
-        self.synchronised()
+        if operations := self.synchronise():
+            self._perform(operations)
+            self.synchronised()
 
     def settle(self) -> None:
         """Make all fields consistent, after steps or after a checkpoint has been read."""

@@ -83,12 +83,11 @@ class MotionStepper(Stepper):
         return self._known, self._carried, self._read, self._last
 
     def start(self, modified=None):
-        modified = modified or set()
-        system = self.system
-        if modified & _keys(system.acceleration, system.algorithmic) or not self._carried.holds():
+        modified = modified or frozenset()
+        if modified.intersection(self._carried.keys()) or not self._carried.holds():
             return self.after_accelerations()
-        own = _keys(*system.configuration, system.v)
-        if modified & own or self._last.time != self.t or not self._known.holds():
+        own = modified.intersection(self._known.keys())
+        if own or self._last.time != self.t or not self._known.holds():
             return self._beginning()
         sampled = self.samples_coefficients and self.steps - self._last.changed_before <= 1
         if not sampled and (modified.intersection(self._read.keys()) or self._read.changed()):
@@ -155,6 +154,3 @@ class MotionStepper(Stepper):
         self._last.changed_before = self.steps
         self._read.take()
 
-
-def _keys(*functions: Function) -> set[int]:
-    return {key(part) for f in functions for part in f.subfunctions}

@@ -98,7 +98,7 @@ class VariationalIntegrator(Stepper):
         self._finish_list = [Map(values={system.v: self._velocity()})]
         self._known = Snapshot((system.v, *system.configuration))
         self._perform(self._start_list)
-        self.finished()
+        self.restored()
 
     def flows(self):
         # The time passes with the drift.
@@ -249,24 +249,28 @@ class VariationalIntegrator(Stepper):
         return (self._known,)
 
     def start(self, modified=None):
+        same = self._known.holds() and self._inertia.version() == self._inertia_seen
+        if modified is None:
+            return [] if same else self._start_list
         own = {key(f) for f in self.system.functions().values()}
-        if modified and key(self._momentum) in modified and not modified & own:
+        if key(self._momentum) in modified and not modified & own:
             return []
         # A recorded run depends on the inertia, also where that has not changed.
-        varies = modified is not None and any(
-            isinstance(f, Function) for f in extract_coefficients(self._inertia.matrix)
-        )
-        same = self._known.holds() and self._inertia.version() == self._inertia_seen
+        varies = any(isinstance(f, Function) for f in extract_coefficients(self._inertia.matrix))
         return self._start_list if modified or varies or not same else []
 
     def started(self, operations):
-        self._inertia_seen = self._inertia.version()
+        if operations:
+            self._inertia_seen = self._inertia.version()
 
     def finish(self):
         return self._finish_list
 
     def finished(self):
         self._known.take()
+
+    def restored(self):
+        self.finished()
         self._inertia_seen = self._inertia.version()
 
 
