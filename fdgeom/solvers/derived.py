@@ -189,9 +189,7 @@ class Derived:
     def follows_a_user(self) -> bool:
         """Whether the targets depend on more than meshes, that is on data that a user may change."""
         values = (*self.sources.functions, *self.sources.constants)
-        plain = [
-            x for x in values if derived_of(x) is None and not (is_private(x) or _is_place(x))
-        ]
+        plain = [x for x in values if derived_of(x) is None and not (is_private(x) or _is_place(x))]
         return bool(plain) or any(d.follows_a_user or not d.private for d in self._above)
 
 

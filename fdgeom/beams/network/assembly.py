@@ -263,6 +263,10 @@ class Assembly(OffTape, RodMotion):
 
     def publish(self):
         """Poses, velocities, momenta and strains of the beams."""
+        return self._published
+
+    @cached_property
+    def _published(self) -> list[Operation]:
         alike = [self._momenta, self._strain] if self._alike else []
         others = [op for link in self._others for op in link.publish]
         return [self._body_velocity.to_body, *alike, self._to_beams, *others]

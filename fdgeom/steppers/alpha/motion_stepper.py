@@ -16,7 +16,9 @@ class LastSteps:
     """
 
     def __init__(self, stepper: Stepper) -> None:
-        self._stepper, self.known_by = stepper, {}
+        self._stepper = stepper
+        #: As in a Snapshot.
+        self.known_by: dict[int, tuple] = {}
         self.time, self.changed_before = stepper.t, -2
 
     def take(self) -> None:
@@ -153,4 +155,3 @@ class MotionStepper(Stepper):
         # What a script sets now are the coefficients that the accelerations belong to.
         self._last.changed_before = self.steps
         self._read.take()
-
