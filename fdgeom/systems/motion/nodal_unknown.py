@@ -56,7 +56,7 @@ class NodalUnknown:
 
     def hold(self, values: Function | None) -> None:
         """Set the held degrees of freedom of the vector to those of a function, or to zero."""
-        parts = [None] * len(self._held) if values is None else fields(values)
+        parts = [None] * len(self._held) if values is None else self._fields_of(values)
         for given, dofs, part in zip(self._given, self._held, parts, strict=True):
             given.now = 0.0 if part is None else part.array.reshape(-1)[dofs]
         if values is not None:
