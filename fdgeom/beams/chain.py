@@ -202,7 +202,10 @@ class Reconstruct(Performed):
         self._pose = beam.position, beam.orientation
 
     def _fill(self) -> None:
-        self._chain.put_poses(self._find(), self._pose)
+        poses = self._find()
+        self._chain.put_poses(poses, self._pose)
+        if "_found" in self.__dict__:
+            self._chain.put_poses(poses, self._found)
 
     @cached_property
     def _found(self) -> tuple[Function, ...]:
@@ -211,9 +214,6 @@ class Reconstruct(Performed):
 
     def jvp(self, tangents):
         return [Performed(do=self._fill_found, operations=()), *super().jvp(tangents)]
-
-    def vjp(self, cotangents):
-        return [Performed(do=self._fill_found, operations=()), *super().vjp(cotangents)]
 
     def _fill_found(self) -> None:
         self._chain.put_poses(self._find(), self._found)
