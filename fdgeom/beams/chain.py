@@ -202,18 +202,17 @@ class Reconstruct(Performed):
         self._pose = beam.position, beam.orientation
 
     def _fill(self) -> None:
-        poses = self._find()
-        self._chain.put_poses(poses, self._pose)
-        if "_found" in self.__dict__:
-            self._chain.put_poses(poses, self._found)
+        self._chain.put_poses(self._find(), self._pose)
+
+    @cached_property
+    def differentiated_as(self) -> list[Operation]:
+        find = Performed(do=self._fill_found, operations=())
+        return [find, *self.derivative_as]
 
     @cached_property
     def _found(self) -> tuple[Function, ...]:
         """The poses, which count as given for derivatives."""
         return tuple(Function(f.function_space()) for f in self._pose)
-
-    def jvp(self, tangents):
-        return [Performed(do=self._fill_found, operations=()), *super().jvp(tangents)]
 
     def _fill_found(self) -> None:
         self._chain.put_poses(self._find(), self._found)
