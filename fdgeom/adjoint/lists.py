@@ -9,7 +9,7 @@ from firedrake import Function
 from fdgeom.adjoint.values import Vectors, keys
 from fdgeom.execution import Executor, Run, Trajectory, own_values
 from fdgeom.forms import has_nodal_values
-from fdgeom.operations import Map, Operation, Tangents, each_part, linearise
+from fdgeom.operations import Map, Operation, Tangents, differentiable, each_part, linearise
 from fdgeom.solvers import Field, key
 
 
@@ -34,7 +34,7 @@ class OperationList:
     def __init__(
         self, operations: Sequence[Operation], active: Set[int], runs: dict[Operation, Run]
     ) -> None:
-        self.operations, self._runs = tuple(operations), runs
+        self.operations, self._runs = tuple(differentiable(operations)), runs
         self.targets = each_part(f for op in self.operations for f in op.writes)
         self._written = keys(self.targets)
         read = each_part(f for op in self.operations for f in op.reads)

@@ -205,15 +205,14 @@ class Reconstruct(Performed):
         self._chain.put_poses(self._find(), self._pose)
 
     @cached_property
+    def differentiated_as(self) -> list[Operation]:
+        find = Performed(do=self._fill_found, operations=())
+        return [find, *self.derivative_as]
+
+    @cached_property
     def _found(self) -> tuple[Function, ...]:
         """The poses, which count as given for derivatives."""
         return tuple(Function(f.function_space()) for f in self._pose)
-
-    def jvp(self, tangents):
-        return [Performed(do=self._fill_found, operations=()), *super().jvp(tangents)]
-
-    def vjp(self, cotangents):
-        return [Performed(do=self._fill_found, operations=()), *super().vjp(cotangents)]
 
     def _fill_found(self) -> None:
         self._chain.put_poses(self._find(), self._found)

@@ -31,6 +31,7 @@ from fdgeom.operations.operation import (
     Operation,
     Tangents,
     compilable,
+    differentiable,
     each_part,
     linearise,
     parts,

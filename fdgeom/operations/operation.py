@@ -101,6 +101,14 @@ class HostOperation(Operation):
         """Operations with the same effect, for compiled code; None if there are none."""
         return None
 
+    @property
+    def differentiated_as(self) -> Sequence["Operation"] | None:
+        """Operations with the same effect, for derivatives of any order; None if there are none.
+
+        An operation whose ``derivative_as`` contains a nonlinear solve needs them.
+        """
+        return None
+
     @abstractmethod
     def run(self) -> None:
         """Perform the operation."""
@@ -127,6 +135,15 @@ def compilable(operations: Iterable[Operation]) -> list[Operation]:
     found: list[Operation] = []
     for op in operations:
         others = op.compiled_as if isinstance(op, HostOperation) else None
+        found += [op] if others is None else others
+    return found
+
+
+def differentiable(operations: Iterable[Operation]) -> list[Operation]:
+    """Operations with those for derivatives in place of host operations, where there are some."""
+    found: list[Operation] = []
+    for op in operations:
+        others = op.differentiated_as if isinstance(op, HostOperation) else None
         found += [op] if others is None else others
     return found
 

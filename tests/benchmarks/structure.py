@@ -251,10 +251,14 @@ def report() -> tuple[dict[str, int], dict[str, list], Counter]:
     headers = "\n".join(text for file, text in TEXTS.items() if file.suffix == ".hpp")
     figures["Newton functions in headers"] = len(NEWTON.findall(headers))
     figures["factorisations in headers"] = len(FACTORISATION.findall(headers))
-    (method,) = [node for node in classes if node.name == "Method"] or [None]
-    members = [name for part in method.body for name in _members(part)] if method else []
-    places["members of Method"] = members
-    figures["members of Method"] = len(members)
+    # What every author of a stepper sees, and those of methods that carry fields.
+    for base in ("Method", "Restart"):
+        bodies = [node.body for node in classes if node.name == base]
+        parts = [part for body in bodies for part in body]
+        name = f"methods of {base}"
+        places[name] = [part.name for part in parts if isinstance(part, ast.FunctionDef)]
+        figures[name] = len(places[name])
+        figures[f"members of {base}"] = sum(len(list(_members(part))) for part in parts)
     by_subpackage: Counter = Counter()
     for file, number in lines.items():
         parts = file.relative_to(TOP).parts

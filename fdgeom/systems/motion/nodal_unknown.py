@@ -46,6 +46,7 @@ class NodalUnknown:
             values = self.field.array.reshape(-1, self.field.block)
             size = _size(space.value_shape)
             self.vectors, self.multipliers = values[:, :size], values[:, size:]
+        self._fields: dict[Function, tuple[Field, ...]] = {}
         self._held = [] if motion.held is None else motion.held.dofs
         self._given = [GivenValues(k, self._number(dofs)) for k, dofs in enumerate(self._held)]
         self.essential = [*self._given]
@@ -55,13 +56,18 @@ class NodalUnknown:
 
     def hold(self, values: Function | None) -> None:
         """Set the held degrees of freedom of the vector to those of a function, or to zero."""
-        parts = [None] * len(self._held) if values is None else fields(values)
+        parts = [None] * len(self._held) if values is None else self._fields_of(values)
         for given, dofs, part in zip(self._given, self._held, parts, strict=True):
             given.now = 0.0 if part is None else part.array.reshape(-1)[dofs]
         if values is not None:
-            for given, field in zip(self._given, fields(self.values), strict=False):
+            for given, field in zip(self._given, self._fields_of(self.values), strict=False):
                 field.array.reshape(-1)[given.dofs] = given.now
                 field.written(ghosts_too=True)
+
+    def _fields_of(self, function: Function) -> tuple[Field, ...]:
+        if function not in self._fields:
+            self._fields[function] = fields(function)
+        return self._fields[function]
 
     @cached_property
     def values(self) -> Function:
