@@ -20,9 +20,6 @@ from fdgeom.validation import whole
 from .interpolated import following
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
 
-#: Arrays of a file that only systems with obstacles have.
-_OBSTACLES = ("obstacles", "obstacle triangles")
-
 
 class Snapshots(Described):
     """Shapes of a system at some times, an output for `run`; nodes are in order along the system.
@@ -183,14 +180,13 @@ class Snapshots(Described):
                 len(self.times), len(self.loaded), 3
             ),
             "gravity": self.gravity,
+            "obstacles": np.array(self.obstacles, dtype=np.float32),
+            "obstacle triangles": self.obstacle_triangles,
             "axis": self.axis,
             "closed": self.closed,
             "positions": np.array(self.positions, dtype=np.float32),
             "orientations": np.array(self.orientations, dtype=np.float32),
         }
-        if self.obstacle_triangles.size:
-            arrays["obstacles"] = np.array(self.obstacles, dtype=np.float32)
-            arrays["obstacle triangles"] = self.obstacle_triangles
         arrays |= {f"field {n}": np.array(v, dtype=np.float32) for n, v in self.values.items()}
         with writing(path):
             np.savez_compressed(path, **arrays)
@@ -223,6 +219,7 @@ class Snapshots(Described):
         values = {name[6:]: array for name, array in arrays.items() if name.startswith("field ")}
         number, nodes, _ = arrays["positions"].shape
         arrays = _completed(arrays, number)
+        points, triangles = arrays["obstacles"], arrays["obstacle triangles"]
         pieces = {array.shape[1] for array in values.values()}
         shapes: dict[str, list[tuple[int, ...]]] = {
             "positions": [(number, nodes, 3)],
@@ -236,7 +233,8 @@ class Snapshots(Described):
             "loaded": [(arrays["loaded"].size,)],
             "forces": [(number, arrays["loaded"].size, 3)],
             "gravity": [(3,)],
-            **{name: [(*arrays[name].shape[:-1], 3)] for name in _OBSTACLES if name in arrays},
+            "obstacles": [(1, points.shape[1], 3), (number, points.shape[1], 3)],
+            "obstacle triangles": [(len(triangles), 3)],
             "axis": [()],
             "closed": [()],
             **{f"field {name}": [(number, max(pieces))] for name in values},
@@ -256,15 +254,10 @@ class Snapshots(Described):
         found.loaded = [check_index("node", node, nodes) for node in arrays["loaded"].tolist()]
         found.forces = list(arrays["forces"].astype(float))
         found.gravity = arrays["gravity"]
-        if "obstacles" in arrays:
-            points, triangles = arrays["obstacles"], arrays["obstacle triangles"]
-            if (
-                len(points) not in (1, number)
-                or not np.isin(triangles, range(points.shape[1])).all()
-            ):
-                raise ValueError("the triangles are not those of the obstacles")
-            found.obstacles = list(points.astype(float))
-            found.obstacle_triangles = triangles.astype(int)
+        if not np.isin(triangles, range(points.shape[1])).all():
+            raise ValueError("the triangles are not those of the obstacles")
+        found.obstacles = list(points.astype(float))
+        found.obstacle_triangles = triangles.astype(int)
         found.positions = list(arrays["positions"].astype(float))
         found.orientations = list(arrays["orientations"].astype(float))
         found.values = {name: list(array.astype(float)) for name, array in values.items()}
@@ -272,7 +265,11 @@ class Snapshots(Described):
 
 
 def _completed(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
-    """The arrays of a file, also of one of version 0.1, which has the sides of rectangles."""
+    """The arrays of a file, also of one without obstacles, or of version 0.1, which has the sides of
+    rectangles.
+    """
+    none = {"obstacles": np.zeros((1, 0, 3)), "obstacle triangles": np.zeros((0, 3), dtype=int)}
+    arrays = none | arrays
     if "sizes" not in arrays:
         return arrays
     sizes = arrays["sizes"]

@@ -126,7 +126,7 @@ class Contact(BodyLoad):
         return self.stiffness * energy
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
-        normal = sum(touch.pressure * touch.slope for touch in self._touches(rod, g, v, t))
+        normal = sum(touch.normal_force * touch.slope for touch in self._touches(rod, g, v, t))
         return self._work(normal, rod, g, v, t, virtual)
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
@@ -176,12 +176,14 @@ class Contact(BodyLoad):
 
     def normal_force(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """Sum of the normal forces per length."""
-        return sum(touch.pressure for touch in self._touches(rod, g, ufl.zero(6), t))
+        touches = self._touches(rod, g, ufl.zero(6), t)
+        return sum((touch.normal_force for touch in touches), ufl.as_ufl(0.0))
 
     def force(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr) -> Expr:
         """Force per length (3), with friction."""
         touches = self._touches(rod, g, v, t)
-        return sum(touch.pressure * touch.slope + touch.friction for touch in touches)
+        forces = (touch.normal_force * touch.slope + touch.friction for touch in touches)
+        return sum(forces, ufl.zero(3))
 
     def friction_power(self, rod: PartOfRod, step: NodalStep, velocity: str) -> Expr:
         """Power of friction per length in the "slip", or by the velocity of the "surface"."""
@@ -200,7 +202,7 @@ class Contact(BodyLoad):
         x, radius, rounding = g[0], self._radius(rod), self._rounding(rod)
         for obstacle, depth in zip(self.obstacles, self._depths(rod, x, t), strict=True):
             soft, hard = _soft_and_hard(depth, rounding)
-            pressure = self.stiffness * (soft * soft / (2 * rounding) + hard)
+            normal_force = self.stiffness * (soft * soft / (2 * rounding) + hard)
             normal = slope = obstacle.slope(x, t)
             arm = friction = slip = surface = ufl.zero(3)
             if self.has_friction:
@@ -214,8 +216,8 @@ class Contact(BodyLoad):
                 speed = ufl.sqrt(ufl.dot(part, part) + _STILL)
                 # χ(y)/y = 2 - y below 1, 1/y beyond.
                 factor = (2 - ufl.min_value(speed, 1)) / ufl.max_value(speed, 1)
-                friction = -self.friction * pressure * factor * part
-            yield _Touch(pressure, slope, arm, friction, slip, surface)
+                friction = -self.friction * normal_force * factor * part
+            yield _Touch(normal_force, slope, arm, friction, slip, surface)
 
     def _depths(self, rod: PartOfRod, x: Expr, t: Expr) -> list[Expr]:
         return [self._radius(rod) - obstacle.distance(x, t) for obstacle in self.obstacles]
@@ -264,7 +266,7 @@ class _Touch(NamedTuple):
     """Contact with one obstacle, per length of the rod."""
 
     #: The normal force N, and the slope of the distance.
-    pressure: Expr
+    normal_force: Expr
     slope: Expr
     #: The vector from the axis to the contact point, and the friction there.
     arm: Expr

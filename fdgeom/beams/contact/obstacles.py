@@ -92,10 +92,6 @@ class Obstacle:
     def _place_at(self, t: Expr) -> Expr:
         return evaluated(self._name, self._place, (t,), 3) if self.moves else self._place
 
-    def _from_place(self, x: Expr, t: Expr) -> Expr:
-        """The vector from the place of the body to a point."""
-        return x - self._place_at(t)
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{', inside' if self.inside else ''}>"
 
@@ -123,7 +119,7 @@ class Plane(Obstacle):
         self.point, self.normal = self._place, _direction("normal", normal)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
-        return self._sign * ufl.dot(self.normal, self._from_place(x, t))
+        return self._sign * ufl.dot(self.normal, x - self._place_at(t))
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         return self._sign * self.normal
@@ -147,7 +143,7 @@ class _RoundBody(Obstacle):
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
         """The vector from the nearest point of the point or line."""
-        return self._from_place(x, t)
+        return x - self._place_at(t)
 
 
 class Sphere(_RoundBody):
@@ -216,11 +212,11 @@ class Cylinder(_RoundBody):
         self._spin(Time())
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
-        turn = ufl.cross(self.axis, self._from_place(x, t))
+        turn = ufl.cross(self.axis, x - self._place_at(t))
         return super().velocity(x, t) + self._spin(t) * turn
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
-        return _across(self.axis, self._from_place(x, t))
+        return _across(self.axis, x - self._place_at(t))
 
     def _spin(self, t: Expr) -> Expr:
         """The angular velocity at a time."""
@@ -286,11 +282,11 @@ class Ring(_RoundBody):
     def _arm(self, x: Expr, t: Expr) -> Expr:
         """Components, in its plane and across, from the circle in the middle of the wire."""
         out = _length(self._flat(x, t), self.radius) - self.radius
-        return ufl.as_vector([out, ufl.dot(self.axis, self._from_place(x, t))])
+        return ufl.as_vector([out, ufl.dot(self.axis, x - self._place_at(t))])
 
     def _flat(self, x: Expr, t: Expr) -> Expr:
         """The vector from the centre in the plane of the ring."""
-        return _across(self.axis, self._from_place(x, t))
+        return _across(self.axis, x - self._place_at(t))
 
     def _profile(self, place, centre, size):
         angle, wire = np.linspace(0, 2 * np.pi, _DRAWN), float(self.hollow)
