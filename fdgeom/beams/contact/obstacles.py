@@ -275,9 +275,8 @@ class Ring(_RoundBody):
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         out, along = super().mean_slope(old, new, t)
-        return out * _mean_direction(self._flat(old, t), self._flat(new, t), self.radius) + (
-            along * self.axis
-        )
+        outwards = _mean_direction(self._flat(old, t), self._flat(new, t), self.radius)
+        return out * outwards + along * self.axis
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
         """Components, in its plane and across, from the circle in the middle of the wire."""
@@ -322,24 +321,24 @@ class LevelSet(Obstacle):
         self, function: Callable, velocity: Callable | None = None, *, inside: bool = False
     ) -> None:
         super().__init__(inside)
+        velocity = (lambda x, t: ufl.zero(3)) if velocity is None else velocity
         for name, value in (("function", function), ("velocity", velocity)):
-            if value is not None and not is_function(value):
+            if not is_function(value):
                 raise TypeError(f"{name} must be a function of x and t, not {format_value(value)}")
         self.function, self._velocity = function, velocity
         self.moves = len(inspect.signature(function).parameters) > 1
         self._symbols = x, t = private(Constant(np.zeros(3))), Time()
         arguments = (x, t) if self.moves else (x,)
-        value = _scalar_of("function must give a UFL scalar", function, *arguments)
-        slope = _slope(value, x)
+        level = _scalar_of("function must give a UFL scalar", function, *arguments)
+        slope = _slope(level, x)
         if isinstance(expand_derivatives(ufl.dot(slope, slope)), Zero):
             raise ValueError(
                 "function must depend on x: the body is where it is negative, and its slope in x is "
                 "the direction out of it"
             )
-        self._distance = value / ufl.sqrt(ufl.dot(slope, slope))
+        self._distance = level / ufl.sqrt(ufl.dot(slope, slope))
         self._slope = _slope(self._distance, x)
-        if velocity is not None:
-            evaluated("velocity", velocity, (x, t), 3)
+        self.velocity(x, t)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
         return self._at(self._distance, x, t)
@@ -356,8 +355,6 @@ class LevelSet(Obstacle):
         return rule.mean(slopes) + rule.correction(*ends, along, size, reached) * change
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
-        if self._velocity is None:
-            return ufl.zero(3)
         return evaluated("velocity", self._velocity, (x, t), 3)
 
     def _at(self, expression: Expr, x: Expr, t: Expr) -> Expr:
@@ -418,13 +415,10 @@ def _across(axis: Expr, y: Expr) -> Expr:
 
 
 def _slope(value: Expr, x: Constant) -> Expr:
-    """The derivative by a symbol."""
-
-    def along(k: int) -> Expr:
-        axis = ufl.as_vector([float(i == k) for i in range(3)])
-        return rate(lambda s: replace(value, {x: x + s * axis}))
-
-    return ufl.as_vector([along(k) for k in range(3)])
+    """The derivative by a symbol (3)."""
+    moved = ufl.variable(x)
+    slope = ufl.diff(replace(value, {x: moved}), moved)
+    return replace(expand_derivatives(slope), {moved: x})
 
 
 # --- drawing ---------------------------------------------------------------------------------------
