@@ -185,7 +185,8 @@ def plot_shapes(
     if own:
         figure = pyplot.figure(figsize=(7, 5.5), layout="constrained")
         ax = figure.add_subplot(projection="3d")
-    points, triangles = snapshots.obstacles[0], snapshots.obstacle_triangles
+    points = snapshots.obstacles[0] if snapshots.obstacles else np.zeros((0, 3))
+    triangles = snapshots.obstacle_triangles
     space_axes(ax, [*np.reshape(snapshots.positions, (-1, 3)), *points], units)
     if len(triangles):
         ax.add_collection3d(

@@ -180,13 +180,14 @@ class Snapshots(Described):
                 len(self.times), len(self.loaded), 3
             ),
             "gravity": self.gravity,
-            "obstacles": np.array(self.obstacles, dtype=np.float32),
-            "obstacle triangles": self.obstacle_triangles,
             "axis": self.axis,
             "closed": self.closed,
             "positions": np.array(self.positions, dtype=np.float32),
             "orientations": np.array(self.orientations, dtype=np.float32),
         }
+        if self.obstacle_triangles.size:
+            arrays["obstacles"] = np.array(self.obstacles, dtype=np.float32)
+            arrays["obstacle triangles"] = self.obstacle_triangles
         arrays |= {f"field {n}": np.array(v, dtype=np.float32) for n, v in self.values.items()}
         with writing(path):
             np.savez_compressed(path, **arrays)

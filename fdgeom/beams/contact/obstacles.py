@@ -21,7 +21,7 @@ from fdgeom.validation import evaluated, instance, scalar
 Number = float | Expr
 #: Of the squared radius of a body: added to squared lengths, so that a root has a slope at zero.
 _ROUNDED = 1e-18
-# Points along a drawn circle.
+# Points along a side of a drawn surface.
 _DRAWN = 33
 
 
@@ -81,12 +81,13 @@ class Obstacle:
         if self._place is None:
             return None
         place = _numbers(self._place_at(Constant(t)))
-        return _revolved(*self._profile(place, np.asarray(centre, dtype=float), size))
+        points = self._points(place, np.asarray(centre, dtype=float), size)
+        number = np.arange(points[..., 0].size).reshape(points.shape[:2])
+        a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
+        return points.reshape(-1, 3), np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
 
-    def _profile(self, place: np.ndarray, centre: np.ndarray, size: float) -> tuple:
-        """An axis, a point of it, and radii and heights of the curve that draws the surface when it
-        turns about the axis; optionally the number of corners on the way round.
-        """
+    def _points(self, place: np.ndarray, centre: np.ndarray, size: float) -> np.ndarray:
+        """Points (n, m, 3) of a grid on the surface."""
         raise NotImplementedError
 
     def _place_at(self, t: Expr) -> Expr:
@@ -124,10 +125,10 @@ class Plane(Obstacle):
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         return self._sign * self.normal
 
-    def _profile(self, place, centre, size):
-        # A square.
-        normal, radii = _numbers(self.normal), np.array([0.0, size / np.sqrt(2)])
-        return normal, centre - normal * (normal @ (centre - place)), radii, np.zeros(2), 4
+    def _points(self, place, centre, size):
+        normal, sides = _numbers(self.normal), [-size / 2, size / 2]
+        a, b = (np.multiply.outer(sides, side) for side in _sides(normal))
+        return centre - normal * (normal @ (centre - place)) + a[:, None] + b
 
 
 class _RoundBody(Obstacle):
@@ -169,9 +170,9 @@ class Sphere(_RoundBody):
         self.centre = self._place
         self.radius = self.hollow = number("radius", radius, above=0)
 
-    def _profile(self, place, centre, size):
+    def _points(self, place, centre, size):
         angle, radius = np.linspace(-np.pi / 2, np.pi / 2, _DRAWN), float(self.radius)
-        return np.eye(3)[2], place, radius * np.cos(angle), radius * np.sin(angle)
+        return _revolved(np.eye(3)[2], place, radius * np.cos(angle), radius * np.sin(angle))
 
 
 class Cylinder(_RoundBody):
@@ -224,10 +225,10 @@ class Cylinder(_RoundBody):
             return self.spin
         return _scalar_of("spin: the function must give a scalar", self.spin, t)
 
-    def _profile(self, place, centre, size):
+    def _points(self, place, centre, size):
         axis, radius = _numbers(self.axis), float(self.radius)
-        middle = place + axis * (axis @ (centre - place))
-        return axis, middle, np.full(2, radius), size * np.array([-0.5, 0.5])
+        middle, heights = place + axis * (axis @ (centre - place)), size * np.array([-0.5, 0.5])
+        return _revolved(axis, middle, np.full(2, radius), heights)
 
 
 class Ring(_RoundBody):
@@ -287,10 +288,10 @@ class Ring(_RoundBody):
         """The vector from the centre in the plane of the ring."""
         return _across(self.axis, x - self._place_at(t))
 
-    def _profile(self, place, centre, size):
+    def _points(self, place, centre, size):
         angle, wire = np.linspace(0, 2 * np.pi, _DRAWN), float(self.hollow)
         radii = float(self.radius) + wire * np.cos(angle)
-        return _numbers(self.axis), place, radii, wire * np.sin(angle)
+        return _revolved(_numbers(self.axis), place, radii, wire * np.sin(angle))
 
 
 class LevelSet(Obstacle):
@@ -426,15 +427,17 @@ def _numbers(vector: Expr) -> np.ndarray:
     return np.array([float(vector[k]) for k in range(3)])
 
 
-def _revolved(
-    axis: np.ndarray, middle: np.ndarray, radii: np.ndarray, heights: np.ndarray, corners: int = 32
-) -> tuple[np.ndarray, np.ndarray]:
-    """Points and triangles of a surface of revolution."""
+def _sides(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors perpendicular to one."""
     first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     first /= np.linalg.norm(first)
-    angle = np.linspace(0, 2 * np.pi, corners + 1) + np.pi / corners
-    out = np.outer(np.cos(angle), first) + np.outer(np.sin(angle), np.cross(axis, first))
-    points = middle + radii[:, None, None] * out + heights[:, None, None] * axis
-    number = np.arange(points[..., 0].size).reshape(points.shape[:2])
-    a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
-    return points.reshape(-1, 3), np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
+    return first, np.cross(axis, first)
+
+
+def _revolved(
+    axis: np.ndarray, middle: np.ndarray, radii: np.ndarray, heights: np.ndarray
+) -> np.ndarray:
+    """Points of a curve that turns about an axis."""
+    (a, b), angle = _sides(axis), np.linspace(0, 2 * np.pi, _DRAWN)
+    out = np.outer(np.cos(angle), a) + np.outer(np.sin(angle), b)
+    return middle + radii[:, None, None] * out + heights[:, None, None] * axis
