@@ -7,8 +7,7 @@ and as poses of its nodes with their balance of forces. Time integration is in
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.contact.contact import Contact
-from fdgeom.beams.contact.level_set import LevelSet
-from fdgeom.beams.contact.obstacles import Cylinder, Plane, Ring, Sphere
+from fdgeom.beams.contact.obstacles import Cylinder, LevelSet, Plane, Ring, Sphere
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.assembly import Assembly

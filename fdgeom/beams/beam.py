@@ -22,6 +22,7 @@ from fdgeom.beams.law import SectionLaw
 from fdgeom.beams.network.places import Place
 from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.output import shown
+from fdgeom.beams.rod.variation import body_translation
 from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
 from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
@@ -333,8 +334,7 @@ class Beam(BeamBracket):
         fields = shown(pose, self.strain, self.stress(), self.momentum, self.velocity)
         if not self.loads:
             return fields
-        spin, linear = halves(self.velocity, "velocity")
-        v = join(spin, quaternion.rotate(self.orientation, linear))
+        v = body_translation(self.orientation, self.velocity)
         return fields | contact_fields(self.rod, pose, v)
 
     def strain_energy_density(self) -> Expr:

@@ -14,17 +14,9 @@ It uses only the methods of :class:`fdgeom.systems.system.System`, and `resume` 
 from fdgeom.systems.system import plotted_by
 
 from .checkpoint import Checkpoint, resume, save
+from .contact_monitor import ContactMonitor
 from .history import CSVFile, History
-from .monitors import (
-    Casimir,
-    ConstraintDefect,
-    ContactMonitor,
-    Energy,
-    Functional,
-    Momentum,
-    Probe,
-    Reactions,
-)
+from .monitors import Casimir, ConstraintDefect, Energy, Functional, Momentum, Probe, Reactions
 from .plots import animate, plot_energy, plot_momentum, plot_shapes, plot_system
 from .run import run
 from .scene import save_scene

@@ -209,22 +209,20 @@ class Obstacles:
     """The obstacles that beams may touch, as surfaces near their first shape."""
 
     def __init__(self, system) -> None:
-        loads = [load for load in _loads(system) if isinstance(load, Contact)]
-        found = [obstacle for load in loads for obstacle in load.obstacles]
-        self._known = list({id(obstacle): obstacle for obstacle in found}.values())
+        contacts = [load for load in _loads(system) if isinstance(load, Contact)]
+        self._known = list(dict.fromkeys(o for load in contacts for o in load.obstacles))
         self.move = any(obstacle.moves for obstacle in self._known)
-        self._centre: np.ndarray | None = None
+        self._view: tuple[np.ndarray, float] | None = None
 
     def read(self, positions: np.ndarray, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Points (n, 3) and triangles (m, 3) at a time."""
-        if self._centre is None:
-            self._centre = positions.mean(axis=0)
-            self._size = 1.6 * float(np.linalg.norm(np.ptp(positions, axis=0)))
-        points, triangles, count = [np.zeros((0, 3))], [np.zeros((0, 3), dtype=int)], 0
+        if self._view is None:
+            size = 1.6 * float(np.linalg.norm(np.ptp(positions, axis=0)))
+            self._view = positions.mean(axis=0), size
+        points, triangles = np.zeros((0, 3)), np.zeros((0, 3), dtype=int)
         for obstacle in self._known:
-            found = obstacle.surface(self._centre, self._size, t)
+            found = obstacle.surface(*self._view, t)
             if found is not None:
-                points.append(found[0])
-                triangles.append(found[1] + count)
-                count += len(found[0])
-        return np.concatenate(points), np.concatenate(triangles)
+                triangles = np.concatenate([triangles, found[1] + len(points)])
+                points = np.concatenate([points, found[0]])
+        return points, triangles

@@ -18,8 +18,6 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
-from fdgeom.beams.contact.contact import contacts_of
-from fdgeom.beams.contact.energy_balance import ContactEnergy, contact_forms
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import Described, brief, format_value
 from fdgeom.solvers import FunctionalAssembly
@@ -290,45 +288,6 @@ class Reactions(Described):
             for k, wrench in enumerate(self._system.joint_forces()):
                 values |= _wrench(f"joint{k}", wrench)
         return values
-
-
-class ContactMonitor(FormMonitor):
-    """Contact of a beam or assembly with obstacles (`Contact`), and its energy balance.
-
-    "touching_length" is the length of the rods at nodes that touch, "contact_depth" the greatest
-    depth, "normal_force" the sum of the normal forces; "dissipated" is the energy that friction has
-    dissipated since the start of the run, and "obstacle_work" the work of moving obstacles on the
-    rods. With `EnergyMomentum` and `DiscreteGradient` energy + dissipated - obstacle_work is constant
-    to round-off, if no other load or support does work; with other methods to their order.
-
-    The run takes its steps one by one, so that the balance contains each of them.
-    """
-
-    def bind(self, system) -> None:
-        """TypeError if the system has no contact."""
-        super().bind(system)
-        self._balance = ContactEnergy(system.rod, (system.position, system.orientation))
-
-    def _forms(self, system) -> dict:
-        rod = getattr(system, "rod", None)
-        if rod is None or not contacts_of(rod):
-            raise TypeError(
-                "ContactMonitor() needs a beam or an assembly with a fdgeom.Contact among its loads, "
-                f"and {type(system).__name__} has none"
-            )
-        return contact_forms(rod, (system.position, system.orientation))
-
-    def step(self) -> None:
-        """Add the works of the last step."""
-        self._balance.step()
-
-    def sample(self) -> dict[str, float | np.ndarray]:
-        balance = self._balance
-        return super().sample() | {
-            "contact_depth": balance.greatest_depth(),
-            "dissipated": balance.dissipated,
-            "obstacle_work": balance.work,
-        }
 
 
 def _wrench(name: str, wrench) -> dict[str, np.ndarray]:

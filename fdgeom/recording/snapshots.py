@@ -20,9 +20,6 @@ from fdgeom.validation import whole
 from .interpolated import following
 from .marks import Arrows, Mark, Obstacles, check_index, gravity_of, marks_of
 
-#: Arrays of a file that only systems with obstacles have.
-_OBSTACLES = ("obstacles", "obstacle triangles")
-
 
 class Snapshots(Described):
     """Shapes of a system at some times, an output for `run`; nodes are in order along the system.
@@ -223,6 +220,7 @@ class Snapshots(Described):
         values = {name[6:]: array for name, array in arrays.items() if name.startswith("field ")}
         number, nodes, _ = arrays["positions"].shape
         arrays = _completed(arrays, number)
+        points, triangles = arrays["obstacles"], arrays["obstacle triangles"]
         pieces = {array.shape[1] for array in values.values()}
         shapes: dict[str, list[tuple[int, ...]]] = {
             "positions": [(number, nodes, 3)],
@@ -236,7 +234,8 @@ class Snapshots(Described):
             "loaded": [(arrays["loaded"].size,)],
             "forces": [(number, arrays["loaded"].size, 3)],
             "gravity": [(3,)],
-            **{name: [(*arrays[name].shape[:-1], 3)] for name in _OBSTACLES if name in arrays},
+            "obstacles": [(1, points.shape[1], 3), (number, points.shape[1], 3)],
+            "obstacle triangles": [(len(triangles), 3)],
             "axis": [()],
             "closed": [()],
             **{f"field {name}": [(number, max(pieces))] for name in values},
@@ -256,15 +255,10 @@ class Snapshots(Described):
         found.loaded = [check_index("node", node, nodes) for node in arrays["loaded"].tolist()]
         found.forces = list(arrays["forces"].astype(float))
         found.gravity = arrays["gravity"]
-        if "obstacles" in arrays:
-            points, triangles = arrays["obstacles"], arrays["obstacle triangles"]
-            if (
-                len(points) not in (1, number)
-                or not np.isin(triangles, range(points.shape[1])).all()
-            ):
-                raise ValueError("the triangles are not those of the obstacles")
-            found.obstacles = list(points.astype(float))
-            found.obstacle_triangles = triangles.astype(int)
+        if not np.isin(triangles, range(points.shape[1])).all():
+            raise ValueError("the triangles are not those of the obstacles")
+        found.obstacles = list(points.astype(float))
+        found.obstacle_triangles = triangles.astype(int)
         found.positions = list(arrays["positions"].astype(float))
         found.orientations = list(arrays["orientations"].astype(float))
         found.values = {name: list(array.astype(float)) for name, array in values.items()}
@@ -272,7 +266,11 @@ class Snapshots(Described):
 
 
 def _completed(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
-    """The arrays of a file, also of one of version 0.1, which has the sides of rectangles."""
+    """The arrays of a file, also of one without obstacles, or of version 0.1, which has the sides of
+    rectangles.
+    """
+    none = {"obstacles": np.zeros((1, 0, 3)), "obstacle triangles": np.zeros((0, 3), dtype=int)}
+    arrays = none | arrays
     if "sizes" not in arrays:
         return arrays
     sizes = arrays["sizes"]

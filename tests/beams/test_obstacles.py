@@ -113,6 +113,15 @@ def test_velocities_of_surfaces():
     assert numbers(sheet.velocity(x, time)) == pytest.approx([0.4, 0, 1], abs=1e-15)
 
 
+def test_directions_may_change():
+    """A Constant given as normal or axis is read again."""
+    direction, x, time = Constant(AXIS), Constant([1.0, 1.0, 1.0]), Constant(0.4)
+    plane, drum = fg.Plane(PLACE, direction), fg.Cylinder(PLACE, direction, R)
+    direction.assign([0, 0, 2.0])
+    assert float(plane.distance(x, time)) == pytest.approx(0.5, abs=1e-15)
+    assert float(drum.distance(x, time)) == pytest.approx(np.hypot(0.7, 1.2) - R, abs=1e-15)
+
+
 @pytest.mark.parametrize("name", [name for name in CASES if name != "level set"])
 def test_drawn_surfaces_are_surfaces(name):
     obstacle, expected = CASES[name]

@@ -1,20 +1,21 @@
 """Contact of a rod with obstacles, with friction, as a load."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import reduce
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import ufl
-from firedrake import TestFunction, VectorFunctionSpace
+from firedrake import TestFunction
 from ufl.classes import Expr
 
 from fdgeom.beams.contact.obstacles import Number, Obstacle, number, present
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.variation import Pose
-from fdgeom.lie import halves, join, quaternion
+from fdgeom.beams.rod.variation import Pose, body_translation
+from fdgeom.forms import shaped_space
+from fdgeom.lie import halves, quaternion
 from fdgeom.line import Numbering
 from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Interpolation
@@ -114,20 +115,25 @@ class Contact(BodyLoad):
                 "slip: with friction give the speed below which it is rounded off, such as 1 % of "
                 "the speeds that matter"
             )
-        self._readings: WeakKeyDictionary = WeakKeyDictionary()
+        self._of_beams: WeakKeyDictionary = WeakKeyDictionary()
 
     # --- as a load ---------------------------------------------------------------------------------
     def potential(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
-        return self._energy(rod, g[0], t)
+        rounding, energy = self._rounding(rod), ufl.as_ufl(0.0)
+        for depth in self._depths(rod, g[0], t):
+            soft, hard = _soft_and_hard(depth, rounding)
+            energy += soft * soft * soft / (6 * rounding) + hard * (rounding + hard) / 2
+        return self.stiffness * energy
 
     def work(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
-        return self._work(self._total_normal_force(rod, g[0], t), rod, g, v, t, virtual)
+        normal = sum(touch.normal_force * touch.slope for touch in self._touches(rod, g, v, t))
+        return self._work(normal, rod, g, v, t, virtual)
 
     def mean_work(self, rod: PartOfRod, step: NodalStep) -> Expr:
         """The exact change of the potential, and friction in the middle of the step."""
         ends, force = (step.old[0], step.new[0]), ufl.zero(3)
-        for obstacle in self.obstacles:
-            old, new = (self._depth(rod, obstacle, x, step.time) for x in ends)
+        depths = (self._depths(rod, x, step.time) for x in ends)
+        for obstacle, old, new in zip(self.obstacles, *depths, strict=True):
             mean = self.stiffness * _mean_force(old, new, self._rounding(rod))
             force += mean * obstacle.mean_slope(*ends, step.time)
         return self._work(force, rod, step.middle, step.velocity, step.time, step.virtual)
@@ -152,84 +158,69 @@ class Contact(BodyLoad):
 
     def check_start(self, beam) -> None:
         """Raise ``ValueError`` if the axis of a beam is inside an obstacle."""
-        distances, _ = self._reading(beam).gaps()
+        nodes = self._nodes(beam)
+        distances, _ = nodes.gaps()
         node, number = np.unravel_index(np.argmin(distances), distances.shape)
         gap = distances[node, number]
         if gap < 0:
-            arc = self._reading(beam).numbering.coordinates[node]
             raise ValueError(
                 f"loads: the axis of the beam is inside {self.obstacles[number]!r} at the arc length "
-                f"{arc:.4g}, {-gap:.3g} below the surface; move the beam out, such as by "
-                "beam.reconstruct(position=..., orientation=...)"
+                f"{nodes.order.coordinates[node]:.4g}, {-gap:.3g} below the surface; move the beam "
+                "out, such as by beam.reconstruct(position=..., orientation=...)"
             )
 
     # --- densities along the rod -------------------------------------------------------------------
     def penetration(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """The greatest depth, 0 where nothing touches."""
-        return _greatest(self._depth(rod, obstacle, g[0], t) for obstacle in self.obstacles)
+        return reduce(ufl.max_value, self._depths(rod, g[0], t), ufl.as_ufl(0.0))
 
     def normal_force(self, rod: PartOfRod, g: Pose, t: Expr) -> Expr:
         """Sum of the normal forces per length."""
-        forces = (self._normal_force(rod, o, g[0], t) for o in self.obstacles)
-        return sum(forces, ufl.as_ufl(0.0))
+        touches = self._touches(rod, g, ufl.zero(6), t)
+        return sum((touch.normal_force for touch in touches), ufl.as_ufl(0.0))
 
     def force(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr) -> Expr:
         """Force per length (3), with friction."""
-        friction = (f.force for f in self._friction_forces(rod, g, v, t))
-        return sum(friction, self._total_normal_force(rod, g[0], t))
+        touches = self._touches(rod, g, v, t)
+        forces = (touch.normal_force * touch.slope + touch.friction for touch in touches)
+        return sum(forces, ufl.zero(3))
 
     def friction_power(self, rod: PartOfRod, step: NodalStep, velocity: str) -> Expr:
         """Power of friction per length in the "slip", or by the velocity of the "surface"."""
-        forces = self._friction_forces(rod, step.middle, step.velocity, step.time)
-        return sum(ufl.dot(f.force, getattr(f, velocity)) for f in forces)
+        touches = self._touches(rod, step.middle, step.velocity, step.time)
+        return sum(ufl.dot(touch.friction, getattr(touch, velocity)) for touch in touches)
 
     def _work(self, normal: Expr, rod: PartOfRod, g: Pose, v: Expr, t: Expr, virtual: Expr) -> Expr:
         """Virtual work of a normal force, and of friction."""
         work = ufl.dot(normal, halves(virtual, "virtual")[1])
-        for friction in self._friction_forces(rod, g, v, t):
-            work += ufl.dot(friction.force, _at_contact_point(g[1], friction.arm, virtual))
+        for touch in self._touches(rod, g, v, t):
+            work += ufl.dot(touch.friction, _at_contact_point(g[1], touch.arm, virtual))
         return work
 
-    def _friction_forces(
-        self, rod: PartOfRod, g: Pose, v: Expr, t: Expr
-    ) -> Iterator["_FrictionForce"]:
-        """Friction with each obstacle; none without a coefficient."""
-        if not self.has_friction:
-            return
-        x, radius = g[0], self._radius(rod)
-        for obstacle in self.obstacles:
-            normal = obstacle.slope(x, t)
-            if not obstacle.is_exact:
-                normal = normal / ufl.sqrt(ufl.dot(normal, normal))
-            arm = -radius * normal
-            surface = obstacle.velocity(x - obstacle.distance(x, t) * normal, t)
-            slip = _at_contact_point(g[1], arm, v) - surface
-            slip = slip - ufl.dot(slip, normal) * normal
-            part = slip / self.slip
-            speed = ufl.sqrt(ufl.dot(part, part) + _STILL)
-            # χ(y)/y = 2 - y below 1, 1/y beyond.
-            factor = (2 - ufl.min_value(speed, 1)) / ufl.max_value(speed, 1)
-            size = self.friction * self._normal_force(rod, obstacle, x, t)
-            yield _FrictionForce(arm, -size * factor * part, slip, surface)
+    def _touches(self, rod: PartOfRod, g: Pose, v: Expr, t: Expr) -> Iterator["_Touch"]:
+        """The contact with each obstacle; without a coefficient the friction is zero."""
+        x, radius, rounding = g[0], self._radius(rod), self._rounding(rod)
+        for obstacle, depth in zip(self.obstacles, self._depths(rod, x, t), strict=True):
+            soft, hard = _soft_and_hard(depth, rounding)
+            normal_force = self.stiffness * (soft * soft / (2 * rounding) + hard)
+            normal = slope = obstacle.slope(x, t)
+            arm = friction = slip = surface = ufl.zero(3)
+            if self.has_friction:
+                if not obstacle.is_exact:
+                    normal = slope / ufl.sqrt(ufl.dot(slope, slope))
+                arm = -radius * normal
+                surface = obstacle.velocity(x - obstacle.distance(x, t) * normal, t)
+                slip = _at_contact_point(g[1], arm, v) - surface
+                slip = slip - ufl.dot(slip, normal) * normal
+                part = slip / self.slip
+                speed = ufl.sqrt(ufl.dot(part, part) + _STILL)
+                # χ(y)/y = 2 - y below 1, 1/y beyond.
+                factor = (2 - ufl.min_value(speed, 1)) / ufl.max_value(speed, 1)
+                friction = -self.friction * normal_force * factor * part
+            yield _Touch(normal_force, slope, arm, friction, slip, surface)
 
-    def _total_normal_force(self, rod: PartOfRod, x: Expr, t: Expr) -> Expr:
-        return sum(self._normal_force(rod, o, x, t) * o.slope(x, t) for o in self.obstacles)
-
-    def _normal_force(self, rod: PartOfRod, obstacle: Obstacle, x: Expr, t: Expr) -> Expr:
-        """N of an obstacle."""
-        rounding = self._rounding(rod)
-        soft, hard = _soft_and_hard(self._depth(rod, obstacle, x, t), rounding)
-        return self.stiffness * (soft * soft / (2 * rounding) + hard)
-
-    def _energy(self, rod: PartOfRod, x: Expr, t: Expr) -> Expr:
-        rounding, energy = self._rounding(rod), ufl.as_ufl(0.0)
-        for obstacle in self.obstacles:
-            soft, hard = _soft_and_hard(self._depth(rod, obstacle, x, t), rounding)
-            energy += soft * soft * soft / (6 * rounding) + hard * (rounding + hard) / 2
-        return self.stiffness * energy
-
-    def _depth(self, rod: PartOfRod, obstacle: Obstacle, x: Expr, t: Expr) -> Expr:
-        return self._radius(rod) - obstacle.distance(x, t)
+    def _depths(self, rod: PartOfRod, x: Expr, t: Expr) -> list[Expr]:
+        return [self._radius(rod) - obstacle.distance(x, t) for obstacle in self.obstacles]
 
     def _radius(self, rod: PartOfRod) -> Expr:
         if self.radius is not None:
@@ -250,7 +241,7 @@ class Contact(BodyLoad):
         """Depth in the nearest obstacle at each node of a beam, (nodes,) in the order of the arc
         length, on every rank; negative where the rod is apart from all obstacles.
         """
-        distances, radius = self._reading(beam).gaps()
+        distances, radius = self._nodes(beam).gaps()
         return radius - distances.min(axis=1)
 
     @off_the_tape
@@ -259,53 +250,54 @@ class Contact(BodyLoad):
 
         The sum is the total force on the beam, of the present configuration and velocity.
         """
-        return self._reading(beam).forces()
+        return self._nodes(beam).forces()
 
-    def _reading(self, beam) -> "_Reading":
-        if beam not in self._readings:
-            self._readings[beam] = _Reading(self, beam)
-        return self._readings[beam]
+    def _nodes(self, beam) -> "_Nodes":
+        if beam not in self._of_beams:
+            self._of_beams[beam] = _Nodes(self, beam)
+        return self._of_beams[beam]
 
     def __repr__(self) -> str:
         names = ", ".join(type(o).__name__ for o in self.obstacles)
         return f"<contact with {names}{', with friction' if self.has_friction else ''}>"
 
 
-class _FrictionForce(NamedTuple):
-    """Friction with one obstacle."""
+class _Touch(NamedTuple):
+    """Contact with one obstacle, per length of the rod."""
 
-    #: The vector from the axis to the contact point.
+    #: The normal force N, and the slope of the distance.
+    normal_force: Expr
+    slope: Expr
+    #: The vector from the axis to the contact point, and the friction there.
     arm: Expr
-    force: Expr
+    friction: Expr
+    #: Velocities at the contact point: of the rod along the surface, and of the surface.
     slip: Expr
     surface: Expr
 
 
-class _Reading:
+class _Nodes:
     """Distances from obstacles and forces at the nodes of a beam."""
 
     def __init__(self, contact: Contact, beam) -> None:
-        part, pose, mesh = beam.rod.part, (beam.position, beam.orientation), beam.mesh
+        part, pose, t = beam.rod.part, (beam.position, beam.orientation), beam.time
         contact.check(part)
-        distances = [o.distance(pose[0], beam.time) for o in contact.obstacles]
-        values = ufl.as_vector([*distances, contact._radius(part)])
-        element = beam.position.function_space().ufl_element().sub_elements[0]
-        self._values = Interpolation(
-            values, VectorFunctionSpace(mesh, element, dim=len(distances) + 1)
-        )
-        spin, linear = halves(beam.velocity, "velocity")
-        v = join(spin, quaternion.rotate(pose[1], linear))
-        force, space = contact.force(part, pose, v, beam.time), beam.position.function_space()
+        space, values = beam.position.function_space(), [contact._radius(part)]
+        values += [obstacle.distance(pose[0], t) for obstacle in contact.obstacles]
+        element = space.ufl_element().sub_elements[0]
+        at_nodes = shaped_space((len(values),), beam.mesh, element)
+        self._values = Interpolation(ufl.as_vector(values), at_nodes)
+        force = contact.force(part, pose, body_translation(pose[1], beam.velocity), t)
         self._forces = VectorAssembly(beam.rod.cells.at_nodes(ufl.dot(force, TestFunction(space))))
-        self.numbering = Numbering(space)
+        self.order = Numbering(space)
 
     def gaps(self) -> tuple[np.ndarray, np.ndarray]:
         """Distances from each obstacle, (nodes, obstacles), and the radius, (nodes,)."""
-        values = self.numbering.gather(self._values.apply())
-        return values[:, :-1], values[:, -1]
+        values = self.order.gather(self._values.apply())
+        return values[:, 1:], values[:, 0]
 
     def forces(self) -> np.ndarray:
-        return self.numbering.gather(self._forces.assemble())
+        return self.order.gather(self._forces.assemble())
 
 
 def contacts_of(rod: Rod) -> list[AppliedLoad]:
@@ -313,22 +305,16 @@ def contacts_of(rod: Rod) -> list[AppliedLoad]:
     return [load for load in rod.loads if isinstance(load.load, Contact)]
 
 
-def penetration(contacts: Sequence[AppliedLoad], g: Pose, t: Expr) -> Expr:
-    """The greatest depth of some contacts, 0 where nothing touches."""
-    return _greatest(contact.density("penetration", g, t) for contact in contacts)
+def penetration(rod: Rod, g: Pose) -> Expr:
+    """The greatest depth of all contacts of a rod, 0 where nothing touches."""
+    depths = (load.density("penetration", g, rod.time) for load in contacts_of(rod))
+    return reduce(ufl.max_value, depths)
 
 
 def contact_fields(rod: Rod, g: Pose, v: Expr) -> dict[str, Expr]:
     """Force of contact per length (3) and depth, for drawing; nothing for rods without contact."""
-    contacts = contacts_of(rod)
-    if not contacts:
-        return {}
-    force = sum(contact.density("force", g, v, rod.time) for contact in contacts)
-    return {"contact_force": force, "contact_depth": penetration(contacts, g, rod.time)}
-
-
-def _greatest(depths: Iterable[Expr]) -> Expr:
-    return reduce(ufl.max_value, depths, ufl.as_ufl(0.0))
+    forces = [load.density("force", g, v, rod.time) for load in contacts_of(rod)]
+    return {"contact_force": sum(forces), "contact_depth": penetration(rod, g)} if forces else {}
 
 
 def _soft_and_hard(depth: Expr, rounding: Expr) -> tuple[Expr, Expr]:

@@ -1,18 +1,21 @@
 """Obstacles that rods touch, each by the distance from its surface."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import ufl
 from firedrake import Constant
-from ufl.classes import Expr
+from ufl.algorithms import expand_derivatives, replace
+from ufl.classes import Expr, Zero
 
 from fdgeom.beams.rod.loads import Vector, checked_vector
 from fdgeom.beams.rod.variation import rate
 from fdgeom.clock import Time
 from fdgeom.mean_slope import MeanSlope
-from fdgeom.messages import is_function, reported_as
+from fdgeom.messages import format_value, is_function, reported_as
+from fdgeom.solvers.derived import private
 from fdgeom.validation import evaluated, instance, scalar
 
 Number = float | Expr
@@ -23,54 +26,38 @@ _DRAWN = 33
 
 
 class Obstacle:
-    """Base class of obstacles: a distance from the surface, positive outside, and its slope."""
+    """Base class of obstacles: the distance from the surface and its slope, and the velocity and
+    the shape of the surface.
+    """
 
     #: Whether the slope of the distance has length one everywhere.
     is_exact = True
-    #: Whether it changes its place or shape in time (a drum that turns does not).
-    moves = False
     #: Radius of the hollow of a body that is turned inside out, if it is round.
     hollow: Expr | None = None
 
-    def __init__(self, inside: bool, name: str = "", place: Vector | None = None) -> None:
+    def __init__(self, inside: bool, name: str = "place", place: Vector | None = None) -> None:
         self.inside = instance("inside", inside, bool, "True or False")
         self._sign = -1.0 if inside else 1.0
-        self._place = None
-        if name:
-            self._place = checked_vector(name, place)
-            self.moves = is_function(self._place)
-            _at(self._place, Time(), name)
+        self._place, self._name = checked_vector(name, place), name
+        #: Whether it changes its place or shape in time (a drum that turns does not).
+        self.moves = is_function(self._place)
+        self._place_at(Time())
 
     def distance(self, x: Expr, t: Expr) -> Expr:
-        """Distance of a point ``x`` (3) from the surface at the time ``t``."""
-        raise NotImplementedError
-
-    def slope(self, x: Expr, t: Expr) -> Expr:
-        """Derivative of the distance by ``x`` (3): the normal, into the free space."""
+        """Distance of a point ``x`` (3) from the surface at the time ``t``, positive outside."""
         raise NotImplementedError
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         """A mean s̄ (3) of the slope over a step: s̄·(x¹ - x⁰) is the change of the distance."""
-        rule, change = MeanSlope(None), new - old
-        slopes = [self.slope(old + c * change, t) for c in rule.nodes]
-        along = [ufl.dot(slope, change) for slope in slopes]
-        size, reached = ufl.dot(change, change), ufl.dot(new, new)
-        ends = self.distance(old, t), self.distance(new, t)
-        return rule.mean(slopes) + rule.correction(*ends, along, size, reached) * change
+        raise NotImplementedError
+
+    def slope(self, x: Expr, t: Expr) -> Expr:
+        """Derivative of the distance by ``x`` (3): the normal, into the free space."""
+        return self.mean_slope(x, x, t)
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
         """Velocity (3) of the surface near ``x``."""
-        if not is_function(self._place):
-            return ufl.zero(3)
-
-        def component(k: int) -> Expr:
-            return rate(lambda s: _at(self._place, t + s)[k])
-
-        return ufl.as_vector([component(k) for k in range(3)])
-
-    def _from_place(self, x: Expr, t: Expr) -> Expr:
-        """The vector from the place of the body to a point."""
-        return x - _at(self._place, t)
+        return rate(lambda s: self._place_at(t + s))
 
     def surface(
         self, centre: Sequence[float], size: float, t: float = 0.0
@@ -93,12 +80,18 @@ class Obstacle:
         """
         if self._place is None:
             return None
-        place = _numbers(_at(self._place, Constant(t)))
-        return _grid(self._points(place, np.asarray(centre, dtype=float), size))
+        place = _numbers(self._place_at(Constant(t)))
+        points = self._points(place, np.asarray(centre, dtype=float), size)
+        number = np.arange(points[..., 0].size).reshape(points.shape[:2])
+        a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
+        return points.reshape(-1, 3), np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
 
     def _points(self, place: np.ndarray, centre: np.ndarray, size: float) -> np.ndarray:
         """Points (n, m, 3) of a grid on the surface."""
         raise NotImplementedError
+
+    def _place_at(self, t: Expr) -> Expr:
+        return evaluated(self._name, self._place, (t,), 3) if self.moves else self._place
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}{', inside' if self.inside else ''}>"
@@ -127,19 +120,15 @@ class Plane(Obstacle):
         self.point, self.normal = self._place, _direction("normal", normal)
 
     def distance(self, x: Expr, t: Expr) -> Expr:
-        return self._sign * ufl.dot(self.normal, self._from_place(x, t))
-
-    def slope(self, x: Expr, t: Expr) -> Expr:
-        return self._sign * self.normal
+        return self._sign * ufl.dot(self.normal, x - self._place_at(t))
 
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
-        return self.slope(new, t)
+        return self._sign * self.normal
 
     def _points(self, place, centre, size):
-        normal = _numbers(self.normal)
-        middle, sides = centre - normal * (normal @ (centre - place)), [-size / 2, size / 2]
-        a, b = (np.multiply.outer(sides, side) for side in _across(normal))
-        return middle + a[:, None] + b
+        normal, sides = _numbers(self.normal), [-size / 2, size / 2]
+        a, b = (np.multiply.outer(sides, side) for side in _sides(normal))
+        return centre - normal * (normal @ (centre - place)) + a[:, None] + b
 
 
 class _RoundBody(Obstacle):
@@ -150,16 +139,12 @@ class _RoundBody(Obstacle):
     def distance(self, x: Expr, t: Expr) -> Expr:
         return self._sign * (_length(self._arm(x, t), self.hollow) - self.hollow)
 
-    def slope(self, x: Expr, t: Expr) -> Expr:
-        arm = self._arm(x, t)
-        return self._sign / _length(arm, self.hollow) * arm
-
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
         return self._sign * _mean_direction(self._arm(old, t), self._arm(new, t), self.hollow)
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
         """The vector from the nearest point of the point or line."""
-        return self._from_place(x, t)
+        return x - self._place_at(t)
 
 
 class Sphere(_RoundBody):
@@ -187,7 +172,7 @@ class Sphere(_RoundBody):
 
     def _points(self, place, centre, size):
         angle, radius = np.linspace(-np.pi / 2, np.pi / 2, _DRAWN), float(self.radius)
-        return _revolved(place, np.eye(3)[2], radius * np.cos(angle), radius * np.sin(angle))
+        return _revolved(np.eye(3)[2], place, radius * np.cos(angle), radius * np.sin(angle))
 
 
 class Cylinder(_RoundBody):
@@ -228,29 +213,22 @@ class Cylinder(_RoundBody):
         self._spin(Time())
 
     def velocity(self, x: Expr, t: Expr) -> Expr:
-        turn = ufl.cross(self.axis, self._from_place(x, t))
+        turn = ufl.cross(self.axis, x - self._place_at(t))
         return super().velocity(x, t) + self._spin(t) * turn
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
-        y = self._from_place(x, t)
-        return y - ufl.dot(self.axis, y) * self.axis
+        return _across(self.axis, x - self._place_at(t))
 
     def _spin(self, t: Expr) -> Expr:
         """The angular velocity at a time."""
         if not is_function(self.spin):
             return self.spin
-        with reported_as("spin: the function must give a UFL scalar"):
-            found = ufl.as_ufl(self.spin(t))
-        if found.ufl_shape != ():
-            raise ValueError(
-                f"spin: the function must give a scalar, not one of shape {found.ufl_shape}"
-            )
-        return found
+        return _scalar_of("spin: the function must give a scalar", self.spin, t)
 
     def _points(self, place, centre, size):
         axis, radius = _numbers(self.axis), float(self.radius)
-        middle, ends = place + axis * (axis @ (centre - place)), np.array([-0.5, 0.5])
-        return _revolved(middle, axis, np.array([radius, radius]), size * ends)
+        middle, heights = place + axis * (axis @ (centre - place)), size * np.array([-0.5, 0.5])
+        return _revolved(axis, middle, np.full(2, radius), heights)
 
 
 class Ring(_RoundBody):
@@ -296,33 +274,92 @@ class Ring(_RoundBody):
             )
         self.hollow = self.thickness / 2
 
-    def slope(self, x: Expr, t: Expr) -> Expr:
-        flat, out, along = self._parts(x, t)
-        arm = out / _length(flat, self.radius) * flat + along * self.axis
-        return self._sign / _length(self._arm(x, t), self.hollow) * arm
-
     def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
-        (flat0, out0, along0), (flat1, out1, along1) = (self._parts(x, t) for x in (old, new))
-        arm = (out0 + out1) * _mean_direction(flat0, flat1, self.radius)
-        arm += (along0 + along1) * self.axis
-        reach = sum(_length(self._arm(x, t), self.hollow) for x in (old, new))
-        return self._sign / reach * arm
+        out, along = super().mean_slope(old, new, t)
+        outwards = _mean_direction(self._flat(old, t), self._flat(new, t), self.radius)
+        return out * outwards + along * self.axis
 
     def _arm(self, x: Expr, t: Expr) -> Expr:
         """Components, in its plane and across, from the circle in the middle of the wire."""
-        return ufl.as_vector(self._parts(x, t)[1:])
+        out = _length(self._flat(x, t), self.radius) - self.radius
+        return ufl.as_vector([out, ufl.dot(self.axis, x - self._place_at(t))])
 
-    def _parts(self, x: Expr, t: Expr) -> tuple[Expr, Expr, Expr]:
-        """The vector in the plane of the ring, its length beyond the radius, and the height."""
-        y = self._from_place(x, t)
-        along = ufl.dot(self.axis, y)
-        flat = y - along * self.axis
-        return flat, _length(flat, self.radius) - self.radius, along
+    def _flat(self, x: Expr, t: Expr) -> Expr:
+        """The vector from the centre in the plane of the ring."""
+        return _across(self.axis, x - self._place_at(t))
 
     def _points(self, place, centre, size):
-        angle, wire = np.linspace(0, 2 * np.pi, _DRAWN), float(self.thickness) / 2
+        angle, wire = np.linspace(0, 2 * np.pi, _DRAWN), float(self.hollow)
         radii = float(self.radius) + wire * np.cos(angle)
-        return _revolved(place, _numbers(self.axis), radii, wire * np.sin(angle))
+        return _revolved(_numbers(self.axis), place, radii, wire * np.sin(angle))
+
+
+class LevelSet(Obstacle):
+    """Body of points where a function of your own is negative.
+
+    The distance is f/|∇f|, which is that to the surface to second order near it.
+
+    Parameters
+    ----------
+    function : callable
+        ``f(x)`` or ``f(x, t)`` of a point (3) in space and the time returns a UFL scalar, positive
+        outside the body, with a slope that is not zero near the surface.
+    velocity : callable, optional
+        ``velocity(x, t)`` of the surface, a UFL vector of 3; friction reads its tangential part.
+        Zero by default.
+    inside : bool
+        Turn the body inside out.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is no function, or f gives no UFL scalar, or one without a slope in x.
+    """
+
+    is_exact = False
+
+    def __init__(
+        self, function: Callable, velocity: Callable | None = None, *, inside: bool = False
+    ) -> None:
+        super().__init__(inside)
+        velocity = (lambda x, t: ufl.zero(3)) if velocity is None else velocity
+        for name, value in (("function", function), ("velocity", velocity)):
+            if not is_function(value):
+                raise TypeError(f"{name} must be a function of x and t, not {format_value(value)}")
+        self.function, self._velocity = function, velocity
+        self.moves = len(inspect.signature(function).parameters) > 1
+        self._symbols = x, t = private(Constant(np.zeros(3))), Time()
+        arguments = (x, t) if self.moves else (x,)
+        level = _scalar_of("function must give a UFL scalar", function, *arguments)
+        slope = _slope(level, x)
+        if isinstance(expand_derivatives(ufl.dot(slope, slope)), Zero):
+            raise ValueError(
+                "function must depend on x: the body is where it is negative, and its slope in x is "
+                "the direction out of it"
+            )
+        self._distance = level / ufl.sqrt(ufl.dot(slope, slope))
+        self._slope = _slope(self._distance, x)
+        self.velocity(x, t)
+
+    def distance(self, x: Expr, t: Expr) -> Expr:
+        return self._at(self._distance, x, t)
+
+    def slope(self, x: Expr, t: Expr) -> Expr:
+        return self._at(self._slope, x, t)
+
+    def mean_slope(self, old: Expr, new: Expr, t: Expr) -> Expr:
+        rule, change = MeanSlope(None), new - old
+        slopes = [self.slope(old + c * change, t) for c in rule.nodes]
+        along = [ufl.dot(slope, change) for slope in slopes]
+        size, reached = ufl.dot(change, change), ufl.dot(new, new)
+        ends = self.distance(old, t), self.distance(new, t)
+        return rule.mean(slopes) + rule.correction(*ends, along, size, reached) * change
+
+    def velocity(self, x: Expr, t: Expr) -> Expr:
+        return evaluated("velocity", self._velocity, (x, t), 3)
+
+    def _at(self, expression: Expr, x: Expr, t: Expr) -> Expr:
+        return self._sign * replace(expression, dict(zip(self._symbols, (x, t), strict=True)))
 
 
 # --- arguments -------------------------------------------------------------------------------------
@@ -347,17 +384,19 @@ def _direction(name: str, value) -> Expr:
     found = checked_vector(name, value)
     if is_function(found):
         raise TypeError(f"{name} must be a vector of 3, not a function: it does not turn in time")
-    if isinstance(found, Constant):
-        numbers = np.array(found.values())
-        if not np.linalg.norm(numbers) > 0:
-            raise ValueError(f"{name} must not be zero: it is a direction")
-        return Constant(numbers / np.linalg.norm(numbers))
-    return found / ufl.sqrt(ufl.dot(found, found))
+    length = ufl.sqrt(ufl.dot(found, found))
+    if present(length) == 0:
+        raise ValueError(f"{name} must not be zero: it is a direction")
+    return found / length if isinstance(value, Expr) else Constant(_numbers(found / length))
 
 
-def _at(place, t: Expr, name: str = "place") -> Expr:
-    """A point at a time."""
-    return evaluated(name, place, (t,), 3) if is_function(place) else place
+def _scalar_of(wanted: str, function: Callable, *arguments: Expr) -> Expr:
+    """The scalar that a user's function gives."""
+    with reported_as(wanted):
+        found = ufl.as_ufl(function(*arguments))
+    if found.ufl_shape != ():
+        raise ValueError(f"{wanted}, not one of shape {found.ufl_shape}")
+    return found
 
 
 # --- formulas --------------------------------------------------------------------------------------
@@ -371,12 +410,24 @@ def _mean_direction(old: Expr, new: Expr, size: Expr) -> Expr:
     return (old + new) / (_length(old, size) + _length(new, size))
 
 
+def _across(axis: Expr, y: Expr) -> Expr:
+    """The part of a vector that is perpendicular to an axis."""
+    return y - ufl.dot(axis, y) * axis
+
+
+def _slope(value: Expr, x: Constant) -> Expr:
+    """The derivative by a symbol (3)."""
+    moved = ufl.variable(x)
+    slope = ufl.diff(replace(value, {x: moved}), moved)
+    return replace(expand_derivatives(slope), {moved: x})
+
+
 # --- drawing ---------------------------------------------------------------------------------------
 def _numbers(vector: Expr) -> np.ndarray:
     return np.array([float(vector[k]) for k in range(3)])
 
 
-def _across(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sides(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two unit vectors perpendicular to one."""
     first = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     first /= np.linalg.norm(first)
@@ -384,17 +435,9 @@ def _across(axis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _revolved(
-    middle: np.ndarray, axis: np.ndarray, radii: np.ndarray, heights: np.ndarray
+    axis: np.ndarray, middle: np.ndarray, radii: np.ndarray, heights: np.ndarray
 ) -> np.ndarray:
-    """Points of a profile that is turned about an axis."""
-    (a, b), angle = _across(axis), np.linspace(0, 2 * np.pi, _DRAWN)
+    """Points of a curve that turns about an axis."""
+    (a, b), angle = _sides(axis), np.linspace(0, 2 * np.pi, _DRAWN)
     out = np.outer(np.cos(angle), a) + np.outer(np.sin(angle), b)
     return middle + radii[:, None, None] * out + heights[:, None, None] * axis
-
-
-def _grid(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, m, 3) of a grid as a list, with two triangles in each of its cells."""
-    number = np.arange(points[..., 0].size).reshape(points.shape[:2])
-    a, b, c, d = number[:-1, :-1], number[:-1, 1:], number[1:, 1:], number[1:, :-1]
-    triangles = np.stack([a, b, c, a, c, d], axis=-1)
-    return points.reshape(-1, 3), triangles.reshape(-1, 3)

@@ -115,9 +115,9 @@ class Rod:
         return self.cells.at_nodes(work)
 
     def scaled_work(self, configuration: Pose, virtual: Expr) -> Form:
-        """Virtual work at rest of the loads that statics scale."""
-        loads = [load for load in self.loads if load.load.scaled]
-        return self.cells.at_nodes(self._load_work(configuration, virtual, loads=loads))
+        """Derivative of the virtual work at rest by the factor."""
+        work = rate(lambda factor: self._load_work(configuration, virtual, factor=factor))
+        return self.cells.at_nodes(work)
 
     def _load_work(
         self,
@@ -126,12 +126,11 @@ class Rod:
         velocity: Expr | None = None,
         time: Expr | None = None,
         factor: Expr | float = 1.0,
-        loads: Sequence[AppliedLoad] | None = None,
     ) -> Expr:
         v = ufl.zero(6) if velocity is None else velocity
         t = self.time if time is None else time
         work = ufl.as_ufl(0.0)
-        for load in self.loads if loads is None else loads:
+        for load in self.loads:
             found = load.density("work", configuration, v, t, virtual)
             work += factor * found if load.load.scaled else found
         return work

@@ -264,7 +264,7 @@ class RodMotion(Motion):
         return {
             "numerics": lambda residual, function: numerics,
             "attempts": attempts(first, other, contracting=True),
-            "remedy": friction_remedy(self.rod.frictional_loads),
+            "remedy": lambda: friction_remedy(self.rod.frictional_loads),
         }
 
     def check_start(self) -> None:

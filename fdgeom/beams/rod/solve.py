@@ -1,6 +1,6 @@
 """Solve of a step of rods: options, convergence test, and attempts from two guesses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from firedrake import Function
@@ -67,14 +67,10 @@ def attempts(first: Function, other: Function, *, contracting: bool) -> tuple[At
     return (*whole, *damped)
 
 
-def friction_remedy(frictional: Sequence) -> Callable[[], str]:
+def friction_remedy(frictional: Sequence) -> str:
     """Advice for a step that fails with these loads with dry friction; empty without."""
-
-    def remedy() -> str:
-        slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(frictional))
-        return slips and (
-            f"friction: try a smaller dt, a larger slip (now {slips}), or loads that grow from zero "
-            "instead of jumping"
-        )
-
-    return remedy
+    slips = ", ".join(f"{float(load.slip):g}" for load in dict.fromkeys(frictional))
+    return slips and (
+        f"friction: try a smaller dt, a larger slip (now {slips}), or loads that grow from zero "
+        "instead of jumping"
+    )

@@ -134,7 +134,7 @@ class EnergyMomentum(Stepper):
             numerics=lambda residual, function: exact_numerics(
                 system.position, friction=bool(system.rod.frictional_loads)
             ),
-            remedy=friction_remedy(system.rod.frictional_loads),
+            remedy=lambda: friction_remedy(system.rod.frictional_loads),
             name="the motion",
             **timed,
         )
