@@ -10,10 +10,11 @@ from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import depends_on, simplify
+from fdgeom.messages import Described
 from fdgeom.systems.constrained import Constraint
 
 
-class Condition(ABC):
+class Condition(Described, ABC):
     """Conditions Φ(g) = 0 with a multiplier λ each, as forms that are linear in ν.
 
     Every form has an optional argument for the configuration g, by default the present one.
