@@ -44,7 +44,7 @@ class DiscreteLagrangian(HolonomicStepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no LagrangianSystem, its mass matrix is singular, it starts off its
+        If the system is not a LagrangianSystem, its mass matrix is singular, it starts off its
         constraints, or these are redundant.
     """
 

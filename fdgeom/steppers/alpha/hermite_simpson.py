@@ -31,7 +31,7 @@ class HermiteSimpson(TwoAccelerations):
     Raises
     ------
     TypeError, ValueError
-        If the system is no SecondOrderSystem or has a constraint, or its start determines no
+        If the system is not a SecondOrderSystem or has a constraint, or its start determines no
         acceleration.
     """
 
