@@ -11,7 +11,7 @@ from fdgeom.taping import not_taped
 
 
 class NonholonomicSystem(LagrangianMechanics):
-    """A Lagrangian system with constraints that are linear in the velocities (Lagrange–d'Alembert):
+    """A Lagrangian system with constraints that are linear in the velocities (Lagrange–d'Alembert).
 
         d/dt ∂L/∂q̇ - ∂L/∂q = A(q)ᵀλ,   A(q) q̇ = 0.
 
