@@ -67,7 +67,7 @@ class NonholonomicSystem(LagrangianMechanics):
         return self.velocity_defect()
 
     def velocity_defect(self) -> float:
-        """Largest \\|A(q) q̇\\|, averaged with each test function of the multiplier's space."""
+        """Largest |A(q) q̇|, averaged with each test function of the multiplier's space."""
         return self.constraint.rate(self._v)
 
     @not_taped

@@ -91,7 +91,7 @@ class UserCondition(Constraint, Condition):
         return self._at(self._motion.rate(lambda h: self.slope(nu, v, h), v), {}, g)
 
     def rate(self, velocity: Expr | None = None) -> float:
-        """Largest \\|B v\\|, as :meth:`defect`."""
+        """Largest |B v|, as :meth:`defect`."""
         return super().rate(self._motion.v if velocity is None else velocity)
 
     def check_start(self) -> None:
