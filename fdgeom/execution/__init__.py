@@ -4,5 +4,5 @@
 - `trajectory`: steps whose values are stored, and their adjoint steps.
 """
 
-from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values
+from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values, perform
 from fdgeom.execution.trajectory import Trajectory
