@@ -23,7 +23,7 @@ OF_RUNS = {
 _ORDER = re.compile(
     r"(?:^|(?:[;:.,]|\bor) )((?:give|take|leave|use|call|clamp|install|look|set|make|pass|create|join|write|"
     r"put|choose|state|hold|build|add|try|move|remove|evaluate|define|start|open|change|rename|divide|"
-    r"refine|solve|drop|replace|compare|interpolate|turn|delete|check|with friction give)\b"
+    r"refine|restrict|solve|drop|replace|compare|interpolate|turn|delete|check|with friction give)\b"
     r"(?! (?:must|holds)\b).*)$",
     flags=re.IGNORECASE,
 )
@@ -52,7 +52,7 @@ _REMEDIES = {
     rf"must lie (in|ahead of) (.+?){_END}": r"Give a value \1 \2.",
     rf"must (?:have|hold) (.+?){_END}": r"Give one with \1.",
     rf"must end in (\S+?){_END}": r"Give a name that ends in <code>\1</code>.",
-    rf"must not be (?:the )?(zero|empty|negative|above \S+?)\b.*{_END}": r"Give one that is not \1.",
+    rf"must not be (?:the )?(zero|empty|negative|above [\w/.]+)\b.*{_END}": r"Give one that is not \1.",
     rf"must not (?:contain|hold) (.+?){_END}": r"Give one without \1.",
     rf"must depend on (.+?){_END}": r"Use \1 in it.",
     rf"must live on (.+?){_END}": r"Define it on \1.",
