@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from petsc4py import PETSc
+
 import fdgeom as fg
 
 #: Each demo is a folder with a text, NAME/NAME.py.rst.
@@ -22,6 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     demo = commands.add_parser("demo", help="list the demos, or write one as a script")
     demo.add_argument("name", nargs="?", help="the demo to write into the current folder")
     demo.add_argument("--force", action="store_true", help="overwrite an existing file")
+    # PETSc has read the command line too, and would warn of options that it does not know.
+    PETSc.Options()["options_left"] = False
     given = parser.parse_args(arguments)
     if given.command is None:
         return report()
@@ -77,7 +81,6 @@ def report() -> int:
     """Print versions, the cache folder and the result of the self-test."""
     from importlib.metadata import version
 
-    from petsc4py import PETSc
     from pyop2.configuration import configuration
 
     print(f"fdgeom     {fg.__version__} in {Path(__file__).parent}")

@@ -44,7 +44,7 @@ def refuse_annotation(what: str) -> None:
         raise NotImplementedError(
             f"{what} is not recorded by pyadjoint: its result would not be on the tape, and gradients "
             "would be wrong without a warning. Call it inside 'with firedrake.adjoint.stop_annotating():' "
-            "(its result then counts as given data), and take the gradient of what it does by finite "
+            "(its result then counts as given data), and take its gradient by finite "
             "differences of whole runs"
         )
 

@@ -22,12 +22,16 @@ OF_RUNS = {
 #: A clause that tells the reader what to do.
 _ORDER = re.compile(
     r"(?:^|(?:[;:.,]|\bor) )((?:give|take|leave|use|call|clamp|install|look|set|make|pass|create|join|write|"
-    r"put|choose|say|state|hold|build|add|try|move|remove|evaluate|define|start|open|change|rename|divide|"
-    r"refine|solve|drop|replace|compare|interpolate|turn|delete|check|with friction give)\b.*)$",
+    r"put|choose|state|hold|build|add|try|move|remove|evaluate|define|start|open|change|rename|divide|"
+    r"refine|restrict|solve|drop|replace|compare|interpolate|turn|delete|check|with friction give)\b"
+    r"(?! (?:must|holds)\b).*)$",
     flags=re.IGNORECASE,
 )
 #: The end of a clause with "must".
-_END = r"(?:(?:, (?:not|got|but|which|that|and)\b|; | at the start|: (?:its|it|the|1)\b).*)?$"
+_END = (
+    r"(?:(?:, (?:not|got|but|which|that|and|this)\b|; |: \S+ is not | at the start|"
+    r": (?:its|it|the|1)\b).*)?$"
+)
 _SEE = "See <a href='troubleshooting.html'>Troubleshooting</a>."
 #: Remedies by words of the message, where the message itself has none. The first that fits counts.
 _REMEDIES = {
@@ -37,6 +41,7 @@ _REMEDIES = {
     r"required .*argument.*'(\w+)'": r"Give <code>\1</code>.",
     r"that is moved by (.+)$": r"Use \1.",
     r"gives no UFL|no valid|UFL vector of 6: ": "Return UFL from the function, whose error ends the message.",
+    r"Casimirs? of": "Leave it out of the Casimirs, or correct its form.",
     r"kinetic energy must grow": "Correct the sign of the kinetic energy.",
     rf"function must take (.+?){_END}": r"Let the function take \1.",
     rf"(?:function|\)|constraint|bracket|residual|force) must give (.+?){_END}": r"Return \1.",
@@ -47,8 +52,8 @@ _REMEDIES = {
     rf"must lie (in|ahead of) (.+?){_END}": r"Give a value \1 \2.",
     rf"must (?:have|hold) (.+?){_END}": r"Give one with \1.",
     rf"must end in (\S+?){_END}": r"Give a name that ends in <code>\1</code>.",
-    rf"must not be (?:the )?(zero|empty|negative|above \S+?)\b.*{_END}": r"Give one that is not \1.",
-    rf"must not contain (.+?){_END}": r"Give one without \1.",
+    rf"must not be (?:the )?(zero|empty|negative|above [\w/.]+)\b.*{_END}": r"Give one that is not \1.",
+    rf"must not (?:contain|hold) (.+?){_END}": r"Give one without \1.",
     rf"must depend on (.+?){_END}": r"Use \1 in it.",
     rf"must live on (.+?){_END}": r"Define it on \1.",
     rf"must sum to (.+?){_END}": r"Choose parts whose sum is \1.",
@@ -56,7 +61,6 @@ _REMEDIES = {
     r"^(\w+) is needed": r"Give <code>\1</code>.",
     r"depends? on the momentum|not depend on": "Correct the form.",
     rf"neither .+ read (\w+){_END}": r"Leave <code>\1</code> out, or use it in a form.",
-    r"Casimir": "Leave it out of the Casimirs, or correct its form.",
     rf"\bneeds? (an? .+?){_END}": r"Give \1.",
     rf"\bneeds? (.+?){_END}": r"Give \1.",
     r"(?:not|no) values at nodes": "Use a CG or DG0 space.",

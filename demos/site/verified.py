@@ -42,7 +42,8 @@ FIELDS = {"q", "v", "v̇", "strain", "momentum", "position", "orientation", "pos
 
 def write(source: Path) -> None:
     """Put the page and its pictures among the sources."""
-    rows = list(json.loads(RECORD.read_text()).values())
+    stored = json.loads(RECORD.read_text())
+    rows = [stored[name] for name in sorted(stored, key=natural)]
     values = grouped([row for row in rows if row["kind"] == "values"], SUBJECTS)
     orders = grouped([row for row in rows if row["kind"] == "order"], FAMILIES)
     folder = source / "verified"
@@ -78,6 +79,16 @@ def grouped(rows: list[dict], titles: dict[str, str]) -> dict[str, list[dict]]:
     return {title: some for title, some in found.items() if some}
 
 
+def natural(text: str) -> list[str | int]:
+    """A key that sorts the numbers in texts by their size."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", text)]
+
+
+def breakable(name: str) -> str:
+    """The name of a test as HTML, with line breaks allowed between its words."""
+    return re.sub("(::|/|_)", r"\1<wbr>", escape(name))
+
+
 def number(x: float) -> str:
     """Seven digits."""
     return f"{x:.7g}".replace("-", "−")
@@ -106,7 +117,7 @@ def agreement(subjects: dict[str, list[dict]]) -> list[str]:
             order, end = limit(row)
             apart = abs(row["values"][-1] - row["reference"]) / abs(row["reference"])
             groups[subject].append([
-                f"{escape(row['problem'])}<br><small>{escape(row['test'].partition('[')[0])}</small>",
+                f"{escape(row['problem'])}<br><small>{breakable(row['test'].partition('[')[0])}</small>",
                 escape(row["quantity"]),
                 f"{number(row['values'][-1])}<br><small>{row['meshes'][-1]} {escape(row['by'])}</small>",
                 f"{number(row['reference'])}<br><small>{escape(row['source'])}</small>",

@@ -19,8 +19,8 @@ from fdgeom.solvers.petsc_messages import REVERSE_SWEEP
 from fdgeom.taping import PreparedBlock
 
 NO_PLACES = (
-    "gradients by the coordinates of a mesh are not there: fdgeom's steps and equilibria read them, and "
-    "only their values. Take such gradients by finite differences of whole runs"
+    "gradients by the coordinates of a mesh are not available: fdgeom's steps and equilibria read only "
+    "their values. Take such gradients by finite differences of whole runs"
 )
 
 
@@ -147,8 +147,8 @@ class ReplayBlock(PreparedBlock):
         for k, (variable, value) in enumerate(zip(read, inputs, strict=False)):
             if variable.checkpoint is None and kept is None:
                 raise RuntimeError(
-                    f"the schedule of checkpoints keeps nothing that {self} began from, and does not "
-                    "take them again before it asks for their derivative: choose another schedule"
+                    f"the checkpoint schedule stores no initial values of {self}, and does not replay "
+                    "these steps before it asks for their derivative: choose another schedule"
                 )
             found.append(value if variable.checkpoint is not None else kept[k])
         return self._begun(found)

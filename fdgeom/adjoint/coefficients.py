@@ -76,8 +76,8 @@ class Coefficients:
             if keys(derived.sources.functions) & reached:
                 if derived.rule is None:
                     raise NotImplementedError(
-                        f"gradients by what {field.name()} is made of are not there: it follows by "
-                        "more than interpolation. Take them by finite differences of whole runs"
+                        f"gradients by the sources of {field.name()} are not available, since it is "
+                        "computed by more than interpolation. Take finite differences of whole runs"
                     )
                 reached.add(key(field))
         return reached

@@ -45,8 +45,8 @@ class OperationList:
             for f in (*op.reads, *op.writes) if isinstance(op, Map) else ():
                 if not has_nodal_values(f.function_space()):
                     raise NotImplementedError(
-                        f"gradients where the degrees of freedom of {f.name()} are no values at "
-                        "nodes are not there: its assignments are not differentiated"
+                        f"gradients through assignments of {f.name()} are not available: its degrees "
+                        "of freedom are not values at nodes"
                     )
 
     @cached_property

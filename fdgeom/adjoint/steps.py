@@ -53,9 +53,9 @@ class StepReplay(Replay):
         if why:
             raise NotImplementedError(
                 f"gradients through {type(stepper).__name__}.advance() of a "
-                f"{type(stepper.system).__name__} are not there: {why}. Call it inside 'with "
+                f"{type(stepper.system).__name__} are not available: {why}. Call it inside 'with "
                 "firedrake.adjoint.stop_annotating():' (its result then counts as given data), and "
-                "take the gradient of what it does by finite differences of whole runs"
+                "take its gradient by finite differences of whole runs"
             )
         self._stepper, system = stepper, stepper.system
         #: The name of the stepper's class.
@@ -297,8 +297,8 @@ class StepReplay(Replay):
         if jump > size:
             names = ", ".join(f.name() for f in self._with_keys(origin.unseen))
             raise NotImplementedError(
-                f"gradients by {names} are not there: it was set to the values that the steps had left, "
-                f"and {self.name} goes on from these, but begins anew from any others; so the result "
+                f"gradients by {names} are not available: it was set to the values after the last step. "
+                f"{self.name} continues from these, but begins anew from any others; so the result "
                 "jumps there. Set other values, or make a new stepper before it is set"
             )
 

@@ -203,8 +203,8 @@ def refuse_assigned(field: Function) -> None:
         return
     if variable not in FOLLOWING:
         raise NotImplementedError(
-            f"{field.name()} follows what it is made of, and was set where pyadjoint records: gradients "
-            "by its values are not there; set the Functions that it is made of"
+            f"{field.name()} is computed from other Functions, and was set where pyadjoint records: "
+            "gradients by its values are not available; set the Functions that it is computed from"
         )
 
 

@@ -77,7 +77,7 @@ class Beam(BeamBracket):
     momentum : Function, CG p, 6 components
         μ = D₁ζ, body frame.
     state : Function
-        The mixed function whose parts ``strain`` and ``momentum`` are.
+        The mixed Function with the parts ``strain`` and ``momentum``.
     position, orientation : Function, CG p, 3 and 4 components
         The configuration g in space: position and unit quaternion (scalar first) of the body frame.
     velocity : Function, CG p, 6 components

@@ -46,9 +46,9 @@ class Section(SectionMatrices):
     ------
     ValueError
         If a matrix is not 6×6, finite, symmetric and positive definite (a beam tests expressions at
-        its quadrature points when it is made), its rows are in another order, or ``axis`` is none
-        of 0, 1, 2. An inertia that no cross-section has, but a beam with added mass may have, gives
-        a warning.
+        its quadrature points when it is made), its rows are in another order, or ``axis`` is not
+        0, 1 or 2. A warning reports an inertia that no cross-section has; a beam with added mass
+        may have one.
 
     Notes
     -----

@@ -11,12 +11,13 @@ from fdgeom.compile.chain import Update
 from fdgeom.compile.newton import WORDS, Iteration, newton_of
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
+from fdgeom.messages import Described
 from fdgeom.operations import Prescribed, Reason
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.problem_of import DIVERGED, problem_of, show_iteration
 
 
-class ChainNewton:
+class ChainNewton(Described):
     """SNES type for residuals on an interval mesh that couple the two nodes of each cell.
 
     Choose it by the options ``snes_type: python``, ``snes_python_type: fdgeom.ChainNewton``, for the
@@ -104,7 +105,7 @@ class ChainNewton:
         (viewer or PETSc.Viewer.STDOUT(snes.comm)).printfASCII(text)
 
 
-class ChainLU:
+class ChainLU(Described):
     """PC type: the LU of the Jacobian of a residual that couples the two nodes of each cell.
 
     Choose it by the options ``pc_type: python``, ``pc_python_type: fdgeom.ChainLU``, for the steppers of

@@ -9,12 +9,13 @@ from petsc4py import PETSc
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH
 from fdgeom.errors import CannotCompile
+from fdgeom.messages import Described
 from fdgeom.operations import Prescribed, Solve
 from fdgeom.solvers.data import collect, fields, spread
 from fdgeom.solvers.problem_of import DIVERGED, REASON, problem_of, show_iteration
 
 
-class LocalNewton:
+class LocalNewton(Described):
     """SNES type for residuals that couple only the unknowns of one node, or of one cell.
 
     Choose it by the options ``snes_type: python``, ``snes_python_type: fdgeom.LocalNewton``, for the

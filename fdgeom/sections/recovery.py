@@ -118,7 +118,7 @@ class VonMises(Criterion):
     Raises
     ------
     TypeError, ValueError
-        If the yield stress is no positive number.
+        If the yield stress is not a positive number.
     """
 
     yield_stress: float

@@ -34,7 +34,7 @@ _NOTHING_SCALED = (
 
 
 class StaticEquilibrium(OffTape, NotCopied):
-    """Equilibrium: internal work = λ · work of the loads, for all virtual displacements.
+    """Static equilibrium: internal work = λ · work of the loads, for all virtual displacements.
 
     In an assembly these are the displacements that its joints allow.
 

@@ -23,7 +23,9 @@ from fdgeom.taping import OffTape
 
 
 class VibrationModes(OffTape):
-    """K φ + Bᵀμ = ω² M φ, B φ = 0 about the present configuration, which must be an equilibrium.
+    """Frequencies and shapes of small vibrations about an equilibrium, the present configuration.
+
+        K φ + Bᵀμ = ω² M φ,    B φ = 0.
 
     Parameters
     ----------
@@ -49,9 +51,9 @@ class VibrationModes(OffTape):
     Raises
     ------
     TypeError, ValueError
-        If the beam is of another degree, ``number`` is no positive integer below the number of
-        degrees of freedom, the configuration is no equilibrium at that load, or the joints are
-        violated.
+        If the beam is of another degree, ``number`` is not a positive integer below the number
+        of degrees of freedom, the configuration is not an equilibrium at that load, or the joints
+        are violated.
 
     Notes
     -----

@@ -29,16 +29,16 @@ class DiscreteGradient(Sweep):
     dt : float
         Time step.
     points : int, optional
-        Gauss points for an energy that is no polynomial (default 8, at least 5 are taken).
+        Gauss points for an energy that is not a polynomial (default 8, at least 5).
     configuration, solver_parameters, options_prefix
         As for the other methods.
 
     Raises
     ------
     TypeError, ValueError
-        If the system is no PoissonSystem, or ``points`` no whole number up to 64; for a beam with
-        gravity or dead forces, if ``configuration`` is not "mean", since only then their potential
-        belongs to the energy.
+        If the system is not a PoissonSystem, or ``points`` is not a whole number up to 64;
+        for a beam with gravity or dead forces, if ``configuration`` is not "mean", since only then
+        their potential belongs to the energy.
 
     Notes
     -----

@@ -13,7 +13,7 @@ QUADRATURES = ("midpoint", "trapezoidal")
 
 
 class DiscreteLagrangian(HolonomicStepper):
-    """Discrete Euler–Lagrange equations of a discrete Lagrangian, in position and momentum:
+    """Discrete Euler–Lagrange equations of a discrete Lagrangian, in position and momentum.
 
         p⁰ = -D₁L_d(q⁰, q¹) - Δt/2 Dg(q⁰)ᵀγ,   g(q¹) = 0,
         p¹ =  D₂L_d(q⁰, q¹) + Δt/2 Dg(q¹)ᵀλ,   Dg(q¹) q̇¹ = 0,   p = ∂L/∂q̇(q, q̇),
@@ -44,7 +44,7 @@ class DiscreteLagrangian(HolonomicStepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no LagrangianSystem, its mass matrix is singular, it starts off its
+        If the system is not a LagrangianSystem, its mass matrix is singular, it starts off its
         constraints, or these are redundant.
     """
 

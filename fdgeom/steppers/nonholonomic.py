@@ -44,7 +44,7 @@ class NonholonomicMidpoint(HolonomicStepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no NonholonomicSystem, starts off its constraints, or these are redundant.
+        If the system is not a NonholonomicSystem, starts off its constraints, or these are redundant.
     """
 
     order = 2

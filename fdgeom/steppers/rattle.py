@@ -72,7 +72,7 @@ class RATTLE(_Verlet):
     Raises
     ------
     TypeError, ValueError
-        If the system is no ConstrainedSystem, starts off its constraints, or these are redundant.
+        If the system is not a ConstrainedSystem, starts off its constraints, or these are redundant.
     """
 
     symmetric = True

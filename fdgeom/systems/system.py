@@ -176,11 +176,11 @@ class System(NotCopied, ABC):
         return {}
 
     def constraint_defect(self) -> float:
-        """Largest \\|g(q)\\|, averaged with each test function of the multiplier's space."""
+        """Largest |g(q)|, averaged with each test function of the multiplier's space."""
         return self.constraint.defect() if self.constraint else 0.0
 
     def velocity_defect(self) -> float:
-        """Largest \\|Dg(q) q̇\\|, averaged in the same way."""
+        """Largest |Dg(q) q̇|, averaged in the same way."""
         return self.constraint.rate(self.velocity()) if self.constraint else 0.0
 
     def _momentum_named(self, name: str) -> np.ndarray:

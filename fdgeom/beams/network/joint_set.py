@@ -181,11 +181,11 @@ class JointSet(Condition):
         return float(self._motion.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
 
     def defect(self) -> float:
-        """Largest \\|Φ(g)\\|: gaps in lengths, misalignments in radians."""
+        """Largest |Φ(g)|: gaps in lengths, misalignments in radians."""
         return self._largest(self._values("value"))
 
     def rate(self, velocity: Expr | None = None) -> float:
-        """Largest \\|dΦ/dt\\|."""
+        """Largest |dΦ/dt|."""
         return self._largest(self._values("rate"))
 
     def at_sides(self, values) -> np.ndarray:

@@ -42,7 +42,7 @@ class Load(BodyLoad):
     Raises
     ------
     TypeError, ValueError
-        If neither force nor moment is given, one is no vector of 3 finite numbers, or the place or
+        If neither force nor moment is given, one is not a vector of 3 finite numbers, or the place or
         the frame is unknown. The beam checks whether it has a node at an arc length.
     """
 

@@ -98,14 +98,19 @@ shape.select.addEventListener("change", () => {
 // --- colours -------------------------------------------------------------------------------------------
 const series = [rods.attribute, ...rods.custom_data.fields];
 const map = rods.color_map;
+// In the dark, low values are lighter, so that they differ from the background.
+const mapInTheDark = {
+  data: map.data.map((c, k) => (k % 4 ? c + 0.4 * (1 - map.data[k - (k % 4)]) * (1 - c) : c)), shape: map.shape,
+};
+const shades = () => (root.dataset.theme === "dark" ? mapInTheDark : map);
 const grey = [16, 8, 0].map((shift) => ((scene.plain >> shift) & 255) / 255);
 const flat = { data: new Float32Array([0, ...grey, 1, ...grey]), shape: [8] };
-const css = (k) => `rgb(${[1, 2, 3].map((c) => Math.round(255 * map.data[4 * k + c]))}) ${100 * map.data[4 * k]}%`;
+const css = ({ data }, k) => `rgb(${[1, 2, 3].map((c) => Math.round(255 * data[4 * k + c]))}) ${100 * data[4 * k]}%`;
 const stations = map.data.length / 4;
-bar.style.background = `linear-gradient(to right, ${Array.from({ length: stations }, (_, k) => css(k))})`;
 function colour() {
   const chosen = scene.fields[field.select.value];
   legend.style.visibility = chosen ? "visible" : "hidden";
+  bar.style.background = `linear-gradient(to right, ${Array.from({ length: stations }, (_, k) => css(shades(), k))})`;
   if (chosen) {
     rods.attribute = series[field.select.value];
     rods.color_range = chosen.range;
@@ -121,7 +126,7 @@ function colour() {
     }
   }
   if (!scene.fields.length) return K3DInstance.setTime(now);
-  rods.color_map = chosen ? map : flat;
+  rods.color_map = chosen ? shades() : flat;
   return K3DInstance.reload(rods, { color_map: rods.color_map }, true).then(() => K3DInstance.setTime(now));
 }
 field.select.addEventListener("change", colour);
@@ -169,6 +174,7 @@ function theme(name) {
   root.dataset.theme = name;
   K3DInstance.setClearColor(name === "dark" ? 0x14181e : 0xffffff);
   K3DInstance.setLabelColor(name === "dark" ? 0xdfe5eb : 0x1f2328);
+  return colour();
 }
 const dark = matchMedia("(prefers-color-scheme: dark)");
 dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
@@ -184,8 +190,7 @@ else range(0, last);
 const at = Math.min(Math.max(Number(new URLSearchParams(location.search).get("at")) || 0, 0), 1);
 show(first + at * (last - first));
 mark();
-theme(dark.matches ? "dark" : "light");
-colour().then(() => {
+theme(dark.matches ? "dark" : "light").then(() => {
   fit();
   root.dataset.ready = "yes";
   if (matchMedia("(prefers-reduced-motion: reduce)").matches || first === last) return;

@@ -16,7 +16,7 @@ _INSTEAD = "the order would be two; use HermiteSimpson, of order four for any sy
 
 
 class FourthOrderAlpha(TwoAccelerations):
-    """Order four for linear undamped systems M v̇ + K q = f, from a better path between the nodes:
+    """Order four for linear undamped systems M v̇ + K q = f, from a better path between the nodes.
 
         q¹ = q⁰ + h v⁰ + h² (a⁰/3 + a¹/6) + h⁴ M⁻¹K (μ₀ a⁰ + μ₁ a¹),
         v¹ = v⁰ + h/2 (a⁰ + a¹) + h³/24 M⁻¹K (a⁰ + a¹),   M a¹ + K q¹ = f¹,

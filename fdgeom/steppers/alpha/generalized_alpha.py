@@ -59,8 +59,8 @@ class GeneralizedAlpha(MotionStepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no motion, its start determines no acceleration or is off the constraint,
-        or the scheme has no damping but the system a constraint.
+        If the system is not a motion, its start determines no acceleration or violates the
+        constraint, or the system has a constraint and the scheme does not damp.
 
     Notes
     -----

@@ -4,7 +4,7 @@ from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 
 
 class HermiteSimpson(TwoAccelerations):
-    """Fourth order for nonlinear, damped and forced second-order systems M v̇ = F(q, v, t):
+    """Fourth order for nonlinear, damped and forced second-order systems M v̇ = F(q, v, t).
 
         q_m = (q⁰ + q¹)/2 - h²/16 (a⁰ + a¹),   v_m = (v⁰ + v¹)/2 - h/8 (a¹ - a⁰),
         q¹ = q⁰ + h v⁰ + h²/6 (a⁰ + 2 a_m),    v¹ = v⁰ + h/6 (a⁰ + 4 a_m + a¹),
@@ -31,7 +31,7 @@ class HermiteSimpson(TwoAccelerations):
     Raises
     ------
     TypeError, ValueError
-        If the system is no SecondOrderSystem or has a constraint, or its start determines no
+        If the system is not a SecondOrderSystem or has a constraint, or its start determines no
         acceleration.
     """
 

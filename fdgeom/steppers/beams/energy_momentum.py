@@ -34,9 +34,10 @@ class EnergyMomentum(Stepper):
         m (v¹ - v⁰)·δx + (R¹JΩ¹ - R⁰JΩ⁰)·η + Δt ∫ C ε̄·δε ds = Δt (work of the loads)
 
     for all δx and η, where δε is the derivative of the strain along (δx, η × R̄) at the mean
-    position and the mean directors R̄. For δx = Δx and η the rotation's Cayley vector in space that
-    is the balance of energy, for rigid δx and η that of the momenta. After Simo, Tarnow & Doblaré,
-    Int. J. Numer. Methods Eng. 38 (1995), with directors as Betsch & Steinmann, ibid. 54 (2002).
+    position and the mean directors R̄. This is the balance of energy if δx is Δx and η is the Cayley
+    vector of the rotation in space; it is the balance of the momenta if δx and η are rigid. After
+    Simo, Tarnow & Doblaré, Int. J. Numer. Methods Eng. 38 (1995), with directors as Betsch &
+    Steinmann, ibid. 54 (2002).
 
     Second order and symmetric. The fastest wave does not limit the step, and the method adds no
     damping to that of the beam. One coupled solve per step.
@@ -46,8 +47,8 @@ class EnergyMomentum(Stepper):
     system : Beam or Assembly
         The system to integrate, in configuration form: position, orientation and velocity. The
         method uses the strain measure "directors", whatever the beam's ``strain_measure`` is: it
-        conserves the energy of that measure, and sets the beam's strain, momentum and energies to
-        those of it. That measure is of second order in the length of the cells, with a larger error
+        conserves the energy of that measure, and computes the beam's strain, momentum and energies
+        with it. That measure is of second order in the length of the cells, with a larger error
         than the others. The beams of an assembly must have this measure; its joints, whose
         conditions Φ are also of second degree in positions and directors, act with λ·DΦ at the
         mean, and Φ(g¹) = 0.
@@ -59,7 +60,7 @@ class EnergyMomentum(Stepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no beam of degree 1, or its start contradicts its supports.
+        If the system is not a beam of degree 1 or an assembly, or its start contradicts its supports.
 
     Notes
     -----
@@ -69,8 +70,9 @@ class EnergyMomentum(Stepper):
     time act with their values in the middle of the step, drag with the mean velocity. For a law
     that is not linear C ε̄ is replaced by the mean stress whose work is the change of its energy
     (`SectionLaw.mean_stress`). A section whose inertia couples rotation and translation moves by g¹
-    = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body frame, and conserves the same; any
-    symmetric inertia will do, except for energy in a field of gravity.
+    = g⁰ cay(Δt ζ̄) on SE(3), with the velocity ζ in the body frame, and conserves the same
+    quantities. Any symmetric inertia is allowed, but with one that is not an inertia of masses the
+    energy is not conserved in a field of gravity.
     """
 
     moves = RodMotion

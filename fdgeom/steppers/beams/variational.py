@@ -64,7 +64,7 @@ class VariationalIntegrator(Stepper):
     Raises
     ------
     TypeError, ValueError
-        If the system is no beam of degree 1 and no assembly, has damping or an end with a given
+        If the system is not a beam of degree 1 or an assembly, has damping or an end with a given
         motion, or its initial state contradicts its supports.
     """
 

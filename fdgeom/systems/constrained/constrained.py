@@ -51,7 +51,7 @@ _TINY = 1e-300
 
 
 class ConstrainedSystem(MechanicalSystem):
-    """A mechanical system with holonomic constraints g(q) = 0:
+    """A mechanical system with holonomic constraints g(q) = 0.
 
         q̇ = δT/δp,   ṗ = -δV/δq + Dg(q)ᵀλ,   g(q) = 0,   and so Dg(q) q̇ = 0.
 

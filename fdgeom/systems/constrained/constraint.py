@@ -90,7 +90,7 @@ class RateConstraint(ABC):
         return float(self.space.comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX))
 
     def _row_sums(self, gradient) -> float:
-        """Largest sum of \\|A\\| in a row, averaged in the same way; after :meth:`_mean`."""
+        """Largest sum of |A| in a row, averaged in the same way; after :meth:`_mean`."""
         starts, _, values = gradient.getValuesCSR()
         total = np.concatenate([[0.0], np.cumsum(np.abs(values))])
         weights = self._held["weights"]
@@ -228,7 +228,7 @@ class Constraint(RateConstraint):
 
     # --- numbers -------------------------------------------------------------------------------
     def defect(self) -> float:
-        """Largest \\|g(q)\\|: averages with the multiplier's test functions, over all of them."""
+        """Largest |g(q)|: averages with the multiplier's test functions, over all of them."""
         return self._largest(self._mean("value", lambda: self.value(self.test)))
 
     def _check_consistent(self, gradient, velocity, speeds) -> None:

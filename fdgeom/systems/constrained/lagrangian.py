@@ -81,7 +81,7 @@ class LagrangianMechanics(MechanicalSystem):
 
 
 class LagrangianSystem(LagrangianMechanics):
-    """A system with the Lagrangian L(q, q̇), with or without holonomic constraints g(q) = 0:
+    """A system with the Lagrangian L(q, q̇), with or without holonomic constraints g(q) = 0.
 
         d/dt ∂L/∂q̇ = ∂L/∂q + Dg(q)ᵀλ,   g(q) = 0.
 

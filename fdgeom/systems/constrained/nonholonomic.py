@@ -11,7 +11,7 @@ from fdgeom.taping import not_taped
 
 
 class NonholonomicSystem(LagrangianMechanics):
-    """A Lagrangian system with constraints that are linear in the velocities (Lagrange–d'Alembert):
+    """A Lagrangian system with constraints that are linear in the velocities (Lagrange–d'Alembert).
 
         d/dt ∂L/∂q̇ - ∂L/∂q = A(q)ᵀλ,   A(q) q̇ = 0.
 
@@ -67,7 +67,7 @@ class NonholonomicSystem(LagrangianMechanics):
         return self.velocity_defect()
 
     def velocity_defect(self) -> float:
-        """Largest \\|A(q) q̇\\|, averaged with each test function of the multiplier's space."""
+        """Largest |A(q) q̇|, averaged with each test function of the multiplier's space."""
         return self.constraint.rate(self._v)
 
     @not_taped

@@ -10,10 +10,11 @@ from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import depends_on, simplify
+from fdgeom.messages import Described
 from fdgeom.systems.constrained import Constraint
 
 
-class Condition(ABC):
+class Condition(Described, ABC):
     """Conditions Φ(g) = 0 with a multiplier λ each, as forms that are linear in ν.
 
     Every form has an optional argument for the configuration g, by default the present one.
@@ -90,7 +91,7 @@ class UserCondition(Constraint, Condition):
         return self._at(self._motion.rate(lambda h: self.slope(nu, v, h), v), {}, g)
 
     def rate(self, velocity: Expr | None = None) -> float:
-        """Largest \\|B v\\|, as :meth:`defect`."""
+        """Largest |B v|, as :meth:`defect`."""
         return super().rate(self._motion.v if velocity is None else velocity)
 
     def check_start(self) -> None:

@@ -29,7 +29,7 @@ from fdgeom.validation import firedrake_function
 
 
 class Motion(System):
-    """Base class of systems with a balance of forces, on a vector space or a Lie group:
+    """Base class of systems with a balance of forces, on a vector space or a Lie group.
 
         ġ = g v̂,   r(g, v, v̇, t) + B(g)ᵀλ = 0,   Φ(g) = 0,   B δ = DΦ(g)[g δ̂].
 

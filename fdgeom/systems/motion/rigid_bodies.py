@@ -32,7 +32,7 @@ _UNIT = 1e-12
 
 
 class RigidBodies(Motion):
-    """Rigid bodies, each in a cell of its own, in the frame of the body:
+    """Rigid bodies, each in a cell of its own, in the frame of the body.
 
         ġ = g v̂,   M v̇ = ad*_v(Mv) + f(g, v, t) - B(g)ᵀλ,   Φ(g) = 0
 

@@ -659,10 +659,10 @@ REFUSALS = [
             fg.GeneralizedAlpha(small.beam(), 0.1, halvings=1), 2, half(), [small.scalar()]
         ),
         NotImplementedError,
-        "gradients through GeneralizedAlpha.advance() of a BeamMotion are not there: a step may be cut "
+        "gradients through GeneralizedAlpha.advance() of a BeamMotion are not available: a step may be cut "
         "in halves: take halvings=0. Call it inside 'with "
-        "firedrake.adjoint.stop_annotating():' (its result then counts as given data), and take the "
-        "gradient of what it does by finite differences of whole runs",
+        "firedrake.adjoint.stop_annotating():' (its result then counts as given data), and take "
+        "its gradient by finite differences of whole runs",
     ),
     (
         "Dt",
