@@ -34,7 +34,7 @@ from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram
 from fdgeom.compile.map_layout import MapLayout
-from fdgeom.errors import CannotCompile
+from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import (
     Check,
     ConvergenceTest,
@@ -46,7 +46,6 @@ from fdgeom.operations import (
     compilable,
 )
 from fdgeom.solvers.derived import constants_behind
-from fdgeom.solvers.held_snes import SolveFailed
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.

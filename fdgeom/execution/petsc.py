@@ -13,8 +13,9 @@ from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import CellVolume, Grad, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.errors import SolveFailed
 from fdgeom.execution.solve import SolveRun
-from fdgeom.forms import is_zero, scalar_space, shaped_space, simplify
+from fdgeom.forms import is_zero, paused_collection, scalar_space, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import (
     EssentialRows,
@@ -24,11 +25,9 @@ from fdgeom.solvers import (
     Number,
     PointwiseUpdate,
     Snapshot,
-    SolveFailed,
     VectorAssembly,
     fields,
 )
-from fdgeom.solvers.compiling import paused_collection
 from fdgeom.solvers.derived import derived_in, is_real
 
 #: A call that performs an operation with the present values.

@@ -5,17 +5,9 @@ from contextlib import contextmanager
 
 from firedrake import Form, Function
 
+from fdgeom.errors import SolveFailed
 from fdgeom.operations import Attempt, ConvergenceTest, Reason, Solve, Watch
-from fdgeom.solvers import (
-    EssentialValues,
-    Field,
-    HeldSNES,
-    Numerics,
-    SolveFailed,
-    defaults,
-    fields,
-    is_local,
-)
+from fdgeom.solvers import EssentialValues, Field, HeldSNES, Numerics, defaults, fields, is_local
 
 
 class SolveRun:

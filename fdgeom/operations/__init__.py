@@ -5,12 +5,13 @@
 - `map`: assignments at nodes; `solve`: solves for an unknown; `assemble`: derivatives of functionals;
   `copy`: copies of degrees of freedom; `check`: conditions that fail a step;
 - `convergence`: when Newton's method ends;
-- `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step.
+- `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
+  and the checkpoints of many.
 
 These modules know forms and Functions; `execution` performs operations.
 """
 
-from fdgeom.operations.adjoint_step import AdjointStep
+from fdgeom.operations.adjoint_step import AdjointStep, Strides
 from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch

@@ -16,7 +16,6 @@ from here and from `compiled`.
 """
 
 from fdgeom.solvers.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
-from fdgeom.solvers.compiled import pieces
 from fdgeom.solvers.data import Field, Number, Snapshot, fields, key
 from fdgeom.solvers.essential import (
     EssentialValues,
@@ -26,10 +25,9 @@ from fdgeom.solvers.essential import (
     solve_operations,
 )
 from fdgeom.solvers.fallbacks import Fallbacks
-from fdgeom.solvers.held_snes import COUPLED, EssentialRows, HeldSNES, SolveFailed, defaults
+from fdgeom.solvers.held_snes import COUPLED, EssentialRows, HeldSNES, defaults
 from fdgeom.solvers.kept_snes import KeptSNES
 from fdgeom.solvers.numerics import Numerics, plain, saddle
 from fdgeom.solvers.pointwise import PointwiseUpdate
-from fdgeom.solvers.saddle import SaddleSNES, banded, deficiency, saddle_defaults
-from fdgeom.solvers.strides import Strides
+from fdgeom.solvers.saddle import SaddleSNES, banded, saddle_defaults
 from fdgeom.solvers.structure import is_local

@@ -5,8 +5,7 @@ from firedrake.assemble import ZeroFormAssembler, get_assembler
 from petsc4py import PETSc
 from pyop2.global_kernel import compile_global_kernel
 
-from fdgeom.forms import MATRIX_COMPILER
-from fdgeom.solvers.compiling import paused_collection
+from fdgeom.forms import MATRIX_COMPILER, paused_collection
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.derived import derived_in
 

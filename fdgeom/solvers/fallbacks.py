@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from mpi4py import MPI
 
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.errors import SolveFailed
 
 
 class Fallbacks(dict):

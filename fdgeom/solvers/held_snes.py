@@ -8,7 +8,9 @@ from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 
 from fdgeom.compat import options_read
+from fdgeom.errors import SolveFailed
 from fdgeom.forms import is_affine
+from fdgeom.mesh_data import describe
 from fdgeom.operations import ConvergenceTest, Watch
 from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.solvers.data import collect, fields, spread
@@ -37,19 +39,6 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
 
 # A residual above this bound after some iterations says nothing about the data.
 _LOST = 1e30
-
-
-class SolveFailed(RuntimeError):
-    """A solve did not converge; the message says why."""
-
-    def __init__(
-        self, reason: str, residual: float | None = None, remedy: str | None = None
-    ) -> None:
-        super().__init__(reason)
-        # The norm of the residual, if known, and a remedy in place of the step's own, or None.
-        self.residual, self.remedy = residual, remedy
-        # In a few words why compiled code has failed where PETSc SNES may succeed; None otherwise.
-        self.words: str | None = None
 
 
 class HeldSNES:
@@ -255,8 +244,6 @@ class HeldSNES:
         values = np.where(np.isfinite(values), values, np.inf)
         own = int(np.argmax(values)) if len(values) else -1
         part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
-        from fdgeom.solvers.compiled import describe
-
         words = [describe(f) for f in parts]  # on all ranks: describe interpolates coordinates
         index = own - (ends[part - 1] if part else 0)
         block = parts[part].function_space().block_size

@@ -2,7 +2,6 @@
 
 import numpy as np
 from firedrake import Form, Function, assemble, derivative
-from petsc4py import PETSc
 
 from fdgeom.operations import ConvergenceTest
 from fdgeom.solvers.data import Snapshot, entries
@@ -23,8 +22,6 @@ _SCHUR = {
     "fieldsplit_1_ksp_type": "preonly",
     "fieldsplit_1_pc_type": "lu",
 }
-# A smaller pivot of a matrix with ones on its diagonal counts as zero.
-_NULL_PIVOT = 1e-10
 
 
 def saddle_defaults(residual: Form, unknown: Function) -> dict:
@@ -87,24 +84,3 @@ class SaddleSNES(HeldSNES):
         options = saddle_defaults(residual, unknown) if options is None else options
         converged = converged or ConvergenceTest()
         super().__init__(residual, unknown, converged=converged, options=options, **arguments)
-
-
-def deficiency(matrix: PETSc.Mat) -> int:
-    """Rank deficiency of a symmetric matrix with a positive diagonal, by MUMPS."""
-    root = matrix.getDiagonal()
-    root.sqrtabs()
-    root.reciprocal()
-    matrix = matrix.copy()
-    matrix.diagonalScale(root, root)
-    pc = PETSc.PC().create(comm=matrix.comm)
-    pc.setOperators(matrix)
-    pc.setType("lu")
-    pc.setFactorSolverType("mumps")
-    pc.setFactorSetUpSolverType()
-    factor = pc.getFactorMatrix()
-    factor.setMumpsIcntl(24, 1)
-    factor.setMumpsCntl(3, _NULL_PIVOT)
-    pc.setUp()
-    missing = factor.getMumpsInfog(28)
-    pc.destroy()
-    return missing

@@ -13,10 +13,10 @@ from fdgeom import citations
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joints import Joint
-from fdgeom.errors import LoadStepFailed
+from fdgeom.build_message import compiling
+from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.messages import format_value
-from fdgeom.solvers import Number, Snapshot, SolveFailed
-from fdgeom.solvers.compiling import compiling
+from fdgeom.solvers import Number, Snapshot
 from fdgeom.solvers.options import check_parameters
 from fdgeom.solvers.petsc_messages import STATICS
 from fdgeom.statics.iterations import Iterations

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from fdgeom.beams.contact.contact import contacts_of
-from fdgeom.solvers import Fallbacks, SolveFailed
-from fdgeom.solvers.compiled import CannotCompile, falling_back
+from fdgeom.errors import CannotCompile, SolveFailed
+from fdgeom.solvers import Fallbacks
+from fdgeom.solvers.compiled import falling_back
 from fdgeom.solvers.options import (
     list_on_help,
     merge,

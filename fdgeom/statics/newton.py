@@ -7,7 +7,8 @@ import petsctools
 from petsc4py import PETSc
 
 from fdgeom.compat import options_read
-from fdgeom.solvers import COUPLED, SolveFailed
+from fdgeom.errors import SolveFailed
+from fdgeom.solvers import COUPLED
 from fdgeom.solvers.options import refuse_unknown
 from fdgeom.solvers.petsc_messages import divergence, set_from_options, show_reason
 from fdgeom.solvers.petsc_messages import reason as petsc_reason

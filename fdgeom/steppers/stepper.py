@@ -12,14 +12,15 @@ from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr
 
 from fdgeom import citations
+from fdgeom.build_message import compiling
 from fdgeom.clock import Clock
-from fdgeom.errors import StepFailed
+from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor
+from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.operations import Flow, Solve, flattened, merged
-from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
-from fdgeom.solvers.compiled import CannotCompile, falling_back
-from fdgeom.solvers.compiling import compiling, paused_collection
+from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot
+from fdgeom.solvers.compiled import falling_back
 from fdgeom.solvers.options import (
     SolveOptions,
     check_parameters,

@@ -15,8 +15,8 @@ import fdgeom as fg
 from fdgeom.compile import CompiledTrajectory
 from fdgeom.compile import unit as compiled_lists
 from fdgeom.compile.newton import Iteration
+from fdgeom.errors import SolveFailed
 from fdgeom.operations import Reason
-from fdgeom.solvers import SolveFailed
 from fdgeom.statics.compiled import CompiledNewton, CompiledPath
 from fdgeom.systems.motion.accelerations import LinearSolve
 

@@ -24,10 +24,10 @@ from fdgeom.beams.network.places import Ground, Place, PointBody
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, check_loads
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.build_message import compiling
 from fdgeom.clock import Time
 from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key
-from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.many import ManySnapshots
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances

@@ -11,9 +11,9 @@ from ufl.algorithms import replace as put
 from ufl.constantvalue import Zero
 from ufl.core.expr import Expr
 
+from fdgeom.compile.from_tsfc import Kernel, cell_kernels
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values
-from fdgeom.solvers.kernel import Kernel, cell_kernels
 from fdgeom.solvers.one_node import one_node_mesh, one_node_space
 
 

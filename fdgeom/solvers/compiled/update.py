@@ -8,12 +8,12 @@ from firedrake import Function
 from pyop2 import compilation
 from ufl.core.expr import Expr
 
+from fdgeom.compile.from_tsfc import Kernel
 from fdgeom.errors import NoCompiler
 from fdgeom.solvers.compiled.expressions import expression_kernel
 from fdgeom.solvers.compiled.tables import Tables
 from fdgeom.solvers.data import Field
 from fdgeom.solvers.derived import Dependents
-from fdgeom.solvers.kernel import Kernel
 
 # Fast arithmetic must preserve NaN. Python calls an update once a step at the most.
 _FLAGS = ("-fno-finite-math-only", "-fno-math-errno", "-O1")

@@ -2,10 +2,10 @@
 
 from firedrake import Constant, Function
 
-from fdgeom.errors import StepFailed
+from fdgeom.errors import SolveFailed, StepFailed
 from fdgeom.forms import copy_into
-from fdgeom.operations import Flow, Map
-from fdgeom.solvers import Snapshot, SolveFailed, pieces
+from fdgeom.operations import Flow, Map, parts
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.residual import AlphaSolve
@@ -141,21 +141,21 @@ class GeneralizedAlpha(MotionStepper):
 
     def _shift_operations(self) -> list:
         start, delay = self._start, Constant(self.scheme.shift * self.dt)
-        pairs = zip(pieces(self.system.algorithmic), pieces(start.jerk), strict=True)
+        pairs = zip(parts(self.system.algorithmic), parts(start.jerk), strict=True)
         shifted = [Map(values={a: a + delay * jerk}) for a, jerk in pairs]
         return [*start.jerk_operations(), *shifted]
 
     def _dt_operations(self):
         system, clock = self.system, self.clock
         ratio = clock.dt / clock.last_dt
-        pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
+        pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
         found: list = [Map(values={a: true + ratio * (a - true)}) for a, true in pairs]
         if system.constraint is None or "normal" not in system.can:
             return found
         off = Function(system.space, name="off the constraint")
-        parts = list(zip(pieces(system.v), pieces(off), strict=True))
-        copied = [Map(values={o: v}) for v, o in parts]
-        back = [Map(values={v: v + (ratio**2 - 1) * o}) for v, o in parts]
+        pairs = list(zip(parts(system.v), parts(off), strict=True))
+        copied = [Map(values={o: v}) for v, o in pairs]
+        back = [Map(values={v: v + (ratio**2 - 1) * o}) for v, o in pairs]
         return [*found, *copied, *self._normal_operations(off), *back]
 
     def _normal_operations(self, off: Function) -> list:

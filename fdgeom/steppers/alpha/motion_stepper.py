@@ -6,7 +6,8 @@ from firedrake import Function, SpatialCoordinate
 
 from fdgeom.forms import copy_into
 from fdgeom.operations import Map
-from fdgeom.solvers import Snapshot, key, pieces
+from fdgeom.operations import parts as pieces
+from fdgeom.solvers import Snapshot, key
 from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations

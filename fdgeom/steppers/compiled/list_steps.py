@@ -5,8 +5,8 @@ from contextlib import contextmanager
 
 from firedrake import Form
 
-from fdgeom.errors import CannotCompile
-from fdgeom.solvers import Number, SolveFailed
+from fdgeom.errors import CannotCompile, SolveFailed
+from fdgeom.solvers import Number
 from fdgeom.steppers.compiled.list_sweep import ListSweep
 from fdgeom.steppers.host_operations import PrescribeMotion
 

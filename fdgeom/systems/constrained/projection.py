@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from firedrake import Function, TestFunctions, split
 
+from fdgeom.errors import SolveFailed
 from fdgeom.forms import copy_into, simplify
-from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed
+from fdgeom.solvers import EssentialValues, SaddleSNES
 from fdgeom.systems.constrained.constraint import Constraint, RateConstraint
 
 

@@ -10,19 +10,18 @@ from petsc4py import PETSc
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
 from fdgeom.forms import copy_into, is_affine, simplify
-from fdgeom.operations import Map, Operation
+from fdgeom.operations import Map, Operation, parts
 from fdgeom.solvers import (
     Fallbacks,
     SaddleSNES,
-    SolveFailed,
     banded,
     defaults,
     fields,
     saddle_defaults,
     solve_operations,
 )
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -136,7 +135,7 @@ class Accelerations:
 
     def normal_operations(self, change: Function) -> list[Operation]:
         """:meth:`solve_normal` as operations."""
-        copied = zip(pieces(self._change), pieces(change), strict=True)
+        copied = zip(parts(self._change), parts(change), strict=True)
         solved = self._operations(lambda: self.solve_normal(change), self._normal, change)
         return [*(Map(values={c: f}) for c, f in copied), *solved]
 
@@ -148,7 +147,7 @@ class Accelerations:
         multiplier: Function | None = None,
     ) -> list[Operation]:
         unknown = NodalUnknown(self._motion, "found")
-        maps = [Map(values={f: p}) for f, p in zip(pieces(vector), unknown.parts, strict=True)]
+        maps = [Map(values={f: p}) for f, p in zip(parts(vector), unknown.parts, strict=True)]
         if multiplier is not None:
             maps.append(Map(values={multiplier: unknown.multiplier_part}))
 

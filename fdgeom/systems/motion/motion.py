@@ -12,7 +12,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
 from fdgeom.forms import simplify
-from fdgeom.operations import ConvergenceTest
+from fdgeom.operations import ConvergenceTest, parts
 from fdgeom.solvers import (
     Number,
     Numerics,
@@ -21,7 +21,6 @@ from fdgeom.solvers import (
     is_local,
     saddle_defaults,
 )
-from fdgeom.solvers.compiled import pieces
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System
@@ -130,7 +129,7 @@ class Motion(System):
     def displace(self, increment: Function) -> None:
         """Move the configuration by an increment, in place."""
         if increment not in self._displacements:
-            groups = self.displacements(pieces(increment))
+            groups = self.displacements(parts(increment))
             self._displacements[increment] = [PointwiseUpdate(group) for group in groups]
         for update in self._displacements[increment]:
             update.apply()

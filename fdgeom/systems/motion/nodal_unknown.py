@@ -9,8 +9,8 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, flatten
-from fdgeom.operations import Prescribed
-from fdgeom.solvers import Field, GivenValues, fields, pieces
+from fdgeom.operations import Prescribed, parts
+from fdgeom.solvers import Field, GivenValues, fields
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -55,8 +55,8 @@ class NodalUnknown:
 
     def hold(self, values: Function | None) -> None:
         """Set the held degrees of freedom of the vector to those of a function, or to zero."""
-        parts = [None] * len(self._held) if values is None else fields(values)
-        for given, dofs, part in zip(self._given, self._held, parts, strict=True):
+        sources = [None] * len(self._held) if values is None else fields(values)
+        for given, dofs, part in zip(self._given, self._held, sources, strict=True):
             given.now = 0.0 if part is None else part.array.reshape(-1)[dofs]
         if values is not None:
             for given, field in zip(self._given, fields(self.values), strict=False):
@@ -71,7 +71,7 @@ class NodalUnknown:
     @property
     def prescribed(self) -> list[Prescribed]:
         """The degrees of freedom that are given, for the solve of a step."""
-        own = pieces(self.values) if self._held else []
+        own = parts(self.values) if self._held else []
         found = [Prescribed(g.dofs, own[g.part], g.part) for g in self._given]
         idle = self.essential[len(self._given) :]
         return [*found, *(Prescribed(e.dofs, part=e.part) for e in idle)]
@@ -95,7 +95,7 @@ class NodalUnknown:
         """The parts of the vector's space, each at nodes of its own."""
         if self.is_joined:
             return [self.vector]
-        found = pieces(self.function)
+        found = parts(self.function)
         return list(found if self.multiplier is None else found[:-1])
 
     @property
@@ -118,7 +118,7 @@ class NodalUnknown:
         if self.is_joined:
             return [{function: flatten([*parts, multiplier])}]
         values = [*parts] if multiplier is None else [*parts, multiplier]
-        return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
+        return [{f: value} for f, value in zip(parts(function), values, strict=True)]
 
     def without_increment(self, guess: Function) -> Expr:
         """A guess with a zero vector; the multiplier stays."""
