@@ -228,11 +228,11 @@ class Lowering(Functionals):
         numbers = [f for f in op.by if is_real(f)]
         by = {f: self.layout.parts_of(f) for f in op.by if f not in numbers}
         targets = {f: self._written(op.by[f]) for f in by}
-        nodal = any(part.nodal for parts in by.values() for part in parts)
+        nodal = any(part.nodal for own in by.values() for part in own)
         made = LocalProgram(op, kind[0] if kind else nodal)
         nodes, cells = self._split(made, op.work, kind)
-        for f, parts in by.items():
-            for part, target in zip(parts, targets[f], strict=True):
+        for f, own in by.items():
+            for part, target in zip(own, targets[f], strict=True):
                 if kind not in (None, part.kind):
                     continue
                 adds = op.by[f] in op.adds
