@@ -17,9 +17,9 @@ from fdgeom.adjoint.replay import Lists, Replay
 from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
 from fdgeom.errors import CannotCompile
+from fdgeom.execution.fallbacks import falling_back
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Solve, Strides, each_part
-from fdgeom.solvers.compiled import falling_back
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29

@@ -11,9 +11,10 @@ from ufl.core.expr import Expr
 from fdgeom.beams.chain import Chain, projection, reconstruction
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.execution import PointwiseUpdate, VectorAssembly
 from fdgeom.forms import simplify
 from fdgeom.operations import Map, Operation, Solve
-from fdgeom.solvers import Field, PointwiseUpdate, Snapshot, VectorAssembly
+from fdgeom.solvers import Field, Snapshot
 from fdgeom.taping import not_taped
 
 # Of the size of what is compared: fields set from one formula differ by round-off.

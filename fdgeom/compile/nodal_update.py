@@ -61,7 +61,7 @@ class NodalUpdate:
 def _values_in(
     expressions: Mapping[Function, Expr],
 ) -> tuple[list[Function], list[Constant | Function]]:
-    """The Functions with values at the nodes, targets first, and the numbers: Constants and of Real spaces."""
+    """The Functions with values at the nodes, targets first, and the numbers."""
     if not expressions:
         raise ValueError("assignments must not be empty")
     first = next(iter(expressions))

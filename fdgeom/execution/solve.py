@@ -6,8 +6,10 @@ from contextlib import contextmanager
 from firedrake import Form, Function
 
 from fdgeom.errors import SolveFailed
-from fdgeom.operations import Attempt, ConvergenceTest, Reason, Solve, Watch
-from fdgeom.solvers import EssentialValues, Field, HeldSNES, Numerics, defaults, fields, is_local
+from fdgeom.execution.defaults import Numerics, defaults
+from fdgeom.execution.structure import is_local
+from fdgeom.operations import Attempt, ConvergenceTest, EssentialValues, Reason, Solve, Watch
+from fdgeom.solvers import Field, fields
 
 
 class SolveRun:
@@ -21,14 +23,13 @@ class SolveRun:
             options, prefix, wrote = op.options.over(numerics.options)
         #: Iterations that the defaults allow.
         self._limit = int(numerics.options.get("snes_max_it", 50))
-        self.snes: HeldSNES = numerics.snes(
+        self.snes = numerics.solver(
             op.residual,
             op.unknown,
             essential=essential_of(op),
             options=options,
             prefix=prefix,
             wrote=wrote,
-            converged=numerics.converged,
             name=op.name,
         )
         # In the same order on all ranks: to read a function's values is collective.

@@ -20,9 +20,9 @@ from ufl.domain import extract_unique_domain
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.contact.energy_balance import ContactEnergy, contact_forms
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import Described, brief, format_value
-from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
 from fdgeom.validation import real_array, text
 

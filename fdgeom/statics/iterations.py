@@ -7,9 +7,8 @@ from typing import Any
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
-from fdgeom.solvers import Fallbacks
-from fdgeom.solvers.compiled import falling_back
-from fdgeom.solvers.options import (
+from fdgeom.execution.fallbacks import Fallbacks, falling_back
+from fdgeom.execution.options import (
     list_on_help,
     merge,
     only_shows,

@@ -15,13 +15,9 @@ from fdgeom import citations
 from fdgeom.build_message import compiling
 from fdgeom.clock import Clock
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
-from fdgeom.execution import Executor
-from fdgeom.forms import paused_collection
-from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.operations import Flow, Solve, flattened, merged
-from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot
-from fdgeom.solvers.compiled import falling_back
-from fdgeom.solvers.options import (
+from fdgeom.execution import Executor, HeldSNES
+from fdgeom.execution.fallbacks import Fallbacks, falling_back
+from fdgeom.execution.options import (
     SolveOptions,
     check_parameters,
     list_on_help,
@@ -30,7 +26,11 @@ from fdgeom.solvers.options import (
     warn_of_shown,
     who_asked_for_snes,
 )
-from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
+from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
+from fdgeom.forms import paused_collection
+from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.operations import Flow, Solve, flattened, merged
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.method import Method, Restart
 from fdgeom.steppers.step_flows import completed
 from fdgeom.taping import OffTape, record_steps

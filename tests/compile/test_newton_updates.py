@@ -25,7 +25,7 @@ from fdgeom import measures
 from fdgeom.compile.fronts import elimination_order
 from fdgeom.compile.newton import newton_of
 from fdgeom.mesh_data import mark_links
-from fdgeom.solvers.essential import EssentialValues
+from fdgeom.operations import EssentialValues
 
 #: Cells of some chains.
 LENGTHS = (4, 4, 1, 4, 4, 4, 2, 4, 4, 4, 4, 3, 4) * 3

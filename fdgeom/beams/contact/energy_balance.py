@@ -12,9 +12,10 @@ from fdgeom.beams.contact.contact import contacts_of, penetration
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose
+from fdgeom.execution import FunctionalAssembly, VectorAssembly
 from fdgeom.forms import copy_into
 from fdgeom.lie import join, quaternion
-from fdgeom.solvers import FunctionalAssembly, Number, VectorAssembly
+from fdgeom.solvers import Number
 
 
 class ContactEnergy:

@@ -15,6 +15,7 @@ from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
+from fdgeom.beams.network.blocks import ManySnapshots
 from fdgeom.beams.network.copying import FIELDS, BeamCopy, BeamsBehind
 from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
 from fdgeom.beams.network.joints import Joint, Prismatic
@@ -28,7 +29,6 @@ from fdgeom.build_message import compiling
 from fdgeom.clock import Time
 from fdgeom.lie import arrays
 from fdgeom.solvers import Number, Snapshot, key
-from fdgeom.solvers.many import ManySnapshots
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 

@@ -8,11 +8,12 @@ from firedrake import Function, dot
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.consistency import DependentFields
+from fdgeom.beams.network.blocks import Blocks
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.execution import PointwiseUpdate, VectorAssembly
 from fdgeom.operations import ArrayOperation, owned_values
-from fdgeom.solvers import Field, PointwiseUpdate, VectorAssembly
-from fdgeom.solvers.many import Blocks
+from fdgeom.solvers import Field
 
 #: Fields that a beam and its piece of the network both have.
 FIELDS = ("position", "orientation", "velocity")

@@ -2,9 +2,9 @@
 
 from firedrake import Constant, Form, Function
 
+from fdgeom.execution.options import SolveOptions
 from fdgeom.forms import simplify
 from fdgeom.operations import Copy, Map, Operation, Solve, parts, with_assignments
-from fdgeom.solvers.options import SolveOptions
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.systems.motion.motion import Motion

@@ -20,8 +20,9 @@ from mpi4py import MPI
 from petsc4py import PETSc
 from ufl.core.expr import Expr
 
+from fdgeom.execution import VectorAssembly
 from fdgeom.forms import depends_on, form_of, simplify, substitute
-from fdgeom.solvers import EssentialValues, VectorAssembly
+from fdgeom.operations import EssentialValues
 from fdgeom.validation import firedrake_function
 
 # Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.

@@ -10,8 +10,8 @@ from ufl.classes import Expr, Zero
 
 from fdgeom.compat import given_value
 from fdgeom.messages import is_function, reported_as
-from fdgeom.operations import Copy, Performed, parts
-from fdgeom.solvers import dofs_of, fields
+from fdgeom.operations import Copy, Performed, dofs_of, parts
+from fdgeom.solvers import fields
 from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.boundary_conditions import check_effect, conditions
 

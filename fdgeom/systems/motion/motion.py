@@ -11,16 +11,10 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
+from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.solvers import (
-    Number,
-    Numerics,
-    PointwiseUpdate,
-    defaults,
-    is_local,
-    saddle_defaults,
-)
+from fdgeom.solvers import Number
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System
@@ -241,7 +235,7 @@ class Motion(System):
         if local and options["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             options["snes_lag_jacobian"] = 4
-        return Numerics(options, ConvergenceTest(), kept=True)
+        return Numerics(options, ConvergenceTest(), reuse_matrix=True)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
         """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""

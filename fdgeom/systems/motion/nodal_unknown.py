@@ -9,8 +9,8 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, flatten
-from fdgeom.operations import Prescribed, parts
-from fdgeom.solvers import Field, GivenValues, fields
+from fdgeom.operations import GivenValues, Prescribed, parts
+from fdgeom.solvers import Field, fields
 from fdgeom.systems.motion.motion import Motion
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import (
     check_depends,
     checked_form,
@@ -18,7 +19,6 @@ from fdgeom.forms import (
 )
 from fdgeom.identities import Identity, check_now
 from fdgeom.operations import parts
-from fdgeom.solvers import FunctionalAssembly
 from fdgeom.systems.boundary_conditions import described
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.held import GivenMotion

@@ -13,7 +13,8 @@ from fdgeom.solvers.derived import derived_in
 class _Assembly:
     """Base class of the assemblers: refreshes the dependent fields of the form."""
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
+        """Bring the dependent fields of the form up to date."""
         for derived in self._derived:
             derived.refresh()
 
@@ -40,7 +41,7 @@ class FunctionalAssembly(_Assembly):
 
     def assemble(self) -> float:
         """The present value of the form."""
-        self._refresh()
+        self.refresh()
         if self._kernels is None:
             return float(self._assembler.assemble())
         value = 0.0
@@ -58,7 +59,7 @@ class VectorAssembly(_Assembly):
         (test,) = form.arguments()
         self.tensor = Cofunction(test.function_space().dual())
         self._derived = derived_in(form)
-        self._refresh()
+        self.refresh()
         with paused_collection():
             self._assembler = get_assembler(form)
             self._assembler.assemble(tensor=self.tensor)
@@ -69,7 +70,7 @@ class VectorAssembly(_Assembly):
 
     def assemble(self) -> Cofunction:
         """Assemble with the present values of the form's coefficients."""
-        self._refresh()
+        self.refresh()
         if self._kernels is None:
             return self._assembler.assemble(tensor=self.tensor)
         for part in self.parts:
@@ -86,7 +87,7 @@ class MatrixAssembly(_Assembly):
 
     def __init__(self, form: Form, mat_type: str) -> None:
         self._derived = derived_in(form)
-        self._refresh()
+        self.refresh()
         with paused_collection():
             self._assembler = get_assembler(
                 form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER
@@ -100,7 +101,7 @@ class MatrixAssembly(_Assembly):
 
     def assemble(self) -> PETSc.Mat:
         """Assemble with the present values of the form's coefficients."""
-        self._refresh()
+        self.refresh()
         if self._kernels is None:
             self._assembler.assemble(tensor=self._tensor)
             return self.matrix
