@@ -92,7 +92,7 @@ FAMILIES = {
         lambda m: m.test_compiled_and_snes_agree(fg.SHAKE, m.spherical_pendulum, m.PAPER), LISTS,
     ),
     "one node": (
-        "solvers.test_local_problem",
+        "compile.test_local_problem",
         lambda m: m.test_local_newton_solves_a_variational_problem_like_newtonls(False), LISTS,
     ),
     "gradients of chains": (
