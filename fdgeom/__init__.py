@@ -34,8 +34,7 @@ from fdgeom.beams import (
     Spherical,
     ground,
 )
-from fdgeom.compile.chain_types import ChainLU, ChainNewton
-from fdgeom.compile.local_newton import LocalNewton
+from fdgeom.compile.snes_types import ChainLU, ChainNewton, LocalNewton
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.forms import simplify
 from fdgeom.line import nodal_values

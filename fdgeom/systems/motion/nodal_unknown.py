@@ -110,14 +110,14 @@ class NodalUnknown:
         return None if self.multiplier is None else 0 * self.multiplier
 
     def assignments(
-        self, function: Function, parts: Sequence[Expr], multiplier: Expr | None
+        self, function: Function, vector: Sequence[Expr], multiplier: Expr | None
     ) -> list[dict[Function, Expr]]:
         """Assignments to a function like the unknown: a group for each part of the vector, and one
         more where the multiplier has nodes of its own.
         """
         if self.is_joined:
-            return [{function: flatten([*parts, multiplier])}]
-        values = [*parts] if multiplier is None else [*parts, multiplier]
+            return [{function: flatten([*vector, multiplier])}]
+        values = [*vector] if multiplier is None else [*vector, multiplier]
         return [{f: value} for f, value in zip(parts(function), values, strict=True)]
 
     def without_increment(self, guess: Function) -> Expr:
