@@ -106,21 +106,25 @@ def _text(
         inputs = [program.input((*key, k)) for k in range(size)]
         return np.array(inputs, dtype=object).reshape(e.ufl_shape)
 
+    read: set[int] = set()
+
     def loaded(key: Sequence) -> str:
         kind, number, component = key
-        return f"lanes(N[{number}][{component}])" if kind == "N" else f"f{number}[{component}]"
+        if kind == "N":
+            return f"lanes(N[{number}][{component}])"
+        read.add(number)
+        return f"f{number}[{component}]"
 
     scalars, outputs, stores = Scalars(program, terminal), [], []
     for k, expression in enumerate(expressions.values()):
         found = scalars(expand_derivatives(expression)).reshape(-1)
         outputs += [(f"o{k}[{i}]", node) for i, node in enumerate(found)]
         stores.append(f"store_nodes<{len(found)}>(F[{k}], i, o{k});")
-    used = {program.ops[x][1][1] for x in program.needed([node for _, node in outputs])
-            if program.ops[x][0] == "in" and program.ops[x][1][0] == "F"}  # fmt: skip
-    size = {k: f.function_space().block_size for k, f in enumerate(functions)}
-    lines = [f"raw f{k}[{size[k]}]; load_nodes<{size[k]}>(f{k}, F[{k}], i);" for k in sorted(used)]
-    lines += [f"raw o{k}[{size[k]}];" for k in range(len(expressions))]
-    body = "\n    ".join([*lines, *statements(program, outputs, loaded), *stores])
+    lines = statements(program, outputs, loaded)
+    size = [f.function_space().block_size for f in functions]
+    loads = [f"raw f{k}[{size[k]}]; load_nodes<{size[k]}>(f{k}, F[{k}], i);" for k in sorted(read)]
+    results = [f"raw o{k}[{size[k]}];" for k in range(len(expressions))]
+    body = "\n    ".join([*loads, *results, *lines, *stores])
     return f"""{header("lanes.hpp")}
 {header("update.hpp")}
 extern "C" void fdgeom_update(const NodalValues *F, const double *const *N) {{

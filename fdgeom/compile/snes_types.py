@@ -1,5 +1,6 @@
 """Compiled solves as types of PETSc's SNES and PC, for steppers and for any Firedrake problem."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,15 @@ from fdgeom.compile.layout import WIDTH
 from fdgeom.compile.newton import WORDS, Iteration, newton_of
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
-from fdgeom.operations import PROBLEM, EssentialValues, Prescribed, Reason, Solve, dofs_of
+from fdgeom.operations import (
+    PROBLEM,
+    EssentialValues,
+    GivenValues,
+    Prescribed,
+    Reason,
+    Solve,
+    dofs_of,
+)
 from fdgeom.solvers.data import collect, fields, spread
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.
@@ -28,22 +37,23 @@ DIVERGED = {
 
 def problem_of(
     holder: PETSc.SNES | PETSc.PC, name: str
-) -> tuple[Form, Function, tuple[EssentialValues, ...]]:
-    """Residual, unknown and essential values of a solver of fdgeom or of Firedrake; or ``CannotCompile``."""
-    if PROBLEM in holder.getDict():
-        return holder.getAttr(PROBLEM)
+) -> tuple[Form, Function, Sequence[EssentialValues | GivenValues | Prescribed]]:
+    """Residual, unknown and prescribed degrees of freedom of a solver of fdgeom or of Firedrake."""
+    known: Any = holder.getDict().get(PROBLEM)
+    if known is not None:
+        return known
     context = dmhooks.get_appctx(holder.getDM())
     if context is None:
         raise CannotCompile(f"{name} found no variational problem on this {holder.klass}")
     problem = context._problem
-    return problem.F, problem.u, tuple(_essential(bc, problem.u) for bc in problem.dirichlet_bcs())
+    return problem.F, problem.u, [_prescribed(bc) for bc in problem.dirichlet_bcs()]
 
 
-def _essential(bc, unknown: Function) -> EssentialValues:
+def _prescribed(bc) -> Prescribed:
     """The degrees of freedom of a DirichletBC; Firedrake has put their values into the unknown."""
     space = bc.function_space()
     whole = space if space.component is None else space.parent
-    return EssentialValues(part=whole.index or 0, dofs=dofs_of(bc), old=unknown)
+    return Prescribed(dofs_of(bc), part=whole.index or 0)
 
 
 def show_iteration(snes: PETSc.SNES, iteration: int, norm: float) -> None:

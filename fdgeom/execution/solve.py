@@ -8,7 +8,7 @@ from firedrake import Form, Function
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.defaults import Numerics, defaults
 from fdgeom.execution.structure import is_local
-from fdgeom.operations import Attempt, ConvergenceTest, EssentialValues, Reason, Solve, Watch
+from fdgeom.operations import Attempt, ConvergenceTest, Reason, Solve, Watch
 from fdgeom.solvers import Field, fields
 
 
@@ -26,7 +26,7 @@ class SolveRun:
         self.snes = numerics.solver(
             op.residual,
             op.unknown,
-            essential=essential_of(op),
+            essential=op.prescribed,
             options=options,
             prefix=prefix,
             wrote=wrote,
@@ -155,16 +155,6 @@ class SolveRun:
             snes.setTolerances(max_it=most)
             if notices:
                 watch.notices_circles = True
-
-
-def essential_of(op: Solve) -> list[EssentialValues]:
-    """The prescribed values of a solve, for its SNES."""
-    found = []
-    for p in op.prescribed:
-        space = op.unknown.subfunctions[p.part].function_space()
-        value = Function(space, name="zero") if p.value is None else p.value
-        found.append(EssentialValues(p.part, p.dofs, old=value, share=0.0))
-    return found
 
 
 def _copy(target: Field, source: Field) -> None:

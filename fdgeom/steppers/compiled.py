@@ -98,7 +98,8 @@ class ListSteps:
         if name not in kept:
             while len(kept) >= _MANY:
                 del kept[next(iter(kept))]
-            layout, found = self.unit.layout, None
+            layout = self.unit.layout
+            found: ListSweep | CannotCompile
             try:
                 found = ListSweep(
                     self._stepper, layout, self._spare, seeded, wanted, running, tangents=tangents
