@@ -95,9 +95,13 @@ class Numerics:
         )  # fmt: skip
 
 
-def plain(residual: Form, unknown: Function) -> Numerics:
+def plain(residual: Form, unknown: Function, *, pivots: bool = False) -> Numerics:
     """Linear or Newton solves, node by node for local equations, otherwise with one LU."""
-    options = defaults(residual, unknown, is_local(residual, unknown))
+    local = is_local(residual, unknown)
+    options = defaults(residual, unknown, local)
+    if pivots and not local:
+        # MUMPS pivots: saddle points have zeros on their diagonals.
+        options["pc_factor_mat_solver_type"] = "mumps"
     return Numerics(options, ConvergenceTest())
 
 

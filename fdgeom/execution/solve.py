@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
-from firedrake import Form, Function
+from firedrake import Function
 
 from fdgeom.errors import SolveFailed
-from fdgeom.execution.defaults import Numerics, defaults
-from fdgeom.execution.structure import is_local
-from fdgeom.operations import Attempt, ConvergenceTest, Reason, Solve, Watch
+from fdgeom.execution.defaults import plain
+from fdgeom.operations import Attempt, Reason, Solve, Watch
 from fdgeom.solvers import Field, fields
 
 
@@ -17,7 +17,7 @@ class SolveRun:
 
     def __init__(self, op: Solve) -> None:
         self.op = op
-        numerics = (op.numerics or _numerics)(op.residual, op.unknown)
+        numerics = (op.numerics or partial(plain, pivots=True))(op.residual, op.unknown)
         options, prefix, wrote = numerics.options, "", {}
         if op.options is not None:
             options, prefix, wrote = op.options.over(numerics.options)
@@ -161,12 +161,3 @@ def _copy(target: Field, source: Field) -> None:
     source.update_ghosts()
     target.array[...] = source.array
     target.written(ghosts_too=True)
-
-
-def _numerics(residual: Form, unknown: Function) -> Numerics:
-    """Linear or Newton solves, node by node for local equations, otherwise with one LU by MUMPS."""
-    local = is_local(residual, unknown)
-    options = defaults(residual, unknown, local)
-    # MUMPS pivots: saddle points have zeros on their diagonals.
-    options = options if local else {**options, "pc_factor_mat_solver_type": "mumps"}
-    return Numerics(options, ConvergenceTest())
