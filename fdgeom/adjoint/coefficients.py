@@ -6,7 +6,7 @@ import ufl
 from firedrake import Constant, Function
 
 from fdgeom.adjoint.values import keys
-from fdgeom.operations import Map, Operation, Solve
+from fdgeom.operations import Assemble, Map, Operation, Performed, Solve
 from fdgeom.solvers import key
 from fdgeom.solvers.derived import derived_of, read_in
 from fdgeom.solvers.rules import FieldUpdate
@@ -98,4 +98,8 @@ def _read_by(op: Operation) -> list:
         return [op.residual]
     if isinstance(op, Map):
         return [ufl.as_ufl(e) for e in op.values.values()]
+    if isinstance(op, Assemble):
+        return [op.work]
+    if isinstance(op, Performed):
+        return [thing for inner in op.derivative_as for thing in _read_by(inner)]
     return list(op.reads)

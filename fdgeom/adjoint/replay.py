@@ -245,7 +245,7 @@ class Replay:
 class ChangeReplay(Replay):
     """A change of a system outside steps, as a function of its inputs."""
 
-    # do() makes the change; `operations` describe it, as those of `System.openings` do.
+    # do() makes the change; `operations` are the same for derivatives.
     def __init__(
         self, name: str, do: Callable[[], None], operations: Sequence[Operation], system
     ) -> None:

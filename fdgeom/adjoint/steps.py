@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
-from firedrake import Form, Function
+from firedrake import Constant, Form, Function
 from mpi4py import MPI
 
 from fdgeom.adjoint.coefficients import Coefficients
@@ -19,7 +19,7 @@ from fdgeom.clock import Clock
 from fdgeom.errors import CannotCompile
 from fdgeom.execution.fallbacks import falling_back
 from fdgeom.interrupt import shielded
-from fdgeom.operations import Solve, Strides, each_part
+from fdgeom.operations import Operation, Solve, Strides, each_part
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29
@@ -39,10 +39,8 @@ class Origin:
     remembered: list[list]
     #: For each snapshot the keys of functions that count as set, whatever their values.
     touched: list[Set[int]]
-    #: `Stepper.mark`.
-    mark: tuple[float, int]
     #: Operations of system and method before the first step, by `touched`.
-    openings: list
+    start: list[Operation]
     #: Keys of functions that were set to the values that they had already.
     unseen: Set[int]
 
@@ -67,12 +65,12 @@ class StepReplay(Replay):
         moving = (*stepper._moving(), *system.followers().values())
         self._carried = [f for f in moving if keys([f]) <= unknowns]
         #: Operations after the last step.
-        self._closings = [*stepper.closings(), *system.closings()]
-        written = keys(f for op in (*operations, *self._closings) for f in op.writes)
+        self._finish = [*stepper.finish(), *system.publish()]
+        written = keys(f for op in (*operations, *self._finish) for f in op.writes)
         own = keys(moving) | written | keys(system.given_in_time())
         super().__init__(
             [f for f in moving if not keys([f]) <= unknowns],
-            Coefficients([*operations, *self._closings], own, system.clocks),
+            Coefficients([*operations, *self._finish], own, system.clocks),
         )
         #: All functions that the steps change and read again.
         self._moving = [*self.state, *self._carried]
@@ -100,18 +98,20 @@ class StepReplay(Replay):
         changed = [snapshot.changed_keys() for snapshot in snapshots]
         given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
         found = [now | more for now, more in zip(changed, given, strict=True)]
-        opened = system.openings(self._with_keys(set().union(*found[:own])))
-        written = keys(f for op in opened for f in op.writes)
-        entrance = stepper.entrance(written.union(*found[own:]))
+        of_system = system.synchronise(self._with_keys(set().union(*found[:own])))
+        written = keys(f for op in of_system for f in op.writes)
+        start = stepper.start(written.union(*found[own:]))
+        clock = stepper.clock
+        if clock.dt != clock.last_dt and not stepper.begins(start):
+            start = [*start, *stepper.rescale(Constant(clock.dt / clock.last_dt))]
         return Origin(
-            stepper.clock,
+            clock,
             self.constants(),
             Kept(self._carried),
             [snapshot.values() for snapshot in snapshots],
             # Functions that are on no tape keep their saved values.
             [f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
-            stepper.mark,
-            [*opened, *stepper.openings(entrance)],
+            [*of_system, *start],
             set().union(*(g - c for g, c in zip(given, changed, strict=True))) & keys(self.views),
         )
 
@@ -132,7 +132,6 @@ class StepReplay(Replay):
         # left: other values of snapshots, by their number and the key of the part.
         stepper, snapshots = self._stepper, self.snapshots()
         clock, remembered = stepper.clock, [s.values() for s in snapshots]
-        mark = stepper.mark
         try:
             with self.holding(inputs, self._carried):
                 origin.carried.restore()
@@ -145,21 +144,18 @@ class StepReplay(Replay):
                     names, was = snapshot.keys(), origin.remembered[n]
                     values = [left.get((n, name), v) for name, v in zip(names, was, strict=True)]
                     snapshot.remember(values, of=origin.touched[n])
-                stepper.mark = origin.mark
                 yield
         finally:
             with shielded():
                 self._set_clock(clock)
                 for snapshot, values in zip(snapshots, remembered, strict=True):
                     snapshot.remember(values)
-                stepper.mark = mark
 
     def _agree(self) -> None:
         """Declare that all present values are those that steps have left."""
         self._stepper.system.agree()
         for snapshot in self._stepper.remembered():
             snapshot.take()
-        self._stepper.mark = self._stepper.t, self._stepper.mark[1]
 
     def _set_clock(self, clock: Clock) -> None:
         self._stepper.clock = clock
@@ -271,10 +267,10 @@ class StepReplay(Replay):
         return self._start(origin, reached), self._steps[name], self._end(reached)
 
     def _start(self, origin: Origin, reached: set[int]) -> OperationList:
-        return self._list(origin.openings, reached)
+        return self._list(origin.start, reached)
 
     def _end(self, reached: set[int]) -> OperationList:
-        return self._list(self._closings, reached, first=False)
+        return self._list(self._finish, reached, first=False)
 
     def _changed(self, start, step):
         return each_part([*self._moving, *super()._changed(start, step)])
@@ -287,7 +283,7 @@ class StepReplay(Replay):
             return
         stepper, snapshots = self._stepper, self.snapshots()
         start = self._start(origin, reached)
-        before, clock, mark = Kept(self._changed(start, None)), stepper.clock, stepper.mark
+        before, clock = Kept(self._changed(start, None)), stepper.clock
         remembered = [snapshot.values() for snapshot in snapshots]
         self._open()
         unset = Kept(each_part(self._moving))
@@ -296,7 +292,6 @@ class StepReplay(Replay):
         start.executor.step(0.0, 0.0)
         jump, size = _largest_change(unset, stepper.dt, stepper.system.mesh.comm)
         before.restore()
-        stepper.mark = mark
         for snapshot, values in zip(snapshots, remembered, strict=True):
             snapshot.remember(values)
         if jump > size:
@@ -334,13 +329,13 @@ class StepReplay(Replay):
         self.why_not_compiled = stepper.why_not_compiled
         if compiled is None:
             return None
-        after = keys(f for op in self._closings for f in op.writes)
+        after = keys(f for op in self._finish for f in op.writes)
         if running is not None and keys(running.coefficients()) & after:
             self.why_not_compiled = (
                 "the running functional reads fields that are made after the steps"
             )
             return None
-        if self._closings:
+        if self._finish:
             # Final operations pass cotangents of their results on to functions of the state.
             seeded = self._seeds
         found = None

@@ -12,7 +12,7 @@ from ufl.classes import Expr, Form
 from fdgeom import citations
 from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.bracket import BeamBracket
-from fdgeom.beams.chain import Chain, projection, reconstruction
+from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
 from fdgeom.beams.ends import GivenPose, Sliding
@@ -27,6 +27,7 @@ from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
+from fdgeom.operations import Operation
 from fdgeom.solvers.derived import Derived, MadeOnce, derived_in
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
@@ -151,9 +152,8 @@ class Beam(BeamBracket):
         self.consistency = Consistency(self, self.chain)
         if reference_shape is not None:
             set_shape(self, self.chain, reference_shape)
-            self.consistency.momentum_of_velocity.run()
+            self._perform([self.consistency.momentum_of_velocity])
             self.settle()
-        self._mobility_seen = self._mobility_version()
 
     @cached_property
     def motion(self) -> BeamMotion:
@@ -194,27 +194,21 @@ class Beam(BeamBracket):
         return Place(self, s)
 
     # --- the two descriptions ----------------------------------------------------------------------
-    def prepare(self) -> None:
-        """Update the description that was not set since the last step from the one that was.
+    def synchronise(self, modified=None):
+        """The description that was not set since the last step, from the one that was.
 
         Where the inertia has changed the momentum is kept. ``ValueError`` if momentum and velocity
         were both set and contradict one another.
         """
         for derived in self._derived:
             derived.refresh()
-        version = self._mobility_version()
-        if not self.consistency.holds():
-            self.consistency.restore_for_bracket()
-        elif version != self._mobility_seen:
-            self.consistency.velocity_of_momentum.run()
-            self.settle()
-        self._mobility_seen = version
+        return self.consistency.for_bracket(modified or ())
 
-    def openings(self, touched=()):
-        for derived in self._derived:
-            derived.refresh()
-        names = {id(f) for f in touched}
-        return self.consistency.openings([id(f) in names for f in self.functions().values()])
+    def synchronised(self):
+        self.consistency.synchronised()
+
+    def agree(self):
+        self.consistency.note()
 
     def remembered(self):
         return (self.consistency.noted,)
@@ -230,13 +224,6 @@ class Beam(BeamBracket):
         """The dependent fields in its own forms."""
         return derived_in(self.stress(), self.compliance_of_inertia)
 
-    def _mobility_version(self) -> int:
-        field = self.compliance_of_inertia
-        return field.dat.dat_version if isinstance(field, Function) else 0
-
-    def settle(self) -> None:
-        self.consistency.note()
-
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.
 
@@ -251,31 +238,23 @@ class Beam(BeamBracket):
         order between the nodes.
         """
 
-        def do() -> None:
-            self.chain.reconstruct(position, orientation)
-            self.consistency.velocity_of_momentum.run()
-            self.settle()
-
-        def operations() -> list:
-            find = partial(self.chain.from_pose, position, orientation)
-            shape = reconstruction(self, self.chain, find, 0, moves=False)
-            return [*shape, *self.consistency.velocity_of_momentum.operations]
-
-        record("Beam.reconstruct()", do, operations, self)
+        find = partial(self.chain.from_pose, position, orientation)
+        shape = Reconstruct(self, self.chain, find, 0, moves=False)
+        self._change("Beam.reconstruct()", shape, self.consistency.velocity_of_momentum)
 
     def project(self) -> None:
         """Fill strain and momentum from configuration and velocity: undo :meth:`reconstruct`."""
+        strain = projection(self, self.chain)
+        self._change("Beam.project()", strain, self.consistency.momentum_of_velocity)
+
+    def _change(self, name: str, *operations: Operation) -> None:
+        """Perform operations that make all fields consistent."""
 
         def do() -> None:
-            self.chain.project()
-            self.consistency.momentum_of_velocity.run()
-            self.settle()
+            self._perform(operations)
+            self.agree()
 
-        def operations() -> list:
-            momentum = self.consistency.momentum_of_velocity.operations
-            return [projection(self, self.chain), *momentum]
-
-        record("Beam.project()", do, operations, self)
+        record(name, do, lambda: operations, self)
 
     # --- numbers -----------------------------------------------------------------------------------
     def stress_at(self, s) -> np.ndarray:

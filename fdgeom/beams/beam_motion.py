@@ -1,7 +1,10 @@
 """A beam in configuration form as a motion: its own poses, and its velocity in both frames."""
 
+from functools import cached_property
+
 import numpy as np
 from firedrake import Function
+from mpi4py import MPI
 
 from fdgeom.beams.consistency import Consistency, DependentFields
 from fdgeom.beams.fields import BeamFields
@@ -13,7 +16,7 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
-from fdgeom.operations import Map
+from fdgeom.operations import Map, Performed
 from fdgeom.solvers import Field
 from fdgeom.taping import not_taped
 
@@ -34,28 +37,31 @@ class BeamMotion(RodMotion):
         self._fields, self._consistency = DependentFields(beam, rod, consistency), consistency
         self.body_velocity = BodyVelocity(self.v, self.orientation, beam.velocity)
 
-    def prepare(self) -> None:
-        """Read ``beam.velocity``, if it is not the velocity of the last step."""
-        self._fields.prepare()
-        self.body_velocity.read()
+    def synchronise(self, modified=None):
+        """Velocity and configuration from what was set last of the beam."""
+        modified = modified or ()
+        found = self._fields.synchronise(modified)
+        # Another motion of the beam may have moved it.
+        known = self._consistency.holds() and not {id(f) for f in modified} & self._of_beam
+        return (
+            found
+            if known and self.body_velocity.agrees()
+            else [*found, self.body_velocity.to_space]
+        )
 
-    def settle(self) -> None:
-        """Write ``beam.velocity``, strain and momentum."""
-        self.body_velocity.write()
-        self._fields.settle()
+    @cached_property
+    def _of_beam(self) -> set[int]:
+        return {id(f) for f in self.beam.functions().values()}
 
-    def openings(self, touched=()):
-        names = {id(f) for f in touched}
-        flags = [id(f) in names for f in self.beam.functions().values()]
-        changes = [a or b for a, b in zip(flags, self._consistency.noted.changed(), strict=True)]
-        found = self._consistency.openings_for_configuration(flags)
-        return [*found, self.body_velocity.reading] if any(changes) else found
+    def synchronised(self):
+        self._consistency.synchronised(strain_follows=True)
+
+    def publish(self):
+        """The beam's velocity, strain and momentum."""
+        return [self.body_velocity.to_body, *self._fields.publish]
 
     def remembered(self):
         return (self._consistency.noted,)
-
-    def closings(self):
-        return [self.body_velocity.writing, *self._fields.closings]
 
     def agree(self) -> None:
         self._consistency.note()
@@ -95,32 +101,32 @@ class BodyVelocity:
     """A velocity ``body`` in the body frame beside ``v``, whose translation is in space."""
 
     def __init__(self, v: Function, orientation: Function, body: Function) -> None:
-        scratch = Function(body.function_space())
+        self._comm, scratch = body.comm, Function(body.function_space())
         self._body, self._scratch = Field(body), Field(scratch)
-        self._comm = body.function_space().comm
         spin, drift = halves(v, "velocity")
         turned = join(spin, quaternion.rotate_inverse(orientation, drift))
-        self._to_body = PointwiseUpdate({scratch: turned})
+        self._turn = PointwiseUpdate({scratch: turned})
         spin, drift = halves(body, "velocity")
         turned_back = {v: join(spin, quaternion.rotate(orientation, drift))}
-        self._to_space = PointwiseUpdate(turned_back)
-        #: :meth:`read` and :meth:`write` as operations.
-        self.reading, self.writing = Map(values=turned_back), Map(values={body: turned})
+        self._turn_back = PointwiseUpdate(turned_back)
+        #: The operations that compute ``v``, unless both agree, and ``body``.
+        self.to_space = Performed(do=self._read, operations=[Map(values=turned_back)])
+        self.to_body = Performed(do=self._write, operations=[Map(values={body: turned})])
 
-    def read(self) -> None:
-        """Compute ``v`` from ``body``, unless they agree to the last bit."""
-        self._turn()
-        self._body.update_ghosts()
-        same = np.array_equal(self._scratch.array, self._body.array)
-        if self._comm.allreduce(int(same)) < self._comm.size:
-            self._to_space.apply()
+    def _read(self) -> None:
+        if not self.agrees():
+            self._turn_back.apply()
 
-    def write(self) -> None:
-        """Compute ``body`` from ``v``."""
-        self._turn()
+    def _write(self) -> None:
+        self._turn.apply()
+        self._scratch.update_ghosts()
         self._body.array[...] = self._scratch.array
         self._body.written(ghosts_too=True)
 
-    def _turn(self) -> None:
-        self._to_body.apply()
-        self._scratch.update_ghosts()
+    def agrees(self) -> bool:
+        """Whether both are the same to the last bit."""
+        self._turn.apply()
+        for field in (self._scratch, self._body):
+            field.update_ghosts()
+        same = np.array_equal(self._scratch.array, self._body.array)
+        return same if self._comm.size == 1 else self._comm.allreduce(int(same), op=MPI.MIN) == 1

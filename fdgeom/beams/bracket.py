@@ -17,6 +17,7 @@ from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.beams.rod_of_beam import rod_of
 from fdgeom.lie import halves, join, quaternion, se3
+from fdgeom.solvers import Number
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
 
@@ -120,9 +121,13 @@ class BeamBracket(BeamFields, PoissonSystem):
             end.check_start()
 
     def set_time(self, t: float) -> None:
-        self.time.assign(t)
+        self._now.set(t)
         for end in self.bracket_ends:
             end.update()
+
+    @cached_property
+    def _now(self) -> Number:
+        return Number(self.time)
 
     @property
     def clocks(self) -> tuple[Constant, ...]:

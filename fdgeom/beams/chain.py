@@ -1,6 +1,7 @@
 """The chain of a beam's nodes: configuration from strain, and strain from configuration."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 import scipy
@@ -61,12 +62,8 @@ class Chain:
         """The poses (n + 1, 3), (n + 1, 4) with this pose of the first node."""
         return self._shape(_pose(position, orientation))
 
-    def follow(self, anchor: int) -> None:
-        """Fill the configuration from the strain, with the first (0) or the last node (-1) fixed."""
-        self._put(self.followed(anchor))
-
     def followed(self, anchor: int) -> Poses:
-        """The poses that :meth:`follow` writes."""
+        """The poses of the strain, with the first (0) or the last node (-1) fixed."""
         x, q = self._poses(self._beam.position, self._beam.orientation)
         origin = _pose((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
         shape = self._shape(origin)
@@ -189,43 +186,72 @@ def _pose(position, orientation) -> tuple[np.ndarray, np.ndarray]:
     return x, q / np.linalg.norm(q)
 
 
-def reconstruction(
-    beam: BeamFields, chain: Chain, find: Callable[[], Poses], anchor: int, *, moves: bool
-) -> list[Operation]:
-    """The configuration with the poses of ``find``, for derivatives: the strain and, if it ``moves``, the
-    node ``anchor`` (0 or -1) determine a displacement w from it, which is zero.
+class Reconstruct(Performed):
+    """Fills the configuration of a beam with the poses of ``find``, from its strain.
+
+    For derivatives the strain and, if it ``moves``, the node ``anchor`` (0 or -1) determine a
+    displacement w from these poses, which is zero.
     """
-    _refuse_degree(beam, "reconstruct", "configuration", "strain")
-    pose, space = (beam.position, beam.orientation), beam.velocity.function_space()
-    # The found poses count as given.
-    x, q = found = tuple(Function(f.function_space()) for f in pose)
-    w, test, moved = (Function(space, name=name) for name in ("displacement", "test", "moved"))
-    turn = lie.quaternion.product(lie.quaternion.conjugate(q), pose[1])
-    spin = 2 / ufl.sqrt(dot(pose[1], pose[1])) * ufl.as_vector([turn[k] for k in (1, 2, 3)])
-    cells = Cells(beam.mesh)
-    # The equation of a cell belongs to its end away from the anchor.
-    end = cells.ends(test)[1 if anchor == 0 else 0]
-    gap = strain_of(cells, *displaced((x, q), w)) - beam.tangent - beam.strain
-    node = end_node(space, "left" if anchor == 0 else "right")
-    dofs = (6 * node[:, None] + np.arange(6)).ravel()
-    return [
-        Performed(do=lambda: chain.put_poses(find(), found), operations=()),
-        *([Map(values={moved: lie.join(spin, pose[0] - x)})] if moves else []),
-        Solve(
-            work=simplify(cells.sum(dot(end, gap))), test=test, unknown=w, find=lambda: None,
-            prescribed=(Prescribed(dofs, moved if moves else None),),
-        ),
-        Map(values=dict(zip(pose, displaced((x, q), w), strict=True))),
-    ]  # fmt: skip
+
+    def __init__(
+        self, beam: BeamFields, chain: Chain, find: Callable[[], Poses], anchor: int, *, moves: bool
+    ) -> None:
+        super().__init__(do=self._fill, operations=self._equations)
+        self._beam, self._chain, self._find = beam, chain, find
+        self._anchor, self._moves = anchor, moves
+        self._pose = beam.position, beam.orientation
+
+    def _fill(self) -> None:
+        self._chain.put_poses(self._find(), self._pose)
+
+    @cached_property
+    def _found(self) -> tuple[Function, ...]:
+        """The poses, which count as given for derivatives."""
+        return tuple(Function(f.function_space()) for f in self._pose)
+
+    def jvp(self, tangents):
+        return [Performed(do=self._fill_found, operations=()), *super().jvp(tangents)]
+
+    def vjp(self, cotangents):
+        return [Performed(do=self._fill_found, operations=()), *super().vjp(cotangents)]
+
+    def _fill_found(self) -> None:
+        self._chain.put_poses(self._find(), self._found)
+
+    def _equations(self) -> list[Operation]:
+        beam, (x, q), pose = self._beam, self._found, self._pose
+        _refuse_degree(beam, "reconstruct", "configuration", "strain")
+        space = beam.velocity.function_space()
+        w, test, moved = (Function(space, name=name) for name in ("displacement", "test", "moved"))
+        turn = lie.quaternion.product(lie.quaternion.conjugate(q), pose[1])
+        spin = 2 / ufl.sqrt(dot(pose[1], pose[1])) * ufl.as_vector([turn[k] for k in (1, 2, 3)])
+        cells, left = Cells(beam.mesh), self._anchor == 0
+        # The equation of a cell belongs to its end away from the anchor.
+        end = cells.ends(test)[1 if left else 0]
+        gap = strain_of(cells, *displaced((x, q), w)) - beam.tangent - beam.strain
+        node = end_node(space, "left" if left else "right")
+        dofs = (6 * node[:, None] + np.arange(6)).ravel()
+        return [
+            *([Map(values={moved: lie.join(spin, pose[0] - x)})] if self._moves else []),
+            Solve(
+                work=simplify(cells.sum(dot(end, gap))), test=test, unknown=w, find=lambda: None,
+                prescribed=(Prescribed(dofs, moved if self._moves else None),),
+            ),
+            Map(values=dict(zip(pose, displaced((x, q), w), strict=True))),
+        ]  # fmt: skip
 
 
-def projection(beam: BeamFields, chain: Chain) -> Solve:
+def projection(beam: BeamFields, chain: Chain) -> Operation:
     """The strain of a configuration: Δs (γ+e) = cay⁻¹(g_a⁻¹ g_b) between neighbouring nodes."""
-    _refuse_degree(beam, "project", "strain", "configuration")
-    cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
-    strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
-    gap = cells.values(beam.strain - strain, test)
-    return Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)
+
+    def equations() -> list[Operation]:
+        _refuse_degree(beam, "project", "strain", "configuration")
+        cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
+        strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
+        gap = cells.values(beam.strain - strain, test)
+        return [Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)]
+
+    return Performed(do=chain.project, operations=equations)
 
 
 def strain_of(cells: Cells, position: Expr, orientation: Expr) -> Expr:

@@ -1,20 +1,20 @@
 """Consistency of strain and momentum of a beam with its configuration and velocity."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 
 import numpy as np
-from firedrake import Function, TestFunction, dot
+from firedrake import Form, Function, dot
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
-from fdgeom.beams.chain import Chain, projection, reconstruction
+from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.execution import PointwiseUpdate, VectorAssembly
-from fdgeom.forms import simplify
-from fdgeom.operations import Map, Operation, Solve
+from fdgeom.execution import VectorAssembly, perform
+from fdgeom.operations import Assemble, Map, Operation, Performed
 from fdgeom.solvers import Field, Snapshot
+from fdgeom.solvers.derived import private
 from fdgeom.taping import not_taped
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
@@ -23,21 +23,6 @@ _WHAT_TO_DO = (
     "set one of the two, or say which is meant: reconstruct() takes strain and momentum, project() "
     "takes configuration and velocity"
 )
-_NOTHING = (False,) * 5
-
-
-class Change:
-    """A change of fields: :meth:`run`, and :attr:`operations` with its derivatives, made when needed."""
-
-    def __init__(
-        self, run: Callable[[], None], operations: Callable[[], Sequence[Operation]]
-    ) -> None:
-        self.run, self._operations = run, operations
-
-    @cached_property
-    def operations(self) -> Sequence[Operation]:
-        """The change as operations."""
-        return self._operations()
 
 
 class Consistency:
@@ -53,50 +38,46 @@ class Consistency:
         #: Their values when they last agreed.
         self.noted = Snapshot(self._fields)
 
-    # --- changes -----------------------------------------------------------------------------------
+    # --- operations --------------------------------------------------------------------------------
     @cached_property
-    def velocity_of_momentum(self) -> Change:
+    def velocity_of_momentum(self) -> Operation:
         """ζ = D₁⁻¹μ."""
         return self._velocity_of(self._beam.momentum, self._beam.velocity)
 
     @cached_property
-    def momentum_of_velocity(self) -> Change:
+    def momentum_of_velocity(self) -> Operation:
         """μ = D₁ζ."""
         return self._momentum_of(self._beam.velocity, self._beam.momentum)
 
-    def _velocity_of(self, momentum: Function, target: Function) -> Change:
+    @cached_property
+    def _inertia_varies(self) -> bool:
+        return isinstance(self._beam.compliance_of_inertia, Function)
+
+    def _velocity_of(self, momentum: Function, target: Function) -> Operation:
         return self._product(target, self._beam.compliance_of_inertia, momentum, np.linalg.inv)
 
-    def _momentum_of(self, velocity: Function, target: Function) -> Change:
+    def _momentum_of(self, velocity: Function, target: Function) -> Operation:
         return self._product(target, self._beam.inertia, velocity, np.array)
 
-    def _product(self, target: Function, matrix: Expr, source: Function, made) -> Change:
-        """The product of a field and a matrix, ``made`` of the inertia where that is of numbers."""
-        values, numbers = {target: dot(matrix, source)}, self._beam.numbers_of_inertia
-
-        @cache
-        def update() -> "PointwiseUpdate | _Product":
-            if numbers is not None:
-                return _Product(target, made(numbers), source)
-            return PointwiseUpdate(values)
-
-        return Change(lambda: update().apply(), lambda: [Map(values=values)])
+    def _product(self, target: Function, matrix: Expr, source: Function, made) -> Operation:
+        """The product of a matrix and a field, ``made`` of the inertia where that is of numbers."""
+        product, numbers = Map(values={target: dot(matrix, source)}), self._beam.numbers_of_inertia
+        if numbers is None:
+            return product
+        # A thousand beams of one section need no kernel each.
+        return Performed(do=_Product(target, made(numbers), source).apply, operations=[product])
 
     @cached_property
-    def _projection(self) -> Change:
-        return Change(self._chain.project, lambda: [projection(self._beam, self._chain)])
+    def _projection(self) -> Operation:
+        return projection(self._beam, self._chain)
 
     @cached_property
-    def _reconstruction(self) -> Change:
+    def _reconstruction(self) -> Operation:
         """The configuration of the strain, from the first node or from a held last one."""
         beam, chain = self._beam, self._chain
         left, right = (end.kind == "free" for end in beam.ends)
         anchor = -1 if left and not right else 0
-        find = partial(chain.followed, anchor)
-        return Change(
-            partial(chain.follow, anchor),
-            lambda: reconstruction(beam, chain, find, anchor, moves=True),
-        )
+        return Reconstruct(beam, chain, partial(chain.followed, anchor), anchor, moves=True)
 
     # --- values set by hand ------------------------------------------------------------------------
     def holds(self) -> bool:
@@ -107,94 +88,86 @@ class Consistency:
         """Note that all fields agree now."""
         self.noted.take()
 
-    def _set(self, touched: Sequence[bool]) -> tuple[bool, bool, bool, bool]:
-        """Whether strain, momentum, pose and velocity were set, or are changed for derivatives."""
-        found = (a or b for a, b in zip(self.noted.changed(), touched, strict=True))
-        strain, momentum, position, orientation, velocity = found
+    def synchronised(self, *, strain_follows: bool = False) -> None:
+        """Note that all fields agree; not if the strain of a new configuration follows after steps."""
+        if self.holds() or not self._is_finite():
+            return
+        strain, _, pose, _ = self._set(())
+        if strain or not (pose and strain_follows):
+            self.note()
+
+    def _set(self, modified: Sequence[Function]) -> tuple[bool, bool, bool, bool]:
+        """Whether strain, momentum, pose and velocity were set, or are ``modified`` for derivatives."""
+        names = {id(f) for f in modified}
+        changed = zip(self._fields, self.noted.changed(), strict=True)
+        strain, momentum, position, orientation, velocity = (
+            now or id(f) in names for f, now in changed
+        )
         return strain, momentum, position or orientation, velocity
 
-    def openings(self, touched: Sequence[bool]) -> list[Operation]:
-        """The changes that :meth:`restore_for_bracket` makes, for derivatives."""
-        # `touched`: strain, momentum, position, orientation, velocity have derivatives, though
-        # perhaps no new value now. NotImplementedError if the degree is above 1 and one follows the
-        # other.
-        return [op for change in self._for_bracket(touched) for op in change.operations]
-
-    def _for_bracket(self, touched: Sequence[bool] = _NOTHING) -> list[Change]:
-        strain, momentum, pose, velocity = self._set(touched)
-        if not (strain or momentum or velocity or pose):
+    def for_bracket(self, modified: Sequence[Function] = ()) -> list[Operation]:
+        """The operations that update the older description, for steps of strain and momentum."""
+        if not modified and self.holds():
             # A section may change, and the momentum is what stays.
-            varies = isinstance(self._beam.compliance_of_inertia, Function)
-            return [self.velocity_of_momentum] if varies else []
-        made = [self.momentum_of_velocity] if velocity and not momentum else []
-        made.append(self.velocity_of_momentum)
+            return [self.velocity_of_momentum] if self._inertia_varies else []
+        if not self._is_finite():
+            return []  # the step will say so
+        self._refuse_contradiction()
+        strain, momentum, pose, velocity = self._set(modified)
+        found = [self.momentum_of_velocity] if velocity and not momentum else []
+        found.append(self.velocity_of_momentum)
         # A ring has no first node from which its strain would say where the others are.
         # Where strain and configuration were both set, both are taken as they are: these steps move
         # the configuration beside the strain.
         if strain is not pose and self._chain.is_open:
-            made.append(self._projection if pose else self._reconstruction)
-        return made
+            found.append(self._projection if pose else self._reconstruction)
+        return found
 
-    def restore_for_bracket(self) -> None:
-        """Update the older description, for steps of strain and momentum."""
-        if not self._is_finite():
-            return  # the step will say so
-        self._refuse_contradiction()
-        for change in self._for_bracket():
-            change.run()
-        self.note()
-
-    def openings_for_configuration(
-        self, touched: Sequence[bool], *, alone: bool = True
+    def for_configuration(
+        self,
+        measured: Callable[[], Function],
+        modified: Sequence[Function] = (),
+        *,
+        alone: bool,
     ) -> list[Operation]:
-        """The changes that :meth:`restore_for_configuration` makes, as :meth:`openings`."""
-        changes, (strain, _, pose, _) = self._for_configuration(touched), self._set(touched)
-        if strain and not pose:
-            set_now = self.noted.changed()[0]
-            if not alone and not set_now:
-                raise NotImplementedError(
-                    "gradients by the strain of a beam in a network are not available, since the strain "
-                    "does not determine its position; take position, orientation and velocity"
-                )
-            if not set_now and not self._chain.agrees():
-                raise NotImplementedError(
-                    "gradients by a strain that steps in configuration form computed are not available, "
-                    "since they use another strain measure, and setting it would move the beam; take "
-                    "position, orientation and velocity"
-                )
-            if not alone:
-                changes = changes[:-1]  # it is refused before the steps, whatever records
-        return [op for change in changes for op in change.operations]
-
-    def _for_configuration(self, touched: Sequence[bool] = _NOTHING) -> list[Change]:
-        strain, momentum, pose, velocity = self._set(touched)
-        made: list[Change] = []
-        if velocity is not momentum:
-            made.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
-        return [*made, self._reconstruction] if strain and not pose else made
-
-    def restore_for_configuration(self, measured: Callable[[], Function], *, alone: bool) -> None:
-        """Update configuration and velocity, for steps that move these."""
+        """The operations that update configuration and velocity, for steps that move these."""
         # `measured()` is the strain of the configuration in the measure of the steps; `alone`:
         # nothing else, such as the joints of a network, determines where the beam is.
         if not self._is_finite():
-            return
+            return []
         self._refuse_contradiction()
-        strain, _, pose, _ = self._set(_NOTHING)
-        if strain and pose and not self._chain.agrees(measured()):
+        set_now, _, pose_now, _ = self._set(())
+        if set_now and pose_now and not self._chain.agrees(measured()):
             raise ValueError(
                 "strain and configuration of a beam were both set and contradict one another: "
                 + _WHAT_TO_DO
             )
-        if strain and not pose and not alone:
+        if set_now and not pose_now and not alone:
             raise ValueError(
                 "the strain of a beam in a network was set, but not its position: call its "
                 "reconstruct(position=..., orientation=...)"
             )
-        for change in self._for_configuration():
-            change.run()
-        if strain or not pose:  # else the strain follows after the steps
-            self.note()
+        strain, momentum, pose, velocity = self._set(modified)
+        if strain and not pose and not set_now:
+            self._refuse_derivatives(alone)
+        found = []
+        if velocity is not momentum:
+            found.append(self.momentum_of_velocity if velocity else self.velocity_of_momentum)
+        return [*found, self._reconstruction] if strain and not pose else found
+
+    def _refuse_derivatives(self, alone: bool) -> None:
+        """Raise ``NotImplementedError`` if setting the strain would not move the beam as it is now."""
+        if not alone:
+            raise NotImplementedError(
+                "gradients by the strain of a beam in a network are not available, since the strain "
+                "does not determine its position; take position, orientation and velocity"
+            )
+        if not self._chain.agrees():
+            raise NotImplementedError(
+                "gradients by a strain that steps in configuration form computed are not available, "
+                "since they use another strain measure, and setting it would move the beam; take "
+                "position, orientation and velocity"
+            )
 
     def _is_finite(self) -> bool:
         local = all(np.isfinite(f.dat.data_ro).all() for f in self._fields)
@@ -202,7 +175,7 @@ class Consistency:
 
     def _refuse_contradiction(self) -> None:
         """Raise ``ValueError`` if momentum and velocity were set and contradict one another."""
-        _, momentum, _, velocity = self._set(_NOTHING)
+        _, momentum, _, velocity = self._set(())
         if momentum and velocity and self._contradiction() > _SAME:
             raise ValueError(
                 "momentum and velocity of a beam were both set and contradict one another: "
@@ -213,8 +186,11 @@ class Consistency:
         """Distance of the velocity from that of the momentum, in the norm of the kinetic energy."""
         beam, space = self._beam, self._beam.velocity.function_space()
         momentum, velocity = Function(space), Function(space)
-        self._momentum_of(beam.velocity, momentum).run()
-        self._velocity_of(beam.momentum, velocity).run()
+        found = (
+            self._momentum_of(beam.velocity, momentum),
+            self._velocity_of(beam.momentum, velocity),
+        )
+        perform(found, {})
         p, P, v, V = (f.dat.data_ro for f in (beam.momentum, momentum, beam.velocity, velocity))
         sums = np.array([np.sum((P - p) * (v - V)), np.sum(P * v), np.sum(p * V)])
         gap, *sizes = beam.comm.allreduce(sums, op=MPI.SUM)
@@ -232,51 +208,31 @@ class DependentFields:
         self._beam, self._rod = beam, rod
         self._consistency, self._alone = consistency, alone
 
-    # Forms of the strain are made late: an assembly has many beams, and may never be settled.
-    @cached_property
-    def _of_configuration(self) -> Expr:
+    def _strain(self, test: Function | None = None) -> Form:
+        """The form whose vector is the strain of the configuration."""
         beam = self._beam
         strain = self._rod.elastic_strain((beam.position, beam.orientation))
-        return strain if beam.reference_strain is None else strain + beam.reference_strain
+        if beam.reference_strain is not None:
+            strain += beam.reference_strain
+        return self._rod.cells.values(strain, test)
 
-    @cached_property
-    def _strain(self) -> VectorAssembly:
-        return VectorAssembly(self._rod.cells.values(self._of_configuration))
-
-    @cached_property
-    def _copy(self) -> tuple[Field, Field]:
-        return Field(self._beam.strain), Field(self._strain.tensor)
-
-    @cached_property
-    def closings(self) -> list[Operation]:
-        """The operations of :meth:`settle`, for derivatives."""
-        strain = self._beam.strain
-        test = TestFunction(strain.function_space())
-        gap = self._rod.cells.values(strain - self._of_configuration, test)
-        return [
-            *self._consistency.momentum_of_velocity.operations,
-            Solve(work=simplify(gap), unknown=strain, find=self._set_strain),
-        ]
-
-    def prepare(self) -> None:
-        """Update the description that was not set since the last step."""
+    def synchronise(self, modified: Sequence[Function] = ()) -> list[Operation]:
+        """The operations that update the description which was not set since the last step."""
         # Where the inertia has changed the velocity is kept.
-        if not self._consistency.holds():
-            self._consistency.restore_for_configuration(
-                lambda: self._strain.assemble(), alone=self._alone
-            )
+        if not modified and self._consistency.holds():
+            return []
+        return self._consistency.for_configuration(
+            lambda: VectorAssembly(self._strain()).assemble(), modified, alone=self._alone
+        )
 
-    def settle(self) -> None:
-        """Set strain and momentum to those of the configuration and the velocity."""
-        self._consistency.momentum_of_velocity.run()
-        self._set_strain()
-        self._consistency.note()
-
-    def _set_strain(self) -> None:
-        self._strain.assemble()
-        target, source = self._copy
-        target.owned[...] = source.owned
-        target.written()
+    # Made late: an assembly has many beams, and most need no forms of their own.
+    @cached_property
+    def publish(self) -> list[Operation]:
+        """The operations that set strain and momentum to those of the configuration and the velocity."""
+        strain = self._beam.strain
+        test = private(Function(strain.function_space(), name="test"))
+        made = Assemble(work=self._strain(test), by={test: strain})
+        return [self._consistency.momentum_of_velocity, made]
 
 
 class _Product:

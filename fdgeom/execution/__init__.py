@@ -20,7 +20,7 @@ from fdgeom.execution.defaults import (
     saddle_defaults,
     saddle_solver,
 )
-from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values
+from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values, perform
 from fdgeom.execution.pointwise import PointwiseUpdate
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.structure import is_local

@@ -96,6 +96,17 @@ class Executor:
         return steps, None
 
 
+def perform(operations: Sequence[Operation], runs: dict[Operation, Run]) -> None:
+    """Perform operations without symbols for time and step; ``runs`` are the calls that have been made."""
+    for op in operations:
+        call = runs.get(op)
+        if call is None:
+            call = runner(op)
+            if not isinstance(op, HostOperation):
+                runs[op] = call
+        call()
+
+
 @singledispatch
 def runner(op: Operation) -> Run:
     """The call that performs an operation; its forms and solvers are made once."""
@@ -201,8 +212,8 @@ def _assembly(op: Assemble) -> Run:
         forms.append((_Target(op, target), None if is_zero(form) else LinearForm(form)))
 
     def run() -> None:
-        # Copies: two targets may be derivatives by one Function.
-        found = [form and [np.array(part) for part in form.assemble()] for _, form in forms]
+        # All before any target is written, which the others may read.
+        found = [form and form.assemble() for _, form in forms]
         for (target, _), values in zip(forms, found, strict=True):
             target.put(values)
 
@@ -239,13 +250,16 @@ class LinearForm:
         self._dependent, self._real = derived_in(form), is_real(test)
         with paused_collection():
             self._form = get_assembler(form) if self._real else VectorAssembly(form)
+        alone = not self._real and test.function_space().comm.size == 1
+        self._own = [part.owned for part in self._form.parts] if alone else None
 
     def assemble(self) -> list[np.ndarray]:
-        """This rank's values with the present coefficients, part by part."""
+        """This rank's values with the present coefficients, part by part, until the next call."""
         if self._real:
             for field in self._dependent:
                 field.refresh()
-        return [part.dat.data_ro for part in self._form.assemble().subfunctions]
+        found = self._form.assemble()
+        return self._own or [part.dat.data_ro for part in found.subfunctions]
 
 
 def _nodal_assembly(op: Assemble) -> Run:

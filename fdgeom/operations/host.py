@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from firedrake import Cofunction, Function
@@ -17,22 +18,23 @@ class Performed(HostOperation):
     """Operations whose values a function computes in its own way."""
 
     do: Callable[[], None]
-    operations: Sequence[Operation]
+    #: The operations, or a function that makes them when derivatives need them.
+    operations: Sequence[Operation] | Callable[[], Sequence[Operation]]
 
     @property
     def reads(self) -> list[Function]:
-        return list(dict.fromkeys(f for op in self.operations for f in op.reads))
+        return list(dict.fromkeys(f for op in self.derivative_as for f in op.reads))
 
     @property
     def writes(self) -> list[Function]:
-        return list(dict.fromkeys(f for op in self.operations for f in op.writes))
+        return list(dict.fromkeys(f for op in self.derivative_as for f in op.writes))
 
     def run(self) -> None:
         self.do()
 
-    @property
+    @cached_property
     def derivative_as(self) -> Sequence[Operation]:
-        return self.operations
+        return self.operations() if callable(self.operations) else self.operations
 
 
 class ArrayOperation(HostOperation):

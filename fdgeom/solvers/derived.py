@@ -121,10 +121,12 @@ def is_private(value: Function | Constant) -> bool:
     return hasattr(value, _PRIVATE)
 
 
-def _is_place(function: Function) -> bool:
-    """Whether a function holds the coordinates of its mesh."""
-    space = function.function_space()
-    return len(space) == 1 and function is space.mesh().coordinates
+def _is_place(value: Function | Constant) -> bool:
+    """Whether a value is the coordinates of a mesh."""
+    if isinstance(value, Constant):
+        return False
+    space = value.function_space()
+    return len(space) == 1 and value is space.mesh().coordinates
 
 
 def is_real(function) -> bool:
@@ -186,9 +188,9 @@ class Derived:
     @property
     def follows_a_user(self) -> bool:
         """Whether the targets depend on more than meshes, that is on data that a user may change."""
-        plain = [f for f in self.sources.functions if derived_of(f) is None and not _is_place(f)]
-        above = any(d.follows_a_user or not d.private for d in self._above)
-        return bool(plain or self.sources.constants) or above
+        values = (*self.sources.functions, *self.sources.constants)
+        plain = [x for x in values if derived_of(x) is None and not (is_private(x) or _is_place(x))]
+        return bool(plain) or any(d.follows_a_user or not d.private for d in self._above)
 
 
 class MadeOnce:

@@ -159,27 +159,24 @@ class _Composed(Stepper):
     def functions(self):
         return self._inner.functions()
 
-    def _enter(self) -> None:
-        self._inner._enter()
-
-    def _leave(self) -> None:
-        self._inner._leave()
-
-    def _taken_up(self) -> None:
-        self._inner._taken_up()
-
-    # --- as the method's own steps, for derivatives ----------------------------------------------
+    # --- before and after steps --------------------------------------------------------------------
     def remembered(self):
         return self._inner.remembered()
 
-    def entrance(self, touched=frozenset()):
-        return self._inner.entrance(touched)
+    def start(self, modified=None):
+        return self._inner.start(modified)
 
-    def openings(self, entrance):
-        return self._inner.openings(entrance)
+    def started(self, operations):
+        self._inner.started(operations)
 
-    def closings(self):
-        return self._inner.closings()
+    def finish(self):
+        return self._inner.finish()
+
+    def finished(self):
+        self._inner.finished()
+
+    def restored(self):
+        self._inner.restored()
 
 
 class _FlowsComposed(_Composed):

@@ -4,11 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Set
 from typing import Any, ClassVar
 
-from firedrake import Function
+from firedrake import Constant, Function
 
-from fdgeom.operations import Flow
-from fdgeom.solvers import Snapshot
-from fdgeom.solvers.derived import Sources
+from fdgeom.operations import Flow, Operation
 
 
 class Method(ABC):
@@ -89,48 +87,48 @@ class Method(ABC):
 class Restart:
     """The part of :class:`Stepper` for methods that carry fields; by default there are none.
 
-    For authors: ``closings``, ``entrance``, ``mark``, ``openings``, ``remembered``,
-    ``samples_coefficients``.
+    For authors: ``begins``, ``carried_for``, ``finish``, ``finished``, ``remembered``, ``rescale``,
+    ``restored``, ``samples_coefficients``, ``start``, ``started``.
     """
 
     #: Whether a coefficient that changes before one step after another is a function of time: with its
     #: value at the end of the step, as methods want it whose equations hold there and nowhere else.
     samples_coefficients: ClassVar[bool] = False
 
-    def _enter(self) -> None:
-        """Actions before the first of some steps, such as updates after changes by hand."""
-
-    def _leave(self) -> None:
-        """Actions after the last of some steps, also if one has failed."""
-
-    #: The time of the last steps, and the number of steps before which a coefficient was last another.
-    mark: tuple[float, int] = (float("nan"), 0)
-
-    def remembered(self) -> tuple[Snapshot | Sources, ...]:
-        """The snapshots by which :meth:`_enter` detects changes by hand."""
+    def remembered(self) -> tuple[Any, ...]:
+        """The snapshots by which :meth:`start` detects changes by hand."""
         return ()
 
-    def entrance(self, touched: Set[int] = frozenset()) -> str | None:
-        """The action of :meth:`_enter`, as a name; fields with the keys ``touched`` count as set."""
-        return None
+    def start(self, modified: Set[int] | None = None) -> list[Operation]:
+        """The operations before the first of some steps, such as updates after changes by hand.
 
-    def openings(self, entrance: str | None) -> list:
-        """The operations of :meth:`_enter`, and those before the next step if Δt has changed.
-
-        As :meth:`fdgeom.systems.system.System.openings`, for derivatives.
+        For derivatives fields with the keys ``modified`` count as set, beside those whose values
+        have changed since the snapshots were taken.
         """
         return []
 
-    def closings(self) -> list:
-        """The operations of :meth:`_leave`, in the same form."""
+    def begins(self, operations: list[Operation]) -> bool:
+        """Whether the operations of :meth:`start` make the carried fields anew, for the present Δt."""
+        return False
+
+    def started(self, operations: list[Operation]) -> None:
+        """Note that the operations of :meth:`start` have been performed."""
+
+    def rescale(self, ratio: Constant) -> list[Operation]:
+        """The operations before a step that is ``ratio`` times as long as the one before."""
         return []
 
-    def _taken_up(self) -> None:
-        """Actions after the state and the carried fields have been read from a checkpoint."""
+    def finish(self) -> list[Operation]:
+        """The operations after the last of some steps, also if one has failed."""
+        return []
 
-    def _change_dt(self, ratio: float) -> None:
-        """Rescale carried fields before a step that is ``ratio`` times as long as the one before."""
+    def finished(self) -> None:
+        """Note that the operations of :meth:`finish` have been performed."""
 
-    def _carried_for(self, dt: float) -> float:
+    def restored(self) -> None:
+        """Note that the state and the carried fields have been read from a checkpoint."""
+        self.finished()
+
+    def carried_for(self, dt: float) -> float:
         """The step length to which the carried fields belong after a step of ``dt``."""
         return dt

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from firedrake import Function
+from firedrake import Constant, Function
 from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr
 
@@ -15,7 +15,7 @@ from fdgeom import citations
 from fdgeom.build_message import compiling
 from fdgeom.clock import Clock
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
-from fdgeom.execution import Executor, HeldSNES
+from fdgeom.execution import Executor, HeldSNES, Run, perform
 from fdgeom.execution.fallbacks import Fallbacks, falling_back
 from fdgeom.execution.options import (
     SolveOptions,
@@ -29,7 +29,7 @@ from fdgeom.execution.options import (
 from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.operations import Flow, Solve, flattened, merged
+from fdgeom.operations import Flow, Operation, Solve, flattened, merged
 from fdgeom.solvers import Snapshot
 from fdgeom.steppers.method import Method, Restart
 from fdgeom.steppers.step_flows import completed
@@ -128,6 +128,8 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             if not isinstance(self.system, self.moves):
                 raise _wrong_system(type(self), system)
             self.system.set_time(self.t)
+            #: The calls that perform operations.
+            self._runs: dict[Operation, Run] = {}
             self._setup()
             self._take_apart(self.flows())
             self._snapshot = Snapshot(self._moving())
@@ -215,7 +217,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         self._clock = clock
         self.system.set_time(self.t)
         self.system.settle()
-        self._taken_up()
+        self.restored()
 
     # --- stepping ------------------------------------------------------------------------------
     def _compiling(self):
@@ -254,7 +256,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         with saying, delayed(self.system.mesh.comm, INT) as signals:
             with shielded():
                 self.system.prepare()
-            self._enter()
+            self._start()
             compiled = self.ready_steps()
             try:
                 with SNES_STEPS if compiled is None else COMPILED_STEPS:
@@ -266,17 +268,39 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             finally:
                 with shielded():
                     self.system.set_time(self.t)
-                    self._leave()
+                    self._perform(self.finish())
+                    self.finished()
                     self.system.settle()
 
     def begin_steps(self) -> None:
         """The actions before the first of some steps, without a step."""
         self.system.prepare()
-        self._enter()
+        self._start()
         clock = self._clock
         if clock.dt != clock.last_dt:
-            self._change_dt(clock.dt / clock.last_dt)
+            self._rescale(clock)
             self._clock = clock.begun()
+
+    def _start(self) -> None:
+        if operations := self.start():
+            with self._snapshot.kept():
+                self._perform(operations)
+        if self.begins(operations):
+            self._clock = self._clock.begun()
+        self.started(operations)
+
+    def _rescale(self, clock: Clock) -> None:
+        ratio, operations = self._rescaling
+        ratio.assign(clock.dt / clock.last_dt)
+        self._perform(operations)
+
+    @cached_property
+    def _rescaling(self) -> tuple[Constant, list[Operation]]:
+        ratio = Constant(1.0)
+        return ratio, self.rescale(ratio)
+
+    def _perform(self, operations: Sequence[Operation]) -> None:
+        perform(operations, self._runs)
 
     def _take(self, most: int) -> None:
         """Take a step, or up to ``most`` compiled ones, or none if that fails."""
@@ -286,7 +310,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             return
         self._before_change.take()
         try:
-            self._change_dt(before.dt / before.last_dt)
+            self._rescale(before)
             self._take_evenly(most)
         except BaseException:
             with shielded():
@@ -307,7 +331,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             if done and branch is not None:
                 self.system.check_branch(branch)
             if done:
-                self._clock = before.after(done, self._carried_for(before.dt))
+                self._clock = before.after(done, self.carried_for(before.dt))
             finite = math.isfinite(self.t) and self._snapshot.sees_finite()
             if not finite and done < 2:
                 raise SolveFailed("the new state or its time is not finite")
@@ -348,7 +372,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         self.step_flows = completed(flows, self.system)
         #: The operations of one step, in order.
         self.operations = flattened(merged(self.step_flows))
-        self._executor = Executor(self.operations)
+        self._executor = Executor(self.operations, self._runs)
         for op in self._with_options():
             if op.options.told:
                 self._executor.make(op)  # so that an unknown option is refused now

@@ -65,8 +65,9 @@ class Sweep(Stepper):
         self._demands |= _demands_of_parts(self, self._turns)
         check_now(self._demands)
 
-    def _enter(self) -> None:
+    def start(self, modified=None):
         check_now(self._demands)
+        return super().start(modified)
 
     def flows(self):
         names = ["_".join(self.system.names[k] for k in turn.active) for turn in self._turns]

@@ -8,8 +8,9 @@ import numpy as np
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
-from fdgeom.execution import FunctionalAssembly
+from fdgeom.execution import FunctionalAssembly, perform
 from fdgeom.forms import is_zero, simplify
+from fdgeom.operations import Operation
 from fdgeom.solvers import Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.validation import NotCopied, firedrake_function
@@ -64,12 +65,12 @@ class System(NotCopied, ABC):
     Notes
     -----
     For authors: ``agree``, ``all_forms``, ``branch``, ``casimirs``, ``check_branch``,
-    ``check_start``, ``clocks``, ``closings``, ``coefficients``, ``constraint``,
-    ``drawn_beams``, ``equations``, ``followers``, ``functions``, ``given_in_time``,
-    ``momenta``, ``moving``, ``openings``, ``output_cells``, ``output_coordinates``,
-    ``output_fields``, ``output_orientation``, ``parameters``, ``prepare``, ``refresh_output``,
-    ``remembered``, ``set_time``, ``settle``, ``strain_energy_density``,
-    ``symbols``, ``turns``, ``underivable``.
+    ``check_start``, ``clocks``, ``coefficients``, ``constraint``, ``drawn_beams``,
+    ``equations``, ``followers``, ``functions``, ``given_in_time``, ``momenta``, ``moving``,
+    ``output_cells``, ``output_coordinates``, ``output_fields``, ``output_orientation``,
+    ``parameters``, ``prepare``, ``publish``, ``refresh_output``, ``remembered``,
+    ``set_time``, ``settle``, ``strain_energy_density``, ``symbols``, ``synchronise``,
+    ``synchronised``, ``turns``, ``underivable``.
     """
 
     constraint: Any = None
@@ -257,32 +258,43 @@ class System(NotCopied, ABC):
 
     def prepare(self) -> None:
         """Update dependent fields before a step."""
-
-    def openings(self, touched: Sequence[Function] = ()) -> list:
-        """The operations of :meth:`prepare` (`fdgeom.operations`), for derivatives: none in general.
-
-        ``touched`` are those of :meth:`functions` that count as changed for derivatives.
-        """
-        return []
+        if operations := self.synchronise():
+            self._perform(operations)
+            self.synchronised()
 
     def settle(self) -> None:
         """Make all fields consistent, after steps or after a checkpoint has been read."""
+        self._perform(self.publish())
+        self.agree()
+
+    def synchronise(self, modified: Sequence[Function] | None = None) -> list[Operation]:
+        """The operations that update dependent fields before steps.
+
+        Fields count as set if their values have changed since :meth:`agree`. For derivatives
+        ``modified`` are those of :meth:`functions` that count as set too.
+        """
+        return []
+
+    def synchronised(self) -> None:
+        """Note that the operations of :meth:`synchronise` have been performed."""
+
+    def publish(self) -> list[Operation]:
+        """The operations that compute dependent fields, such as :meth:`followers`, after steps."""
+        return []
 
     def followers(self) -> dict[str, Function]:
-        """Fields that :meth:`settle` computes from :meth:`functions`, and that may be set instead,
+        """Fields that :meth:`publish` computes from :meth:`functions`, and that may be set instead,
         by name.
 
         Fields of the members of a composed system; none in general.
         """
         return {}
 
-    def closings(self) -> list:
-        """The operations of :meth:`settle`, for derivatives."""
-        return []
-
     def agree(self) -> None:
         """Declare all fields consistent, with their present values."""
-        self.settle()
+
+    def _perform(self, operations: Sequence[Operation]) -> None:
+        perform(operations, self._held.setdefault("runs", {}))
 
     def remembered(self) -> tuple[Snapshot, ...]:
         """The snapshots by which it detects changes by hand; none in general."""

@@ -124,6 +124,19 @@ def implicit(method, cells: int, steps: int) -> Callable[[], Measurement]:
     return measure
 
 
+def clamped(method, cells: int, steps: int) -> Callable[[], Measurement]:
+    """A clamped beam released from a bent shape: some nodes have prescribed values."""
+
+    def measure() -> Measurement:
+        mesh = IntervalMesh(cells, 2.0)
+        beam = fg.Beam(mesh, fg.Section(STIFFNESS, INERTIA), left="clamped")
+        beam.strain.interpolate(as_vector([0.1, 0.2, 0.3, 0, 0, 0]))
+        beam.reconstruct()
+        return steps_of(method(beam, 1e-3 / cells), steps, beam.position, beam.orientation)
+
+    return measure
+
+
 def small(copies: int, steps: int) -> Callable[[], Measurement]:
     def measure() -> Measurement:
         space = VectorFunctionSpace(fg.copies(copies), "DG", 0, dim=2)
@@ -460,6 +473,8 @@ CASES: dict[str, Case] = {}
 for cells_, steps_ in ((100, 5000), (10_000, 50), (100_000, 5)):
     CASES[f"PoissonIntegrator {cells_}"] = Case(explicit(PI, cells_, steps_))
     CASES[f"SymmetricPoissonIntegrator {cells_}"] = Case(explicit(SPI, cells_, steps_))
+CASES["SymmetricPoissonIntegrator 20, clamped"] = Case(clamped(SPI, 20, 20_000))
+CASES["VariationalIntegrator 20, clamped"] = Case(clamped(fg.VariationalIntegrator, 20, 20_000))
 for copies_, steps_ in ((1, 100_000), (1000, 5000)):
     CASES[f"StormerVerlet {copies_}"] = Case(small(copies_, steps_))
 for name_, method_ in METHODS.items():

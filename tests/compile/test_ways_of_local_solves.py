@@ -1,6 +1,6 @@
 """The ways of a compiled local solve, each by itself, against NumPy: by elimination that is written out, by
-the inverse at zero (the chord method), by elimination in the order of the rows, and by elimination that
-exchanges rows.
+the inverse at zero (the chord method), by elimination in the order of the rows, by the same with rows of
+prescribed components, and by elimination that exchanges rows.
 """
 
 import numpy as np
@@ -29,8 +29,9 @@ SHORT = 2e-3
 #: How each way is called for a block of places.
 CALLS = {
     "written out": "all_le(square<Op::n>(R), 1e-22 * before) ? 1 : -1",
-    "chord": "newton<Op, chord>(X, F, G, k, t, w, b, u)",
-    "plain": "newton<Op, plain>(X, F, G, k, t, w, b, u)",
+    "chord": "newton<Op, chord>(X, F, G, k, t, w, b, nullptr, u)",
+    "plain": "newton<Op, plain>(X, F, G, k, t, w, b, nullptr, u)",
+    "prescribed": "prescribed<Op>(X, F, G, k, call.tolerances, right)",
     "pivoting": "robust<Op>(X, F, G, k, call.tolerances, right, report)",
 }
 COUPLED = np.array([[0.4, -1.0, 0.2], [0.7, 0.3, -0.5], [-0.6, 0.1, 0.9]])
@@ -172,9 +173,12 @@ def test_zero_pivots_need_rows_exchanged(monkeypatch):
 
 
 @LAYOUTS
-def test_given_components(layout):
+@pytest.mark.parametrize("way", ["prescribed", "pivoting"])
+@pytest.mark.parametrize("kind", ["linear", "nodal"])
+def test_given_components(kind, way, layout, monkeypatch):
     """The others are solved for with them."""
-    case = Nodal("nodal")
+    only(monkeypatch, "written out", "plain", way)
+    case = Nodal(kind)
     given = Function(case.space)
     given.dat.data_wo[...] = np.random.default_rng(8).uniform(-0.3, 0.3, (CELLS + 1, SIZE))
     nodes, components = np.array([0, 7, 7, 36]), np.array([1, 0, 2, 1])

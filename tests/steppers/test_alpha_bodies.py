@@ -188,9 +188,9 @@ def test_multiplier_from_the_first_step(start):
         if start == "acceleration":
             stepper = GA(heavy_top(), dt, fg.hamel_alpha(0.8))
             top = stepper.system
-            stepper._start.solve_jerk()
+            stepper._accelerations.solve_jerk()
             top.algorithmic.dat.data[...] += (
-                stepper.scheme.shift * dt * stepper._start.jerk.dat.data_ro
+                stepper.scheme.shift * dt * stepper._accelerations.jerk.dat.data_ro
             )
         every, worst = round(dt / FINE), 0.0
         for n in range(1, round(0.5 / dt) + 1):

@@ -276,6 +276,6 @@ def test_an_acceleration_that_is_not_compiled_says_why(monkeypatch):
 
     monkeypatch.setattr(newton, "newton_of", refused)
     stepper = fg.GeneralizedAlpha(moving(INERTIAS["separate"], 5, left="clamped"), DT)
-    assert stepper._start.why_not_compiled == "an equation of another kind"
+    assert stepper._accelerations.why_not_compiled == "an equation of another kind"
     stepper.advance(2)
     check_way(stepper)

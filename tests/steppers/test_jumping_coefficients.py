@@ -18,7 +18,7 @@ def spring(method, dt, k, force=0.0):
         lambda q, v, a, t, w: (inner(a + k * q, w) - force * w[0]) * dx, q, v
     )
     stepper = method(system, dt)
-    start = stepper._start
+    start = stepper._accelerations
     start.counted = 0
     solve = start.solve
 
@@ -41,7 +41,7 @@ def test_a_stiffness_that_jumps(method):
         k.assign(9.0)
         stepper.advance(n)
         errors.append(abs(q.dat.data_ro[0] - exact))
-        assert stepper._start.counted == 1
+        assert stepper._accelerations.counted == 1
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders == pytest.approx([METHODS[method]] * 2, abs=0.1)
     # As of a stepper made at the jump; a stale acceleration makes it 4e-4.
@@ -80,7 +80,7 @@ def test_a_control_loop(method):
             force.assign(-1.5 * v.dat.data_ro[0])
             stepper.advance(n)
         errors.append(abs(q.dat.data_ro[0] - state[0]))
-        assert stepper._start.counted <= 5
+        assert stepper._accelerations.counted <= 5
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders == pytest.approx([METHODS[method]] * 2, abs=0.2)
 
@@ -97,7 +97,7 @@ def test_a_load_that_is_sampled_before_each_step():
         # q̈ + 4 q = sin t, from q = 1 at rest.
         exact = np.sin(1) / 3 + np.cos(2) - np.sin(2) / 6
         errors.append(abs(q.dat.data_ro[0] - exact))
-        assert stepper._start.counted == 1
+        assert stepper._accelerations.counted == 1
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert orders == pytest.approx([2, 2], abs=0.15)
 
@@ -114,4 +114,4 @@ def test_the_time_is_no_coefficient(method):
     )
     for _ in range(3):
         stepper.advance(1)
-        assert stepper.entrance() is None
+        assert stepper.start() == []

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from firedrake import Constant, Function, TestFunction
+from firedrake import Constant, Function, TestFunction, dot
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.beam import Beam
@@ -16,7 +16,7 @@ from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
 from fdgeom.beams.network.blocks import ManySnapshots
-from fdgeom.beams.network.copying import FIELDS, BeamCopy, BeamsBehind
+from fdgeom.beams.network.copying import FIELDS, BeamCopy
 from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
 from fdgeom.beams.network.joints import Joint, Prismatic
 from fdgeom.beams.network.network import Network
@@ -27,8 +27,12 @@ from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
+from fdgeom.execution import perform
+from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
+from fdgeom.operations import Assemble, Map, Operation
 from fdgeom.solvers import Number, Snapshot, key
+from fdgeom.solvers.derived import private
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 
@@ -111,8 +115,9 @@ class Assembly(OffTape, RodMotion):
         self._links = [
             DependentFields(beam, beam.rod, beam.consistency, alone=False) for beam in self.beams
         ]
-        for link in self._links:
-            link.prepare()
+        for beam, link in zip(self.beams, self._links, strict=True):
+            perform(link.synchronise(), {})
+            beam.consistency.synchronised(strain_follows=True)
         position, orientation = self._start()
         self._check_meeting(joints, position)
         time = Time()
@@ -132,9 +137,6 @@ class Assembly(OffTape, RodMotion):
         self._springs = JointSprings(self.joints) if joints else None
         self._body = Function(self.space, name="body velocity")
         self._body_velocity = BodyVelocity(self.v, self.orientation, self._body)
-        self._behind = BeamsBehind(
-            network, self.beams, self._links, self.rod, self.configuration, self._body
-        )
         #: Values of the beams' fields when they last agreed with those of the network.
         self._written = Snapshot([getattr(beam, name) for beam in self.beams for name in FIELDS])
         self._noted = ManySnapshots(
@@ -142,7 +144,8 @@ class Assembly(OffTape, RodMotion):
         )
         # So that a load which has no meaning here is refused now.
         self.external_work(self.configuration, TestFunction(self.space))
-        self._read()
+        self._perform([self._from_beams, self._body_velocity.to_space])
+        self._written.take()
 
     def __repr__(self) -> str:
         joints = () if self.joints is None else self.joints.joints
@@ -235,47 +238,88 @@ class Assembly(OffTape, RodMotion):
     def clocks(self) -> tuple[Constant, ...]:
         return (self.time, *(beam.time for beam in self.beams))
 
-    def prepare(self) -> None:
-        """Read the beams' configurations and velocities, if they are not those of the last step."""
-        if self._noted.holds():
-            return
-        for link in self._links:
-            link.prepare()
-        if not self._written.holds():
-            self._read()
-
-    def _read(self) -> None:
-        for gathered in self._gathering:
-            gathered.run()
-        self._body_velocity.read()
-        self._written.take()
-
     def check_start(self) -> None:
         self.prepare()
         super().check_start()
 
-    def settle(self) -> None:
-        """Write configurations and velocities back to the beams."""
-        self._body_velocity.write()
-        self._behind.settle()
-        self.agree()
+    # --- the fields of the beams -------------------------------------------------------------------
+    def synchronise(self, modified=None):
+        """Configuration and velocity from what was set last of each beam."""
+        modified = modified or ()
+        if not modified and self._noted.holds():
+            return []
+        of_beams = {key(f) for beam in self.beams for f in beam.functions().values()}
+        found = [op for link in self._links for op in link.synchronise(modified)]
+        if found or not self._written.holds() or of_beams.intersection(map(key, modified)):
+            found += [self._from_beams, self._body_velocity.to_space]
+        return found
 
-    # --- derivatives -----------------------------------------------------------------------------
+    def synchronised(self):
+        if self._noted.holds():
+            return
+        for beam in self.beams:
+            beam.consistency.synchronised(strain_follows=True)
+        self._written.take()
+
+    def publish(self):
+        """Poses, velocities, momenta and strains of the beams."""
+        return self._published
+
     @cached_property
-    def _gathering(self) -> list[BeamCopy]:
-        return self._copies(back=False)
+    def _published(self) -> list[Operation]:
+        alike = [self._momenta, self._strain] if self._alike else []
+        others = [op for link in self._others for op in link.publish]
+        return [self._body_velocity.to_body, *alike, self._to_beams, *others]
+
+    def agree(self) -> None:
+        self._noted.take()
+
+    # The momentum of an end with a weight of its own, and the strain of a beam whose shape at rest is
+    # given in space, are not those of the network.
+    @cached_property
+    def _alike(self) -> list[Beam]:
+        return [beam for beam in self.beams if beam.end_weight == 0.5 and not beam.shaped]
 
     @cached_property
-    def _scattering(self) -> list[BeamCopy]:
-        return self._copies(back=True)
+    def _others(self) -> list[DependentFields]:
+        pairs = zip(self.beams, self._links, strict=True)
+        return [link for beam, link in pairs if beam not in self._alike]
 
-    def _copies(self, *, back: bool) -> list[BeamCopy]:
-        """Copies of position, orientation and velocity between the beams and the network."""
-        wholes = zip(FIELDS, (self.position, self.orientation, self._body), strict=True)
-        return [
-            BeamCopy(self.network, whole, [getattr(b, name) for b in self.beams], back=back)
-            for name, whole in wholes
-        ]
+    @cached_property
+    def _momenta(self) -> Map:
+        momentum = Function(self.space, name="momentum")
+        return Map(values={momentum: dot(self.rod.inertia.matrix, self._body)})
+
+    @cached_property
+    def _strain(self) -> Assemble:
+        """The strains in the cells of the network."""
+        strain = self.rod.strain(self.configuration)
+        space = shaped_space((6,), self.mesh, "DG", 0)
+        test, found = private(Function(space, name="test")), Function(space, name="strain")
+        return Assemble(work=self.rod.cells.values(strain, test), by={test: found})
+
+    @cached_property
+    def _from_beams(self) -> BeamCopy:
+        return BeamCopy(self.network, *map(self._copied, FIELDS), gathers=True)
+
+    @cached_property
+    def _to_beams(self) -> BeamCopy:
+        found = [self._copied(name) for name in FIELDS]
+        if alike := self._alike:
+            (momentum,) = self._momenta.values
+            found.append((momentum, [beam.momentum for beam in alike], alike))
+            (strain,) = self._strain.writes
+            found.append((strain, [beam.strain for beam in alike], alike))
+        return BeamCopy(self.network, *found)
+
+    @cached_property
+    def _poses(self) -> tuple[list[Operation], list[Operation]]:
+        found = [self._copied(name) for name in FIELDS[:2]]
+        return [BeamCopy(self.network, *found, gathers=True)], [BeamCopy(self.network, *found)]
+
+    def _copied(self, name: str) -> tuple[Function, list[Function], Sequence[Beam]]:
+        whole = {"velocity": self._body}.get(name) or getattr(self, name)
+        return whole, [getattr(beam, name) for beam in self.beams], self.beams
 
     def followers(self):
         """The fields of the beams."""
@@ -285,34 +329,11 @@ class Assembly(OffTape, RodMotion):
             for name, f in beam.functions().items()
         }
 
-    def openings(self, touched=()):
-        names, found, reads = {key(f) for f in touched}, [], not self._written.holds()
-        for beam in self.beams:
-            flags = [key(f) in names for f in beam.functions().values()]
-            changed = [a or b for a, b in zip(flags, beam.consistency.noted.changed(), strict=True)]
-            found += beam.consistency.openings_for_configuration(flags, alone=False)
-            reads = reads or any(changed)
-        return [*found, *self._gathering, self._body_velocity.reading] if reads else found
-
     def remembered(self):
         return (self._written, *(beam.consistency.noted for beam in self.beams))
 
-    def closings(self):
-        strains = [op for link in self._links for op in link.closings]
-        return [self._body_velocity.writing, *self._scattering, *strains]
-
-    def agree(self) -> None:
-        self._noted.take()
-
-    def read_poses(self) -> None:
-        for gathered in self._gathering[:2]:
-            gathered.run()
-
-    def write_poses(self) -> None:
-        self._behind.put_poses()
-
     def pose_copies(self):
-        return self._gathering[:2], self._scattering[:2]
+        return self._poses
 
     def member_of_nodes(self) -> np.ndarray:
         starts, count = self.network.starts, self.space.dof_dset.size

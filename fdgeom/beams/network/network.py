@@ -167,6 +167,15 @@ class Network:
         found[dofs] = start - k + own.pairs[:, 0]
         return found
 
+    def all_values(self, beam: BeamFields, function: Function) -> tuple[slice, np.ndarray]:
+        """The values of a beam's field at all nodes or in all cells, and their places in the network."""
+        k = self._index[id(beam)]
+        own, start = self.beams[k], int(self.starts[k])
+        cells = self.is_cellwise(function)
+        values = own.gather_cells(function) if cells else own.gather(function)
+        start -= k if cells else 0
+        return slice(start, start + len(values)), values
+
     def rows(self, function: Function | Cofunction) -> np.ndarray:
         """Indices of the values of each node, or of each cell, in a field here, on one rank."""
         found = np.empty(len(function.dat.data_ro), dtype=int)

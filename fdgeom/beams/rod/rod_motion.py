@@ -20,6 +20,7 @@ from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.forms import simplify
 from fdgeom.lie.groups import R3xSO3
+from fdgeom.operations import Operation
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
@@ -213,12 +214,14 @@ class RodMotion(Motion):
     # --- poses alone, for statics ------------------------------------------------------------------
     def read_poses(self) -> None:
         """Copy the configuration from the beams, if it has Functions of its own."""
+        self._perform(self.pose_copies()[0])
 
     def write_poses(self) -> None:
         """Copy the configuration to the beams, without velocities, strains and momenta."""
+        self._perform(self.pose_copies()[1])
 
-    def pose_copies(self) -> tuple[list, list]:
-        """The operations of :meth:`read_poses` and :meth:`write_poses`, for derivatives."""
+    def pose_copies(self) -> tuple[list[Operation], list[Operation]]:
+        """The operations of :meth:`read_poses` and :meth:`write_poses`."""
         return [], []
 
     @abstractmethod

@@ -12,10 +12,11 @@ FDGEOM_INLINE lane_mask unsettled(raw norm, raw last, raw first, raw step, raw s
   return (norm <= 0.25 * last) | ((step > 1e-16 * size) & (norm > 1e-12 * first)) | ~(norm <= 1e300);
 }
 
-// How the update is computed: with the inverse of the tangent at zero, or by elimination without pivoting.
-enum Solver { chord, plain };
+// How the update is computed: with the inverse of the tangent at zero, by elimination without pivoting, or so
+// with rows of prescribed unknowns, where the mask m is zero.
+enum Solver { chord, plain, masked };
 
-template <class Op, Solver solver> FDGEOM_INLINE void update(const Run &X, Fields F, Outs G, long k, const raw *w, const raw *b, raw *u, raw *R) {
+template <class Op, Solver solver> FDGEOM_INLINE void update(const Run &X, Fields F, Outs G, long k, const raw *w, const raw *b, const raw *m, raw *u, raw *R) {
   constexpr int n = Op::n;
   if constexpr (solver == chord) {
     raw x[n];
@@ -30,6 +31,11 @@ template <class Op, Solver solver> FDGEOM_INLINE void update(const Run &X, Field
   } else {
     raw J[n * n];
     Op::tangent(X, F, G, k, w, b, u, J);
+    if constexpr (solver == masked)
+      for (int i = 0; i < n; ++i) {
+        for (int j = 0; j < n; ++j) J[i * n + j] *= m[i];
+        J[i * n + i] += 1.0 - m[i];
+      }
     solve_plain<n>(J, R);
   }
 #pragma GCC unroll 64
@@ -38,7 +44,7 @@ template <class Op, Solver solver> FDGEOM_INLINE void update(const Run &X, Field
 
 // Newton's method at all places of a block at once; the number of iterations, or -1 if some place has not
 // converged, or not fast enough with the kept inverse: then it is done otherwise.
-template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *w, const raw *b, raw *u) {
+template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *w, const raw *b, const raw *m, raw *u) {
   constexpr int n = Op::n;
   constexpr bool kept = solver == chord;
   raw R[n], first = {}, last = {}, before = {}, size = {};
@@ -47,6 +53,8 @@ template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields
   long more = -1;
   for (int it = 0;; ++it) {
     Op::residual(X, F, G, k, w, u, R);
+    if constexpr (solver == masked)
+      for (int i = 0; i < n; ++i) R[i] *= m[i];
     const raw norm = square<n>(R);
     if (it == 0) first = norm;
     if (!kept && it > 0) open &= unsettled(norm, last, first, before, size);
@@ -55,7 +63,7 @@ template <class Op, Solver solver> FDGEOM_INLINE int newton(const Run &X, Fields
     if (more == 0) return it;
     if (more < 0 && it == (kept && t.max_it > 7 ? 7 : t.max_it)) return -1;
     last = norm;
-    update<Op, solver>(X, F, G, k, w, b, u, R);
+    update<Op, solver>(X, F, G, k, w, b, m, u, R);
     if (more > 0 && --more == 0) return it + !kept;
     const raw step = square<n>(R);
     size = square<n>(u);
@@ -109,8 +117,8 @@ struct Alone {
   }
 };
 
-// A block with places that have not converged otherwise or that have prescribed unknowns. No array of it is
-// one of the fast path's, which stay in registers.
+// A block with places that have not converged otherwise. No array of it is one of the fast path's, which stay
+// in registers.
 template <class Op> __attribute__((noinline)) int robust(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *b, Report &report) {
   constexpr int n = Op::n;
   raw w[Op::nw], u[n], R[n], J[n * n], m[n];
@@ -165,20 +173,39 @@ template <class Op> FDGEOM_INLINE int fast(const Run &X, Fields F, Outs G, long 
   } else {
     if constexpr (Op::chord) if (X.inverse) {
       Op::guess(X, F, G, k, u);
-      found = newton<Op, chord>(X, F, G, k, t, w, b, u);
+      found = newton<Op, chord>(X, F, G, k, t, w, b, nullptr, u);
     }
     if (found < 0) {
       Op::guess(X, F, G, k, u);
-      found = newton<Op, plain>(X, F, G, k, t, w, b, u);
+      found = newton<Op, plain>(X, F, G, k, t, w, b, nullptr, u);
     }
   }
   if (found >= 0) Op::store(X, F, G, k, b, u);
   return found;
 }
 
+// A block with places that have prescribed unknowns.
+template <class Op> __attribute__((noinline)) int prescribed(const Run &X, Fields F, Outs G, long k, const Tolerances &t, const raw *b) {
+  constexpr int n = Op::n;
+  raw w[Op::nw], u[n], m[n];
+  Op::prepare(X, F, G, k, b, w);
+  Op::guess(X, F, G, k, u);
+  for (int i = 0; i < n; ++i) m[i] = lanes(1.0);
+  Op::hold(X, F, G, k, u, m);
+  const int found = newton<Op, masked>(X, F, G, k, t, w, b, m, u);
+  if (found >= 0) Op::store(X, F, G, k, b, u);
+  return found;
+}
+
 template <class Op> FDGEOM_INLINE int solve_block(const Run &X, const Call &call, Fields F, Outs G, long k, const raw *b, Report &report) {
   const bool held = Op::held && call.held && call.held[k];
-  const int found = held ? -1 : fast<Op>(X, F, G, k, call.tolerances, b);
+  int found = -1;
+  if (!held) found = fast<Op>(X, F, G, k, call.tolerances, b);
+  else if constexpr (Op::held) {
+    raw right[Op::nb];
+    for (int i = 0; i < Op::nb; ++i) right[i] = b[i];
+    found = prescribed<Op>(X, F, G, k, call.tolerances, right);
+  }
   if (__builtin_expect(found >= 0, 1)) return found;
   raw right[Op::nb];
   for (int i = 0; i < Op::nb; ++i) right[i] = b[i];

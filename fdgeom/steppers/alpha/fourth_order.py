@@ -155,19 +155,12 @@ class FourthOrderAlpha(TwoAccelerations):
         dofs = [] if self.system.held is None else self.system.held.dofs
         return [GivenValues(k, d) for k, d in enumerate(dofs)]
 
-    def _begun(self) -> None:
-        self._bend.solve()
-
-    _accelerations_set = _begun
-
     @cached_property
     def _bend_operations(self) -> list[Operation]:
         return solve_operations(self._bend_residual, self._b, self._bend_given, self._bend.solve)
 
-    def _begun_operations(self):
+    def after_accelerations(self):
         return self._bend_operations
-
-    _set_operations = _begun_operations
 
     def parameters(self):
         return {"kappa": self.kappa}

@@ -1,10 +1,11 @@
 """The generalized-α family, on vector spaces and on Lie groups, with constraints."""
 
+from functools import cached_property
+
 from firedrake import Constant, Function
 
 from fdgeom.errors import SolveFailed, StepFailed
-from fdgeom.forms import copy_into
-from fdgeom.operations import Flow, Map, parts
+from fdgeom.operations import Copy, Flow, Map, Operation, parts
 from fdgeom.solvers import Snapshot
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
@@ -123,10 +124,6 @@ class GeneralizedAlpha(MotionStepper):
         return "a step that fails is to be cut in halves" if self._halvings else None
 
     # --- the accelerations at the start ----------------------------------------------------------
-    def _begun(self) -> None:
-        if self._start_kind == "consistent":
-            self._shift()
-
     def underivable(self):
         if self._halvings:
             return "a step may be cut in halves: take halvings=0"
@@ -136,52 +133,50 @@ class GeneralizedAlpha(MotionStepper):
             )
         return None
 
-    def _begun_operations(self):
-        return self._shift_operations() if self._start_kind == "consistent" else []
+    def after_beginning(self):
+        """a = v̇ + σ Δt v̈ for a consistent start, and the part of v off the constraint."""
+        if self._start_kind != "consistent":
+            return []
+        system, scheme, found = self.system, self.scheme, self._accelerations
+        h = Constant(self.dt)
+        operations = list(found.jerk_operations())
+        if system.constraint is not None:
+            change, weight = Function(system.space), 1 / 6 - scheme.beta - scheme.shift / 2
+            bracket = system.bracket(system.v, system.acceleration)
+            operations += [
+                Map(values={change: h**2 * weight * found.jerk + h**2 / 12 * bracket}),
+                *found.normal_operations(change),
+                Map(values={system.v: system.v + change}),
+            ]
+        pairs = zip(parts(system.algorithmic), parts(found.jerk), strict=True)
+        return [*operations, *(Map(values={a: a + scheme.shift * h * jerk}) for a, jerk in pairs)]
 
-    def _shift_operations(self) -> list:
-        start, delay = self._start, Constant(self.scheme.shift * self.dt)
-        pairs = zip(parts(self.system.algorithmic), parts(start.jerk), strict=True)
-        shifted = [Map(values={a: a + delay * jerk}) for a, jerk in pairs]
-        return [*start.jerk_operations(), *shifted]
+    def _name_of_beginning(self):
+        return "begin", self.dt if self._start_kind == "consistent" else None
 
-    def _dt_operations(self):
-        system, clock = self.system, self.clock
-        ratio = clock.dt / clock.last_dt
+    def rescale(self, ratio):
+        return [] if self._halvings else self._rescaled(ratio)
+
+    def _rescaled(self, factor: Constant) -> list[Operation]:
+        """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
+        system = self.system
         pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
-        found: list = [Map(values={a: true + ratio * (a - true)}) for a, true in pairs]
+        found: list[Operation] = [Map(values={a: true + factor * (a - true)}) for a, true in pairs]
         if system.constraint is None or "normal" not in system.can:
             return found
         off = Function(system.space, name="off the constraint")
-        pairs = list(zip(parts(system.v), parts(off), strict=True))
-        copied = [Map(values={o: v}) for v, o in pairs]
-        back = [Map(values={v: v + (ratio**2 - 1) * o}) for v, o in pairs]
-        return [*found, *copied, *self._normal_operations(off), *back]
+        back = zip(parts(system.v), parts(off), strict=True)
+        return [
+            *found,
+            Copy(source=system.v, target=off),
+            *self._accelerations.normal_operations(off),
+            *(Map(values={v: v + (factor**2 - 1) * o}) for v, o in back),
+        ]
 
-    def _normal_operations(self, off: Function) -> list:
-        # So that its equations are there.
-        self._start.solve_normal(Function(self.system.space))
-        return self._start.normal_operations(off)
-
-    def _remember(self) -> None:
-        super()._remember()
+    def finished(self):
+        super().finished()
         # Where all have been set, as from a checkpoint, they are taken to agree.
         self.system.accelerated(lambda: self._known.holds() or not self._carried.holds())
-
-    def _shift(self) -> None:
-        system, scheme, h = self.system, self.scheme, self.dt
-        start = self._start
-        start.solve_jerk()
-        if system.constraint is not None:
-            change = Function(system.space)
-            bracket = Function(system.space).interpolate(
-                system.bracket(system.v, system.acceleration)
-            )
-            weight = 1 / 6 - scheme.beta - scheme.shift / 2
-            change.assign(h**2 * weight * start.jerk + h**2 / 12 * bracket)
-            start.solve_normal(change)
-            system.v.assign(system.v + change)
-        system.algorithmic.assign(system.algorithmic + scheme.shift * h * start.jerk)
 
     # --- stepping --------------------------------------------------------------------------------
     def _failed(self, failure: SolveFailed) -> StepFailed:
@@ -204,7 +199,9 @@ class GeneralizedAlpha(MotionStepper):
         before.take()
         try:
             if dt != last:
-                self._rescale(dt / last)
+                ratio, rescaling = self._rescaling_of_pieces
+                ratio.assign(dt / last)
+                self._perform(rescaling)
             super()._step(t, dt)
             return dt
         except SolveFailed:
@@ -215,23 +212,13 @@ class GeneralizedAlpha(MotionStepper):
             last = self._cut_step(start, dt / 2, last, halvings - 1)
         return last
 
-    def _carried_for(self, dt: float) -> float:
+    @cached_property
+    def _rescaling_of_pieces(self) -> tuple[Constant, list[Operation]]:
+        ratio = Constant(1.0)
+        return ratio, self._rescaled(ratio)
+
+    def carried_for(self, dt):
         return self._piece if self._halvings else dt
-
-    def _change_dt(self, ratio: float) -> None:
-        if not self._halvings:
-            self._rescale(ratio)
-
-    def _rescale(self, ratio: float) -> None:
-        """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
-        system = self.system
-        a, true = system.algorithmic, system.acceleration
-        a.assign(ratio * a + (1 - ratio) * true)
-        if system.constraint is not None and "normal" in system.can:
-            off = Function(system.space)
-            copy_into(off, system.v)
-            self._start.solve_normal(off)
-            system.v.assign(system.v + (ratio**2 - 1) * off)
 
     def parameters(self):
         numbers = (

@@ -1,16 +1,45 @@
 """Base class of steppers of second-order motions, with accelerations consistent with the state."""
 
-from functools import cached_property
-
 from firedrake import Function, SpatialCoordinate
 
-from fdgeom.forms import copy_into
-from fdgeom.operations import Map
-from fdgeom.operations import parts as pieces
+from fdgeom.operations import Copy, Map, Operation, parts
 from fdgeom.solvers import Snapshot, key
 from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
+
+
+class LastSteps:
+    """The time after the last steps, and the step before which a coefficient was last another.
+
+    As a snapshot it has no functions.
+    """
+
+    def __init__(self, stepper: Stepper) -> None:
+        self._stepper = stepper
+        #: As in a Snapshot.
+        self.known_by: dict[int, tuple] = {}
+        self.time, self.changed_before = stepper.t, -2
+
+    def take(self) -> None:
+        """Note the present time."""
+        self.time = self._stepper.t
+
+    def keys(self) -> list[int]:
+        """Stand for the two numbers."""
+        return [id(self), id(self.known_by)]
+
+    def values(self) -> list:
+        """The two numbers."""
+        return [self.time, self.changed_before]
+
+    def remember(self, values: list, of=None) -> None:
+        """Replace the numbers by those of :meth:`values`."""
+        self.time, self.changed_before = values
+
+    def changed_keys(self) -> set[int]:
+        """Empty: the numbers are no Functions."""
+        return set()
 
 
 class MotionStepper(Stepper):
@@ -27,15 +56,16 @@ class MotionStepper(Stepper):
         """Check that the motion can start, and find its accelerations."""
         system = self.system
         system.check_start()
-        self._start = Accelerations(system, compiled=self._wanted)
+        self._accelerations = Accelerations(system, compiled=self._wanted)
         self._known = Snapshot([*system.configuration, system.v])
         self._carried = Snapshot([system.acceleration, system.algorithmic])
-        self._beginnings: dict[float, list] = {}
+        self._starts: dict[tuple, list[Operation]] = {}
         self._read = Sources(SpatialCoordinate(system.mesh), *self._given())
-        # No coefficient has changed yet.
-        self.mark = self.t, -2
-        self._begin()
+        self._last = LastSteps(self)
+        found = self._beginning()
+        self._perform(found)
         self._read.take()
+        self.started(found)
 
     def _given(self) -> list:
         """The coefficients that a user may change."""
@@ -46,116 +76,82 @@ class MotionStepper(Stepper):
             if derived_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
-    def _begin(self) -> None:
-        """Solve for the accelerations of the configuration and velocity, at this time."""
-        system = self.system
-        system.set_time(self.t)
-        if system.held is not None:
-            system.held.put()
-        self._start.solve()
-        copy_into(system.algorithmic, system.acceleration)
-        self._begun()
-        self._clock = self._clock.begun()
-        self._remember()
-
     @property
     def fallbacks(self):
-        return super().fallbacks | self._start.fallbacks
+        return super().fallbacks | self._accelerations.fallbacks
 
-    def _begun(self) -> None:
-        """Further actions of a method at a start."""
+    # --- before steps ------------------------------------------------------------------------------
+    def remembered(self):
+        return self._known, self._carried, self._read, self._last
 
-    def _begun_operations(self) -> list:
-        """The operations of :meth:`_begun`, for derivatives."""
+    def start(self, modified=None):
+        modified = modified or frozenset()
+        if modified.intersection(self._carried.keys()) or not self._carried.holds():
+            return self.after_accelerations()
+        own = modified.intersection(self._known.keys())
+        if own or self._last.time != self.t or not self._known.holds():
+            return self._beginning()
+        sampled = self.samples_coefficients and self.steps - self._last.changed_before <= 1
+        if not sampled and (modified.intersection(self._read.keys()) or self._read.changed()):
+            return self._again()
         return []
 
-    def _accelerations_set(self) -> None:
-        """Actions of a method after the accelerations have been set too."""
+    def begins(self, operations):
+        return operations is self._starts.get(self._name_of_beginning())
 
-    def _set_operations(self) -> list:
-        """The operations of :meth:`_accelerations_set`, for derivatives."""
-        return []
-
-    def _remember(self) -> None:
-        self._known.take()
-        self._carried.take()
-        self.mark = self.t, self.mark[1]
-
-    def _enter(self) -> None:
-        entrance = self.entrance()
-        if entrance == "accelerations":
-            self._accelerations_set()
-        elif entrance is not None:
-            with self._snapshot.kept():
-                self._begin() if entrance == "begin" else self._solve_again()
+    def started(self, operations):
+        if self.begins(operations):
+            self.finished()
         if self._read.changed():
-            self.mark = self.mark[0], self.steps
+            self._last.changed_before = self.steps
             self._read.take()
 
-    def _solve_again(self) -> None:
-        """Solve for the accelerations after a change of coefficients."""
-        a, true = self.system.algorithmic, self.system.acceleration
-        a.assign(a - true)
-        self._start.solve()
-        a.assign(a + true)
-        self._accelerations_set()
+    def _name_of_beginning(self) -> tuple:
+        return "begin", self.dt
 
-    # --- derivatives -------------------------------------------------------------------------------
-    def remembered(self):
-        return self._known, self._carried, self._read
+    def _beginning(self) -> list[Operation]:
+        """The operations that solve for the accelerations of the configuration and the velocity."""
+        name = self._name_of_beginning()
+        if name not in self._starts:
+            system, held = self.system, self.system.held
+            self._starts[name] = [
+                *([] if held is None else [held.putting()]),
+                *self._accelerations.operations(),
+                Copy(source=system.acceleration, target=system.algorithmic),
+                *self.after_beginning(),
+            ]
+        return self._starts[name]
 
-    def entrance(self, touched=frozenset()):
-        system = self.system
-        if touched & _keys(system.acceleration, system.algorithmic) or not self._carried.holds():
-            return "accelerations"
-        own = _keys(*system.configuration, system.v)
-        if touched & own or self.mark[0] != self.t or not self._known.holds():
-            return "begin"
-        sampled = self.samples_coefficients and self.steps - self.mark[1] <= 1
-        if not sampled and (touched.intersection(self._read.keys()) or self._read.changed()):
-            return "coefficients"
-        return None
+    def _again(self) -> list[Operation]:
+        """The operations that solve for the accelerations after a change of coefficients."""
+        name = ("again",)
+        if name not in self._starts:
+            system = self.system
+            pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
+            off, on = zip(*(({a: a - true}, {a: a + true}) for a, true in pairs), strict=True)
+            self._starts[name] = [
+                *(Map(values=values) for values in off),
+                *self._accelerations.operations(),
+                *(Map(values=values) for values in on),
+                *self.after_accelerations(),
+            ]
+        return self._starts[name]
 
-    def openings(self, entrance):
-        if entrance == "begin":
-            if self.dt not in self._beginnings:
-                self._beginnings[self.dt] = self._beginning()
-            return self._beginnings[self.dt]
-        found = self._again if entrance == "coefficients" else []
-        found = [*found, *(self._set_operations() if entrance else [])]
-        clock = self.clock
-        return found if clock.dt == clock.last_dt else [*found, *self._dt_operations()]
+    def after_beginning(self) -> list[Operation]:
+        """Further operations of a method at a start."""
+        return self.after_accelerations()
 
-    @cached_property
-    def _again(self) -> list:
-        """The operations of :meth:`_solve_again`, for derivatives."""
-        system = self.system
-        pairs = list(zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True))
-        off = [Map(values={a: a - true}) for a, true in pairs]
-        on = [Map(values={a: a + true}) for a, true in pairs]
-        return [*off, *self._start.operations(), *on]
-
-    def _dt_operations(self) -> list:
-        """The operations before the next step after a change of Δt."""
+    def after_accelerations(self) -> list[Operation]:
+        """The operations of a method after the accelerations have changed."""
         return []
 
-    def _beginning(self) -> list:
-        """The operations of :meth:`_begin` with this Δt."""
-        system, held = self.system, self.system.held
-        first = [] if held is None else [held.putting()]
-        pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
-        same = [Map(values={a: rate}) for a, rate in pairs]
-        return [*first, *self._start.operations(), *same, *self._begun_operations()]
+    # --- after steps -------------------------------------------------------------------------------
+    def finished(self):
+        for snapshot in (self._known, self._carried, self._last):
+            snapshot.take()
 
-    def _leave(self) -> None:
-        self._remember()
-
-    def _taken_up(self) -> None:
-        self._remember()
+    def restored(self):
+        self.finished()
         # What a script sets now are the coefficients that the accelerations belong to.
-        self.mark = self.t, self.steps
+        self._last.changed_before = self.steps
         self._read.take()
-
-
-def _keys(*functions: Function) -> set[int]:
-    return {key(part) for f in functions for part in f.subfunctions}

@@ -180,13 +180,10 @@ class EnergyMomentum(Stepper):
     def remembered(self):
         return (self._known,)
 
-    def _leave(self) -> None:
+    def finished(self):
         self._dt_of_step.assign(self.clock.last_dt)
         self._known.take()
         self.system.step_forces = self._forces
-
-    def _taken_up(self) -> None:
-        self._leave()
 
 
 def _check_system(system: RodMotion) -> None:

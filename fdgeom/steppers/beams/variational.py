@@ -11,7 +11,7 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.execution import Numerics, PointwiseUpdate, defaults, plain
+from fdgeom.execution import Numerics, defaults, plain
 from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
@@ -97,17 +97,11 @@ class VariationalIntegrator(Stepper):
         self._momentum = Function(system.space, name="momentum of the nodes")
         self._zero = Function(system.space, name="zero")
         self._fixed = _fixed(system, self._zero, self._separate)
-        self._of_start, self._of_end = (
-            Map(values={self._momentum: self._of_velocity()}),
-            Map(values={system.v: self._velocity()}),
-        )
-        self._begin, self._end = (
-            PointwiseUpdate(op.values) for op in (self._of_start, self._of_end)
-        )
+        self._start_list = [Map(values={self._momentum: self._of_velocity()})]
+        self._finish_list = [Map(values={system.v: self._velocity()})]
         self._known = Snapshot((system.v, *system.configuration))
-        self._begin.apply()
-        self._known.take()
-        self._inertia_seen = self._inertia.version()
+        self._perform(self._start_list)
+        self.restored()
 
     def flows(self):
         # The time passes with the drift.
@@ -254,34 +248,32 @@ class VariationalIntegrator(Stepper):
     def functions(self):
         return {"momentum of the nodes": self._momentum}
 
-    def _enter(self) -> None:
-        version = self._inertia.version()
-        if version != self._inertia_seen or not self._known.holds():
-            self._begin.apply()
-            self._inertia_seen = version
-
-    def _leave(self) -> None:
-        self._end.apply()
-        self._known.take()
-
     def remembered(self):
         return (self._known,)
 
-    def entrance(self, touched=frozenset()):
+    def start(self, modified=None):
+        same = self._known.holds() and self._inertia.version() == self._inertia_seen
+        if modified is None:
+            return [] if same else self._start_list
         own = {key(f) for f in self.system.functions().values()}
-        if key(self._momentum) in touched and not touched & own:
-            return None
+        if key(self._momentum) in modified and not modified & own:
+            return []
+        # A recorded run depends on the inertia, also where that has not changed.
         varies = any(isinstance(f, Function) for f in extract_coefficients(self._inertia.matrix))
-        return "begin" if touched or varies or not self._known.holds() else None
+        return self._start_list if modified or varies or not same else []
 
-    def openings(self, entrance):
-        return [self._of_start] if entrance else []
+    def started(self, operations):
+        if operations:
+            self._inertia_seen = self._inertia.version()
 
-    def closings(self):
-        return [self._of_end]
+    def finish(self):
+        return self._finish_list
 
-    def _taken_up(self) -> None:
+    def finished(self):
         self._known.take()
+
+    def restored(self):
+        self.finished()
         self._inertia_seen = self._inertia.version()
 
 

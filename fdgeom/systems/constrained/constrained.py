@@ -152,11 +152,11 @@ class ConstrainedSystem(MechanicalSystem):
         return named_energies(self._kinetic, self._potential)
 
     # --- what the steppers ask -------------------------------------------------------------------
-    def prepare(self) -> None:
-        super().prepare()
+    def synchronise(self, modified=None):
         check_now(
             {f"{_NOT_POINTWISE} (the mass has changed since the system was made)": self._pointwise}
         )
+        return super().synchronise(modified)
 
     def check_start(self) -> None:
         """Raise ``ValueError`` if no step can start from the present state.

@@ -33,9 +33,9 @@ class MechanicalSystem(System):
         self._at_rest = FixedValues(bcs, self.space, momentum)
         self.fixed = self._at_rest.dofs
 
-    def prepare(self) -> None:
-        super().prepare()
+    def synchronise(self, modified=None):
         self._at_rest.check()
+        return super().synchronise(modified)
 
     @abstractmethod
     def velocity(self) -> Expr:

@@ -137,10 +137,10 @@ class SecondOrderSystem(Motion):
             self._held["mass"] = self._positive_mass()
         check_now({_NEGATIVE: self._held["mass"]})
 
-    def prepare(self) -> None:
-        super().prepare()
+    def synchronise(self, modified=None):
         if "mass" in self._held:
             check_now({_NEGATIVE: self._held["mass"]})
+        return super().synchronise(modified)
 
     def _form(self, test: Expr) -> Form:
         return self._residual(self.q, self.v, self.acceleration, self.time, test)

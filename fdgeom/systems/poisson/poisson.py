@@ -195,10 +195,11 @@ class PoissonSystem(PoissonForms):
             warn_of_casimirs(self)
         self.prepare()
 
-    def prepare(self) -> None:
+    def synchronise(self, modified=None):
         check_now(self._demands)
+        return []
 
-    def settle(self) -> None:
+    def agree(self) -> None:
         self.update_auxiliary()
 
     def _chart(self, k: int, unknown: Expr) -> tuple[Expr, Expr | None]:
