@@ -2,10 +2,10 @@
 
 This file lists the public names. The package is layered; the subpackages in the order of their
 imports are `lie` (groups), `operations` (the parts of a step, with their derivatives), `solvers`
-(PETSc and compiled code), `execution` (operations performed), `systems` (base classes of all
-systems), `sections` and `beams`, `steppers` (time integrators), `adjoint` (derivatives of steps),
-`statics`, and `recording` (runs and output). Each imports only those before it. The modules beside
-them serve all subpackages.
+(values of Functions and dependent fields), `compile` and `execution` (operations in compiled code,
+and by PETSc), `systems` (base classes of all systems), `sections` and `beams`, `steppers` (time
+integrators), `adjoint` (derivatives of steps), `statics`, and `recording` (runs and output). Each
+imports only those before it. The modules beside them serve all subpackages.
 """
 
 from fdgeom import analysis, beams, lie, measures, sections, statics, steppers, systems
@@ -34,8 +34,7 @@ from fdgeom.beams import (
     Spherical,
     ground,
 )
-from fdgeom.compile.chain_types import ChainLU, ChainNewton
-from fdgeom.compile.local_newton import LocalNewton
+from fdgeom.compile.snes_types import ChainLU, ChainNewton, LocalNewton
 from fdgeom.errors import LoadStepFailed, StepFailed
 from fdgeom.forms import simplify
 from fdgeom.line import nodal_values

@@ -1,4 +1,4 @@
-"""Errors of steps, load steps and compilation."""
+"""Errors of solves, steps, load steps and compilation."""
 
 # No force of sensible data is larger, in any units.
 _ABSURD = 1e30
@@ -10,6 +10,19 @@ class CannotCompile(ValueError):
 
 class NoCompiler(RuntimeError):
     """There is no working C++ compiler; the message names the alternative."""
+
+
+class SolveFailed(RuntimeError):
+    """A solve did not converge; the message says why."""
+
+    def __init__(
+        self, reason: str, residual: float | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(reason)
+        # The norm of the residual, if known, and a remedy in place of the step's own, or None.
+        self.residual, self.remedy = residual, remedy
+        # In a few words why compiled code has failed where PETSc SNES may succeed; None otherwise.
+        self.words: str | None = None
 
 
 class StepFailed(RuntimeError):

@@ -216,7 +216,7 @@ KINDS = {
         "demos/test_demos.py::test_demo[poisson_beam]",
         "demos/test_demos.py::test_demo[spherical_pendulum]",
         "demos/test_demos.py::test_demo[stiff_springs]",
-        "solvers/test_command_line.py::test_monitor_view_and_precedence",
+        "execution/test_command_line.py::test_monitor_view_and_precedence",
     ],
 }
 

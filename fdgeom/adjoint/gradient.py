@@ -8,11 +8,10 @@ from pyadjoint.tape import stop_annotating
 from fdgeom.adjoint.block import NO_PLACES, replay_of
 from fdgeom.adjoint.steps import StepReplay
 from fdgeom.adjoint.values import Vectors, cotangent_of, keys, parts
-from fdgeom.execution import LinearForm
+from fdgeom.execution import FunctionalAssembly, LinearForm
+from fdgeom.execution.petsc_messages import REVERSE_SWEEP
 from fdgeom.forms import checked_form, slope_by
 from fdgeom.messages import format_value
-from fdgeom.solvers import FunctionalAssembly
-from fdgeom.solvers.petsc_messages import REVERSE_SWEEP
 from fdgeom.validation import whole
 
 # Derivatives of so many functionals are cached.

@@ -16,10 +16,10 @@ from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.replay import Lists, Replay
 from fdgeom.adjoint.values import Kept, Vectors, keys
 from fdgeom.clock import Clock
+from fdgeom.errors import CannotCompile
+from fdgeom.execution.fallbacks import falling_back
 from fdgeom.interrupt import shielded
-from fdgeom.operations import Operation, Solve, each_part
-from fdgeom.solvers import Strides
-from fdgeom.solvers.compiled import CannotCompile, falling_back
+from fdgeom.operations import Operation, Solve, Strides, each_part
 
 #: Up to so many bytes of states are saved; beyond that steps are repeated from checkpoints.
 MEMORY = 2**29

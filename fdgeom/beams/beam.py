@@ -26,9 +26,9 @@ from fdgeom.beams.rod.variation import body_translation
 from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
 from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
+from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.operations import Operation
-from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.derived import Derived, MadeOnce, derived_in
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record

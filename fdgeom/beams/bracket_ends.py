@@ -10,9 +10,10 @@ from ufl.algorithms import expand_derivatives
 
 from fdgeom.beams.ends import HELD, GivenPose, Sliding
 from fdgeom.beams.fields import BeamFields, End
+from fdgeom.execution import PointwiseUpdate
 from fdgeom.line import end_node
 from fdgeom.messages import format_value, reported_as
-from fdgeom.solvers import EssentialValues, PointwiseUpdate
+from fdgeom.operations import EssentialValues
 
 
 class BracketEnd:

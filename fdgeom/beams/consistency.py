@@ -11,9 +11,9 @@ from ufl.core.expr import Expr
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.execution import perform
+from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
-from fdgeom.solvers import Field, Snapshot, VectorAssembly
+from fdgeom.solvers import Field, Snapshot
 from fdgeom.solvers.derived import private
 from fdgeom.taping import not_taped
 

@@ -17,11 +17,11 @@ from ufl.classes import Expr, Form
 
 from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.fields import BeamFields
+from fdgeom.execution import PointwiseUpdate, VectorAssembly
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
 from fdgeom.line import Numbering
 from fdgeom.messages import format_value
-from fdgeom.solvers import PointwiseUpdate, VectorAssembly
 from fdgeom.solvers.derived import derived_in
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion

@@ -12,8 +12,9 @@ from ufl.algorithms import expand_derivatives
 from ufl.core.expr import Expr
 
 from fdgeom.beams.ends import GivenPose, Sliding, held_components
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import join, quaternion
-from fdgeom.solvers import PointwiseUpdate, SolveFailed
 from fdgeom.solvers.derived import private
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion

@@ -24,11 +24,11 @@ from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
+from fdgeom.execution import VectorAssembly
 from fdgeom.line import coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
-from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, MadeOnce, is_real, made_once, private, sampled
 from fdgeom.solvers.rules import Summed
 from fdgeom.solvers.spread import spread

@@ -9,15 +9,14 @@
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
 - `layout`: the order of values on chains of cells; `exchange`: ghosts on several ranks;
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
-  kernels in cells;
+  kernels in cells (`from_tsfc`);
 - `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
   Functions; `trajectory`: steps whose values are stored, and their adjoint steps;
-- `newton`: iterations of Newton's method from Python; `chain_types`: the SNES and PC types for chains;
-- `local_newton`: the SNES type that solves node by node or cell by cell.
+- `newton`: iterations of Newton's method from Python; `snes_types`: types of SNES and PC, for chains
+  and for solves node by node or cell by cell;
+- `nodal_update`: assignments on the arrays of Functions, without a unit.
 """
 
-from fdgeom.compile.build import NoCompiler
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import layout_of
 from fdgeom.compile.trajectory import CompiledTrajectory
-from fdgeom.errors import CannotCompile

@@ -2,7 +2,7 @@
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -34,28 +34,28 @@ def header(name: str) -> str:
     return files("fdgeom.compile").joinpath("cpp", name).read_text()
 
 
-def load(code: str, comm: MPI.Comm, level: str = BY_HAND) -> ctypes.CDLL:
+def load(
+    code: str,
+    comm: MPI.Comm,
+    functions: Mapping[str, tuple],
+    *,
+    level: str = BY_HAND,
+    work: str = "compiled steps",
+    otherwise: str = "",
+) -> ctypes.CDLL:
     """Compile a text, or find it compiled on disk; collective."""
-    # PyOP2 compiles on rank 0, and keeps the library in its cache by the text, the compiler with its
-    # version and all flags. Headers are parts of the text for this reason.
+    # functions: their results and arguments. work, otherwise: what needs the compiler, and what goes
+    # without, for the error message. PyOP2 compiles on rank 0, and keeps the library in its cache by the
+    # text, the compiler with its version and all flags. Headers are parts of the text for this reason.
     try:
         library = compilation.load(code, "cpp", cppargs=(level, *_FLAGS), comm=comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:
         raise NoCompiler(
-            "compiled steps need a working C++ compiler (PETSc's, usually mpicxx), and it failed: "
-            "install one, or pass compiled=False to step through PETSc SNES instead"
+            f"{work} need a working C++ compiler (PETSc's, usually mpicxx), and it failed: install "
+            f"one{otherwise}"
         ) from error
-    pointer, number = ctypes.c_void_p, ctypes.c_long
-    for name, result, arguments in (
-        ("load", None, [pointer, number]),
-        ("store", None, [pointer, number]),
-        (
-            "advance",
-            ctypes.c_int,
-            [pointer, number, number, ctypes.c_int, ctypes.c_int, pointer, pointer],
-        ),
-    ):
-        function = getattr(library, f"fdgeom_{name}")
+    for name, (result, arguments) in functions.items():
+        function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
 
@@ -90,6 +90,7 @@ Call = declared("Call", "fields.hpp")
 Test = declared("Test", "convergence.hpp")
 Run = declared("Run", "fields.hpp")
 Copy = declared("Copy", "step.hpp")
+NodalValues = declared("NodalValues", "update.hpp")
 Neighbour = declared("Neighbour", "exchange.hpp")
 Exchange = declared("Exchange", "exchange.hpp")
 Front = declared("Front", "fronts.hpp")

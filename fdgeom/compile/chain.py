@@ -9,12 +9,12 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
 
 from fdgeom.compile.differentiate import Entries, gradient, jacobian, of_one_node, operations
-from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of, pieces
+from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
-from fdgeom.operations import Attempt, ConvergenceTest, Solve
+from fdgeom.operations import Attempt, ConvergenceTest, Solve, parts
 
 #: More unknowns of a node, or longer residuals, take too long to compile.
 _UNKNOWNS, _OPERATIONS = 24, 8000
@@ -132,7 +132,7 @@ def _unknowns(op: Solve, layout: Layout) -> list[Unknown]:
     if op.source is not None:
         sources = dict(zip(parts_of(op.unknown), parts_of(op.source), strict=True))
     found = []
-    for number, piece in enumerate(pieces(op.unknown)):
+    for number, piece in enumerate(parts(op.unknown)):
         dofs = [np.asarray(p.dofs) for p in op.prescribed if p.part == number]
         mask = marked(piece, np.concatenate(dofs)) if dofs else None
         for part in parts_of(piece):
@@ -247,16 +247,15 @@ def _attempts(made: ChainProgram, usual: int) -> None:
 def _guess(made: ChainProgram, p: ScalarProgram, guess: Function | None) -> list[int]:
     """The first guess of the unknowns of a block; without one it is the present value."""
     op = made.op
-    parts = parts_of(op.unknown)
     if made.affine:
         values = [p.zero] * len(made.unknowns)
     elif guess is None or guess.dat is op.unknown.dat:
         values = [p.input(("start", u.part, "C", u.component)) for u in made.unknowns]
     else:
-        pairs = _alike(made.unknowns, parts, parts_of(guess))
+        pairs = _alike(made.unknowns, parts_of(op.unknown), parts_of(guess))
         values = [p.input(("value", part, "C", k)) for part, k in pairs]
     for q in op.prescribed:
-        piece = pieces(op.unknown)[q.part]
+        piece = parts(op.unknown)[q.part]
         alone = sum(other.part == q.part for other in op.prescribed) == 1
         own = None if alone else marked(piece, q.dofs)
         for i, u in enumerate(made.unknowns):

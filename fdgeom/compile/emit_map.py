@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from firedrake import Constant, Function
 
 from fdgeom.compile.emit import Code, Constants, LocalWriter, Writer
+from fdgeom.compile.from_tsfc import Kernel
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower_map import CellProgram, MapProgram, Sum
 from fdgeom.compile.map_layout import MapLayout, Nodes
 from fdgeom.solvers.derived import is_real
-from fdgeom.solvers.kernel import Kernel
 
 
 def emit_map(made: MapProgram | CellProgram, constants: Constants, layout: MapLayout) -> Code:

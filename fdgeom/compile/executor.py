@@ -8,9 +8,8 @@ from fdgeom.compile.fields import Fields
 from fdgeom.compile.layout import Layout
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.compile.unit import Unit
-from fdgeom.errors import CannotCompile
+from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import Operation
-from fdgeom.solvers.held_snes import SolveFailed
 
 # So many steps at the most go by before Ctrl-C is heard, or are repeated after a failure.
 _CHUNK = 256

@@ -9,10 +9,11 @@ from ufl import classes as c
 
 from fdgeom.compile.differentiate import gradient
 from fdgeom.compile.from_ufl import Scalars
-from fdgeom.compile.layout import AT_NODES, Layout, Part, basis_at, parts_of, pieces
+from fdgeom.compile.layout import AT_NODES, Layout, Part, basis_at, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of
 from fdgeom.errors import CannotCompile
+from fdgeom.operations import parts
 from fdgeom.solvers.derived import is_real
 
 #: Scaled integrands, as nodes of a program: (scale, integrand).
@@ -38,12 +39,12 @@ class Functionals:
             if isinstance(e, Constant) or (isinstance(e, Function) and is_real(e)):
                 return _array(constant_values(program, e), e)
             if isinstance(e, Function):
-                parts = self.of_kind(e, kind)
-                if len(parts) < len(pieces(e)):
+                found = self.of_kind(e, kind)
+                if len(found) < len(parts(e)):
                     raise CannotCompile(
                         f"{e.name()} has other nodes than the functions it is used with"
                     )
-                return _array([x for part in parts for x in values_of(program, part)], e)
+                return _array([x for part in found for x in values_of(program, part)], e)
             raise CannotCompile(f"{type(e).__name__} at single places")
 
         return Scalars(program, terminal)
@@ -140,9 +141,9 @@ class Point:
             return _array([p.zero] * len(values) if derivatives else values, e, shape)
         if isinstance(e, Function):
             found = [
-                self._value(parts, k, derivatives)
-                for parts in map(parts_of, pieces(e))
-                for k in range(parts[0].size)
+                self._value(own, k, derivatives)
+                for own in map(parts_of, parts(e))
+                for k in range(own[0].size)
             ]
             return _array(found, e, shape)
         if isinstance(e, c.CellVolume | c.Circumradius) and not derivatives:

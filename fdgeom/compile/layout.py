@@ -19,12 +19,9 @@ import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.errors import CannotCompile
-from fdgeom.solvers.compiled import pieces
+from fdgeom.mesh_data import inside_of, links_of, node_name
+from fdgeom.operations import parts
 from fdgeom.solvers.derived import derived_of, is_private, is_real
-from fdgeom.solvers.links import inside_of, links_of
-
-# The attribute of meshes with the names of places.
-_NAMES = "_fdgeom_names_of_places"
 
 #: Degrees of freedom of linear and of constant functions at the vertices of a cell and inside it.
 _LINEAR, _CONSTANT = [1, 1, 0], [0, 0, 1]
@@ -84,7 +81,7 @@ def marked(function: Function, dofs) -> Function:
 
 def parts_of(function: Function) -> list[Part]:
     """The parts of a Function; CannotCompile if it is neither continuous nor constant in the cells."""
-    return [part for piece in pieces(function) for part in _parts(piece)]
+    return [part for piece in parts(function) for part in _parts(piece)]
 
 
 def _parts(function: Function) -> list[Part]:
@@ -349,13 +346,13 @@ class Layout:
         """The function that describes the node or the cell at a place; collective."""
         (node,) = parts_of(self.mesh.coordinates)
         known = self.mesh.coordinates.dat.data_ro_with_halos.reshape(-1)
-        names = getattr(self.mesh, _NAMES, None)
+        name = node_name(self.mesh)
 
         def words(place: int) -> str:
             # Not before: a rank may have no nodes.
             x = known[self.dofs(node)]
             at = x[place] if part.nodal else (x[place] + x[place + 1]) / 2
-            return f"the node at {at:.6g}" if names is None else names(at)
+            return name(at)
 
         return words
 

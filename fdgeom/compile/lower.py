@@ -30,11 +30,11 @@ from fdgeom.compile.functionals import (
     slopes_of,
     values_of,
 )
-from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, marked, pieces
+from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, marked
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import terms_of
 from fdgeom.errors import CannotCompile
-from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve
+from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve, parts
 from fdgeom.solvers.derived import is_real
 
 #: Programs of more operations take too long to compile.
@@ -164,7 +164,7 @@ class Lowering(Functionals):
         sources = [None] * len(every) if op.source is None else self.layout.parts_of(op.source)
         made = LocalProgram(op, kind[0])
         p = made.place
-        if op.rows is not None and len(pieces(op.target)) > 1:
+        if op.rows is not None and len(parts(op.target)) > 1:
             raise CannotCompile(f"a copy of rows of {op.target.name()}, a mixed function")
         for target, source in zip(every, sources, strict=True):
             if source and (source.kind, source.size) != (target.kind, target.size):
@@ -228,11 +228,11 @@ class Lowering(Functionals):
         numbers = [f for f in op.by if is_real(f)]
         by = {f: self.layout.parts_of(f) for f in op.by if f not in numbers}
         targets = {f: self._written(op.by[f]) for f in by}
-        nodal = any(part.nodal for parts in by.values() for part in parts)
+        nodal = any(part.nodal for own in by.values() for part in own)
         made = LocalProgram(op, kind[0] if kind else nodal)
         nodes, cells = self._split(made, op.work, kind)
-        for f, parts in by.items():
-            for part, target in zip(parts, targets[f], strict=True):
+        for f, own in by.items():
+            for part, target in zip(own, targets[f], strict=True):
                 if kind not in (None, part.kind):
                     continue
                 adds = op.by[f] in op.adds
@@ -343,7 +343,7 @@ class Lowering(Functionals):
         self, p: ScalarProgram, op: Solve, prescribed, unknowns: Sequence[Part]
     ) -> HeldUnknowns:
         """The mask and the values of prescribed degrees of freedom."""
-        (mask,) = self.layout.parts_of(marked(pieces(op.unknown)[prescribed.part], prescribed.dofs))
+        (mask,) = self.layout.parts_of(marked(parts(op.unknown)[prescribed.part], prescribed.dofs))
         inputs: list[tuple[int, int] | None] = []
         for number, part in enumerate(unknowns):
             if number != prescribed.part:

@@ -24,6 +24,7 @@ from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients, extract_type
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.compile.from_tsfc import Kernel, cell_kernels, matrix_kernel
 from fdgeom.compile.functionals import slopes_of, values_of
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower import (
@@ -41,7 +42,6 @@ from fdgeom.forms import is_affine, is_zero, simplify
 from fdgeom.operations import Assemble, Check, Map, Operation, Solve
 from fdgeom.solvers.data import entries
 from fdgeom.solvers.derived import is_real
-from fdgeom.solvers.kernel import Kernel, cell_kernels, matrix_kernel
 
 # Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.
 _ROUND_OFF = 1e-14

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunctionSpace
 
-from fdgeom.compile.layout import WIDTH, Layout, Part, aligned, pieces
+from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values
+from fdgeom.mesh_data import inside_of, node_name
+from fdgeom.operations import parts
 from fdgeom.solvers.derived import is_real, sampled
-from fdgeom.solvers.links import inside_of
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class MapLayout(Layout):
         return self.mesh.cell_set.total_size
 
     def parts_of(self, function: Function) -> list[Part]:
-        return [self._part(piece) for piece in pieces(function)]
+        return [self._part(piece) for piece in parts(function)]
 
     def _part(self, function: Function) -> Part:
         space = function.function_space()
@@ -137,9 +138,5 @@ class MapLayout(Layout):
     def places(self, part: Part):
         x = self.coordinates_at(part.nodes).dat.data_ro_with_halos
         x = np.reshape(x, (len(x), self.mesh.geometric_dimension))
-
-        def words(place: int) -> str:
-            at = [f"{value:.6g}" for value in x[place]]
-            return f"the node at {at[0]}" if len(at) == 1 else f"the node at ({', '.join(at)})"
-
-        return words
+        name = node_name(self.mesh)
+        return lambda place: name(*x[place])

@@ -34,7 +34,7 @@ from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram
 from fdgeom.compile.map_layout import MapLayout
-from fdgeom.errors import CannotCompile
+from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.operations import (
     Check,
     ConvergenceTest,
@@ -46,7 +46,6 @@ from fdgeom.operations import (
     compilable,
 )
 from fdgeom.solvers.derived import constants_behind
-from fdgeom.solvers.held_snes import SolveFailed
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.
@@ -55,6 +54,16 @@ _CHAIN_HEADERS = (
     "segments.hpp", "tree.hpp", "newton.hpp",
 )  # fmt: skip
 _MAP_HEADERS = ("map.hpp",)
+#: The functions of the compiled code: their results and arguments.
+_FUNCTIONS = {
+    "fdgeom_load": (None, [ctypes.c_void_p, ctypes.c_long]),
+    "fdgeom_store": (None, [ctypes.c_void_p, ctypes.c_long]),
+    "fdgeom_advance": (
+        ctypes.c_int,
+        [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_int, ctypes.c_int]
+        + 2 * [ctypes.c_void_p],
+    ),
+}
 # So many plans of calls are kept.
 _PLANS = 4
 #: As inverse_size in fields.hpp.
@@ -219,7 +228,10 @@ class Unit:
             self._inverses = np.zeros((len(self._calls), _INVERSE + 1))
             if self._ghosts is not None:
                 headers = ["#define FDGEOM_RANKS\n", *headers]
-            self._library = load(unit_text(headers, texts), self.layout.comm, level)
+            self._library = load(
+                unit_text(headers, texts), self.layout.comm, _FUNCTIONS, level=level,
+                otherwise=", or pass compiled=False to step through PETSc SNES instead",
+            )  # fmt: skip
             self.plan()
 
     @property

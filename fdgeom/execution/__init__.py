@@ -1,8 +1,27 @@
-"""Execution: performs the operations of steps, and stores what their adjoints read.
+"""Execution: performs operations by Firedrake and PETSc, and stores what their adjoints read.
 
-- `petsc`: Firedrake's assembly and PETSc's solvers, on any mesh; `solve`: solves, in attempts;
-- `trajectory`: steps whose values are stored, and their adjoint steps.
+- `petsc`: lists of operations on any mesh; `solve`: solves, in attempts; `trajectory`: steps whose
+  values are stored, and their adjoint steps;
+- `assembly`: forms assembled in place; `pointwise`: assignments at nodes;
+- `snes`: SNES objects that are held for a whole run; `defaults`: their options and convergence tests;
+  `structure`: tests of Jacobians;
+- `options`, `petsc_messages`: the user's PETSc options, and PETSc's messages; `fallbacks`: PETSc in
+  place of compiled code.
 """
 
+from fdgeom.execution.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
+from fdgeom.execution.defaults import (
+    COUPLED,
+    Numerics,
+    banded,
+    defaults,
+    plain,
+    saddle,
+    saddle_defaults,
+    saddle_solver,
+)
 from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values, perform
+from fdgeom.execution.pointwise import PointwiseUpdate
+from fdgeom.execution.snes import EssentialRows, HeldSNES
+from fdgeom.execution.structure import is_local
 from fdgeom.execution.trajectory import Trajectory

@@ -13,22 +13,14 @@ from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import CellVolume, Grad, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.errors import SolveFailed
+from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.execution.pointwise import PointwiseUpdate
+from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
-from fdgeom.forms import is_zero, scalar_space, shaped_space, simplify
+from fdgeom.forms import is_zero, paused_collection, scalar_space, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
-from fdgeom.solvers import (
-    EssentialRows,
-    Field,
-    HeldSNES,
-    MatrixAssembly,
-    Number,
-    PointwiseUpdate,
-    Snapshot,
-    SolveFailed,
-    VectorAssembly,
-    fields,
-)
-from fdgeom.solvers.compiling import paused_collection
+from fdgeom.solvers import Field, Number, Snapshot, fields
 from fdgeom.solvers.derived import derived_in, is_real
 
 #: A call that performs an operation with the present values.

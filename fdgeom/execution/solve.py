@@ -2,20 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
-from firedrake import Form, Function
+from firedrake import Function
 
-from fdgeom.operations import Attempt, ConvergenceTest, Reason, Solve, Watch
-from fdgeom.solvers import (
-    EssentialValues,
-    Field,
-    HeldSNES,
-    Numerics,
-    SolveFailed,
-    defaults,
-    fields,
-    is_local,
-)
+from fdgeom.errors import SolveFailed
+from fdgeom.execution.defaults import plain
+from fdgeom.operations import Attempt, Reason, Solve, Watch
+from fdgeom.solvers import Field, fields
 
 
 class SolveRun:
@@ -23,20 +17,19 @@ class SolveRun:
 
     def __init__(self, op: Solve) -> None:
         self.op = op
-        numerics = (op.numerics or _numerics)(op.residual, op.unknown)
+        numerics = (op.numerics or partial(plain, pivots=True))(op.residual, op.unknown)
         options, prefix, wrote = numerics.options, "", {}
         if op.options is not None:
             options, prefix, wrote = op.options.over(numerics.options)
         #: Iterations that the defaults allow.
         self._limit = int(numerics.options.get("snes_max_it", 50))
-        self.snes: HeldSNES = numerics.snes(
+        self.snes = numerics.solver(
             op.residual,
             op.unknown,
-            essential=essential_of(op),
+            essential=op.prescribed,
             options=options,
             prefix=prefix,
             wrote=wrote,
-            converged=numerics.converged,
             name=op.name,
         )
         # In the same order on all ranks: to read a function's values is collective.
@@ -164,26 +157,7 @@ class SolveRun:
                 watch.notices_circles = True
 
 
-def essential_of(op: Solve) -> list[EssentialValues]:
-    """The prescribed values of a solve, for its SNES."""
-    found = []
-    for p in op.prescribed:
-        space = op.unknown.subfunctions[p.part].function_space()
-        value = Function(space, name="zero") if p.value is None else p.value
-        found.append(EssentialValues(p.part, p.dofs, old=value, share=0.0))
-    return found
-
-
 def _copy(target: Field, source: Field) -> None:
     source.update_ghosts()
     target.array[...] = source.array
     target.written(ghosts_too=True)
-
-
-def _numerics(residual: Form, unknown: Function) -> Numerics:
-    """Linear or Newton solves, node by node for local equations, otherwise with one LU by MUMPS."""
-    local = is_local(residual, unknown)
-    options = defaults(residual, unknown, local)
-    # MUMPS pivots: saddle points have zeros on their diagonals.
-    options = options if local else {**options, "pc_factor_mat_solver_type": "mumps"}
-    return Numerics(options, ConvergenceTest())

@@ -2,15 +2,17 @@
 
 - `operation`: the base class, tangents and cotangents, and the adjoint of a list; `HostOperation` for
   operations that a Python method performs; `host`: two kinds of these;
-- `map`: assignments at nodes; `solve`: solves for an unknown; `assemble`: derivatives of functionals;
-  `copy`: copies of degrees of freedom; `check`: conditions that fail a step;
+- `map`: assignments at nodes; `solve`: solves for an unknown; `prescribed`: prescribed degrees of
+  freedom of unknowns; `assemble`: derivatives of functionals; `copy`: copies of degrees of freedom;
+  `check`: conditions that fail a step;
 - `convergence`: when Newton's method ends;
-- `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step.
+- `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
+  and the checkpoints of many.
 
 These modules know forms and Functions; `execution` performs operations.
 """
 
-from fdgeom.operations.adjoint_step import AdjointStep
+from fdgeom.operations.adjoint_step import AdjointStep, Strides
 from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
@@ -36,5 +38,13 @@ from fdgeom.operations.operation import (
     linearise,
     parts,
     reverse,
+)
+from fdgeom.operations.prescribed import (
+    PROBLEM,
+    EssentialValues,
+    GivenValues,
+    dofs_of,
+    prescribed,
+    solve_operations,
 )
 from fdgeom.operations.solve import Attempt, Prescribed, Solve

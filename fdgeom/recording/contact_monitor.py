@@ -9,9 +9,9 @@ from mpi4py import MPI
 
 from fdgeom.beams.contact.contact import contacts_of, penetration
 from fdgeom.beams.rod.mean_directors import MeanStep
+from fdgeom.execution import FunctionalAssembly, VectorAssembly
 from fdgeom.forms import copy_into
 from fdgeom.lie import join, quaternion
-from fdgeom.solvers import FunctionalAssembly, VectorAssembly
 
 from .monitors import FormMonitor
 

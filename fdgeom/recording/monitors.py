@@ -18,9 +18,9 @@ from pyadjoint.tape import stop_annotating
 from ufl.algorithms import extract_coefficients
 from ufl.domain import extract_unique_domain
 
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import Described, brief, format_value
-from fdgeom.solvers import FunctionalAssembly
 from fdgeom.solvers.derived import refresh
 from fdgeom.validation import real_array, text
 

@@ -10,9 +10,9 @@ import numpy as np
 from pyadjoint import annotate_tape, stop_annotating
 
 from fdgeom.errors import NotFinite
+from fdgeom.execution.petsc_messages import OUTPUT
 from fdgeom.interrupt import INT, TERM, delayed
 from fdgeom.messages import format_value
-from fdgeom.solvers.petsc_messages import OUTPUT
 from fdgeom.validation import present_number, whole
 
 from .checkpoint import Checkpoint, check_stepper

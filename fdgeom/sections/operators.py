@@ -29,7 +29,7 @@ from firedrake.assemble import get_assembler
 from firedrake.petsc import PETSc
 
 from fdgeom.compat import options_read
-from fdgeom.solvers.options import check_parameters, merge, refuse_unknown
+from fdgeom.execution.options import check_parameters, merge, refuse_unknown
 
 from .elasticity import to_mandel
 

@@ -11,9 +11,11 @@ from ufl import replace
 from fdgeom.compile.chain import Update
 from fdgeom.compile.layout import Layout
 from fdgeom.compile.newton import WORDS, Iteration
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import Numerics
+from fdgeom.execution.fallbacks import Fallbacks
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Assemble, ConvergenceTest, Map, Operation, Prescribed, Reason
-from fdgeom.solvers import Fallbacks, Numerics, SolveFailed
 from fdgeom.statics.linear_algebra import nearest
 from fdgeom.statics.newton import GroupNewton
 from fdgeom.statics.problem import EquilibriumProblem

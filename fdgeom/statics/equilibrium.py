@@ -13,12 +13,12 @@ from fdgeom import citations
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joints import Joint
-from fdgeom.errors import LoadStepFailed
+from fdgeom.build_message import compiling
+from fdgeom.errors import LoadStepFailed, SolveFailed
+from fdgeom.execution.options import check_parameters
+from fdgeom.execution.petsc_messages import STATICS
 from fdgeom.messages import format_value
-from fdgeom.solvers import Number, Snapshot, SolveFailed
-from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.options import check_parameters
-from fdgeom.solvers.petsc_messages import STATICS
+from fdgeom.solvers import Number, Snapshot
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram, motion_of

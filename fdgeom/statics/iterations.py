@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from fdgeom.beams.contact.contact import contacts_of
-from fdgeom.solvers import Fallbacks, SolveFailed
-from fdgeom.solvers.compiled import CannotCompile, falling_back
-from fdgeom.solvers.options import (
+from fdgeom.errors import CannotCompile, SolveFailed
+from fdgeom.execution.fallbacks import Fallbacks, falling_back
+from fdgeom.execution.options import (
     list_on_help,
     merge,
     only_shows,

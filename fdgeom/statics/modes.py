@@ -13,8 +13,8 @@ from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import check_poses
-from fdgeom.solvers.compiling import compiling
-from fdgeom.solvers.petsc_messages import STATICS
+from fdgeom.build_message import compiling
+from fdgeom.execution.petsc_messages import STATICS
 from fdgeom.statics.linear_algebra import gathered, nearest, nearest_complex, scattered
 from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of

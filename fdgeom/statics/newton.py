@@ -7,10 +7,11 @@ import petsctools
 from petsc4py import PETSc
 
 from fdgeom.compat import options_read
-from fdgeom.solvers import COUPLED, SolveFailed
-from fdgeom.solvers.options import refuse_unknown
-from fdgeom.solvers.petsc_messages import divergence, set_from_options, show_reason
-from fdgeom.solvers.petsc_messages import reason as petsc_reason
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import COUPLED
+from fdgeom.execution.options import refuse_unknown
+from fdgeom.execution.petsc_messages import divergence, set_from_options, show_reason
+from fdgeom.execution.petsc_messages import reason as petsc_reason
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Tangent
 

@@ -19,8 +19,9 @@ from scipy.sparse.linalg import splu
 from ufl.classes import Form
 
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.execution import MatrixAssembly, VectorAssembly
 from fdgeom.forms import simplify
-from fdgeom.solvers import MatrixAssembly, Number, VectorAssembly
+from fdgeom.solvers import Number
 from fdgeom.solvers.derived import Sources, private, read_in
 from fdgeom.statics.linear_algebra import Conditions, gathered, is_symmetric, scattered, to_scipy
 

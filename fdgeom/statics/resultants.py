@@ -7,7 +7,7 @@ from firedrake import Function
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.forces import Forces, StressResultants, from_space
-from fdgeom.solvers import VectorAssembly
+from fdgeom.execution import VectorAssembly
 from fdgeom.statics.problem import EquilibriumProblem
 
 

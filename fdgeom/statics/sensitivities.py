@@ -19,8 +19,7 @@ from fdgeom.execution import LinearForm
 from fdgeom.forms import simplify, slope_by
 from fdgeom.interrupt import shielded
 from fdgeom.lie import arrays, join, quaternion
-from fdgeom.operations import Map, Operation
-from fdgeom.solvers import EssentialValues, solve_operations
+from fdgeom.operations import EssentialValues, Map, Operation, solve_operations
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 from fdgeom.taping import PreparedBlock

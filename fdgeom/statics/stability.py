@@ -8,7 +8,7 @@ import scipy.sparse as sparse
 from petsc4py import PETSc
 from scipy.sparse.linalg import SuperLU, splu
 
-from fdgeom.solvers import SolveFailed
+from fdgeom.errors import SolveFailed
 from fdgeom.statics.linear_algebra import (
     Conditions,
     gathered,

@@ -3,8 +3,8 @@
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
+from fdgeom.execution import plain, saddle
 from fdgeom.operations import Flow, parts
-from fdgeom.solvers import plain, saddle
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.lagrangian import LagrangianSystem
 from fdgeom.validation import choice

@@ -6,9 +6,9 @@ from typing import ClassVar
 from firedrake import Constant, Form, Function, TestFunction, TestFunctions, split
 from ufl.core.expr import Expr
 
+from fdgeom.execution import Numerics, saddle
 from fdgeom.forms import simplify
-from fdgeom.operations import Flow, Solve, parts, with_assignments
-from fdgeom.solvers import Numerics, prescribed, saddle
+from fdgeom.operations import Flow, Solve, parts, prescribed, with_assignments
 from fdgeom.steppers.stepper import Stepper
 
 

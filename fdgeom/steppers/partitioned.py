@@ -6,9 +6,9 @@ from typing import ClassVar
 import ufl
 from firedrake import Constant, Function, TestFunction
 
+from fdgeom.execution import plain
 from fdgeom.forms import simplify
 from fdgeom.operations import Flow, Solve, with_assignments
-from fdgeom.solvers import plain
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 from fdgeom.validation import choice

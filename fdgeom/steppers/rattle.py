@@ -5,8 +5,8 @@ from collections.abc import Callable
 from firedrake import Constant, Form, Function, TestFunction
 from ufl.core.expr import Expr
 
+from fdgeom.execution import plain
 from fdgeom.operations import Flow, parts
-from fdgeom.solvers import plain
 from fdgeom.steppers.holonomic import HolonomicStepper
 from fdgeom.systems.constrained.constrained import ConstrainedSystem
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import ufl
 from firedrake import Form
 
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import summands
 from fdgeom.identities import Identity
-from fdgeom.solvers import FunctionalAssembly
 from fdgeom.steppers.substep import MIDPOINT
 from fdgeom.steppers.sweep import Sweep, Turn, everything
 from fdgeom.validation import instance

@@ -17,9 +17,9 @@ from firedrake import (
 )
 from ufl.core.expr import Expr
 
+from fdgeom.execution import plain
 from fdgeom.forms import scalar_space, simplify, unflatten
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
-from fdgeom.solvers import plain
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
 from fdgeom.systems.poisson.poisson import PoissonSystem

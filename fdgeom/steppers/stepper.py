@@ -12,15 +12,12 @@ from pyadjoint.tape import annotate_tape
 from ufl.classes import Expr
 
 from fdgeom import citations
+from fdgeom.build_message import compiling
 from fdgeom.clock import Clock
-from fdgeom.errors import StepFailed
-from fdgeom.execution import Executor, Run, perform
-from fdgeom.interrupt import INT, delayed, shielded
-from fdgeom.operations import Flow, Operation, Solve, flattened, merged
-from fdgeom.solvers import Fallbacks, HeldSNES, Snapshot, SolveFailed
-from fdgeom.solvers.compiled import CannotCompile, falling_back
-from fdgeom.solvers.compiling import compiling, paused_collection
-from fdgeom.solvers.options import (
+from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
+from fdgeom.execution import Executor, HeldSNES, Run, perform
+from fdgeom.execution.fallbacks import Fallbacks, falling_back
+from fdgeom.execution.options import (
     SolveOptions,
     check_parameters,
     list_on_help,
@@ -29,7 +26,11 @@ from fdgeom.solvers.options import (
     warn_of_shown,
     who_asked_for_snes,
 )
-from fdgeom.solvers.petsc_messages import COMPILED_STEPS, SNES_STEPS
+from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
+from fdgeom.forms import paused_collection
+from fdgeom.interrupt import INT, delayed, shielded
+from fdgeom.operations import Flow, Operation, Solve, flattened, merged
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.method import Method, Restart
 from fdgeom.steppers.step_flows import completed
 from fdgeom.taping import OffTape, record_steps

@@ -7,10 +7,10 @@ from firedrake import Constant, Form, Function
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
+from fdgeom.execution import plain
+from fdgeom.execution.options import SolveOptions
 from fdgeom.forms import flatten, simplify
-from fdgeom.operations import Operation, Solve, with_assignments
-from fdgeom.solvers import plain, prescribed
-from fdgeom.solvers.options import SolveOptions
+from fdgeom.operations import Operation, Solve, prescribed, with_assignments
 from fdgeom.systems.poisson.poisson import PoissonSystem, Stage
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
-from fdgeom.execution import perform
+from fdgeom.execution import FunctionalAssembly, perform
 from fdgeom.forms import is_zero, simplify
 from fdgeom.operations import Operation
-from fdgeom.solvers import FunctionalAssembly, Snapshot
+from fdgeom.solvers import Snapshot
 from fdgeom.solvers.derived import read_in
 from fdgeom.validation import NotCopied, firedrake_function
 

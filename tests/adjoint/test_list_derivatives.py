@@ -7,8 +7,8 @@ from firedrake import Function, FunctionSpace, TestFunction, dx
 import fdgeom as fg
 from fdgeom.adjoint import OperationList, Vectors, keys
 from fdgeom.adjoint.lists import Derivatives
+from fdgeom.errors import SolveFailed
 from fdgeom.operations import Solve
-from fdgeom.solvers import SolveFailed
 
 
 def test_a_singular_matrix_is_an_error():

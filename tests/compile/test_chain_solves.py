@@ -25,7 +25,8 @@ from firedrake import (
 from verification.beams import uneven_mesh
 
 from fdgeom import execution
-from fdgeom.compile import CannotCompile, CompiledExecutor
+from fdgeom.compile import CompiledExecutor
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import (
     Attempt,
     Cotangents,

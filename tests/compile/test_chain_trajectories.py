@@ -20,8 +20,8 @@ from test_compiled_trajectories import adjoint, same
 
 from fdgeom import execution
 from fdgeom.compile import CompiledTrajectory
+from fdgeom.mesh_data import mark_links
 from fdgeom.operations import Map, Solve
-from fdgeom.solvers.links import mark_links
 
 
 def both(step, state, everything, dt):

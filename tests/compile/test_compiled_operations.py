@@ -32,8 +32,8 @@ from verification.beams import uneven_mesh
 
 from fdgeom import execution
 from fdgeom.compile import CompiledExecutor
+from fdgeom.errors import SolveFailed
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Prescribed, Solve
-from fdgeom.solvers import SolveFailed
 
 #: Two blocks of lanes and a part of one.
 CELLS = 19

@@ -22,8 +22,8 @@ from verification.beams import uneven_mesh
 import fdgeom as fg
 from fdgeom import execution
 from fdgeom.compile import CompiledExecutor, CompiledTrajectory
+from fdgeom.errors import SolveFailed
 from fdgeom.operations import Copy, Map, Prescribed, Solve, Tangents, linearise
-from fdgeom.solvers import SolveFailed
 
 LUMPED = {"quadrature_rule": "KMV", "quadrature_degree": 1}
 

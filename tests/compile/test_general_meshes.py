@@ -22,8 +22,9 @@ from verification.beams import SOFT, set_smooth, uneven_mesh
 
 import fdgeom as fg
 from fdgeom import execution
-from fdgeom.compile import CannotCompile, CompiledExecutor, CompiledTrajectory
+from fdgeom.compile import CompiledExecutor, CompiledTrajectory
 from fdgeom.compile.map_layout import MapLayout
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import Assemble, Check, Map, Solve, Tangents, linearise
 
 MESHES = {

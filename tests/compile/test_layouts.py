@@ -16,9 +16,10 @@ from firedrake import (
 from verification.beams import SOFT, uneven_mesh
 
 import fdgeom as fg
-from fdgeom.compile import CannotCompile, CompiledExecutor
+from fdgeom.compile import CompiledExecutor
 from fdgeom.compile.layout import WIDTH, Layout, parts_of
 from fdgeom.compile.map_layout import MapLayout
+from fdgeom.errors import CannotCompile
 from fdgeom.operations import Map
 
 

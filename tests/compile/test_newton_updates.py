@@ -22,10 +22,10 @@ from firedrake import (
 from firedrake.mesh import plex_from_cell_list
 
 from fdgeom import measures
+from fdgeom.compile.fronts import elimination_order
 from fdgeom.compile.newton import newton_of
-from fdgeom.solvers.elimination import eliminated
-from fdgeom.solvers.essential import EssentialValues
-from fdgeom.solvers.links import mark_links
+from fdgeom.mesh_data import mark_links
+from fdgeom.operations import EssentialValues
 
 #: Cells of some chains.
 LENGTHS = (4, 4, 1, 4, 4, 4, 2, 4, 4, 4, 4, 3, 4) * 3
@@ -181,7 +181,7 @@ def test_fronts_hold_what_is_coupled(loops):
     more = [random.choice(size, 2, replace=False) for _ in range(loops)]
     pairs = np.array([*tree, *more], dtype=int)
     sizes = random.integers(1, 12, size)
-    found = eliminated(pairs, sizes, random.random(size) < 0.5)
+    found = elimination_order(pairs, sizes, random.random(size) < 0.5)
     order = [node for front in found for node in front.own]
     assert sorted(order) == list(range(size))
     wanted = pattern(size, pairs, order)

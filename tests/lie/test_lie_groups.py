@@ -227,7 +227,7 @@ def test_quaternions_stay_unit(evaluate, group):
     from firedrake import Function, VectorFunctionSpace
 
     import fdgeom as fg
-    from fdgeom.solvers.pointwise import PointwiseUpdate
+    from fdgeom.execution import PointwiseUpdate
 
     mesh = fg.copies(COUNT)
     parts = [Function(VectorFunctionSpace(mesh, "DG", 0, dim=s[0])) for s in group.shapes]

@@ -26,8 +26,8 @@ from firedrake.adjoint import (
 from sections.drawn import rectangle
 
 import fdgeom as fg
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.recording import run
-from fdgeom.solvers.assembly import FunctionalAssembly
 
 CHANGED = (
     "^the materials of a drawn section have changed since it was made: make it anew, as with "

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 from every_stepper import CASES, T0, values
 
-#: Cases that go through PETSc in any case: a field that is given in time, a periodic mesh, a multiplier
-#: next to a node that is held, methods that are not made of implicit substeps.
+#: Cases that go through PETSc in any case: a field that is given in time, a periodic mesh,
+#: methods that are not made of implicit substeps.
 THROUGH_PETSC = {
     "ImplicitMidpoint, waves",
     "DiscreteGradient",
     "GaussLegendre",
     "RungeKutta4",
-    "RATTLE, chain",
-    "SHAKE, chain",
     "GeneralizedAlpha, field",
     "HermiteSimpson",
     "HermiteSimpson, field",

@@ -19,7 +19,7 @@ from ways import check_way
 import fdgeom as fg
 from fdgeom.compile import newton
 from fdgeom.compile.unit import Unit
-from fdgeom.solvers.compiled import CannotCompile
+from fdgeom.errors import CannotCompile
 from fdgeom.systems.motion.accelerations import LinearSolve
 
 

@@ -8,7 +8,7 @@ from verification.spring_systems import pendulum, state
 from ways import solvers_of
 
 import fdgeom as fg
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.errors import SolveFailed
 
 # A composite box (Yu, Hodges & Ho; the second example of BeamDyn), rotation first.
 FORCE = 1e3 * np.diag([1368.17, 88.56, 38.78])

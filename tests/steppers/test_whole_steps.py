@@ -13,7 +13,7 @@ from verification.small_systems import pendulum
 
 import fdgeom as fg
 from fdgeom.compile.unit import Unit as ListUnit
-from fdgeom.solvers.held_snes import HeldSNES
+from fdgeom.execution import HeldSNES
 
 
 @contextmanager

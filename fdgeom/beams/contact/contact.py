@@ -14,10 +14,10 @@ from fdgeom.beams.contact.obstacles import Number, Obstacle, number, present
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, NodalStep, PartOfRod
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.variation import Pose, body_translation
+from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
 from fdgeom.line import Numbering
-from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Interpolation
 from fdgeom.taping import off_the_tape
 from fdgeom.validation import instance

@@ -15,6 +15,7 @@ from fdgeom.beams.ends import held_components
 from fdgeom.beams.fingerprint import beam_parameters, parameters_of_loads, with_kind
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import Hold, held_ends
+from fdgeom.beams.network.blocks import ManySnapshots
 from fdgeom.beams.network.copying import FIELDS, BeamCopy
 from fdgeom.beams.network.joint_set import JointSet, JointSprings, owners
 from fdgeom.beams.network.joints import Joint, Prismatic
@@ -24,15 +25,14 @@ from fdgeom.beams.network.places import Ground, Place, PointBody
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, check_loads
 from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.build_message import compiling
 from fdgeom.clock import Time
 from fdgeom.execution import perform
 from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
 from fdgeom.operations import Assemble, Map, Operation
 from fdgeom.solvers import Number, Snapshot, key
-from fdgeom.solvers.compiling import compiling
 from fdgeom.solvers.derived import private
-from fdgeom.solvers.many import ManySnapshots
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 

@@ -7,10 +7,10 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.network.blocks import Blocks
 from fdgeom.beams.network.network import Network
 from fdgeom.operations import ArrayOperation, owned_values
 from fdgeom.solvers import Field
-from fdgeom.solvers.many import Blocks
 
 #: Fields that a beam and its piece of the network both have.
 FIELDS = ("position", "orientation", "velocity")

@@ -23,8 +23,10 @@ from fdgeom.beams.network.joints import Joint, Revolute, Side, Spherical, triad
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.variation import Pose, displaced, rate
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import VectorAssembly
 from fdgeom.lie import arrays, halves, quaternion
-from fdgeom.solvers import SolveFailed, VectorAssembly, deficiency
+from fdgeom.systems.constrained.constraint import deficiency
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.motion import Motion
 

@@ -21,7 +21,7 @@ from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.network.joints import Joint
 from fdgeom.beams.network.places import Ground, Place
 from fdgeom.line import Numbering
-from fdgeom.solvers.compiled import name_places
+from fdgeom.mesh_data import name_places
 from fdgeom.solvers.derived import Derived, private
 from fdgeom.solvers.rules import Copied
 

@@ -21,8 +21,8 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density, radius_of
+from fdgeom.mesh_data import mark_links
 from fdgeom.solvers.derived import Derived, derived_in, is_real, sampled
-from fdgeom.solvers.links import mark_links
 
 
 class NetworkRod:

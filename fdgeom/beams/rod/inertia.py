@@ -8,9 +8,9 @@ from firedrake import Function, FunctionSpace, TensorFunctionSpace, TestFunction
 from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
+from fdgeom.execution import VectorAssembly
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
-from fdgeom.solvers import VectorAssembly
 from fdgeom.solvers.derived import Derived, Interpolation, derived_in
 from fdgeom.solvers.rules import Interpolated, Summed
 from fdgeom.systems.motion.motion import Motion

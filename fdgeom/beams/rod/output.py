@@ -5,8 +5,8 @@ from firedrake import Function, FunctionSpace, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.beams.contact.contact import contact_fields
+from fdgeom.execution import VectorAssembly
 from fdgeom.lie import halves, join, quaternion
-from fdgeom.solvers import VectorAssembly
 from fdgeom.systems.motion.motion import Motion
 
 

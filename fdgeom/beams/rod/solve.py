@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from firedrake import Function
 
+from fdgeom.execution import Numerics, banded
 from fdgeom.operations import Attempt, ConvergenceTest
-from fdgeom.solvers import Numerics, banded
 from fdgeom.systems.motion.motion import Motion
 
 # Of the increment's norm: the next update would be below round-off.

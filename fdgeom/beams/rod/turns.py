@@ -6,10 +6,10 @@ from firedrake import Function
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
+from fdgeom.errors import SolveFailed
 from fdgeom.lie import arrays
 from fdgeom.measures import end_values
-from fdgeom.solvers import SolveFailed
-from fdgeom.solvers.compiled import describe
+from fdgeom.mesh_data import describe
 
 
 class Turns:

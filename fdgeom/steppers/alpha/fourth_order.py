@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from firedrake import Constant, Form, Function, FunctionSpace, TestFunction, derivative
 
+from fdgeom.execution import HeldSNES, defaults
 from fdgeom.forms import is_affine, is_zero, simplify
-from fdgeom.operations import Operation
-from fdgeom.solvers import GivenValues, KeptSNES, defaults, solve_operations
+from fdgeom.operations import ConvergenceTest, GivenValues, Operation, solve_operations
 from fdgeom.steppers.alpha.two_accelerations import TwoAccelerations
 from fdgeom.validation import number
 
@@ -132,14 +132,16 @@ class FourthOrderAlpha(TwoAccelerations):
         return Function(self.system.space, name="bend")
 
     @cached_property
-    def _bend(self) -> KeptSNES:
+    def _bend(self) -> HeldSNES:
         """The solve for the field M⁻¹K a of the first step."""
         residual, b = self._bend_residual, self._b
-        return KeptSNES(
+        return HeldSNES(
             residual,
             b,
             essential=self._bend_given,
             options=defaults(residual, b, local=False),
+            converged=ConvergenceTest(),
+            reuse_matrix=True,
             name="M⁻¹K a",
         )
 

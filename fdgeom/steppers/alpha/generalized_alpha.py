@@ -4,9 +4,9 @@ from functools import cached_property
 
 from firedrake import Constant, Function
 
-from fdgeom.errors import StepFailed
-from fdgeom.operations import Copy, Flow, Map, Operation
-from fdgeom.solvers import Snapshot, SolveFailed, pieces
+from fdgeom.errors import SolveFailed, StepFailed
+from fdgeom.operations import Copy, Flow, Map, Operation, parts
+from fdgeom.solvers import Snapshot
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.residual import AlphaSolve
@@ -148,7 +148,7 @@ class GeneralizedAlpha(MotionStepper):
                 *found.normal_operations(change),
                 Map(values={system.v: system.v + change}),
             ]
-        pairs = zip(pieces(system.algorithmic), pieces(found.jerk), strict=True)
+        pairs = zip(parts(system.algorithmic), parts(found.jerk), strict=True)
         return [*operations, *(Map(values={a: a + scheme.shift * h * jerk}) for a, jerk in pairs)]
 
     def _name_of_beginning(self):
@@ -160,12 +160,12 @@ class GeneralizedAlpha(MotionStepper):
     def _rescaled(self, factor: Constant) -> list[Operation]:
         """τ = M(a - v̇) is proportional to the step, what v is off a constraint to its square."""
         system = self.system
-        pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
+        pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
         found: list[Operation] = [Map(values={a: true + factor * (a - true)}) for a, true in pairs]
         if system.constraint is None or "normal" not in system.can:
             return found
         off = Function(system.space, name="off the constraint")
-        back = zip(pieces(system.v), pieces(off), strict=True)
+        back = zip(parts(system.v), parts(off), strict=True)
         return [
             *found,
             Copy(source=system.v, target=off),

@@ -2,8 +2,8 @@
 
 from firedrake import Function, SpatialCoordinate
 
-from fdgeom.operations import Copy, Map, Operation
-from fdgeom.solvers import Snapshot, key, pieces
+from fdgeom.operations import Copy, Map, Operation, parts
+from fdgeom.solvers import Snapshot, key
 from fdgeom.solvers.derived import Sources, derived_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
@@ -127,7 +127,7 @@ class MotionStepper(Stepper):
         name = ("again",)
         if name not in self._starts:
             system = self.system
-            pairs = zip(pieces(system.algorithmic), pieces(system.acceleration), strict=True)
+            pairs = zip(parts(system.algorithmic), parts(system.acceleration), strict=True)
             off, on = zip(*(({a: a - true}, {a: a + true}) for a, true in pairs), strict=True)
             self._starts[name] = [
                 *(Map(values=values) for values in off),

@@ -2,10 +2,9 @@
 
 from firedrake import Constant, Form, Function
 
+from fdgeom.execution.options import SolveOptions
 from fdgeom.forms import simplify
-from fdgeom.operations import Copy, Map, Operation, Solve, with_assignments
-from fdgeom.solvers import pieces
-from fdgeom.solvers.options import SolveOptions
+from fdgeom.operations import Copy, Map, Operation, Solve, parts, with_assignments
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.systems.motion.motion import Motion
@@ -70,11 +69,11 @@ class AlphaSolve:
         """v, a and v̇, for each part of their space."""
         motion = self._motion
         state = motion.v, motion.algorithmic, motion.acceleration
-        return list(zip(*(pieces(f) for f in state), strict=True))
+        return list(zip(*(parts(f) for f in state), strict=True))
 
     def _constants(self):
         """v_c and a_c, for each part of their space."""
-        return list(zip(pieces(self._v_c), pieces(self._a_c), strict=True))
+        return list(zip(parts(self._v_c), parts(self._a_c), strict=True))
 
     def _prediction(self, symbols: "_Kinematics", dt: Constant, first: Function) -> list[dict]:
         """First guess: the motion continues with the present a."""
@@ -90,8 +89,8 @@ class AlphaSolve:
         motion, unknown = self._motion, self._unknown
         w, v_D, a_D = symbols.slopes(dt)
         groups = motion.displacements(unknown.parts)
-        parts = zip(groups, self._states(), self._constants(), unknown.parts, strict=True)
-        for group, (v, a, rate), (v_c, a_c), D in parts:
+        every = zip(groups, self._states(), self._constants(), unknown.parts, strict=True)
+        for group, (v, a, rate), (v_c, a_c), D in every:
             new = a_c + a_D * D
             group |= {v: v_c + v_D * D, a: symbols.algorithmic(new, a, rate), rate: new}
         if motion.multiplier is not None:
@@ -114,16 +113,16 @@ class AlphaSolve:
             (self._v_c, self._a_c), slopes, (held.v, held.a), strict=True
         ):
             given = Function(self._motion.space, name=f"{constant.name()} of a given motion")
-            parts = zip(*map(pieces, (given, value, held.increment)), strict=True)
-            before += [self._map({g: new - slope * D}) for g, new, D in parts]
+            values = zip(*map(parts, (given, value, held.increment)), strict=True)
+            before += [self._map({g: new - slope * D}) for g, new, D in values]
             before += self._copies(given, constant)
         # The control force is of no use where the motion is given.
         return before, self._copies(self._motion.acceleration, self._motion.algorithmic)
 
     def _copies(self, source: Function, target: Function) -> list[Copy]:
         """Copies at the given degrees of freedom."""
-        parts = zip(pieces(source), pieces(target), self._motion.held.dofs, strict=True)
-        return [Copy(source=s, target=t, rows=dofs) for s, t, dofs in parts]
+        copied = zip(parts(source), parts(target), self._motion.held.dofs, strict=True)
+        return [Copy(source=s, target=t, rows=dofs) for s, t, dofs in copied]
 
 
 class _Kinematics:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunctions, split
 from ufl.core.expr import Expr
 
+from fdgeom.execution import Numerics, defaults
 from fdgeom.forms import flatten, simplify
-from fdgeom.operations import ConvergenceTest, Flow, Prescribed, Solve, with_assignments
-from fdgeom.solvers import Numerics, defaults, pieces
+from fdgeom.operations import ConvergenceTest, Flow, Prescribed, Solve, parts, with_assignments
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.host_operations import GivenAccelerations
 from fdgeom.systems.motion.second_order import SecondOrderSystem
@@ -104,7 +104,7 @@ class TwoAccelerations(MotionStepper):
     def _states(self) -> list[tuple[Function, ...]]:
         system = self.system
         state = system.q, system.v, system.acceleration, system.algorithmic, *self._beside()
-        return list(zip(*(pieces(f) for f in state), strict=True))
+        return list(zip(*(parts(f) for f in state), strict=True))
 
     def _pairs(self, parts: Sequence[Function]) -> list[tuple[Function, Function]]:
         return list(zip(parts[: self._parts], parts[self._parts :], strict=True))
@@ -120,4 +120,4 @@ class TwoAccelerations(MotionStepper):
 
 
 def _of_everything(residual: Form, unknown: Function) -> Numerics:
-    return Numerics(defaults(residual, unknown, local=False), ConvergenceTest(), kept=True)
+    return Numerics(defaults(residual, unknown, local=False), ConvergenceTest(), reuse_matrix=True)

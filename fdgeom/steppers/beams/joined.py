@@ -8,9 +8,9 @@ from ufl.core.expr import Expr
 
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.solve import exact_numerics
+from fdgeom.execution.options import SolveOptions
 from fdgeom.forms import simplify
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
-from fdgeom.solvers.options import SolveOptions
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
 

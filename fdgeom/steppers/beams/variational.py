@@ -11,18 +11,21 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
+from fdgeom.execution import Numerics, defaults, plain
 from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
-from fdgeom.operations import Flow, Map, Operation, Prescribed, Solve, with_assignments
-from fdgeom.solvers import (
+from fdgeom.operations import (
+    ConvergenceTest,
     EssentialValues,
-    Numerics,
-    Snapshot,
-    defaults,
-    key,
-    plain,
+    Flow,
+    Map,
+    Operation,
+    Prescribed,
+    Solve,
+    with_assignments,
 )
+from fdgeom.solvers import Snapshot, key
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
 from fdgeom.steppers.stepper import Stepper
 
@@ -276,7 +279,7 @@ class VariationalIntegrator(Stepper):
 
 def _kept(residual: Form, unknown: Function) -> Numerics:
     """Linear at each node, with a matrix that is assembled once."""
-    return Numerics(defaults(residual, unknown, local=True), kept=True)
+    return Numerics(defaults(residual, unknown, local=True), ConvergenceTest(), reuse_matrix=True)
 
 
 def _check_forces(system: RodMotion) -> None:

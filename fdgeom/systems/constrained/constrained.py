@@ -18,6 +18,7 @@ from firedrake.assemble import get_assembler
 from ufl.algorithms import expand_derivatives, replace
 from ufl.classes import Expr, Form, Measure
 
+from fdgeom.execution import FunctionalAssembly, HeldSNES, saddle_solver
 from fdgeom.forms import (
     check_depends,
     checked_form,
@@ -27,7 +28,7 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, check_now, difference
-from fdgeom.solvers import EssentialValues, FunctionalAssembly, SaddleSNES
+from fdgeom.operations import EssentialValues
 from fdgeom.solvers.derived import Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
@@ -207,7 +208,7 @@ class ConstrainedSystem(MechanicalSystem):
         solver.solve()
         copy_into(self.multiplier, solver.unknown.subfunctions[1])
 
-    def _make_force_solver(self) -> SaddleSNES:
+    def _make_force_solver(self) -> HeldSNES:
         space = self.space * self.constraint.space
         unknown, (w, test) = Function(space, name="force"), TestFunctions(space)
         force, multiplier = split(unknown)
@@ -226,7 +227,7 @@ class ConstrainedSystem(MechanicalSystem):
         )
         rest = Function(self.space)
         held = tuple(EssentialValues(0, e.dofs, old=rest) for e in self.fixed)
-        return SaddleSNES(residual, unknown, essential=held, name="the multiplier")
+        return saddle_solver(residual, unknown, essential=held, name="the multiplier")
 
 
 def _pointwise_velocity(

@@ -17,14 +17,18 @@ from firedrake import (
     inner,
 )
 from mpi4py import MPI
+from petsc4py import PETSc
 from ufl.core.expr import Expr
 
+from fdgeom.execution import VectorAssembly
 from fdgeom.forms import depends_on, form_of, simplify, substitute
-from fdgeom.solvers import EssentialValues, VectorAssembly, deficiency
+from fdgeom.operations import EssentialValues
 from fdgeom.validation import firedrake_function
 
 # Of |A| |v|: what a start that was meant to be consistent can miss by in double precision.
 _CONSISTENT = 1e-11
+# A smaller pivot of a matrix with ones on its diagonal counts as zero.
+_NULL_PIVOT = 1e-10
 
 
 class RateConstraint(ABC):
@@ -164,6 +168,27 @@ class RateConstraint(ABC):
                 f"{size - missing} of {size} at the start. Drop those that follow from the others, "
                 "or take a multiplier in a smaller space"
             )
+
+
+def deficiency(matrix: PETSc.Mat) -> int:
+    """Rank deficiency of a symmetric matrix with a positive diagonal, by MUMPS."""
+    root = matrix.getDiagonal()
+    root.sqrtabs()
+    root.reciprocal()
+    matrix = matrix.copy()
+    matrix.diagonalScale(root, root)
+    pc = PETSc.PC().create(comm=matrix.comm)
+    pc.setOperators(matrix)
+    pc.setType("lu")
+    pc.setFactorSolverType("mumps")
+    pc.setFactorSetUpSolverType()
+    factor = pc.getFactorMatrix()
+    factor.setMumpsIcntl(24, 1)
+    factor.setMumpsCntl(3, _NULL_PIVOT)
+    pc.setUp()
+    missing = factor.getMumpsInfog(28)
+    pc.destroy()
+    return missing
 
 
 def _check_multiplier(q: Function, tangent, multiplier, others: Sequence[Function]) -> None:

@@ -6,8 +6,7 @@ from firedrake import Function, TestFunction, TrialFunction, assemble, derivativ
 from ufl.classes import Expr, Form
 
 from fdgeom.forms import checked_form, depends_on, simplify, sorted_by, substitute
-from fdgeom.solvers import deficiency
-from fdgeom.systems.constrained.constraint import Constraint
+from fdgeom.systems.constrained.constraint import Constraint, deficiency
 from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
 from fdgeom.systems.constrained.projection import Projection
 from fdgeom.systems.system import named_energies

@@ -9,7 +9,7 @@ from firedrake import Function
 from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
-from fdgeom.solvers import EssentialValues, dofs_of
+from fdgeom.operations import EssentialValues, dofs_of
 from fdgeom.solvers.derived import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
 from fdgeom.systems.system import System

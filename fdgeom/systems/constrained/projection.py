@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from firedrake import Function, TestFunctions, split
 
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import HeldSNES, saddle_solver
 from fdgeom.forms import copy_into, simplify
-from fdgeom.solvers import EssentialValues, SaddleSNES, SolveFailed
+from fdgeom.operations import EssentialValues
 from fdgeom.systems.constrained.constraint import Constraint, RateConstraint
 
 
@@ -29,7 +31,7 @@ class VelocityProjection:
         zero = Function(conjugate.function_space())
         rest = tuple(EssentialValues(0, e.dofs, old=zero) for e in fixed)
         residual = simplify(change + constraint.slope(test, velocity(x)))
-        self._solver = SaddleSNES(residual, unknown, essential=rest, name="the projection")
+        self._solver = saddle_solver(residual, unknown, essential=rest, name="the projection")
 
     def apply(self) -> None:
         """Project."""
@@ -56,7 +58,7 @@ class Projection(VelocityProjection):
         (w, test), x, mu, unknown = _unknowns(q, constraint)
         work = constraint.slope(mu, w, at=x)
         residual = simplify(pairing(x - q, w) - work + constraint.value(test, at=x))
-        self._to_place = SaddleSNES(residual, unknown, essential=held, name="the projection")
+        self._to_place = saddle_solver(residual, unknown, essential=held, name="the projection")
 
     def apply(self) -> None:
         _solve(self._to_place, self._q)
@@ -73,11 +75,11 @@ class MotionProjection:
         (test, nu), d, mu, place = _unknowns(motion.v, constraint)
         held = motion.inertia(test, d) - constraint.slope(mu, test)
         held += constraint.value(nu, motion.moved(d))
-        self._to_place = SaddleSNES(simplify(held), place, name="the projection")
+        self._to_place = saddle_solver(simplify(held), place, name="the projection")
         (test, nu), w, mu, velocity = _unknowns(motion.v, constraint)
         along = motion.inertia(test, w - motion.v) - constraint.slope(mu, test)
         along += constraint.slope(nu, w)
-        self._to_velocity = SaddleSNES(simplify(along), velocity, name="the projection")
+        self._to_velocity = saddle_solver(simplify(along), velocity, name="the projection")
 
     def apply(self) -> None:
         """Project."""
@@ -94,7 +96,7 @@ def _unknowns(function: Function, constraint) -> tuple:
     return TestFunctions(space), *split(unknown), unknown
 
 
-def _solve(solver: SaddleSNES, target: Function) -> None:
+def _solve(solver: HeldSNES, target: Function) -> None:
     """Solve from the value of a function, and set it; ``ValueError`` if there is no consistent state."""
     value, multiplier = solver.unknown.subfunctions
     copy_into(value, target)

@@ -10,19 +10,12 @@ from petsc4py import PETSc
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
+from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
+from fdgeom.execution import HeldSNES, banded, defaults, saddle_defaults
+from fdgeom.execution.fallbacks import Fallbacks
 from fdgeom.forms import copy_into, is_affine, simplify
-from fdgeom.operations import Map, Operation
-from fdgeom.solvers import (
-    Fallbacks,
-    SaddleSNES,
-    SolveFailed,
-    banded,
-    defaults,
-    fields,
-    saddle_defaults,
-    solve_operations,
-)
-from fdgeom.solvers.compiled import CannotCompile, NoCompiler, pieces
+from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
+from fdgeom.solvers import fields
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -57,7 +50,7 @@ class Accelerations:
         self.why_not_compiled: str | None = None
         self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
         self._linear: tuple[NodalUnknown, LinearSolve] | None = None
-        self._made: dict[str, tuple[NodalUnknown, SaddleSNES]] = {}
+        self._made: dict[str, tuple[NodalUnknown, HeldSNES]] = {}
         self._twice = _Twice()
         #: Result of the last solve.
         self._found: NodalUnknown | None = None
@@ -136,7 +129,7 @@ class Accelerations:
 
     def normal_operations(self, change: Function) -> list[Operation]:
         """:meth:`solve_normal` as operations."""
-        copied = zip(pieces(self._change), pieces(change), strict=True)
+        copied = zip(parts(self._change), parts(change), strict=True)
         solved = self._operations(lambda: self.solve_normal(change), self._normal, change)
         return [*(Map(values={c: f}) for c, f in copied), *solved]
 
@@ -148,7 +141,7 @@ class Accelerations:
         multiplier: Function | None = None,
     ) -> list[Operation]:
         unknown = NodalUnknown(self._motion, "found")
-        maps = [Map(values={f: p}) for f, p in zip(pieces(vector), unknown.parts, strict=True)]
+        maps = [Map(values={f: p}) for f, p in zip(parts(vector), unknown.parts, strict=True)]
         if multiplier is not None:
             maps.append(Map(values={multiplier: unknown.multiplier_part}))
 
@@ -161,7 +154,7 @@ class Accelerations:
 
     def _solved(
         self, name: str, equations: Callable, held: Function | None = None, refined: bool = True
-    ) -> tuple[NodalUnknown, SaddleSNES]:
+    ) -> tuple[NodalUnknown, HeldSNES]:
         """Solve from zero; ``refined``: linear equations by two of Newton's steps."""
         if name not in self._made:
             self._made[name] = self._make(name, equations, refined)
@@ -189,8 +182,8 @@ class Accelerations:
             options |= {"snes_type": "newtonls", "snes_linesearch_type": "basic"}
             ends = self._twice
         else:
-            ends = None
-        return unknown, SaddleSNES(
+            ends = ConvergenceTest()
+        return unknown, HeldSNES(
             residual,
             function,
             essential=unknown.essential,
@@ -327,7 +320,7 @@ def _explained() -> Iterator[None]:
         ) from failure
 
 
-def _check_regular(solver: SaddleSNES) -> None:
+def _check_regular(solver: HeldSNES) -> None:
     """Solve with the matrix of a solver that had nothing to do, as at rest: it may be singular."""
     snes, x = solver.snes, solver.snes.getSolution()
     matrix, _ = snes.getJacobian()[:2]

@@ -10,8 +10,8 @@ from ufl.classes import Expr, Zero
 
 from fdgeom.compat import given_value
 from fdgeom.messages import is_function, reported_as
-from fdgeom.operations import Copy, Performed
-from fdgeom.solvers import dofs_of, fields, pieces
+from fdgeom.operations import Copy, Performed, dofs_of, parts
+from fdgeom.solvers import fields
 from fdgeom.solvers.derived import Interpolation, Sources
 from fdgeom.systems.boundary_conditions import check_effect, conditions
 
@@ -127,8 +127,8 @@ class GivenMotion(Held):
 
     def fixed(self):
         (q,) = self._motion.configuration
-        parts = zip(pieces(q), pieces(self._motion.v), self.dofs, strict=True)
-        return [(f, dofs) for *both, dofs in parts for f in both]
+        pairs = zip(parts(q), parts(self._motion.v), self.dofs, strict=True)
+        return [(f, dofs) for *both, dofs in pairs for f in both]
 
     def check_start(self) -> None:
         """Nothing, since the start is set to the given values."""

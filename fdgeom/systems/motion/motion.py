@@ -11,17 +11,10 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
+from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
-from fdgeom.operations import ConvergenceTest
-from fdgeom.solvers import (
-    Number,
-    Numerics,
-    PointwiseUpdate,
-    defaults,
-    is_local,
-    saddle_defaults,
-)
-from fdgeom.solvers.compiled import pieces
+from fdgeom.operations import ConvergenceTest, parts
+from fdgeom.solvers import Number
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System
@@ -130,7 +123,7 @@ class Motion(System):
     def displace(self, increment: Function) -> None:
         """Move the configuration by an increment, in place."""
         if increment not in self._displacements:
-            groups = self.displacements(pieces(increment))
+            groups = self.displacements(parts(increment))
             self._displacements[increment] = [PointwiseUpdate(group) for group in groups]
         for update in self._displacements[increment]:
             update.apply()
@@ -242,7 +235,7 @@ class Motion(System):
         if local and options["snes_type"] == "newtonls":
             # The matrix takes ten times as long as the residual, and hardly changes in a step.
             options["snes_lag_jacobian"] = 4
-        return Numerics(options, ConvergenceTest(), kept=True)
+        return Numerics(options, ConvergenceTest(), reuse_matrix=True)
 
     def accelerated(self, belong: Callable[[], bool]) -> None:
         """Note that acceleration and multiplier belong to the state while ``belong()`` is true."""

@@ -9,8 +9,8 @@ from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace
 from ufl.core.expr import Expr
 
 from fdgeom.forms import copy_into, flatten
-from fdgeom.operations import Prescribed
-from fdgeom.solvers import Field, GivenValues, fields, pieces
+from fdgeom.operations import GivenValues, Prescribed, parts
+from fdgeom.solvers import Field, fields
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -77,7 +77,7 @@ class NodalUnknown:
     @property
     def prescribed(self) -> list[Prescribed]:
         """The degrees of freedom that are given, for the solve of a step."""
-        own = pieces(self.values) if self._held else []
+        own = parts(self.values) if self._held else []
         found = [Prescribed(g.dofs, own[g.part], g.part) for g in self._given]
         idle = self.essential[len(self._given) :]
         return [*found, *(Prescribed(e.dofs, part=e.part) for e in idle)]
@@ -101,7 +101,7 @@ class NodalUnknown:
         """The parts of the vector's space, each at nodes of its own."""
         if self.is_joined:
             return [self.vector]
-        found = pieces(self.function)
+        found = parts(self.function)
         return list(found if self.multiplier is None else found[:-1])
 
     @property
@@ -116,15 +116,15 @@ class NodalUnknown:
         return None if self.multiplier is None else 0 * self.multiplier
 
     def assignments(
-        self, function: Function, parts: Sequence[Expr], multiplier: Expr | None
+        self, function: Function, vector: Sequence[Expr], multiplier: Expr | None
     ) -> list[dict[Function, Expr]]:
         """Assignments to a function like the unknown: a group for each part of the vector, and one
         more where the multiplier has nodes of its own.
         """
         if self.is_joined:
-            return [{function: flatten([*parts, multiplier])}]
-        values = [*parts] if multiplier is None else [*parts, multiplier]
-        return [{f: value} for f, value in zip(pieces(function), values, strict=True)]
+            return [{function: flatten([*vector, multiplier])}]
+        values = [*vector] if multiplier is None else [*vector, multiplier]
+        return [{f: value} for f, value in zip(parts(function), values, strict=True)]
 
     def without_increment(self, guess: Function) -> Expr:
         """A guess with a zero vector; the multiplier stays."""

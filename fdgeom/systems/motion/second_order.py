@@ -7,6 +7,7 @@ import numpy as np
 from firedrake import Function, TestFunction, derivative
 from ufl.classes import Expr, Form
 
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import (
     check_depends,
     checked_form,
@@ -17,8 +18,7 @@ from fdgeom.forms import (
     simplify,
 )
 from fdgeom.identities import Identity, check_now
-from fdgeom.solvers import FunctionalAssembly
-from fdgeom.solvers.compiled import pieces
+from fdgeom.operations import parts
 from fdgeom.systems.boundary_conditions import described
 from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.held import GivenMotion
@@ -162,7 +162,7 @@ class SecondOrderSystem(Motion):
 
     def displacements(self, increment: Sequence[Expr]) -> list[dict[Function, Expr]]:
         """q + increment, part by part."""
-        return [{q: q + d} for q, d in zip(pieces(self.q), increment, strict=True)]
+        return [{q: q + d} for q, d in zip(parts(self.q), increment, strict=True)]
 
     # --- what the recording reads ----------------------------------------------------------------
     def parameters(self):

@@ -9,6 +9,8 @@ from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
+from fdgeom.errors import SolveFailed
+from fdgeom.execution import HeldSNES, defaults
 from fdgeom.forms import (
     checked_form,
     copy_into,
@@ -19,7 +21,7 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.messages import format_value
-from fdgeom.solvers import GivenValues, HeldSNES, SolveFailed, defaults, dofs_of
+from fdgeom.operations import GivenValues, dofs_of
 from fdgeom.systems.boundary_conditions import check_effect, conditions
 from fdgeom.taping import not_taped
 

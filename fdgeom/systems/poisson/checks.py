@@ -10,9 +10,9 @@ from firedrake.assemble import get_assembler
 from ufl.algorithms.analysis import has_exact_type
 from ufl.classes import Expr, Form, Grad
 
+from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import is_zero, parts_of, random_function, substitute
 from fdgeom.identities import Identity
-from fdgeom.solvers import FunctionalAssembly
 from fdgeom.systems.poisson.gradient import riesz
 from fdgeom.systems.poisson.poisson_forms import PoissonForms
 from fdgeom.taping import off_the_tape

@@ -13,8 +13,7 @@ from ufl.classes import Expr, Form
 from fdgeom.forms import parts_of, polynomial_degree, substitute
 from fdgeom.identities import Identity, check_now
 from fdgeom.messages import format_value, is_function
-from fdgeom.operations import parts
-from fdgeom.solvers import EssentialValues
+from fdgeom.operations import EssentialValues, parts
 from fdgeom.systems.poisson.checks import (
     antisymmetry_defect,
     demands,

@@ -7,7 +7,13 @@ import numpy as np
 from firedrake import Form, Function
 from ufl.classes import Expr
 
-from fdgeom.operations import Copy, HostOperation, Map, Operation, Prescribed, Solve
+from fdgeom.operations.copy import Copy
+from fdgeom.operations.map import Map
+from fdgeom.operations.operation import HostOperation, Operation
+from fdgeom.operations.solve import Prescribed, Solve
+
+#: The attribute of PETSc's solvers with residual, unknown and essential values, for types in Python.
+PROBLEM = "fdgeom_problem"
 
 
 def dofs_of(bc) -> np.ndarray:

@@ -18,8 +18,8 @@ from firedrake import (
 )
 
 import fdgeom as fg
-from fdgeom.solvers.held_snes import defaults
-from fdgeom.solvers.kept_snes import KeptSNES
+from fdgeom.execution import HeldSNES, defaults
+from fdgeom.operations import ConvergenceTest
 
 mesh = UnitIntervalMesh(6)
 (x,) = SpatialCoordinate(mesh)
@@ -34,7 +34,10 @@ def test_matrix_follows_constants_and_coefficients():
     u, w, k = Function(V), TestFunction(V), Constant(1.0)
     eps, f = Function(V).assign(1.0), Function(V).interpolate(sin(x))
     residual = (k * inner(u, w) + eps * inner(grad(u), grad(w)) - f * w) * dx
-    solver = KeptSNES(residual, u, options=defaults(residual, u, False))
+    solver = HeldSNES(
+        residual, u, options=defaults(residual, u, False), converged=ConvergenceTest(),
+        reuse_matrix=True,
+    )  # fmt: skip
     count = 0
     assemble_matrix = solver._jacobian.assemble
 

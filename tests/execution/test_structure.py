@@ -21,9 +21,9 @@ from verification.small_systems import wave
 from ways import solvers_of
 
 import fdgeom as fg
+from fdgeom.execution import is_local
 from fdgeom.forms import is_affine
 from fdgeom.measures import gauss, vertex
-from fdgeom.solvers.structure import is_local
 
 
 @pytest.fixture(scope="module")

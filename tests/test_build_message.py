@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from fdgeom.solvers import compiling as module
-from fdgeom.solvers.compiling import compiling
+from fdgeom import build_message as module
+from fdgeom.build_message import compiling
 
 
 def in_file(name, body):

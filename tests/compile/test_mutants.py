@@ -15,8 +15,8 @@ import fdgeom as fg
 from fdgeom.compile import CompiledTrajectory
 from fdgeom.compile import unit as compiled_lists
 from fdgeom.compile.newton import Iteration
+from fdgeom.errors import SolveFailed
 from fdgeom.operations import Reason
-from fdgeom.solvers import SolveFailed
 from fdgeom.statics.compiled import CompiledNewton, CompiledPath
 from fdgeom.systems.motion.accelerations import LinearSolve
 
@@ -92,7 +92,7 @@ FAMILIES = {
         lambda m: m.test_compiled_and_snes_agree(fg.SHAKE, m.spherical_pendulum, m.PAPER), LISTS,
     ),
     "one node": (
-        "solvers.test_local_problem",
+        "compile.test_local_problem",
         lambda m: m.test_local_newton_solves_a_variational_problem_like_newtonls(False), LISTS,
     ),
     "gradients of chains": (

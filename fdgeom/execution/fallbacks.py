@@ -1,12 +1,33 @@
-"""Counts of the solves that compiled code left to PETSc SNES, by reason."""
+"""PETSc in place of compiled code: where code cannot be compiled, and where a compiled solve fails."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from mpi4py import MPI
 
-from fdgeom.solvers.held_snes import SolveFailed
+from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
+
+
+@contextmanager
+def falling_back(
+    keep: Callable[[str], None], comm, *, required: bool, what: str, instead: str
+) -> Iterator[None]:
+    """Context of a compilation: passes the reason of a failure to ``keep``; raises only if ``required``."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        known = isinstance(error, CannotCompile | NoCompiler)
+        why = str(error) if known else f"{type(error).__name__}: {error}"
+        keep(why)
+        if required:
+            raise ValueError(
+                f"compiled: {what} cannot be compiled: {why}; leave compiled out, and {instead}"
+            ) from error
+        if not isinstance(error, CannotCompile) and comm.rank == 0:
+            warnings.warn(f"{instead}, and are slower: {why}", stacklevel=5)
 
 
 class Fallbacks(dict):

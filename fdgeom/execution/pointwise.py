@@ -1,4 +1,4 @@
-"""Nodal updates compiled from UFL expressions."""
+"""Nodal updates from UFL expressions."""
 
 import warnings
 from collections.abc import Mapping
@@ -8,8 +8,7 @@ from firedrake import Function
 from ufl.core.expr import Expr
 
 from fdgeom.errors import CannotCompile, NoCompiler
-from fdgeom.forms import copy_into
-from fdgeom.solvers.data import key
+from fdgeom.forms import copy_into, has_nodal_values
 from fdgeom.taping import not_taped
 
 
@@ -22,26 +21,22 @@ class PointwiseUpdate:
     # values at nodes (N1curl, RT) may be combined linearly, by Function.assign. ValueError for an
     # expression with a wrong shape, an argument or other nodes.
     def __init__(self, assignments: Mapping[Function, Expr]) -> None:
-        if not assignments:
-            raise ValueError("assignments must not be empty")
         # Inside of a function: steps can be stated without the compiler.
-        from fdgeom.solvers.compiled.update import NodalUpdate
-        from fdgeom.solvers.spread import in_assignments
+        from fdgeom.compile.nodal_update import NodalUpdate
 
         self._assignments = dict(assignments)
         self._update: Any = None
         #: Why Firedrake does the assignments; None if compiled code does.
         self.why_not_compiled: str | None = None
         try:
-            # Numbers of a Real space have no nodes; fields with the same values replace them.
-            numbered = in_assignments(assignments, {key(target) for target in assignments})
-            self._update = NodalUpdate(numbered)
+            self._update = NodalUpdate(assignments)
             return
-        except CannotCompile as error:
-            self._put, self.why_not_compiled = Function.assign, str(error)
-        except NoCompiler as error:
-            warnings.warn(f"interpolating instead: {error}", stacklevel=2)
-            self._put, self.why_not_compiled = Function.interpolate, str(error)
+        except (CannotCompile, NoCompiler) as error:
+            self.why_not_compiled = str(error)
+            if isinstance(error, NoCompiler):
+                warnings.warn(f"interpolating instead: {error}", stacklevel=2)
+        nodal = all(has_nodal_values(target.function_space()) for target in self._assignments)
+        self._put = Function.interpolate if nodal else Function.assign
         self._values = {t: Function(t.function_space()) for t in self._assignments}
 
     @not_taped

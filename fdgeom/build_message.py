@@ -1,6 +1,5 @@
-"""A message for long compilations, and a pause of the garbage collector while forms are analysed."""
+"""A message for long compilations."""
 
-import gc
 import logging
 import sys
 import threading
@@ -91,17 +90,3 @@ def _say(text: str) -> None:
         logger.info(text)
     else:
         print(text, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def paused_collection() -> Iterator[None]:
-    """Context without Python's garbage collection of cycles."""
-    # UFL makes tens of thousands of small objects, and every few hundred of them would start a
-    # collection through all objects of Firedrake: a third of the time.
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -16,7 +16,7 @@ from firedrake import (
 )
 from ufl import Form
 
-from fdgeom.solvers.assembly import FunctionalAssembly
+from fdgeom.execution import FunctionalAssembly
 
 
 @pytest.mark.parametrize("mesh", [lambda: IntervalMesh(7, 2.0), lambda: UnitSquareMesh(3, 4)])

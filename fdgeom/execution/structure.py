@@ -1,5 +1,7 @@
-"""A test whether a Jacobian is block diagonal, node by node."""
+"""Tests of Jacobians: whether they are block diagonal, node by node, or diagonal in one block."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -21,7 +23,7 @@ from ufl.algorithms import replace
 from ufl.classes import Integral
 
 from fdgeom.forms import MATRIX_COMPILER
-from fdgeom.solvers.data import entries
+from fdgeom.solvers.data import Snapshot, entries
 
 _SMALL = {
     "interval": lambda: UnitIntervalMesh(3, comm=COMM_SELF),
@@ -94,15 +96,24 @@ def _small_mesh(cell: str):
 
 
 def _on_whole_mesh(jacobian: Form, unknown: Function) -> bool:
-    keep = np.array(unknown.dat.data_ro_with_halos)
-    rng = np.random.default_rng(0)
-    unknown.dat.data_wo_with_halos[...] = rng.uniform(0.5, 1.5, keep.shape)
     space = unknown.function_space()
-    try:
+    with _random_values(unknown):
         couplings = _couplings(jacobian, space.block_size)
-    finally:
-        unknown.dat.data_wo_with_halos[...] = keep
     return not space.comm.allreduce(int(np.any(couplings != 0)))
+
+
+@contextmanager
+def _random_values(function: Function) -> Iterator[None]:
+    """Context in which a Function has random values."""
+    keep = Snapshot(function.subfunctions)
+    keep.take()
+    rng = np.random.default_rng(0)
+    for f in function.subfunctions:
+        f.dat.data_wo[...] = rng.uniform(0.5, 1.5, f.dat.data_ro.shape)
+    try:
+        yield
+    finally:
+        keep.restore()
 
 
 def _couplings(jacobian: Form, block: int) -> np.ndarray:
@@ -110,3 +121,24 @@ def _couplings(jacobian: Form, block: int) -> np.ndarray:
     matrix = assemble(jacobian, mat_type="aij", form_compiler_parameters=MATRIX_COMPILER).petscmat
     rows, columns, values = entries(matrix)
     return values[rows // block != columns // block]
+
+
+def first_block_is_diagonal(residual: Form, unknown: Function) -> bool:
+    """Whether the equations of the first part couple none of its values to one another."""
+    with _random_values(unknown):
+        # The whole Jacobian is assembled: its kernels are needed anyway.
+        matrix = assemble(derivative(residual, unknown), mat_type="aij").petscmat
+    rows, columns, values = entries(matrix)
+    # Rows and columns of a rank are those of the first part, then those of the second.
+    comm, part = unknown.function_space().comm, unknown.function_space()[0]
+    sizes = np.array(comm.allgather(part.dof_dset.size * part.block_size))
+    owners = matrix.getOwnershipRanges()
+
+    def in_first(index):
+        rank = np.searchsorted(owners, index, side="right") - 1
+        return index - owners[rank] < sizes[rank]
+
+    block = in_first(rows) & in_first(columns)
+    scale = np.abs(values[block]).max(initial=0.0)
+    coupled = np.any(np.abs(values[block & (rows != columns)]) > 1e-14 * scale)
+    return not comm.allreduce(int(coupled))

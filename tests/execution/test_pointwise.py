@@ -22,7 +22,7 @@ from firedrake import (
     sqrt,
 )
 
-from fdgeom.solvers import PointwiseUpdate
+from fdgeom.execution import PointwiseUpdate
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,23 @@ from firedrake.assemble import ZeroFormAssembler, get_assembler
 from petsc4py import PETSc
 from pyop2.global_kernel import compile_global_kernel
 
-from fdgeom.forms import MATRIX_COMPILER
-from fdgeom.solvers.compiling import paused_collection
+from fdgeom.forms import MATRIX_COMPILER, paused_collection
 from fdgeom.solvers.data import fields
 from fdgeom.solvers.derived import derived_in
 
 
 class _Assembly:
-    """Base class of the assemblers: refreshes the dependent fields of the form."""
+    """Base class of the assemblers; ``tensor`` is the form with the first values of its coefficients."""
 
-    def _refresh(self) -> None:
+    def __init__(self, form: Form, **options) -> None:
+        self._derived = derived_in(form)
+        self.refresh()
+        with paused_collection():
+            self._assembler = get_assembler(form, **options)
+            self.tensor = self._assembler.assemble()
+
+    def refresh(self) -> None:
+        """Bring the dependent fields of the form up to date."""
         for derived in self._derived:
             derived.refresh()
 
@@ -23,25 +30,21 @@ class FunctionalAssembly(_Assembly):
     """Evaluates a form without arguments at the present values of its coefficients."""
 
     def __init__(self, form: Form) -> None:
-        self._assembler, self._kernels, self._derived = None, [], ()
+        self._derived, self._kernels = (), []
         if form.empty():
             return
-        self._derived = derived_in(form)
-        with paused_collection():
-            self._assembler = get_assembler(form)
-            self._assembler.assemble()
+        super().__init__(form)
         if not isinstance(self._assembler, ZeroFormAssembler) or form.ufl_domain().comm.size > 1:
             self._kernels = None
             return
-        tensor = self._assembler.allocate()
-        for loop in self._assembler.parloops(tensor):
+        loops = self._assembler.parloops(self._assembler.allocate())
+        for loop, kernel in zip(loops, _compiled(loops), strict=True):
             (total,) = loop.reduced_globals
-            kernel = compile_global_kernel(loop.global_kernel, loop.comm)
-            self._kernels.append((kernel, (0, loop.iterset.size, *loop.arglist), total.data))
+            self._kernels.append((*kernel, total.data))
 
     def assemble(self) -> float:
         """The present value of the form."""
-        self._refresh()
+        self.refresh()
         if self._kernels is None:
             return float(self._assembler.assemble())
         value = 0.0
@@ -56,21 +59,15 @@ class VectorAssembly(_Assembly):
     """Assembles a linear form repeatedly into :attr:`tensor`."""
 
     def __init__(self, form: Form) -> None:
-        (test,) = form.arguments()
-        self.tensor = Cofunction(test.function_space().dual())
-        self._derived = derived_in(form)
-        self._refresh()
-        with paused_collection():
-            self._assembler = get_assembler(form)
-            self._assembler.assemble(tensor=self.tensor)
+        super().__init__(form)
         self._kernels = None
-        if test.function_space().comm.size == 1:
+        if self.tensor.function_space().comm.size == 1:
             self.parts = fields(self.tensor)
             self._kernels = _compiled(self._assembler.parloops(self.tensor))
 
     def assemble(self) -> Cofunction:
         """Assemble with the present values of the form's coefficients."""
-        self._refresh()
+        self.refresh()
         if self._kernels is None:
             return self._assembler.assemble(tensor=self.tensor)
         for part in self.parts:
@@ -86,24 +83,18 @@ class MatrixAssembly(_Assembly):
     """Assembles a bilinear form repeatedly into :attr:`matrix`."""
 
     def __init__(self, form: Form, mat_type: str) -> None:
-        self._derived = derived_in(form)
-        self._refresh()
-        with paused_collection():
-            self._assembler = get_assembler(
-                form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER
-            )
-            self._tensor = self._assembler.assemble()
-        self.matrix = self._tensor.petscmat
+        super().__init__(form, mat_type=mat_type, form_compiler_parameters=MATRIX_COMPILER)
+        self.matrix = self.tensor.petscmat
         self.matrix.setOption(PETSc.Mat.Option.KEEP_NONZERO_PATTERN, True)
         spaces = [a.function_space() for a in form.arguments()]
         plain = spaces[0].comm.size == 1 and all(len(V) == 1 for V in spaces)
-        self._kernels = _compiled(self._assembler.parloops(self._tensor)) if plain else None
+        self._kernels = _compiled(self._assembler.parloops(self.tensor)) if plain else None
 
     def assemble(self) -> PETSc.Mat:
         """Assemble with the present values of the form's coefficients."""
-        self._refresh()
+        self.refresh()
         if self._kernels is None:
-            self._assembler.assemble(tensor=self._tensor)
+            self._assembler.assemble(tensor=self.tensor)
             return self.matrix
         self.matrix.zeroEntries()
         for function, arguments in self._kernels:

@@ -8,28 +8,16 @@ from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 
 from fdgeom.compat import options_read
-from fdgeom.forms import is_affine
-from fdgeom.operations import ConvergenceTest, Watch
-from fdgeom.solvers.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.errors import SolveFailed
+from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
+from fdgeom.execution.options import refuse_unknown
+from fdgeom.execution.petsc_messages import divergence, refusing, set_from_options, show_reason
+from fdgeom.execution.petsc_messages import reason as petsc_reason
+from fdgeom.forms import simplify
+from fdgeom.mesh_data import describe
+from fdgeom.operations import PROBLEM, ConvergenceTest, Watch
 from fdgeom.solvers.data import collect, fields, spread
-from fdgeom.solvers.options import refuse_unknown
-from fdgeom.solvers.petsc_messages import divergence, refusing, set_from_options, show_reason
-from fdgeom.solvers.petsc_messages import reason as petsc_reason
-
-#: Solves go to round-off, so that invariants hold to the last digits.
-NEWTON = {
-    "snes_type": "newtonls",
-    "snes_linesearch_type": "basic",
-    "snes_rtol": 1e-13,
-    "snes_atol": 1e-50,
-    "snes_stol": 1e-14,
-    "snes_max_it": 25,
-}
-LINEAR = {"snes_type": "ksponly"}
-#: The Jacobian is block diagonal, node by node: inverting the blocks solves exactly.
-LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
-#: One sparse LU of everything.
-COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
+from fdgeom.solvers.derived import Sources
 
 _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it", "snes_view",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip
@@ -39,26 +27,14 @@ _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it",
 _LOST = 1e30
 
 
-class SolveFailed(RuntimeError):
-    """A solve did not converge; the message says why."""
-
-    def __init__(
-        self, reason: str, residual: float | None = None, remedy: str | None = None
-    ) -> None:
-        super().__init__(reason)
-        # The norm of the residual, if known, and a remedy in place of the step's own, or None.
-        self.residual, self.remedy = residual, remedy
-        # In a few words why compiled code has failed where PETSc SNES may succeed; None otherwise.
-        self.words: str | None = None
-
-
 class HeldSNES:
     """Solves F(u) = 0 from the value of ``unknown``, with one SNES for the whole run."""
 
     # options are flat and complete; prefix "" leaves the command line unread; wrote: the user's
     # options and where they stand (see `merge`): unknown names among them raise ValueError, here or
-    # in the first solve. converged replaces PETSc's convergence test of Newton's method; errors call
-    # the solve by name.
+    # in the first solve. converged replaces PETSc's convergence test of Newton's method; with
+    # reuse_matrix the matrix and its factors serve while all data in the Jacobian keep their values;
+    # errors call the solve by name.
     def __init__(
         self,
         residual: Form,
@@ -69,6 +45,7 @@ class HeldSNES:
         prefix: str = "",
         wrote: Mapping | None = None,
         converged: ConvergenceTest | Callable | None = None,
+        reuse_matrix: bool = False,
         name: str = "",
     ) -> None:
         self.name = name
@@ -79,6 +56,9 @@ class HeldSNES:
         local = str(options.get("snes_type")) == "python"
         mat_type = options.pop("mat_type", "aij")
         self._matrix_of = derivative(residual, unknown), mat_type
+        #: The data of the matrix if that is used again, and whether it has been assembled from them.
+        self._data = Sources(simplify(self._matrix_of[0])) if reuse_matrix else None
+        self._is_current = False
         with refusing({"mat_type": mat_type}):
             self._jacobian = None if local else MatrixAssembly(*self._matrix_of)
         self._fields = fields(unknown)
@@ -95,10 +75,9 @@ class HeldSNES:
         #: The exception that a callback has raised.
         self._raised: BaseException | None = None
         self._set_callbacks()
-        # The SNES may get the type LocalNewton or ChainNewton; only these need the problem.
-        from fdgeom.solvers.problem_of import attach_problem
-
-        attach_problem(self.snes, residual, unknown, essential)
+        # For types in Python, such as fdgeom.LocalNewton.
+        for holder in (self.snes, self.snes.getKSP().getPC()):
+            holder.setAttr(PROBLEM, (residual, unknown, tuple(essential)))
         self._shows_reason = set_from_options(self.snes, options, prefix, "fdgeom")
         self._wrote = dict(wrote or {})
         #: Whether PETSc has yet to look up one of the user's options.
@@ -154,8 +133,16 @@ class HeldSNES:
 
     def _form_jacobian(self, snes, x: PETSc.Vec, J: PETSc.Mat, P: PETSc.Mat) -> None:
         self._put(x)
+        if self._data is not None:
+            self._jacobian.refresh()
+            if self._is_current and not self._data.changed():
+                return
+            self._is_current = False  # should the assembly fail
         self._jacobian.assemble()
         self._rows.make_identity()
+        if self._data is not None:
+            self._data.take()
+            self._is_current = True
 
     def _put(self, x: PETSc.Vec) -> None:
         """Copy a PETSc vector into the unknown."""
@@ -224,7 +211,7 @@ class HeldSNES:
         """Replace matrix and preconditioner, which would fail again after one singular block."""
         self._jacobian = MatrixAssembly(*self._matrix_of)
         self._rows.matrix = self._jacobian.matrix
-        self._set_up = False  # the new factors read options again
+        self._set_up = self._is_current = False  # the new factors read options again
         self._set_callbacks()
         self.snes.getKSP().getPC().setFailedReason(PETSc.PC.FailedReason.NOERROR)
 
@@ -255,8 +242,6 @@ class HeldSNES:
         values = np.where(np.isfinite(values), values, np.inf)
         own = int(np.argmax(values)) if len(values) else -1
         part = int(np.searchsorted(ends, own, side="right")) if own >= 0 else 0
-        from fdgeom.solvers.compiled import describe
-
         words = [describe(f) for f in parts]  # on all ranks: describe interpolates coordinates
         index = own - (ends[part - 1] if part else 0)
         block = parts[part].function_space().block_size
@@ -337,12 +322,3 @@ class EssentialRows:
 
 
 _LINEAR_SOLVE = PETSc.SNES.ConvergedReason.DIVERGED_LINEAR_SOLVE
-
-
-def defaults(residual: Form, unknown: Function, local: bool) -> dict:
-    """The default options for a residual: linear or Newton, node by node or coupled."""
-    kind = LINEAR if is_affine(residual, unknown) else NEWTON
-    options = {**kind, **(LOCAL if local else COUPLED)}
-    if not local and unknown.function_space().comm.size > 1:
-        options["pc_factor_mat_solver_type"] = "mumps"
-    return options

@@ -1,0 +1,115 @@
+"""Default PETSc options and convergence tests for each kind of equations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from firedrake import Form, Function
+
+from fdgeom.execution.snes import HeldSNES
+from fdgeom.execution.structure import first_block_is_diagonal, is_local
+from fdgeom.forms import is_affine
+from fdgeom.operations import ConvergenceTest
+
+#: Solves go to round-off, so that invariants hold to the last digits.
+NEWTON = {
+    "snes_type": "newtonls",
+    "snes_linesearch_type": "basic",
+    "snes_rtol": 1e-13,
+    "snes_atol": 1e-50,
+    "snes_stol": 1e-14,
+    "snes_max_it": 25,
+}
+LINEAR = {"snes_type": "ksponly"}
+#: The Jacobian is block diagonal, node by node: inverting the blocks solves exactly.
+LOCAL = {"mat_type": "baij", "ksp_type": "preonly", "pc_type": "pbjacobi"}
+#: One sparse LU of everything.
+COUPLED = {"mat_type": "aij", "ksp_type": "preonly", "pc_type": "lu"}
+
+# Up to this number of unknowns a plain LU, in spite of its fill, is faster than a Schur complement.
+_SMALL = 1000
+_MUMPS = {"pc_factor_mat_solver_type": "mumps", "mat_mumps_icntl_7": 5}
+_NATURAL = {"pc_factor_mat_ordering_type": "natural", "pc_factor_zeropivot": 1e-50}
+_SCHUR = {
+    "pc_type": "fieldsplit",
+    "pc_fieldsplit_type": "schur",
+    "pc_fieldsplit_schur_fact_type": "full",
+    "pc_fieldsplit_schur_precondition": "selfp",
+    "pc_fieldsplit_detect_saddle_point": True,
+    "fieldsplit_0_ksp_type": "preonly",
+    "fieldsplit_0_pc_type": "jacobi",
+    "fieldsplit_1_ksp_type": "preonly",
+    "fieldsplit_1_pc_type": "lu",
+}
+
+
+def defaults(residual: Form, unknown: Function, local: bool) -> dict:
+    """The default options for a residual: linear or Newton, node by node or coupled."""
+    kind = LINEAR if is_affine(residual, unknown) else NEWTON
+    options = {**kind, **(LOCAL if local else COUPLED)}
+    if not local and unknown.function_space().comm.size > 1:
+        options["pc_factor_mat_solver_type"] = "mumps"
+    return options
+
+
+def saddle_defaults(residual: Form, unknown: Function) -> dict:
+    """Default options for F(x, λ) = 0, linear or Newton."""
+    options = defaults(residual, unknown, local=False)
+    if options["snes_type"] != "ksponly":
+        # Constraints hold to the last digit; the convergence test ends the iteration at round-off.
+        options["snes_rtol"] = 1e-15
+    space = unknown.function_space()
+    parallel = space.comm.size > 1
+    # A diagonal matrix of x (mass lumping) makes the elimination of x exact: by PETSc's LU in the
+    # natural order for small problems, else by a Schur complement that selfp assembles.
+    if not first_block_is_diagonal(residual, unknown):
+        return options | _MUMPS
+    if space.dim() <= _SMALL and not parallel:
+        return options | _NATURAL
+    options |= _SCHUR
+    if parallel:
+        options |= {f"fieldsplit_1_{key}": value for key, value in _MUMPS.items()}
+    return options
+
+
+def banded(comm) -> dict:
+    """PETSc options for unknowns in the order of a rod: an LU without pivoting; MUMPS on several ranks."""
+    return COUPLED | (_MUMPS if comm.size > 1 else _NATURAL)
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """PETSc options, convergence test and caching of the matrix for one kind of equations."""
+
+    #: Flat PETSc options; those of the user override them.
+    options: Mapping
+    #: The convergence test of Newton's method; None for PETSc's own.
+    converged: ConvergenceTest | None = None
+    #: Whether matrix and factors are used again while the data of the matrix do not change.
+    reuse_matrix: bool = False
+
+    def solver(self, residual: Form, unknown: Function, **arguments) -> HeldSNES:
+        """The SNES for equations of this kind; ``arguments`` may have other options."""
+        return HeldSNES(
+            residual, unknown, converged=self.converged, reuse_matrix=self.reuse_matrix,
+            **{"options": self.options, **arguments},
+        )  # fmt: skip
+
+
+def plain(residual: Form, unknown: Function, *, pivots: bool = False) -> Numerics:
+    """Linear or Newton solves, node by node for local equations, otherwise with one LU."""
+    local = is_local(residual, unknown)
+    options = defaults(residual, unknown, local)
+    if pivots and not local:
+        # MUMPS pivots: saddle points have zeros on their diagonals.
+        options["pc_factor_mat_solver_type"] = "mumps"
+    return Numerics(options, ConvergenceTest())
+
+
+def saddle(residual: Form, unknown: Function) -> Numerics:
+    """The numerics for a motion together with the multiplier of its constraint."""
+    return Numerics(saddle_defaults(residual, unknown), ConvergenceTest())
+
+
+def saddle_solver(residual: Form, unknown: Function, **arguments) -> HeldSNES:
+    """The SNES for a motion together with the multiplier of its constraint."""
+    return saddle(residual, unknown).solver(residual, unknown, **arguments)

@@ -1,0 +1,64 @@
+"""Data on meshes: cells that link rods, and names of nodes in messages."""
+
+from collections.abc import Callable
+
+import numpy as np
+from firedrake import Function, SpatialCoordinate
+
+from fdgeom.forms import scalar_space
+
+_LINKS = "_fdgeom_links"
+# Families of elements whose unknowns are values at points.
+_POINTS = ("Lagrange", "Discontinuous Lagrange", "Q", "DQ")
+_NAMES = "_fdgeom_names_of_places"
+
+
+def mark_links(mesh, inside) -> None:
+    """Mark a mesh as chains with links: ``inside`` (DG0) is 0 in links and 1 elsewhere; None for no links."""
+    setattr(mesh, _LINKS, inside)
+
+
+def inside_of(mesh):
+    """The function given to :func:`mark_links`; None if there are no links."""
+    return getattr(mesh, _LINKS, None)
+
+
+def links_of(mesh, *, ghosts: bool = False) -> np.ndarray:
+    """A mask of the cells that are links, in the order of the maps from cells to nodes."""
+    inside, cells = inside_of(mesh), mesh.cell_set
+    if inside is None:
+        return np.zeros(cells.total_size if ghosts else cells.size, dtype=bool)
+    dofs = inside.function_space().cell_node_map()
+    dofs = (dofs.values_with_halo if ghosts else dofs.values)[:, 0]
+    return inside.dat.data_ro_with_halos[dofs] < 0.5
+
+
+def name_places(mesh, name: Callable[[float], str]) -> None:
+    """Set the function that names the nodes of an interval mesh in messages, by their coordinates."""
+    setattr(mesh, _NAMES, name)
+
+
+def node_name(mesh) -> Callable[..., str]:
+    """The function that names a node in messages by its coordinates."""
+    return getattr(mesh, _NAMES, None) or _by_coordinates
+
+
+def _by_coordinates(*x: float) -> str:
+    numbers = ", ".join(f"{value:.6g}" for value in x)
+    return f"the node at {numbers}" if len(x) == 1 else f"the node at ({numbers})"
+
+
+def describe(function: Function) -> Callable[[int], str]:
+    """The function that describes the place of a node (or of a cell, for DG0) in messages; collective."""
+    space = function.function_space()
+    mesh = space.mesh()
+    if space.ufl_element().family() not in _POINTS:
+        return lambda index: f"the local unknown {index}"
+    places = [_node_coordinates(space, k) for k in range(mesh.geometric_dimension)]
+    name = node_name(mesh)
+    return lambda index: name(*(place[min(index, len(place) - 1)] for place in places))
+
+
+def _node_coordinates(space, component: int) -> np.ndarray:
+    x = SpatialCoordinate(space.mesh())[component]
+    return np.array(Function(scalar_space(space)).interpolate(x).dat.data_ro_with_halos)
