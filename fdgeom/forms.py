@@ -48,6 +48,11 @@ MATRIX_COMPILER = {"mode": "vanilla"}
 _KINKS = (Abs, Condition, MaxValue, MinValue)
 
 
+def is_real(function) -> bool:
+    """Whether a Function, or a part of it, is a number: a Function of a Real space."""
+    return any(V.ufl_element().family() == "Real" for V in function.function_space())
+
+
 def parts_of(value, shapes: Sequence[tuple[int, ...]], name: str = "value") -> tuple[Expr, ...]:
     """The parts of a Function, Argument, expression or sequence, of given value shapes; else raise."""
     if isinstance(value, (tuple, list)):

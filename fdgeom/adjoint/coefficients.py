@@ -6,11 +6,9 @@ import ufl
 from firedrake import Constant, Function
 
 from fdgeom.adjoint.values import keys
-from fdgeom.operations import Assemble, Map, Operation, Performed, Solve
+from fdgeom.operations import Assemble, Map, Operation, Performed, Solve, up_to_date
 from fdgeom.solvers import key
 from fdgeom.solvers.derived import derived_of, read_in
-from fdgeom.solvers.rules import FieldUpdate
-from fdgeom.solvers.spread import spread_of
 
 
 class Coefficients:
@@ -49,9 +47,7 @@ class Coefficients:
     @property
     def fields(self) -> list[Function]:
         """The dependent fields, each after the fields that it depends on."""
-        known = [*self.functions, *self._fields]
-        found = [*self._fields, *(field for f in known for field in spread_of(f))]
-        return list({key(field): field for field in found}.values())
+        return list({key(field): field for field in self._fields}.values())
 
     def renew(self) -> None:
         """Recompute all fields from the present Functions, Constants and time."""
@@ -69,12 +65,12 @@ class Coefficients:
             derived_of(field).accept()
 
     def reached_by(self, wanted: Iterable[Function]) -> set[int]:
-        """The keys of functions and of the fields that depend on them; each field needs a rule."""
+        """The keys of functions and of the fields that depend on them; each field needs operations."""
         reached = keys(wanted)
         for field in self.fields:
             derived = derived_of(field)
             if keys(derived.sources.functions) & reached:
-                if derived.rule is None:
+                if derived.operations is None:
                     raise NotImplementedError(
                         f"gradients by the sources of {field.name()} are not available, since it is "
                         "computed by more than interpolation. Take finite differences of whole runs"
@@ -82,13 +78,13 @@ class Coefficients:
                 reached.add(key(field))
         return reached
 
-    def updates(self, reached: Set[int]) -> list[FieldUpdate]:
-        """The fields that depend on functions with the keys ``reached``, as operations."""
-        found = []
+    def updates(self, reached: Set[int]) -> list[Operation]:
+        """For derivatives, the updates of the fields that depend on functions with the keys ``reached``."""
+        found: list[Operation] = []
         for field in self.fields:
-            sources = [f for f in derived_of(field).sources.functions if keys([f]) & reached]
-            if key(field) in reached and sources:
-                found.append(FieldUpdate(field, sources, derived_of(field).rule))
+            derived = derived_of(field)
+            if key(field) in reached and keys(derived.sources.functions) & reached:
+                found += map(up_to_date, derived.operations)
         return found
 
 

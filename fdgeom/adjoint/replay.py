@@ -232,9 +232,9 @@ class Replay:
         self, operations: Sequence[Operation], reached: set[int], *, first: bool = True
     ) -> OperationList:
         """Operations beside the steps; before the ``first`` ones dependent fields are updated."""
-        fields = self._coefficients.updates(reached) if first else []
-        name = tuple(map(id, operations)), frozenset(reached), tuple(key(op.field) for op in fields)
+        name = tuple(map(id, operations)), frozenset(reached), first
         if name not in self._made:
+            fields = self._coefficients.updates(reached) if first else []
             active = reached | keys(self.state)
             # The cache keeps the operations alive, so that no other one gets the id of one.
             found = OperationList([*fields, *operations], active, self._runs)

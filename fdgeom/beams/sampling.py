@@ -9,6 +9,7 @@ import ufl
 from firedrake import (
     BrokenElement,
     Constant,
+    Form,
     Function,
     FunctionSpace,
     SpatialCoordinate,
@@ -25,13 +26,13 @@ from ufl.domain import extract_domains
 from ufl.sobolevspace import H1
 
 from fdgeom.execution import VectorAssembly
+from fdgeom.forms import is_real
 from fdgeom.line import coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
+from fdgeom.operations import Assemble, Broadcast
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
-from fdgeom.solvers.derived import Derived, MadeOnce, is_real, made_once, private, sampled
-from fdgeom.solvers.rules import Summed
-from fdgeom.solvers.spread import spread
+from fdgeom.solvers.derived import Derived, MadeOnce, made_once, private, sampled
 from fdgeom.validation import evaluated, place_and_time, real_array
 
 
@@ -50,7 +51,7 @@ def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inve
         value = _at_nodes(value, space)
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
-        value = spread(value, mesh, element)
+        value = _broadcast(value, space)
     return made_once(_positive_definite(name, value, space, inverse=inverse), of)
 
 
@@ -75,22 +76,32 @@ def mean_at_nodes(name: str, value, mesh, element):
     in_cells = TensorFunctionSpace(mesh, BrokenElement(element), shape=(6, 6))
     values = _positive_definite(name, value, in_cells)
     space = TensorFunctionSpace(mesh, element, shape=(6, 6))
-    field, test = Function(space, name=name), TestFunction(space)
+    field = Function(space, name=name)
     nodal = gauss_lobatto(mesh, element.degree() + 1)
     # Each cell counts by its length that belongs to the node, so that the total mass is unchanged.
-    weights = np.empty(field.dat.data_ro.shape)
+    weight = private(Function(FunctionSpace(mesh, element)))
 
-    def sums(w: Expr):
-        return inner(values, w) * nodal
+    def mean(test: Expr) -> Form:
+        return weight * inner(values, test) * nodal
 
-    total = VectorAssembly(sums(test))
-    length = VectorAssembly(inner(Constant(np.ones((6, 6))), test) * nodal)
+    length = VectorAssembly(TestFunction(weight.function_space()) * nodal)
+    assembly = VectorAssembly(mean(TestFunction(space)))
 
     def make() -> None:
-        weights[...] = 1 / length.assemble().dat.data_ro
-        field.dat.data_wo[...] = weights * total.assemble().dat.data_ro
+        weight.dat.data_wo[...] = 1 / length.assemble().dat.data_ro
+        field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 
-    Derived([field], [values], make, private=True).rule = Summed(sums, weights)
+    test = Function(space)
+    made = Derived([field], [values], make, private=True)
+    made.operations = [Assemble(work=mean(test), by={test: field})]
+    return field
+
+
+def _broadcast(number: Function, space) -> Function:
+    """The field that equals a number of a Real space everywhere."""
+    field = Function(space, name=number.name())
+    operation = Broadcast(number, field)
+    Derived([field], [number], operation.run, private=True).operations = [operation]
     return field
 
 

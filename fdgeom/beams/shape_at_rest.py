@@ -13,8 +13,8 @@ from fdgeom.beams.rod.variation import check_poses
 from fdgeom.forms import copy_into
 from fdgeom.lie import se3
 from fdgeom.messages import format_value
+from fdgeom.operations import Assemble
 from fdgeom.solvers.derived import Derived, sampled
-from fdgeom.solvers.rules import Summed
 
 
 def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
@@ -49,7 +49,9 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     if beam.degree == 1:
         cells = Cells(beam.mesh)
         strain = strain_of(cells, *pose) - beam.tangent
-        made.rule = Summed(lambda w: cells.values(strain, w), np.array(1.0))
+        test = Function(rest.function_space())
+        work = cells.values(strain, test)
+        made.operations = [Assemble(work=work, by={test: rest}, adds=[rest])]
     for target, source in zip((beam.position, beam.orientation), pose, strict=True):
         copy_into(target, source)
     chain.project()

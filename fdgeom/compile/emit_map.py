@@ -9,7 +9,7 @@ from fdgeom.compile.from_tsfc import Kernel
 from fdgeom.compile.layout import Part
 from fdgeom.compile.lower_map import CellProgram, MapProgram, Sum
 from fdgeom.compile.map_layout import MapLayout, Nodes
-from fdgeom.solvers.derived import is_real
+from fdgeom.forms import is_real
 
 
 def emit_map(made: MapProgram | CellProgram, constants: Constants, layout: MapLayout) -> Code:

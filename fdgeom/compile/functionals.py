@@ -13,8 +13,8 @@ from fdgeom.compile.layout import AT_NODES, Layout, Part, basis_at, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import Term, cell_lengths, nodal_weight, rule_of
 from fdgeom.errors import CannotCompile
+from fdgeom.forms import is_real
 from fdgeom.operations import parts
-from fdgeom.solvers.derived import is_real
 
 #: Scaled integrands, as nodes of a program: (scale, integrand).
 Works = list[tuple[int, int]]

@@ -19,9 +19,10 @@ import numpy as np
 from firedrake import Function, VectorFunctionSpace
 
 from fdgeom.errors import CannotCompile
+from fdgeom.forms import is_real
 from fdgeom.mesh_data import inside_of, links_of, node_name
 from fdgeom.operations import parts
-from fdgeom.solvers.derived import derived_of, is_private, is_real
+from fdgeom.solvers.derived import derived_of, is_private
 
 #: Degrees of freedom of linear and of constant functions at the vertices of a cell and inside it.
 _LINEAR, _CONSTANT = [1, 1, 0], [0, 0, 1]

@@ -34,8 +34,8 @@ from fdgeom.compile.layout import AT_NODES, IN_CELLS, Part, marked
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import terms_of
 from fdgeom.errors import CannotCompile
+from fdgeom.forms import is_real
 from fdgeom.operations import Assemble, Check, Copy, Map, Operation, Solve, parts
-from fdgeom.solvers.derived import is_real
 
 #: Programs of more operations take too long to compile.
 _OPERATIONS = 8000

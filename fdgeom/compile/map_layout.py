@@ -12,10 +12,10 @@ from firedrake import Function, FunctionSpace, SpatialCoordinate, VectorFunction
 
 from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import has_nodal_values
+from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.mesh_data import inside_of, node_name
 from fdgeom.operations import parts
-from fdgeom.solvers.derived import is_real, sampled
+from fdgeom.solvers.derived import sampled
 
 
 @dataclass(frozen=True)

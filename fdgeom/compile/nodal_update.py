@@ -15,9 +15,9 @@ from fdgeom.compile.emit import statements
 from fdgeom.compile.from_ufl import Scalars
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import has_nodal_values
+from fdgeom.forms import has_nodal_values, is_real
 from fdgeom.solvers.data import Field
-from fdgeom.solvers.derived import Dependents, is_real
+from fdgeom.solvers.derived import Dependents
 
 # Python calls an update once a step at the most.
 _LEVEL = "-O1"

@@ -16,8 +16,8 @@ from ufl.corealg.traversal import unique_pre_traversal
 
 from fdgeom.compile.layout import parts_of
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import simplify
-from fdgeom.solvers.derived import Derived, is_real
+from fdgeom.forms import is_real, simplify
+from fdgeom.solvers.derived import Derived
 
 #: More points would make more code than the cache holds.
 _POINTS = 6

@@ -18,10 +18,10 @@ from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.pointwise import PointwiseUpdate
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
-from fdgeom.forms import is_zero, paused_collection, scalar_space, shaped_space, simplify
+from fdgeom.forms import is_real, is_zero, paused_collection, scalar_space, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.solvers import Field, Number, Snapshot, fields
-from fdgeom.solvers.derived import derived_in, is_real
+from fdgeom.solvers.derived import derived_in
 
 #: A call that performs an operation with the present values.
 Run = Callable[[], None]

@@ -4,6 +4,7 @@
   operations that a Python method performs; `host`: two kinds of these;
 - `map`: assignments at nodes; `solve`: solves for an unknown; `prescribed`: prescribed degrees of
   freedom of unknowns; `assemble`: derivatives of functionals; `copy`: copies of degrees of freedom;
+  `interpolate`: interpolants and inverse matrices; `broadcast`: numbers of a Real space as fields;
   `check`: conditions that fail a step;
 - `convergence`: when Newton's method ends;
 - `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
@@ -14,6 +15,7 @@ These modules know forms and Functions; `execution` performs operations.
 
 from fdgeom.operations.adjoint_step import AdjointStep, Strides
 from fdgeom.operations.assemble import Assemble
+from fdgeom.operations.broadcast import Broadcast
 from fdgeom.operations.check import Check
 from fdgeom.operations.convergence import ConvergenceTest, Reason, Watch
 from fdgeom.operations.copy import Copy
@@ -25,7 +27,8 @@ from fdgeom.operations.flow import (
     merged,
     with_assignments,
 )
-from fdgeom.operations.host import ArrayOperation, Performed, owned_values
+from fdgeom.operations.host import ArrayOperation, Performed, owned_values, up_to_date
+from fdgeom.operations.interpolate import Interpolate, Interpolation, Inverse
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import (
     Cotangents,

@@ -37,6 +37,11 @@ class Performed(HostOperation):
         return self.operations() if callable(self.operations) else self.operations
 
 
+def up_to_date(operation: Operation) -> Performed:
+    """An operation whose result is up to date, for derivatives alone."""
+    return Performed(do=lambda: None, operations=[operation])
+
+
 class ArrayOperation(HostOperation):
     """A host operation that gives its derivatives as arrays.
 
@@ -44,9 +49,6 @@ class ArrayOperation(HostOperation):
     :meth:`cotangents`, and :meth:`cotangent_rates` unless the operation is linear. These three are
     called at the state before the operation.
     """
-
-    #: Whether the operation replaces what it writes, also for derivatives.
-    replaces = True
 
     def tangents(self, dots: Sequence[Function | None]) -> Sequence[np.ndarray]:
         """The tangents of what it writes, from those of what it reads; None is zero."""
@@ -80,8 +82,7 @@ class _Tangent(HostOperation):
 
     @property
     def reads(self) -> list[Function]:
-        more = [] if self.op.replaces else self.targets
-        return [*self.op.reads, *(dot for dot in self.dots if dot is not None), *more]
+        return [*self.op.reads, *(dot for dot in self.dots if dot is not None)]
 
     @property
     def writes(self) -> list[Function]:
@@ -90,7 +91,7 @@ class _Tangent(HostOperation):
     def run(self) -> None:
         values = [np.array(v) for v in self.op.tangents(self.dots)]
         for target, value in zip(self.targets, values, strict=True):
-            target.dat.data_wo[...] = value if self.op.replaces else target.dat.data_ro + value
+            target.dat.data_wo[...] = value
 
     def vjp(self, cotangents: Cotangents) -> list[Operation]:
         if not any(target in cotangents for target in self.targets):
@@ -113,7 +114,7 @@ def _adjoint(
         return []
     bars = [cotangents.get(f) for f in targets]
     active = [f if f is not None and cotangents.is_active(f) else None for f in sources]
-    if op.replaces and dots is None:
+    if dots is None:
         cotangents.drop(targets)
     places = [None if f is None else (cotangents[f], f in cotangents) for f in active]
     cotangents.add(f for f in active if f is not None)

@@ -14,9 +14,9 @@ from fdgeom.clock import Clock
 from fdgeom.errors import NotFinite
 from fdgeom.execution.petsc_messages import reason
 from fdgeom.files import as_path, on_root, replacing, writable
+from fdgeom.forms import is_real
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.messages import Described, brief, format_value
-from fdgeom.solvers.derived import is_real
 from fdgeom.taping import not_taped
 from fdgeom.validation import number, whole
 

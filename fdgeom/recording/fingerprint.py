@@ -16,7 +16,6 @@ from ufl.domain import extract_domains
 
 from fdgeom.clock import Time
 from fdgeom.solvers.derived import derived_of, is_private
-from fdgeom.solvers.rules import Interpolated
 
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
@@ -99,11 +98,11 @@ def encoded(value, moving: Set[int] = frozenset()):
         return [encoded(part, moving) for part in value.subfunctions]
     if isinstance(value, Function):
         made = derived_of(value)
-        rule = None if made is None else made.rule
-        if isinstance(rule, Interpolated) and (
+        expression = None if made is None else made.expression
+        if expression is not None and (
             made.private or any(id(c) in moving for c in made.sources.constants)
         ):
-            return encoded(rule.expression, moving)
+            return encoded(expression, moving)
         return f"a field of the sum {bits(value.dat.data_ro, value):016x}"
     if isinstance(value, Constant):
         return encoded(value.values()) if value.ufl_shape else float(value)

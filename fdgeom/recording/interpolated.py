@@ -8,7 +8,8 @@ from firedrake import Function
 from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import shaped_space
-from fdgeom.solvers.derived import Interpolation, refresh
+from fdgeom.operations import Interpolation
+from fdgeom.solvers.derived import refresh
 
 
 def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:

@@ -1,18 +1,16 @@
 """Drawn sections on pyadjoint's tape: their matrices by the Functions in their materials."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import ufl
-from firedrake import Cofunction, Function, FunctionSpace, TensorFunctionSpace
+from firedrake import Function, FunctionSpace, TensorFunctionSpace
 from pyadjoint.tape import annotate_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 
-from fdgeom.operations import ArrayOperation, Operation
+from fdgeom.operations import ArrayOperation, Interpolate, Operation, up_to_date
 from fdgeom.solvers.derived import Sources, private
-from fdgeom.solvers.rules import FieldUpdate, Interpolated
 from fdgeom.taping import record
 
 from .drawn_section import DrawnSection
@@ -37,20 +35,20 @@ class TapedSection(ArrayOperation):
         self.matrices = tuple(
             Function(matrix, name=f"section {name}") for name in ("stiffness", "inertia")
         )
-        #: C and ρ of each material, as updates of fields.
+        #: C and ρ of each material at the points.
         self.updates = list(self._updates(scalar))
-        self._read = Sources(*(f for update in self.updates for f in update.reads))
+        self._read = Sources(*(update.expression for update in self.updates))
         self._read.take()
 
-    def _updates(self, scalar) -> Iterator[FieldUpdate]:
+    def _updates(self, scalar) -> Iterator[Interpolate]:
         for _, material, cells in self._section.regions:
             here = np.zeros(scalar.dof_dset.total_size, dtype=bool)
             here[scalar.cell_node_list[cells]] = True
             own = here[: scalar.dof_dset.size]
             values = in_ufl(material), ufl.as_ufl(material.density)
             for field, value in zip(self._points, values, strict=True):
-                if sources := extract_coefficients(value):
-                    yield FieldUpdate(field, sources, _OfMaterial(value, rows=own))
+                if extract_coefficients(value):
+                    yield Interpolate(expression=value, target=field, rows=own, adds=True)
 
     @property
     def reads(self) -> list[Function]:
@@ -102,28 +100,7 @@ class TapedSection(ArrayOperation):
 
     def operations(self) -> list[Operation]:
         """The matrices from the materials."""
-        return [*self.updates, self]
-
-
-@dataclass(frozen=True)
-class _OfMaterial(Interpolated):
-    """A field that is the interpolant of an expression at some points."""
-
-    rows: Any = None
-
-    def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
-        return self._masked(super().along(field, source, change))
-
-    def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction | None:
-        return super().across(field, source, self._masked(bar))
-
-    def bent(self, source: Function, change: Function) -> "_OfMaterial":
-        return replace(self, expression=super().bent(source, change).expression)
-
-    def _masked(self, values: np.ndarray) -> np.ndarray:
-        found = np.zeros_like(values)
-        found[self.rows] = values[self.rows]
-        return found
+        return [*map(up_to_date, self.updates), self]
 
 
 def made_on_tape(make: Callable[[], Any]) -> Any:

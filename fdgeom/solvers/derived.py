@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from firedrake import Constant, Form, Function, get_interpolator, interpolate
+from firedrake import Constant, Form, Function
 from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
-from fdgeom.compat import interpolates_into
+from fdgeom.forms import is_real
+from fdgeom.operations import Interpolate, Interpolation, Inverse, Operation
 from fdgeom.solvers.data import Snapshot
-from fdgeom.solvers.rules import Dependence, Interpolated
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
 
@@ -129,15 +129,14 @@ def _is_place(value: Function | Constant) -> bool:
     return len(space) == 1 and value is space.mesh().coordinates
 
 
-def is_real(function) -> bool:
-    return any(V.ufl_element().family() == "Real" for V in function.function_space())
-
-
 class Derived:
     """Dependent functions; fdgeom refreshes them before it reads a form that contains them."""
 
-    #: How the one target depends on its sources, for derivatives; None if that is not known.
-    rule: Dependence | None = None
+    #: Operations that the targets depend on their sources by, for derivatives; None if there are none.
+    #: Those of targets that users see add to them, since derivatives by the targets themselves remain.
+    operations: Sequence[Operation] | None = None
+    #: The expression whose interpolant, or its inverse matrices, the one target is, if it is one.
+    expression: Expr | None = None
 
     # make() fills the targets and is called at once; if it cannot, it raises and leaves them as they
     # are. private: nobody else writes to the targets.
@@ -196,7 +195,7 @@ class Derived:
 class MadeOnce:
     """Stands in place of a :class:`Derived` for data made once: its ``refresh`` refuses changed sources."""
 
-    private, follows_a_user, rule = True, True, None
+    private, follows_a_user, expression = True, True, None
     #: Empty: derivatives end here.
     sources = Sources()
     _replays = 0
@@ -280,21 +279,6 @@ def constants_behind(*things: Form | Expr) -> list[Constant]:
     return [*found, *(constants_behind(*above) if above else ())]
 
 
-class Interpolation:
-    """Interpolates one expression repeatedly into ``values``."""
-
-    def __init__(self, expression: Expr, space) -> None:
-        self.values = Function(space)
-        self._update = interpolates_into(
-            get_interpolator(interpolate(expression, space)), self.values
-        )
-
-    def apply(self) -> Function:
-        """Interpolate the present values."""
-        self._update()
-        return self.values
-
-
 def sampled(
     name: str,
     expression: Expr,
@@ -318,5 +302,15 @@ def sampled(
         field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
 
     made = Derived([field], [expression], make, private=private)
-    made.rule = Interpolated(expression, inverse)
+    made.expression = expression
+    if inverse:
+        made.operations = inverse_of(expression, field)
+    else:
+        made.operations = [Interpolate(expression=expression, target=field, adds=not private)]
     return field
+
+
+def inverse_of(expression: Expr, field: Function) -> list[Operation]:
+    """The operations that set a field to the inverse matrices of an expression."""
+    matrices = Function(field.function_space())
+    return [Interpolate(expression=expression, target=matrices), Inverse(matrices, field)]

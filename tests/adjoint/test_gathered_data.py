@@ -6,7 +6,7 @@ from firedrake import COMM_WORLD, Cofunction, Function, TensorFunctionSpace
 from verification.joined import straight
 
 import fdgeom as fg
-from fdgeom.beams.network.gathering import Gathering
+from fdgeom.beams.network.gathering import Gather, Gathering
 from fdgeom.beams.network.network import Network
 
 
@@ -28,15 +28,16 @@ def test_transposed(cells):
     gathering = Gathering(network, samples, cells=cells)
     values = gathering.values()
     field = (network.cellwise if cells else network.nodal)(values.reshape(-1, 4), "data")
-    total = 0.0
-    for sample in samples:
+    gather, total = Gather(gathering, field), 0.0
+    for k, sample in enumerate(samples):
         change = random(Function(sample.function_space()))
         bar = random(Cofunction(field.function_space().dual())).dat.data_ro
-        there = np.sum(gathering.along(field, sample, change) * bar)
-        back = np.sum(gathering.across(field, sample, bar).dat.data_ro * change.dat.data_ro)
+        alone = [change if sample is f else None for f in samples]
+        there = np.sum(gather.tangents(alone)[0] * bar)
+        back = np.sum(gather.cotangents([bar])[k].dat.data_ro * change.dat.data_ro)
         there, back = (COMM_WORLD.allreduce(float(v)) for v in (there, back))
         assert abs(there) > 1e-3
         assert there == pytest.approx(back, rel=1e-13, abs=1e-13)
         # It is linear: of the values themselves it makes what is there.
-        total = total + gathering.along(field, sample, sample)
+        total = total + gather.tangents([sample if sample is f else None for f in samples])[0]
     assert np.allclose(total, field.dat.data_ro, rtol=0, atol=1e-15)

@@ -18,7 +18,7 @@ from fdgeom.execution import VectorAssembly
 from fdgeom.forms import shaped_space
 from fdgeom.lie import halves, quaternion
 from fdgeom.line import Numbering
-from fdgeom.solvers.derived import Interpolation
+from fdgeom.operations import Interpolation
 from fdgeom.taping import off_the_tape
 from fdgeom.validation import instance
 

@@ -1,20 +1,18 @@
 """Data of several beams as one field on their network."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from firedrake import Cofunction, Function
 
 from fdgeom.beams.network.network import Network
 from fdgeom.line import Numbering
-from fdgeom.solvers import key
+from fdgeom.operations import ArrayOperation
 
 
 class Gathering:
-    """Tensors of each beam, at its nodes or in its cells, one after another, with the transpose."""
-
-    # Linear in them: a rule of fields that follow others.
-    inverse = False
+    """Tensors of each beam, at its nodes or in its cells, one after another."""
 
     def __init__(
         self, network: Network, samples: Sequence[Function | np.ndarray], *, cells: bool
@@ -58,36 +56,54 @@ class Gathering:
         return collect(numbering, function).reshape(-1, *self._shape)
 
     # --- derivatives -----------------------------------------------------------------------------
-    def along(self, field: Function, source: Function, change: Function) -> np.ndarray:
-        """Derivative of the field along a change of a beam's field."""
-        samples: list = [np.zeros(self._shape)] * len(self._samples)
-        samples[self._number(source)] = change
-        changed = Function(field.function_space())
-        self.put(self._joined(samples), changed)
-        return np.array(changed.dat.data_ro)
+    def changes(self, dots: Sequence[Function | None]) -> np.ndarray:
+        """The derivative of :meth:`values` along changes of the fields; None is zero."""
+        zero, given = np.zeros(self._shape), iter(dots)
+        found = [next(given) if isinstance(f, Function) else zero for f in self._samples]
+        return self._joined([zero if dot is None else dot for dot in found])
 
-    def across(self, field: Function, source: Function, bar: np.ndarray) -> Cofunction:
-        """The cotangent of the field of a beam from that of the network's."""
-        network, work = self._network, Function(field.function_space())
-        work.dat.data_wo[...] = bar
-        found = network.get_cells(work) if self._cells else network.numbering.gather(work)
-        k = self._number(source)
-        piece = found[self._starts[k] : self._starts[k + 1]]
-        if k == 0:
-            piece[0] += found[self._starts[-1] :].sum(axis=0)
-        numbering, result = network.beams[k], Cofunction(source.function_space().dual())
+    def cotangents(self, bar: Function) -> list[Cofunction]:
+        """The cotangents of the fields from those of a field of all tensors."""
+        network = self._network
+        every = network.get_cells(bar) if self._cells else network.numbering.gather(bar)
         put = Numbering.scatter_cells if self._cells else Numbering.scatter
-        put(numbering, piece, result)
-        return result
+        found = []
+        for k, f in enumerate(self._samples):
+            if isinstance(f, Function):
+                piece = every[self._starts[k] : self._starts[k + 1]]
+                if k == 0:  # whose first tensor stands at all places that belong to no beam
+                    piece[0] += every[self._starts[-1] :].sum(axis=0)
+                found.append(Cofunction(f.function_space().dual()))
+                put(network.beams[k], piece, found[-1])
+        return found
 
-    def bent(self, source: Function, change: Function) -> None:
-        """Zero, since it is linear."""
-        return None
 
-    def _number(self, source: Function) -> int:
-        """The number of the beam that a field belongs to."""
-        return next(
-            k
-            for k, f in enumerate(self._samples)
-            if isinstance(f, Function) and key(f) == key(source)
-        )
+class Gather(ArrayOperation):
+    """Sets a field of a network to the tensors of its beams."""
+
+    def __init__(self, gathering: Gathering, target: Function) -> None:
+        super().__init__()
+        self._gathering, self._target = gathering, target
+
+    @property
+    def reads(self) -> list[Function]:
+        return self._gathering.functions
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self._target]
+
+    def run(self) -> None:
+        self._gathering.put(self._gathering.values(), self._target)
+
+    def tangents(self, dots):
+        self._gathering.put(self._gathering.changes(dots), self._work)
+        return [np.array(self._work.dat.data_ro)]
+
+    def cotangents(self, bars):
+        self._work.dat.data_wo[...] = bars[0]
+        return self._gathering.cotangents(self._work)
+
+    @cached_property
+    def _work(self) -> Function:
+        return Function(self._target.function_space())

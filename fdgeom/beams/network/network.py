@@ -22,8 +22,8 @@ from fdgeom.beams.network.joints import Joint
 from fdgeom.beams.network.places import Ground, Place
 from fdgeom.line import Numbering
 from fdgeom.mesh_data import name_places
+from fdgeom.operations import Broadcast
 from fdgeom.solvers.derived import Derived, private
-from fdgeom.solvers.rules import Copied
 
 
 class Network:
@@ -221,10 +221,8 @@ class Network:
             space = TensorFunctionSpace(self.mesh, "R", 0, shape=shape) if shape else None
             made = Function(space or FunctionSpace(self.mesh, "R", 0), name=source.name())
 
-            def make() -> None:
-                made.dat.data_wo[...] = source.dat.data_ro
-
-            Derived([made], [source], make, private=True).rule = Copied()
+            operation = Broadcast(source, made)
+            Derived([made], [source], operation.run, private=True).operations = [operation]
             self._numbers[name] = made
         return self._numbers[name]
 

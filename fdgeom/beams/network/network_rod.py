@@ -13,7 +13,7 @@ from ufl.utils.stacks import StackDict
 
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.law import LINEAR, LawOfParts, SectionLaw, TranslatedLaw, law_data
-from fdgeom.beams.network.gathering import Gathering
+from fdgeom.beams.network.gathering import Gather, Gathering
 from fdgeom.beams.network.network import Network
 from fdgeom.beams.network.places import Place, PointBody
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod, along_all
@@ -21,8 +21,9 @@ from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density, radius_of
+from fdgeom.forms import is_real
 from fdgeom.mesh_data import mark_links
-from fdgeom.solvers.derived import Derived, derived_in, is_real, sampled
+from fdgeom.solvers.derived import Derived, derived_in, sampled
 
 
 class NetworkRod:
@@ -118,13 +119,8 @@ class NetworkRod:
         network, values = self._network, gathering.values()
         flat = values.reshape(len(values), -1)
         field = (network.cellwise if cells else network.nodal)(flat, name)
-        made = Derived(
-            [field],
-            gathering.functions,
-            lambda: gathering.put(gathering.values(), field),
-            private=True,
-        )
-        made.rule = gathering
+        operation = Gather(gathering, field)
+        Derived([field], gathering.functions, operation.run, private=True).operations = [operation]
         shape = values.shape[1:]
         if len(shape) == 1:
             return field

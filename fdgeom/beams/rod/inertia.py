@@ -11,8 +11,8 @@ from ufl.classes import Expr, Form
 from fdgeom.execution import VectorAssembly
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
-from fdgeom.solvers.derived import Derived, Interpolation, derived_in
-from fdgeom.solvers.rules import Interpolated, Summed
+from fdgeom.operations import Assemble, Interpolation
+from fdgeom.solvers.derived import Derived, derived_in, inverse_of, private
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -139,19 +139,20 @@ class NodalInertia:
         total = sum((i.matrix for i in motion.inertias), ufl.zero(6, 6))
         matrix = self.matrix = Function(space, name="inertia")
         still = np.where(rods[:, None, None], 0.0, np.eye(6))
-        weights = np.where(rods, 1 / np.where(rods, there, 1.0), 0.0)[:, None, None]
+        weight = private(Function(test.function_space()))
+        weight.dat.data_wo_with_halos[...] = np.where(rods, 1 / np.where(rods, there, 1.0), 0.0)
 
-        def sums(test: Expr) -> Form:
-            return self._cells.at_nodes(ufl.inner(total, test))
+        def mean(test: Expr) -> Form:
+            return self._cells.at_nodes(weight * ufl.inner(total, test))
 
-        assembly = VectorAssembly(sums(TestFunction(space)))
+        assembly = VectorAssembly(mean(TestFunction(space)))
 
         def make() -> None:
-            found = assembly.assemble().dat.data_ro_with_halos
-            matrix.dat.data_wo_with_halos[...] = still + weights * found
+            matrix.dat.data_wo_with_halos[...] = still + assembly.assemble().dat.data_ro_with_halos
 
         made = Derived([matrix], [total], make, private=True)
-        made.rule = Summed(sums, weights[: len(matrix.dat.data_ro)])
+        test = Function(space)
+        made.operations = [Assemble(work=mean(test), by={test: matrix})]
 
     def version(self) -> int:
         """A number that changes with the inertia."""
@@ -183,9 +184,9 @@ class NodalInertia:
             blocks = both * matrices + np.eye(6) * (1 - free)[:, None, :]
             mobility.dat.data_wo_with_halos[...] = both * np.linalg.inv(blocks)
 
-        # The derivative -X dM X of an inverse is that of this X too.
         made = Derived([mobility], [self.matrix], make, private=True)
-        made.rule = Interpolated(self.matrix, inverse=True)
+        made.expression = self.matrix
+        made.operations = inverse_of(self.matrix, mobility)
         return mobility
 
     def at_nodes(self, density: Expr) -> Form:

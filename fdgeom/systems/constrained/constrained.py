@@ -28,8 +28,7 @@ from fdgeom.forms import (
     with_fixed_quadrature,
 )
 from fdgeom.identities import Identity, check_now, difference
-from fdgeom.operations import EssentialValues
-from fdgeom.solvers.derived import Interpolation
+from fdgeom.operations import EssentialValues, Interpolation
 from fdgeom.systems.constrained.constraint import Constraint
 from fdgeom.systems.constrained.mechanical import MechanicalSystem, check_at_rest
 from fdgeom.systems.constrained.projection import Projection

@@ -1,0 +1,169 @@
+"""Interpolants of expressions, and inverse matrices at nodes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from firedrake import Cofunction, Function, TestFunction, assemble, get_interpolator, interpolate
+from ufl import derivative
+from ufl.algorithms import expand_derivatives, extract_coefficients
+from ufl.classes import Zero
+from ufl.core.expr import Expr
+
+from fdgeom.compat import interpolates_into
+from fdgeom.operations.assemble import zero_rest
+from fdgeom.operations.copy import Copy
+from fdgeom.operations.host import ArrayOperation
+from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
+
+
+class Interpolation:
+    """Interpolates one expression repeatedly into ``values``."""
+
+    def __init__(self, expression: Expr, space) -> None:
+        self.values = Function(space)
+        self._update = interpolates_into(
+            get_interpolator(interpolate(expression, space)), self.values
+        )
+
+    def apply(self) -> Function:
+        """Interpolate the present values."""
+        self._update()
+        return self.values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Interpolate(HostOperation):
+    """Sets a Function to the interpolant of an expression, or adds this.
+
+    Parameters
+    ----------
+    expression : UFL expression
+        The expression, of the shape of the target.
+    target : Function
+        A Function whose degrees of freedom are values at nodes, not mixed.
+    rows : array of bool, optional
+        The nodes of this rank at which the interpolant counts; at others it is zero.
+    adds : bool, optional
+        Whether the values are added.
+    """
+
+    expression: Expr
+    target: Function
+    rows: np.ndarray | None = None
+    adds: bool = False
+
+    @property
+    def reads(self) -> list[Function]:
+        return [*extract_coefficients(self.expression), *([self.target] if self.adds else [])]
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self.target]
+
+    @cached_property
+    def _interpolation(self) -> Interpolation:
+        return Interpolation(self.expression, self.target.function_space())
+
+    def run(self) -> None:
+        values = _masked(self._interpolation.apply().dat.data_ro, self.rows)
+        self.target.dat.data_wo[...] = values + (self.target.dat.data_ro if self.adds else 0.0)
+
+    def jvp(self, tangents: Tangents) -> list[Operation]:
+        if self.target not in tangents:
+            return []
+        sources = [f for f in extract_coefficients(self.expression) if f in tangents]
+        slopes = (derivative(self.expression, f, tangents[f]) for f in sources)
+        slope = expand_derivatives(sum(slopes, Zero(self.expression.ufl_shape)))
+        target = tangents[self.target]
+        if isinstance(slope, Zero):
+            return [] if self.adds else [Copy(source=None, target=target)]
+        return [Interpolate(expression=slope, target=target, rows=self.rows, adds=self.adds)]
+
+    def vjp(self, cotangents: Cotangents) -> list[Operation]:
+        if self.target not in cotangents:
+            return []
+        bar, found = cotangents[self.target], []
+        if not self.adds:
+            cotangents.drop([self.target])
+        for f in extract_coefficients(self.expression):
+            slope = derivative(self.expression, f, TestFunction(f.function_space()))
+            slope = expand_derivatives(slope) if cotangents.is_active(f) else Zero()
+            if isinstance(slope, Zero):
+                continue
+            found += zero_rest({}, f, cotangents)
+            found.append(_Adjoint(slope, bar, self.rows, cotangents[f], f in cotangents))
+            cotangents.add([f])
+        return found
+
+
+class _Adjoint(HostOperation):
+    """The cotangent of a Function from that of an interpolant, by the slope in a test function."""
+
+    def __init__(self, slope: Expr, bar: Function, rows, target: Function, adds: bool) -> None:
+        super().__init__()
+        self._slope, self._bar, self._rows = slope, bar, rows
+        self._target, self._adds = target, adds
+
+    @property
+    def reads(self) -> list[Function]:
+        more = [self._target] if self._adds else []
+        return [*extract_coefficients(self._slope), self._bar, *more]
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self._target]
+
+    @cached_property
+    def _weights(self) -> Cofunction:
+        return Cofunction(self._bar.function_space().dual())
+
+    def run(self) -> None:
+        self._weights.dat.data_wo[...] = _masked(self._bar.dat.data_ro, self._rows)
+        found = assemble(interpolate(self._slope, self._weights))
+        for target, part in zip(parts(self._target), parts(found), strict=True):
+            own = target.dat.data_ro if self._adds else 0.0
+            target.dat.data_wo[...] = part.dat.data_ro + own
+
+
+def _masked(values: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    """The values at some nodes, zero at others."""
+    if rows is None:
+        return values
+    found = np.zeros_like(values)
+    found[rows] = values[rows]
+    return found
+
+
+class Inverse(ArrayOperation):
+    """Sets a Function to the inverse matrices of another one at its nodes."""
+
+    # With X = A⁻¹: dX = -X dA X. An X that is the inverse of a block of A, and zero else, has the same
+    # derivative.
+    def __init__(self, matrices: Function, target: Function) -> None:
+        super().__init__()
+        self._matrices, self._target = matrices, target
+
+    @property
+    def reads(self) -> list[Function]:
+        return [self._matrices]
+
+    @property
+    def writes(self) -> list[Function]:
+        return [self._target]
+
+    def run(self) -> None:
+        self._target.dat.data_wo[...] = np.linalg.inv(self._matrices.dat.data_ro)
+
+    def tangents(self, dots):
+        (dot,), x = dots, self._target.dat.data_ro
+        return [np.zeros_like(x) if dot is None else -x @ dot.dat.data_ro @ x]
+
+    def cotangents(self, bars):
+        (bar,), x = bars, np.swapaxes(self._target.dat.data_ro, -1, -2)
+        return [-x @ bar @ x]
+
+    def cotangent_rates(self, bars, dots):
+        (bar,), x = bars, np.swapaxes(self._target.dat.data_ro, -1, -2)
+        dx = np.swapaxes(self.tangents(dots)[0], -1, -2)
+        return [-dx @ bar @ x - x @ bar @ dx]
