@@ -1,11 +1,11 @@
 """Geometric mechanics for Firedrake: beams, mechanical systems and their time integrators.
 
 This file lists the public names. The package is layered; the subpackages in the order of their
-imports are `lie` (groups), `operations` (the parts of a step, with their derivatives), `solvers`
-(values of Functions and dependent fields), `compile` and `execution` (operations in compiled code,
-and by PETSc), `systems` (base classes of all systems), `sections` and `beams`, `steppers` (time
-integrators), `adjoint` (derivatives of steps), `statics`, and `recording` (runs and output). Each
-imports only those before it. The modules beside them serve all subpackages.
+imports are `lie` (groups), `operations` (the parts of a step, with their derivatives, and dependent
+fields), `compile` and `execution` (operations in compiled code, and by PETSc), `systems` (base
+classes of all systems), `sections` and `beams`, `steppers` (time integrators), `adjoint`
+(derivatives of steps), `statics`, and `recording` (runs and output). Each imports only those before
+it. The modules beside them serve all subpackages.
 """
 
 from fdgeom import analysis, beams, lie, measures, sections, statics, steppers, systems

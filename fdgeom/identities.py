@@ -12,7 +12,7 @@ from ufl.classes import Expr
 from ufl.corealg.multifunction import MultiFunction
 
 from fdgeom.forms import is_real, simplify
-from fdgeom.solvers.derived import Sources, refresh
+from fdgeom.operations.dependent import Sources, refresh
 from fdgeom.taping import off_the_tape
 
 # Agreement to round-off of sums over cells; what is wrong is off by orders of magnitude.

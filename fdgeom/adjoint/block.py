@@ -14,8 +14,8 @@ from fdgeom.adjoint.replay import ChangeReplay, Replay
 from fdgeom.adjoint.steps import Origin, StepReplay
 from fdgeom.adjoint.values import Kept, Vectors, cotangent_of, keys, parts
 from fdgeom.compat import known_variable, whole_of
+from fdgeom.data import key
 from fdgeom.execution.petsc_messages import REVERSE_SWEEP
-from fdgeom.solvers import key
 from fdgeom.taping import PreparedBlock
 
 NO_PLACES = (

@@ -6,9 +6,9 @@ import ufl
 from firedrake import Constant, Function
 
 from fdgeom.adjoint.values import keys
+from fdgeom.data import key
 from fdgeom.operations import Assemble, Map, Operation, Performed, Solve, up_to_date
-from fdgeom.solvers import key
-from fdgeom.solvers.derived import derived_of, read_in
+from fdgeom.operations.dependent import dependent_of, read_in
 
 
 class Coefficients:
@@ -35,12 +35,12 @@ class Coefficients:
         self.functions = [f for f in found if isinstance(f, Function) and not keys([f]) & others]
 
     def _add_field(self, field: Function, moving: set[int]) -> None:
-        derived = derived_of(field)
-        if derived is None or key(field) in moving or any(f is field for f in self._fields):
+        dependent = dependent_of(field)
+        if dependent is None or key(field) in moving or any(f is field for f in self._fields):
             return
-        if not derived.follows_a_user:
+        if not dependent.follows_a_user:
             return
-        for source in derived.sources.functions:
+        for source in dependent.sources.functions:
             self._add_field(source, moving)
         self._fields.append(field)
 
@@ -52,25 +52,25 @@ class Coefficients:
     def renew(self) -> None:
         """Recompute all fields from the present Functions, Constants and time."""
         for field in self.fields:
-            derived_of(field).renew()
+            dependent_of(field).renew()
 
     def refresh(self) -> None:
         """Bring all fields up to date."""
         for field in self.fields:
-            derived_of(field).refresh()
+            dependent_of(field).refresh()
 
     def accept(self) -> None:
         """Declare that all fields hold the values that belong to the present data."""
         for field in self.fields:
-            derived_of(field).accept()
+            dependent_of(field).accept()
 
     def reached_by(self, wanted: Iterable[Function]) -> set[int]:
         """The keys of functions and of the fields that depend on them; each field needs operations."""
         reached = keys(wanted)
         for field in self.fields:
-            derived = derived_of(field)
-            if keys(derived.sources.functions) & reached:
-                if derived.operations is None:
+            dependent = dependent_of(field)
+            if keys(dependent.sources.functions) & reached:
+                if dependent.operations is None:
                     raise NotImplementedError(
                         f"gradients by the sources of {field.name()} are not available, since it is "
                         "computed by more than interpolation. Take finite differences of whole runs"
@@ -82,9 +82,9 @@ class Coefficients:
         """For derivatives, the updates of the fields that depend on functions with the keys ``reached``."""
         found: list[Operation] = []
         for field in self.fields:
-            derived = derived_of(field)
-            if key(field) in reached and keys(derived.sources.functions) & reached:
-                found += map(up_to_date, derived.operations)
+            dependent = dependent_of(field)
+            if key(field) in reached and keys(dependent.sources.functions) & reached:
+                found += map(up_to_date, dependent.operations)
         return found
 
 

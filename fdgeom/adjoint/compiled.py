@@ -6,7 +6,7 @@ from firedrake import Form, Function
 
 from fdgeom.adjoint.lists import Derivatives
 from fdgeom.adjoint.values import Kept, Vectors, fill
-from fdgeom.solvers import key
+from fdgeom.data import key
 
 
 class CompiledSweep:

@@ -7,10 +7,10 @@ from functools import cached_property
 from firedrake import Function
 
 from fdgeom.adjoint.values import Vectors, keys
+from fdgeom.data import Field, key
 from fdgeom.execution import Executor, Run, Trajectory, own_values
 from fdgeom.forms import has_nodal_values
 from fdgeom.operations import Map, Operation, Tangents, differentiable, each_part, linearise
-from fdgeom.solvers import Field, key
 
 
 @dataclass

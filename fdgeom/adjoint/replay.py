@@ -11,10 +11,10 @@ from fdgeom.adjoint.coefficients import Coefficients
 from fdgeom.adjoint.lists import Derivatives, OperationList
 from fdgeom.adjoint.values import Kept, Vectors, keys, parts
 from fdgeom.compat import whole_of
+from fdgeom.data import key
 from fdgeom.interrupt import shielded
 from fdgeom.operations import Operation, each_part
-from fdgeom.solvers import key
-from fdgeom.solvers.derived import MadeOnce
+from fdgeom.operations.dependent import MadeOnce
 
 #: The lists of a run: before its steps, of a step, and after the steps; None without steps.
 Lists = tuple[OperationList, OperationList | None, OperationList | None]

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from firedrake import Cofunction, Function
 
+from fdgeom.data import key
 from fdgeom.operations import parts
-from fdgeom.solvers import key
 
 _duals: WeakKeyDictionary[Function, Any] = WeakKeyDictionary()
 

@@ -29,7 +29,7 @@ from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.operations import Operation
-from fdgeom.solvers.derived import Derived, MadeOnce, derived_in
+from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
 
@@ -201,8 +201,8 @@ class Beam(BeamBracket):
         Where the inertia has changed the momentum is kept. ``ValueError`` if momentum and velocity
         were both set and contradict one another.
         """
-        for derived in self._derived:
-            derived.refresh()
+        for dependent in self._dependents:
+            dependent.refresh()
         return self.consistency.for_bracket(modified or ())
 
     def synchronised(self):
@@ -221,9 +221,9 @@ class Beam(BeamBracket):
         return None
 
     @cached_property
-    def _derived(self) -> tuple[Derived | MadeOnce, ...]:
+    def _dependents(self) -> tuple[Dependent | MadeOnce, ...]:
         """The dependent fields in its own forms."""
-        return derived_in(self.stress(), self.compliance_of_inertia)
+        return dependents_in(self.stress(), self.compliance_of_inertia)
 
     def reconstruct(self, position=(0.0, 0.0, 0.0), orientation=(1.0, 0.0, 0.0, 0.0)) -> None:
         """Fill position, orientation and velocity from strain and momentum.

@@ -13,11 +13,11 @@ from fdgeom.beams.forces import Forces
 from fdgeom.beams.held_nodes import held_ends
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.data import Field
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.line import end_node
 from fdgeom.operations import Map, Performed
-from fdgeom.solvers import Field
 from fdgeom.taping import not_taped
 
 

@@ -16,8 +16,8 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import Pose
 from fdgeom.beams.rod_of_beam import rod_of
+from fdgeom.data import Number
 from fdgeom.lie import halves, join, quaternion, se3
-from fdgeom.solvers import Number
 from fdgeom.systems.poisson.poisson import PoissonSystem
 
 

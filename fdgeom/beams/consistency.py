@@ -11,10 +11,10 @@ from ufl.core.expr import Expr
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.rod import Rod
+from fdgeom.data import Field, Snapshot
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
-from fdgeom.solvers import Field, Snapshot
-from fdgeom.solvers.derived import private
+from fdgeom.operations.dependent import private
 from fdgeom.taping import not_taped
 
 # Of the size of what is compared: fields set from one formula differ by round-off.

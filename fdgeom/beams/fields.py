@@ -30,8 +30,8 @@ from fdgeom.beams.sampling import (
 from fdgeom.clock import Time
 from fdgeom.line import check_line, coordinates_of, extent
 from fdgeom.measures import cell_length, ends, gauss, gauss_lobatto
+from fdgeom.operations.dependent import private
 from fdgeom.sections.matrices import MatrixAlong, SectionMatrices
-from fdgeom.solvers.derived import private
 from fdgeom.validation import choice, instance, number
 
 DEGREES = (1, 2, 3, 4)

@@ -10,8 +10,8 @@ from fdgeom.beams.fields import BeamFields, End
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import AppliedLoad, symbols
 from fdgeom.clock import Time
+from fdgeom.operations.dependent import private
 from fdgeom.sections.matrices import MatrixAlong
-from fdgeom.solvers.derived import private
 
 
 def beam_parameters(beam: BeamFields) -> dict[str, object]:

@@ -22,7 +22,7 @@ from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
 from fdgeom.line import Numbering
 from fdgeom.messages import format_value
-from fdgeom.solvers.derived import derived_in
+from fdgeom.operations.dependent import dependents_in
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion
 
@@ -175,7 +175,7 @@ class StressResultants:
     def __init__(self, beam: BeamFields) -> None:
         self._stress = Function(beam.strain.function_space(), name="stress")
         self._update = PointwiseUpdate({self._stress: beam.stress()})
-        self._derived = derived_in(beam.stress())
+        self._dependents = dependents_in(beam.stress())
         self._points = Numbering(self._stress.function_space())
         self._degree = beam.degree
         own, comm = beam.mesh.coordinates.dat.data_ro, beam.comm
@@ -186,8 +186,8 @@ class StressResultants:
 
     def at(self, s) -> np.ndarray:
         """(6,) at an arc length, or (n, 6) at n of them, from the strain of the beam."""
-        for derived in self._derived:
-            derived.refresh()
+        for dependent in self._dependents:
+            dependent.refresh()
         self._update.apply()
         return self.of(self._stress, s)
 

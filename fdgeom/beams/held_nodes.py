@@ -15,7 +15,7 @@ from fdgeom.beams.ends import GivenPose, Sliding, held_components
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import PointwiseUpdate
 from fdgeom.lie import join, quaternion
-from fdgeom.solvers.derived import private
+from fdgeom.operations.dependent import private
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.motion.motion import Motion
 

@@ -13,7 +13,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom.forms import shaped_space
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import Described, format_value, reported_as
-from fdgeom.solvers.derived import sampled
+from fdgeom.operations.dependent import sampled
 from fdgeom.validation import everywhere
 
 _SHAPES = {"energy": (), "stress": (6,), "tangent": (6, 6)}

@@ -16,8 +16,8 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import coordinates_of, end_node
+from fdgeom.operations.dependent import private, sampled
 from fdgeom.sections.matrices import SectionMatrices
-from fdgeom.solvers.derived import private, sampled
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import everywhere, number, real_array
 

@@ -31,8 +31,8 @@ from fdgeom.line import coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
+from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, sampled
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
-from fdgeom.solvers.derived import Derived, MadeOnce, made_once, private, sampled
 from fdgeom.validation import evaluated, place_and_time, real_array
 
 
@@ -92,7 +92,7 @@ def mean_at_nodes(name: str, value, mesh, element):
         field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 
     test = Function(space)
-    made = Derived([field], [values], make, private=True)
+    made = Dependent([field], [values], make, private=True)
     made.operations = [Assemble(work=mean(test), by={test: field})]
     return field
 
@@ -101,7 +101,7 @@ def _broadcast(number: Function, space) -> Function:
     """The field that equals a number of a Real space everywhere."""
     field = Function(space, name=number.name())
     operation = Broadcast(number, field)
-    Derived([field], [number], operation.run, private=True).operations = [operation]
+    Dependent([field], [number], operation.run, private=True).operations = [operation]
     return field
 
 

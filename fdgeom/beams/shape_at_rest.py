@@ -14,7 +14,7 @@ from fdgeom.forms import copy_into
 from fdgeom.lie import se3
 from fdgeom.messages import format_value
 from fdgeom.operations import Assemble
-from fdgeom.solvers.derived import Derived, sampled
+from fdgeom.operations.dependent import Dependent, sampled
 
 
 def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
@@ -45,7 +45,7 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     ):
         pose.append(sampled(name, e, f.function_space(), check=_finite_shape(name), private=True))
     rest = beam.reference_strain
-    made = Derived([rest], pose, lambda: chain.put_strain(*pose, rest))
+    made = Dependent([rest], pose, lambda: chain.put_strain(*pose, rest))
     if beam.degree == 1:
         cells = Cells(beam.mesh)
         strain = strain_of(cells, *pose) - beam.tangent

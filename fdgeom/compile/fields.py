@@ -8,8 +8,8 @@ import numpy as np
 from fdgeom.compile.build import Copy, array_of
 from fdgeom.compile.layout import Part
 from fdgeom.compile.unit import Unit
-from fdgeom.solvers.data import Field
-from fdgeom.solvers.derived import Dependents, derived_of, is_private
+from fdgeom.data import Field
+from fdgeom.operations.dependent import DependentInputs, dependent_of, is_private
 
 
 class Fields:
@@ -35,7 +35,7 @@ class Fields:
         }
         self._ghosted = list(self._fields.values()) if unit.layout.comm.size > 1 else []
         read = (*(part.function for part in read_first), *unit.constants)
-        self._dependents = Dependents(read, unit.layout.mesh)
+        self._dependents = DependentInputs(read, unit.layout.mesh)
         # Values that only fdgeom writes are copied when they have a new version.
         quiet = [part for part in read_first if self._is_quiet(part) and part not in written]
         self._quiet = [(part.function.dat, self.copies([part])) for part in quiet]
@@ -45,9 +45,9 @@ class Fields:
         self._changed = [self._fields[part].written for part in self._state]
 
     def _is_quiet(self, part: Part) -> bool:
-        derived = derived_of(part.function)
+        dependent = dependent_of(part.function)
         ours = part.function is self._layout.mesh.coordinates or is_private(part.function)
-        return ours or bool(derived is not None and derived.private)
+        return ours or bool(dependent is not None and dependent.private)
 
     def copies(self, parts: Sequence[Part]):
         """The arguments of the copies of parts between Functions and fields."""

@@ -22,7 +22,7 @@ from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real
 from fdgeom.mesh_data import inside_of, links_of, node_name
 from fdgeom.operations import parts
-from fdgeom.solvers.derived import derived_of, is_private
+from fdgeom.operations.dependent import dependent_of, is_private
 
 #: Degrees of freedom of linear and of constant functions at the vertices of a cell and inside it.
 _LINEAR, _CONSTANT = [1, 1, 0], [0, 0, 1]
@@ -270,7 +270,7 @@ class Layout:
 
         def make() -> dict[int, float]:
             function = part.function
-            if not is_private(function) or derived_of(function) is not None:
+            if not is_private(function) or dependent_of(function) is not None:
                 return {}
             chains = len(self.cells) - len(self.links)
             cells = self.cells[chains:] if of_links else self.cells[:chains]

@@ -37,10 +37,10 @@ from fdgeom.compile.lower import (
 )
 from fdgeom.compile.map_layout import Nodes
 from fdgeom.compile.terms import Term, terms_of
+from fdgeom.data import entries
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_affine, is_real, is_zero, simplify
 from fdgeom.operations import Assemble, Check, Map, Operation, Solve
-from fdgeom.solvers.data import entries
 
 # Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.
 _ROUND_OFF = 1e-14

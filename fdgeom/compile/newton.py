@@ -9,9 +9,9 @@ from firedrake import Form, Function, derivative
 from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH, Layout, layout_of
+from fdgeom.data import fields, spread
 from fdgeom.forms import simplify
 from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
-from fdgeom.solvers.data import fields, spread
 
 #: Why an iteration has failed.
 WORDS: dict[int, str] = {

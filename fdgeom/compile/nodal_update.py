@@ -14,10 +14,10 @@ from fdgeom.compile.build import NodalValues, array_of, header, load
 from fdgeom.compile.emit import statements
 from fdgeom.compile.from_ufl import Scalars
 from fdgeom.compile.program import ScalarProgram
+from fdgeom.data import Field
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import has_nodal_values, is_real
-from fdgeom.solvers.data import Field
-from fdgeom.solvers.derived import Dependents
+from fdgeom.operations.dependent import DependentInputs
 
 # Python calls an update once a step at the most.
 _LEVEL = "-O1"
@@ -40,7 +40,7 @@ class NodalUpdate:
         fields = [Field(f) for f in functions]
         self._ghosted = fields if mesh.comm.size > 1 else []
         self._written = fields[: len(expressions)]
-        self._dependents = Dependents((*functions, *numbers), mesh)
+        self._dependents = DependentInputs((*functions, *numbers), mesh)
         arrays = [Field(c).array if isinstance(c, Function) else c.dat.data_ro for c in numbers]
         self._kept = fields, arrays
         self._values = array_of(

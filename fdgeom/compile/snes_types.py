@@ -12,6 +12,7 @@ from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH
 from fdgeom.compile.newton import WORDS, Iteration, newton_of
+from fdgeom.data import collect, fields, spread
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import simplify
 from fdgeom.messages import Described
@@ -24,7 +25,6 @@ from fdgeom.operations import (
     Solve,
     dofs_of,
 )
-from fdgeom.solvers.data import collect, fields, spread
 
 # PETSc's stubs make a reason an int and take a ConvergedReason.
 REASON: Any = PETSc.SNES.ConvergedReason

@@ -17,7 +17,7 @@ from ufl.corealg.traversal import unique_pre_traversal
 from fdgeom.compile.layout import parts_of
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_real, simplify
-from fdgeom.solvers.derived import Derived
+from fdgeom.operations.dependent import Dependent
 
 #: More points would make more code than the cache holds.
 _POINTS = 6
@@ -164,7 +164,7 @@ def nodal_weight(space, term: Term) -> Function:
     def make() -> None:
         weight.dat.data_wo[...] = assembler.assemble().dat.data_ro
 
-    Derived([weight], [form], make, private=True)
+    Dependent([weight], [form], make, private=True)
     return weight
 
 
@@ -179,5 +179,5 @@ def cell_lengths(mesh) -> Function:
         x = mesh.coordinates.dat.data_ro_with_halos.reshape(-1)[ends]
         lengths.dat.data_wo[cells] = np.abs(x[:, 1] - x[:, 0])
 
-    Derived([lengths], [ufl.SpatialCoordinate(mesh)], make, private=True)
+    Dependent([lengths], [ufl.SpatialCoordinate(mesh)], make, private=True)
     return lengths

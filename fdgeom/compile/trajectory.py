@@ -11,9 +11,9 @@ from fdgeom.compile.build import Copy, array_of
 from fdgeom.compile.fields import Fields
 from fdgeom.compile.layout import Layout, Part, aligned, layout_of
 from fdgeom.compile.unit import Unit
+from fdgeom.data import Field
 from fdgeom.errors import SolveFailed
 from fdgeom.operations import AdjointStep, Operation, Strides
-from fdgeom.solvers.data import Field
 
 # Rows of more bytes are written past the caches.
 _PAST = 2**24

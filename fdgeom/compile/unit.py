@@ -45,7 +45,7 @@ from fdgeom.operations import (
     Solve,
     compilable,
 )
-from fdgeom.solvers.derived import constants_behind
+from fdgeom.operations.dependent import constants_behind
 
 _HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.

@@ -5,16 +5,16 @@ from firedrake.assemble import ZeroFormAssembler, get_assembler
 from petsc4py import PETSc
 from pyop2.global_kernel import compile_global_kernel
 
+from fdgeom.data import fields
 from fdgeom.forms import MATRIX_COMPILER, paused_collection
-from fdgeom.solvers.data import fields
-from fdgeom.solvers.derived import derived_in
+from fdgeom.operations.dependent import dependents_in
 
 
 class _Assembly:
     """Base class of the assemblers; ``tensor`` is the form with the first values of its coefficients."""
 
     def __init__(self, form: Form, **options) -> None:
-        self._derived = derived_in(form)
+        self._dependents = dependents_in(form)
         self.refresh()
         with paused_collection():
             self._assembler = get_assembler(form, **options)
@@ -22,15 +22,15 @@ class _Assembly:
 
     def refresh(self) -> None:
         """Bring the dependent fields of the form up to date."""
-        for derived in self._derived:
-            derived.refresh()
+        for dependent in self._dependents:
+            dependent.refresh()
 
 
 class FunctionalAssembly(_Assembly):
     """Evaluates a form without arguments at the present values of its coefficients."""
 
     def __init__(self, form: Form) -> None:
-        self._derived, self._kernels = (), []
+        self._dependents, self._kernels = (), []
         if form.empty():
             return
         super().__init__(form)

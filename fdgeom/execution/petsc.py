@@ -13,6 +13,7 @@ from ufl.algorithms import expand_derivatives, extract_coefficients
 from ufl.classes import CellVolume, Grad, Zero
 from ufl.corealg.traversal import unique_pre_traversal
 
+from fdgeom.data import Field, Number, Snapshot, fields
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.pointwise import PointwiseUpdate
@@ -20,8 +21,7 @@ from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
 from fdgeom.forms import is_real, is_zero, paused_collection, scalar_space, shaped_space, simplify
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
-from fdgeom.solvers import Field, Number, Snapshot, fields
-from fdgeom.solvers.derived import derived_in
+from fdgeom.operations.dependent import dependents_in
 
 #: A call that performs an operation with the present values.
 Run = Callable[[], None]
@@ -247,7 +247,7 @@ class LinearForm:
 
     def __init__(self, form: Form) -> None:
         (test,) = form.arguments()
-        self._dependent, self._real = derived_in(form), is_real(test)
+        self._dependent, self._real = dependents_in(form), is_real(test)
         with paused_collection():
             self._form = get_assembler(form) if self._real else VectorAssembly(form)
         alone = not self._real and test.function_space().comm.size == 1

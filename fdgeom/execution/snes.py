@@ -8,6 +8,7 @@ from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 
 from fdgeom.compat import options_read
+from fdgeom.data import collect, fields, spread
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.options import refuse_unknown
@@ -16,8 +17,7 @@ from fdgeom.execution.petsc_messages import reason as petsc_reason
 from fdgeom.forms import simplify
 from fdgeom.mesh_data import describe
 from fdgeom.operations import PROBLEM, ConvergenceTest, Watch
-from fdgeom.solvers.data import collect, fields, spread
-from fdgeom.solvers.derived import Sources
+from fdgeom.operations.dependent import Sources
 
 _COMMON = ("snes_monitor", "snes_rtol", "snes_atol", "snes_stol", "snes_max_it", "snes_view",
            "snes_type", "ksp_type", "ksp_rtol", "ksp_monitor", "pc_type")  # fmt: skip

@@ -6,10 +6,10 @@ from functools import partial
 
 from firedrake import Function
 
+from fdgeom.data import Field, fields
 from fdgeom.errors import SolveFailed
 from fdgeom.execution.defaults import plain
 from fdgeom.operations import Attempt, Reason, Solve, Watch
-from fdgeom.solvers import Field, fields
 
 
 class SolveRun:

@@ -22,8 +22,8 @@ from tsfc.ufl_utils import extract_firedrake_constants
 from ufl.algorithms import replace
 from ufl.classes import Integral
 
+from fdgeom.data import Snapshot, entries
 from fdgeom.forms import MATRIX_COMPILER
-from fdgeom.solvers.data import Snapshot, entries
 
 _SMALL = {
     "interval": lambda: UnitIntervalMesh(3, comm=COMM_SELF),

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from firedrake import Function
 
+from fdgeom.data import Field
 from fdgeom.execution.petsc import Executor, Run
 from fdgeom.operations import AdjointStep, Operation, parts
-from fdgeom.solvers import Field
 
 # The store: one array for each version of a Function. An operation that writes a Function makes a new
 # version; the adjoint of an operation reads the versions before it, but the solution of a solve.

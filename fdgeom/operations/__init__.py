@@ -6,6 +6,7 @@
   freedom of unknowns; `assemble`: derivatives of functionals; `copy`: copies of degrees of freedom;
   `interpolate`: interpolants and inverse matrices; `broadcast`: numbers of a Real space as fields;
   `check`: conditions that fail a step;
+- `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
 - `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
   and the checkpoints of many.

@@ -15,7 +15,7 @@ from ufl.corealg.traversal import traverse_unique_terminals
 from ufl.domain import extract_domains
 
 from fdgeom.clock import Time
-from fdgeom.solvers.derived import derived_of, is_private
+from fdgeom.operations.dependent import dependent_of, is_private
 
 #: The parts of a fingerprint.
 KINDS = ("method", "system", "equations", "numbers")
@@ -97,7 +97,7 @@ def encoded(value, moving: Set[int] = frozenset()):
     if isinstance(value, Function) and len(value.subfunctions) > 1:
         return [encoded(part, moving) for part in value.subfunctions]
     if isinstance(value, Function):
-        made = derived_of(value)
+        made = dependent_of(value)
         expression = None if made is None else made.expression
         if expression is not None and (
             made.private or any(id(c) in moving for c in made.sources.constants)

@@ -9,7 +9,7 @@ from ufl.algorithms import extract_coefficients
 
 from fdgeom.forms import shaped_space
 from fdgeom.operations import Interpolation
-from fdgeom.solvers.derived import refresh
+from fdgeom.operations.dependent import refresh
 
 
 def following(expression, scalar_element, mesh) -> tuple[Function, Callable[[], None]]:

@@ -21,7 +21,7 @@ from ufl.domain import extract_unique_domain
 from fdgeom.execution import FunctionalAssembly
 from fdgeom.forms import check_domains, checked_form
 from fdgeom.messages import Described, brief, format_value
-from fdgeom.solvers.derived import refresh
+from fdgeom.operations.dependent import refresh
 from fdgeom.validation import real_array, text
 
 from .interpolated import common_element, following

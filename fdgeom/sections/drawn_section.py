@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from fdgeom import citations
 from fdgeom.messages import format_value
-from fdgeom.solvers.derived import MadeOnce, read_in
+from fdgeom.operations.dependent import MadeOnce, read_in
 from fdgeom.validation import array, choice, instance
 
 from .checks import check_connected, check_elasticity, check_materials, check_mesh

@@ -11,7 +11,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.files import write_text
 from fdgeom.messages import format_value
-from fdgeom.solvers.derived import MadeOnce
+from fdgeom.operations.dependent import MadeOnce
 from fdgeom.taping import refuse_recorded
 from fdgeom.validation import array, choice, instance
 

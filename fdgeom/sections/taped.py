@@ -10,7 +10,7 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 from ufl.algorithms import extract_coefficients
 
 from fdgeom.operations import ArrayOperation, Interpolate, Operation, up_to_date
-from fdgeom.solvers.derived import Sources, private
+from fdgeom.operations.dependent import Sources, private
 from fdgeom.taping import record
 
 from .drawn_section import DrawnSection

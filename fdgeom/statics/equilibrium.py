@@ -14,11 +14,11 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.network.joints import Joint
 from fdgeom.build_message import compiling
+from fdgeom.data import Number, Snapshot
 from fdgeom.errors import LoadStepFailed, SolveFailed
 from fdgeom.execution.options import check_parameters
 from fdgeom.execution.petsc_messages import STATICS
 from fdgeom.messages import format_value
-from fdgeom.solvers import Number, Snapshot
 from fdgeom.statics.iterations import Iterations
 from fdgeom.statics.path import EquilibriumPath, SingularPoint
 from fdgeom.statics.problem import EquilibriumProblem, LoadProgram, motion_of

@@ -7,8 +7,8 @@ import numpy as np
 import scipy
 from firedrake import Function
 
+from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed
-from fdgeom.solvers import Snapshot
 from fdgeom.statics.linear_algebra import scattered
 from fdgeom.statics.problem import EquilibriumProblem
 from fdgeom.statics.stability import Stability

@@ -19,10 +19,10 @@ from scipy.sparse.linalg import splu
 from ufl.classes import Form
 
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.data import Number
 from fdgeom.execution import MatrixAssembly, VectorAssembly
 from fdgeom.forms import simplify
-from fdgeom.solvers import Number
-from fdgeom.solvers.derived import Sources, private, read_in
+from fdgeom.operations.dependent import Sources, private, read_in
 from fdgeom.statics.linear_algebra import Conditions, gathered, is_symmetric, scattered, to_scipy
 
 _EPS = np.finfo(float).eps

@@ -27,12 +27,12 @@ from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
+from fdgeom.data import Field, Number, Snapshot
 from fdgeom.execution import MatrixAssembly, PointwiseUpdate, VectorAssembly
 from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.solvers import Field, Number, Snapshot
-from fdgeom.solvers.derived import refresh
+from fdgeom.operations.dependent import refresh
 from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 

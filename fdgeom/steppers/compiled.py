@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 from firedrake import Form, Function, FunctionSpace
 
+from fdgeom.data import Number, key
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution import Executor
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
-from fdgeom.solvers import Number, key
-from fdgeom.solvers.derived import all_constants
+from fdgeom.operations.dependent import all_constants
 from fdgeom.steppers.host_operations import PrescribeMotion
 
 # So many steps at the most go by before Ctrl-C is heard.

@@ -14,6 +14,7 @@ from ufl.classes import Expr
 from fdgeom import citations
 from fdgeom.build_message import compiling
 from fdgeom.clock import Clock
+from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor, HeldSNES, Run, perform
 from fdgeom.execution.fallbacks import Fallbacks, falling_back
@@ -30,7 +31,6 @@ from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded
 from fdgeom.operations import Flow, Operation, Solve, flattened, merged
-from fdgeom.solvers import Snapshot
 from fdgeom.steppers.method import Method, Restart
 from fdgeom.steppers.step_flows import completed
 from fdgeom.taping import OffTape, record_steps

@@ -8,11 +8,11 @@ import numpy as np
 from firedrake import Constant, Function
 from ufl.classes import Expr, Form
 
+from fdgeom.data import Snapshot
 from fdgeom.execution import FunctionalAssembly, perform
 from fdgeom.forms import is_zero, simplify
 from fdgeom.operations import Operation
-from fdgeom.solvers import Snapshot
-from fdgeom.solvers.derived import read_in
+from fdgeom.operations.dependent import read_in
 from fdgeom.validation import NotCopied, firedrake_function
 
 #: The parts of an energy, in the order in which they are recorded.

@@ -15,7 +15,7 @@ from fdgeom.beams.rod.variation import rate
 from fdgeom.clock import Time
 from fdgeom.mean_slope import MeanSlope
 from fdgeom.messages import format_value, is_function, reported_as
-from fdgeom.solvers.derived import private
+from fdgeom.operations.dependent import private
 from fdgeom.validation import evaluated, instance, scalar
 
 Number = float | Expr

@@ -27,12 +27,12 @@ from fdgeom.beams.rod.loads import Gravity, Load
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.build_message import compiling
 from fdgeom.clock import Time
+from fdgeom.data import Number, Snapshot, key
 from fdgeom.execution import perform
 from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
 from fdgeom.operations import Assemble, Map, Operation
-from fdgeom.solvers import Number, Snapshot, key
-from fdgeom.solvers.derived import private
+from fdgeom.operations.dependent import private
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 

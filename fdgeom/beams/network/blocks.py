@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from pyop2 import compilation
 
-from fdgeom.solvers.data import Snapshot
+from fdgeom.data import Snapshot
 
 _CODE = """
 #include <string.h>

@@ -9,8 +9,8 @@ from firedrake import Function
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.network.blocks import Blocks
 from fdgeom.beams.network.network import Network
+from fdgeom.data import Field
 from fdgeom.operations import ArrayOperation, owned_values
-from fdgeom.solvers import Field
 
 #: Fields that a beam and its piece of the network both have.
 FIELDS = ("position", "orientation", "velocity")

@@ -23,7 +23,7 @@ from fdgeom.beams.network.places import Ground, Place
 from fdgeom.line import Numbering
 from fdgeom.mesh_data import name_places
 from fdgeom.operations import Broadcast
-from fdgeom.solvers.derived import Derived, private
+from fdgeom.operations.dependent import Dependent, private
 
 
 class Network:
@@ -222,7 +222,7 @@ class Network:
             made = Function(space or FunctionSpace(self.mesh, "R", 0), name=source.name())
 
             operation = Broadcast(source, made)
-            Derived([made], [source], operation.run, private=True).operations = [operation]
+            Dependent([made], [source], operation.run, private=True).operations = [operation]
             self._numbers[name] = made
         return self._numbers[name]
 

@@ -23,7 +23,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density, radius_of
 from fdgeom.forms import is_real
 from fdgeom.mesh_data import mark_links
-from fdgeom.solvers.derived import Derived, derived_in, sampled
+from fdgeom.operations.dependent import Dependent, dependents_in, sampled
 
 
 class NetworkRod:
@@ -120,7 +120,9 @@ class NetworkRod:
         flat = values.reshape(len(values), -1)
         field = (network.cellwise if cells else network.nodal)(flat, name)
         operation = Gather(gathering, field)
-        Derived([field], gathering.functions, operation.run, private=True).operations = [operation]
+        Dependent([field], gathering.functions, operation.run, private=True).operations = [
+            operation
+        ]
         shape = values.shape[1:]
         if len(shape) == 1:
             return field
@@ -189,7 +191,7 @@ def _mesh(function: Function):
 
 def _numbers(value: Expr) -> np.ndarray | None:
     """The values of a constant tensor; None for a field."""
-    if derived_in(value) or extract_coefficients(value) or list(extract_domains(value)):
+    if dependents_in(value) or extract_coefficients(value) or list(extract_domains(value)):
         return None
     found = np.empty(value.ufl_shape)
     for component in np.ndindex(found.shape):
@@ -199,4 +201,4 @@ def _numbers(value: Expr) -> np.ndarray | None:
 
 def _may_change(value: Expr) -> bool:
     """Whether a tensor depends on Functions and Constants that users may change between steps."""
-    return any(not d.private or d.follows_a_user for d in derived_in(value))
+    return any(not d.private or d.follows_a_user for d in dependents_in(value))

@@ -17,7 +17,7 @@ from fdgeom.clock import Time
 from fdgeom.lie import halves, join, quaternion
 from fdgeom.mean_slope import mean_slope_of
 from fdgeom.messages import reported_as
-from fdgeom.solvers.derived import private
+from fdgeom.operations.dependent import private
 from fdgeom.validation import instances
 
 

@@ -12,7 +12,7 @@ from fdgeom.execution import VectorAssembly
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.measures import vertex
 from fdgeom.operations import Assemble, Interpolation
-from fdgeom.solvers.derived import Derived, derived_in, inverse_of, private
+from fdgeom.operations.dependent import Dependent, dependents_in, inverse_of, private
 from fdgeom.systems.motion.motion import Motion
 
 
@@ -150,19 +150,19 @@ class NodalInertia:
         def make() -> None:
             matrix.dat.data_wo_with_halos[...] = still + assembly.assemble().dat.data_ro_with_halos
 
-        made = Derived([matrix], [total], make, private=True)
+        made = Dependent([matrix], [total], make, private=True)
         test = Function(space)
         made.operations = [Assemble(work=mean(test), by={test: matrix})]
 
     def version(self) -> int:
         """A number that changes with the inertia."""
-        for derived in self._derived:
-            derived.refresh()
+        for dependent in self._dependents:
+            dependent.refresh()
         return sum(dat.dat_version for dat in self._dats)
 
     @cached_property
-    def _derived(self) -> tuple[Derived, ...]:
-        return derived_in(self.matrix)
+    def _dependents(self) -> tuple[Dependent, ...]:
+        return dependents_in(self.matrix)
 
     @cached_property
     def _dats(self) -> list:
@@ -184,7 +184,7 @@ class NodalInertia:
             blocks = both * matrices + np.eye(6) * (1 - free)[:, None, :]
             mobility.dat.data_wo_with_halos[...] = both * np.linalg.inv(blocks)
 
-        made = Derived([mobility], [self.matrix], make, private=True)
+        made = Dependent([mobility], [self.matrix], make, private=True)
         made.expression = self.matrix
         made.operations = inverse_of(self.matrix, mobility)
         return mobility

@@ -4,9 +4,9 @@ from functools import cached_property
 
 from firedrake import Constant, Function
 
+from fdgeom.data import Snapshot
 from fdgeom.errors import SolveFailed, StepFailed
 from fdgeom.operations import Copy, Flow, Map, Operation, parts
-from fdgeom.solvers import Snapshot
 from fdgeom.steppers.alpha.members import hamel_alpha
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.alpha.residual import AlphaSolve

@@ -2,9 +2,9 @@
 
 from firedrake import Function, SpatialCoordinate
 
+from fdgeom.data import Snapshot, key
 from fdgeom.operations import Copy, Map, Operation, parts
-from fdgeom.solvers import Snapshot, key
-from fdgeom.solvers.derived import Sources, derived_of
+from fdgeom.operations.dependent import Sources, dependent_of
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.accelerations import Accelerations
 
@@ -73,7 +73,7 @@ class MotionStepper(Stepper):
         return [
             c
             for c in self.system.coefficients()
-            if derived_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
+            if dependent_of(c) is None and not (isinstance(c, Function) and key(c) in in_time)
         ]
 
     @property

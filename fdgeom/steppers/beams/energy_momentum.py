@@ -12,10 +12,10 @@ from fdgeom.beams.forces import Forces
 from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.solve import attempts, exact_numerics, friction_remedy
+from fdgeom.data import Snapshot
 from fdgeom.forms import simplify
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
-from fdgeom.solvers import Snapshot
 from fdgeom.steppers.host_operations import PrescribeMotion
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown

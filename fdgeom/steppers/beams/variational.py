@@ -11,6 +11,7 @@ from fdgeom.beams.beam import Beam
 from fdgeom.beams.rod.inertia import NodalInertia
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
+from fdgeom.data import Snapshot, key
 from fdgeom.execution import Numerics, defaults, plain
 from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion, se3, so3
@@ -25,7 +26,6 @@ from fdgeom.operations import (
     Solve,
     with_assignments,
 )
-from fdgeom.solvers import Snapshot, key
 from fdgeom.steppers.beams.joined import Joined, JoinedNodes, joined_solve
 from fdgeom.steppers.stepper import Stepper
 

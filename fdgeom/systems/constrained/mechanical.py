@@ -10,7 +10,7 @@ from ufl.classes import Expr, Form
 
 from fdgeom.compat import given_value
 from fdgeom.operations import EssentialValues, dofs_of
-from fdgeom.solvers.derived import Sources
+from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import conditions, described
 from fdgeom.systems.system import System
 

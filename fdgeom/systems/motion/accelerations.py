@@ -10,12 +10,12 @@ from petsc4py import PETSc
 from ufl.algorithms import replace
 from ufl.core.expr import Expr
 
+from fdgeom.data import fields
 from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
 from fdgeom.execution import HeldSNES, banded, defaults, saddle_defaults
 from fdgeom.execution.fallbacks import Fallbacks
 from fdgeom.forms import copy_into, is_affine, simplify
 from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
-from fdgeom.solvers import fields
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 

@@ -9,10 +9,10 @@ from ufl.algorithms import expand_derivatives
 from ufl.classes import Expr, Zero
 
 from fdgeom.compat import given_value
+from fdgeom.data import fields
 from fdgeom.messages import is_function, reported_as
 from fdgeom.operations import Copy, Interpolation, Performed, dofs_of, parts
-from fdgeom.solvers import fields
-from fdgeom.solvers.derived import Sources
+from fdgeom.operations.dependent import Sources
 from fdgeom.systems.boundary_conditions import check_effect, conditions
 
 

@@ -11,10 +11,10 @@ from ufl.algorithms import extract_coefficients
 from ufl.classes import Expr, Form
 
 from fdgeom.clock import Time
+from fdgeom.data import Number
 from fdgeom.execution import Numerics, PointwiseUpdate, defaults, is_local, saddle_defaults
 from fdgeom.forms import simplify
 from fdgeom.operations import ConvergenceTest, parts
-from fdgeom.solvers import Number
 from fdgeom.systems.motion.condition import Condition
 from fdgeom.systems.motion.held import Held
 from fdgeom.systems.system import System

@@ -8,9 +8,9 @@ import ufl
 from firedrake import Function, TestFunction, TestFunctions, VectorFunctionSpace, split
 from ufl.core.expr import Expr
 
+from fdgeom.data import Field, fields
 from fdgeom.forms import copy_into, flatten
 from fdgeom.operations import GivenValues, Prescribed, parts
-from fdgeom.solvers import Field, fields
 from fdgeom.systems.motion.motion import Motion
 
 

@@ -10,13 +10,14 @@ from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 from ufl.domain import extract_domains
 
+from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
-from fdgeom.operations import Interpolate, Interpolation, Inverse, Operation
-from fdgeom.solvers.data import Snapshot
+from fdgeom.operations.interpolate import Interpolate, Interpolation, Inverse
+from fdgeom.operations.operation import Operation
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
 
-_ATTRIBUTE = "_fdgeom_derived"
+_ATTRIBUTE = "_fdgeom_dependent"
 _PRIVATE = "_fdgeom_private"
 
 
@@ -100,11 +101,11 @@ def read_in(*things: Form | Expr) -> tuple[Function | Constant, ...]:
     def read(functions, constants) -> None:
         found.update((id(c), c) for c in constants)
         for function in functions:
-            derived = derived_of(function)
-            if not (_is_place(function) or (derived is not None and derived.private)):
+            dependent = dependent_of(function)
+            if not (_is_place(function) or (dependent is not None and dependent.private)):
                 found[id(function)] = function
-            if derived is not None:
-                read(derived.sources.functions, derived.sources.constants)
+            if dependent is not None:
+                read(dependent.sources.functions, dependent.sources.constants)
 
     read(*_read_by(things))
     return tuple(f for f in found.values() if not hasattr(f, _PRIVATE))
@@ -129,7 +130,7 @@ def _is_place(value: Function | Constant) -> bool:
     return len(space) == 1 and value is space.mesh().coordinates
 
 
-class Derived:
+class Dependent:
     """Dependent functions; fdgeom refreshes them before it reads a form that contains them."""
 
     #: Operations that the targets depend on their sources by, for derivatives; None if there are none.
@@ -149,7 +150,7 @@ class Derived:
         private: bool = False,
     ) -> None:
         self.private = private
-        self._above = derived_in(*sources)
+        self._above = dependents_in(*sources)
         #: The data that the targets are made from.
         self.sources = Sources(*sources)
         self._make = make
@@ -162,8 +163,8 @@ class Derived:
 
     def refresh(self) -> None:
         """Recompute the targets if a source has changed; to be called on all ranks."""
-        for derived in self._above:
-            derived.refresh()
+        for dependent in self._above:
+            dependent.refresh()
         if self._meshes is not None:
             versions = [dat.dat_version for dat in self._meshes]
             if versions == self._versions:
@@ -188,12 +189,14 @@ class Derived:
     def follows_a_user(self) -> bool:
         """Whether the targets depend on more than meshes, that is on data that a user may change."""
         values = (*self.sources.functions, *self.sources.constants)
-        plain = [x for x in values if derived_of(x) is None and not (is_private(x) or _is_place(x))]
+        plain = [
+            x for x in values if dependent_of(x) is None and not (is_private(x) or _is_place(x))
+        ]
         return bool(plain) or any(d.follows_a_user or not d.private for d in self._above)
 
 
 class MadeOnce:
-    """Stands in place of a :class:`Derived` for data made once: its ``refresh`` refuses changed sources."""
+    """Stands in place of a :class:`Dependent` for data made once: its ``refresh`` refuses changed sources."""
 
     private, follows_a_user, expression = True, True, None
     #: Empty: derivatives end here.
@@ -224,36 +227,36 @@ def made_once(thing: Expr, of: Sequence[MadeOnce]) -> Expr:
     """Refuse changes of the data in ``of`` wherever the expression is read, and return the expression."""
     # The expression holds one Constant that nothing else reads, or dependent functions alone.
     for once in of:
-        for derived in derived_in(thing):
-            derived._above += (once,)
+        for dependent in dependents_in(thing):
+            dependent._above += (once,)
         for constant in extract_firedrake_constants(thing):
             setattr(constant, _ATTRIBUTE, once)
     return thing
 
 
-def derived_of(value: Function | Constant) -> Derived | MadeOnce | None:
-    """The :class:`Derived` of a function, or the :class:`MadeOnce` of a Constant, if there is one."""
+def dependent_of(value: Function | Constant) -> Dependent | MadeOnce | None:
+    """The :class:`Dependent` of a function, or the :class:`MadeOnce` of a Constant, if there is one."""
     return getattr(value, _ATTRIBUTE, None)
 
 
-def derived_in(*things: Form | Expr) -> tuple[Derived | MadeOnce, ...]:
+def dependents_in(*things: Form | Expr) -> tuple[Dependent | MadeOnce, ...]:
     """The dependent-field objects of all coefficients and Constants in forms or expressions, each once."""
     read = ((*extract_coefficients(t), *extract_firedrake_constants(t)) for t in things)
-    found = (derived_of(value) for values in read for value in values)
+    found = (dependent_of(value) for values in read for value in values)
     return tuple({id(d): d for d in found if d is not None}.values())
 
 
 def refresh(*things: Form | Expr) -> None:
     """Bring the dependent functions in forms or expressions up to date; to be called on all ranks."""
-    for derived in derived_in(*things):
-        derived.refresh()
+    for dependent in dependents_in(*things):
+        dependent.refresh()
 
 
-class Dependents:
+class DependentInputs:
     """The dependent functions and data made once among some values, for compiled code that reads them."""
 
     def __init__(self, values: Iterable[Function | Constant], mesh) -> None:
-        found = list({id(d): d for d in map(derived_of, values) if d is not None}.values())
+        found = list({id(d): d for d in map(dependent_of, values) if d is not None}.values())
         self._of_users = [d for d in found if d.follows_a_user]
         self._of_mesh = [d for d in found if not d.follows_a_user]
         self._coordinates, self._version = mesh.coordinates.dat, -1
@@ -262,8 +265,8 @@ class Dependents:
         """Bring them up to date; functions of the mesh alone if its coordinates have changed."""
         version = self._coordinates.dat_version
         moved = version != self._version
-        for derived in (*self._of_mesh, *self._of_users) if moved else self._of_users:
-            derived.refresh()
+        for dependent in (*self._of_mesh, *self._of_users) if moved else self._of_users:
+            dependent.refresh()
         self._version = version
 
 
@@ -274,8 +277,8 @@ def all_constants(*things: Form | Expr) -> list[Constant]:
 
 def constants_behind(*things: Form | Expr) -> list[Constant]:
     """The Constants in the sources of the dependent functions in forms or expressions."""
-    found = [c for d in derived_in(*things) for c in d.sources.constants]
-    above = [f for d in derived_in(*things) for f in d.sources.functions]
+    found = [c for d in dependents_in(*things) for c in d.sources.constants]
+    above = [f for d in dependents_in(*things) for f in d.sources.functions]
     return [*found, *(constants_behind(*above) if above else ())]
 
 
@@ -291,7 +294,7 @@ def sampled(
     """A dependent function: an expression, or its inverse matrices (``inverse``), at the nodes."""
     # check(values) sees the values of this rank and raises ValueError; `collectively` raises it on all
     # ranks, here and at every refresh.
-    if any(derived_of(f) is None for f in extract_coefficients(expression)):
+    if any(dependent_of(f) is None for f in extract_coefficients(expression)):
         refuse_annotation(f"{name}, sampled from a Function,")
     field, found = Function(space, name=name), Interpolation(expression, space)
 
@@ -301,7 +304,7 @@ def sampled(
             everywhere(space.comm, lambda: check(values))
         field.dat.data_wo[...] = np.linalg.inv(values) if inverse else values
 
-    made = Derived([field], [expression], make, private=private)
+    made = Dependent([field], [expression], make, private=private)
     made.expression = expression
     if inverse:
         made.operations = inverse_of(expression, field)
