@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from firedrake import Form, Function
 from ufl.classes import Expr
 
+from fdgeom.data import Field
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.map import Map
 from fdgeom.operations.operation import HostOperation, Operation
@@ -47,11 +49,19 @@ class EssentialValues:
 
     def values(self) -> np.ndarray:
         """The prescribed values now, in the order of ``dofs``."""
-        old = self.old.dat.data_ro_with_halos.reshape(-1)[self.dofs]
+        old, new = (None if field is None else self._at_dofs(field) for field in self._fields)
+        if new is not None and self.share == 1.0:
+            return new
         before = (1 - self.share) * old
-        if self.target is None:
-            return before
-        return before + self.share * self.target.dat.data_ro_with_halos.reshape(-1)[self.dofs]
+        return before if new is None else before + self.share * new
+
+    @cached_property
+    def _fields(self) -> tuple[Field, Field | None]:
+        return Field(self.old), None if self.target is None else Field(self.target)
+
+    def _at_dofs(self, field: Field) -> np.ndarray:
+        field.update_ghosts()
+        return field.array.reshape(-1)[self.dofs]
 
 
 class GivenValues:
