@@ -2,6 +2,10 @@
 
 A step is a list of operations (`fdgeom.operations`), which give their derivatives, so methods need no
 derivatives of their own. Steppers know nothing of this subpackage: `fdgeom.taping` calls it.
+
+- `gradient`: derivatives without a tape; `block`, `variables`: blocks and variables of pyadjoint's tape;
+- `replay`, `steps`: runs from given values of their inputs, with derivatives; `lists`: operations beside
+  the steps; `compiled`: sweeps in compiled code; `coefficients`: data that derivatives are taken by.
 """
 
 from fdgeom.adjoint.block import put_on_tape, record_change, take_on_tape

@@ -15,6 +15,7 @@ from fdgeom.beams.bracket import BeamBracket
 from fdgeom.beams.chain import Chain, Reconstruct, projection
 from fdgeom.beams.consistency import Consistency
 from fdgeom.beams.contact.contact import contact_fields
+from fdgeom.beams.damping import viscosity_of
 from fdgeom.beams.ends import GivenPose, Sliding
 from fdgeom.beams.fingerprint import beam_parameters
 from fdgeom.beams.forces import BeamReactions, StressResultants
@@ -23,7 +24,7 @@ from fdgeom.beams.network.places import Place
 from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod.variation import body_translation
-from fdgeom.beams.rod_of_beam import check_places, rod_of, viscosity_of
+from fdgeom.beams.rod_of_beam import check_places, rod_of
 from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.build_message import compiling

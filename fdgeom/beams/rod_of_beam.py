@@ -1,13 +1,12 @@
 """The configuration form of a beam: its rod, made of the beam's own fields."""
 
-from numbers import Real
-
 import numpy as np
 import ufl
-from firedrake import Constant, Function, FunctionSpace, TensorFunctionSpace, TestFunction, assemble
+from firedrake import Constant, Function, FunctionSpace, TestFunction, assemble
 from mpi4py import MPI
 from ufl.classes import Expr
 
+from fdgeom.beams.damping import viscosity_of
 from fdgeom.beams.fields import BeamFields
 from fdgeom.beams.rod.body_load import AppliedLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
@@ -16,10 +15,8 @@ from fdgeom.beams.rod.loads import check_at
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.shape_at_rest import shape_in_measure
 from fdgeom.line import coordinates_of, end_node
-from fdgeom.operations.dependent import private, sampled
+from fdgeom.operations.dependent import private
 from fdgeom.sections.matrices import SectionMatrices
-from fdgeom.taping import refuse_recorded
-from fdgeom.validation import everywhere, number, real_array
 
 
 def rod_of(beam: BeamFields, measure: str | None = None) -> Rod:
@@ -93,38 +90,6 @@ def point_density(cells: Cells, nodes: np.ndarray, name: str = "point") -> Funct
     field = private(Function(space, name=name))
     field.dat.data_wo_with_halos[nodes] = 1 / weights[nodes]
     return field
-
-
-def viscosity_of(beam: BeamFields):
-    """Kelvin–Voigt viscosity (6×6) from ``beam.damping``: None, a time, or a matrix."""
-    damping = beam.damping
-    if damping is None:
-        return None
-    if not isinstance(damping, Expr):
-        refuse_recorded("damping", damping)
-    if isinstance(damping, Real) and not isinstance(damping, bool):
-        return Constant(number("damping", damping, least=0)) * beam.stiffness
-    if not isinstance(damping, Expr):
-        damping = real_array("damping", damping, "a time or a 6×6 matrix of numbers")
-    shape = damping.ufl_shape if isinstance(damping, Expr) else damping.shape
-    if shape != (6, 6):
-        raise ValueError(f"damping must be a time or a 6×6 matrix, not of shape {shape}")
-    space = TensorFunctionSpace(beam.mesh, "DG", 0, shape=(6, 6))
-    if isinstance(damping, Expr):
-        return sampled("damping", damping, space, check=_check_damping, private=True)
-    everywhere(beam.comm, lambda: _check_damping(damping[None]))
-    field = Function(space, name="damping")
-    field.dat.data_wo[...] = damping
-    return field
-
-
-def _check_damping(values: np.ndarray) -> None:
-    size = np.abs(values).max(initial=0.0)
-    skew = np.abs(values - np.swapaxes(values, -1, -2)).max(initial=0.0)
-    least = np.linalg.eigvalsh(values).min(initial=0.0) if np.all(np.isfinite(values)) else -np.inf
-    # A damping of some strains only is semidefinite, to the round-off of its eigenvalues.
-    if not (skew <= 1e-10 * size and least >= -1e-12 * size):
-        raise ValueError("damping must be symmetric and positive semidefinite everywhere")
 
 
 def _end_factor(beam: BeamFields) -> Function:

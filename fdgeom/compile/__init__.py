@@ -7,11 +7,11 @@
 - `chain`, `emit_chain`: the same for solves that couple neighbours along a chain; `tree`, `fronts`:
   where chains meet;
 - `emit`: their C++ text; `build`: its compilation; `cpp`: loops, Newton's method and elimination;
-- `layout`: the order of values on chains of cells; `exchange`: ghosts on several ranks;
+- `layout`: the order of values on chains of cells; `ghosts`: values of other ranks;
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
   kernels in cells (`from_tsfc`);
-- `unit`, `executor`: lists of operations as compiled units; `fields`: the exchange of values with
-  Functions; `trajectory`: steps whose values are stored, and their adjoint steps;
+- `unit`, `executor`: lists of operations as compiled units; `load_and_store`: the values of
+  Functions and Constants for these; `stored_steps`: steps whose values are stored, and their adjoint steps;
 - `newton`: iterations of Newton's method from Python; `snes_types`: types of SNES and PC, for chains
   and for solves node by node or cell by cell;
 - `nodal_update`: assignments on the arrays of Functions, without a unit.
@@ -19,4 +19,4 @@
 
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import layout_of
-from fdgeom.compile.trajectory import CompiledTrajectory
+from fdgeom.compile.stored_steps import CompiledTrajectory

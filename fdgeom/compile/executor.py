@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from firedrake import Function
 
-from fdgeom.compile.fields import Fields
 from fdgeom.compile.layout import Layout
+from fdgeom.compile.load_and_store import Fields
 from fdgeom.compile.map_layout import MapLayout
 from fdgeom.compile.unit import Unit
 from fdgeom.errors import CannotCompile, SolveFailed

@@ -29,7 +29,7 @@ from fdgeom.compile.chain import ChainProgram
 from fdgeom.compile.emit import Code, emit, unit_text
 from fdgeom.compile.emit_chain import emit_chain
 from fdgeom.compile.emit_map import emit_map
-from fdgeom.compile.exchange import ghosts_of
+from fdgeom.compile.ghosts import ghosts_of
 from fdgeom.compile.layout import WIDTH, Layout, Part, aligned
 from fdgeom.compile.lower import LocalProgram, Lowering
 from fdgeom.compile.lower_map import CellProgram, MapLowering, MapProgram

@@ -1,12 +1,12 @@
 """Execution: performs operations by Firedrake and PETSc, and stores what their adjoints read.
 
-- `petsc`: lists of operations on any mesh; `solve`: solves, in attempts; `trajectory`: steps whose
+- `petsc`: lists of operations on any mesh; `solve`: solves, in attempts; `stored_steps`: steps whose
   values are stored, and their adjoint steps;
 - `assembly`: forms assembled in place; `pointwise`: assignments at nodes;
 - `snes`: SNES objects that are held for a whole run; `defaults`: their options and convergence tests;
   `structure`: tests of Jacobians;
-- `options`, `petsc_messages`: the user's PETSc options, and PETSc's messages; `fallbacks`: PETSc in
-  place of compiled code.
+- `options`, `petsc_messages`: the user's PETSc options, and PETSc's messages;
+  `compiled_or_petsc`: which of the two performs steps, and solves that PETSc takes over.
 """
 
 from fdgeom.execution.assembly import FunctionalAssembly, MatrixAssembly, VectorAssembly
@@ -23,5 +23,5 @@ from fdgeom.execution.defaults import (
 from fdgeom.execution.petsc import Executor, LinearForm, Run, own_values, perform
 from fdgeom.execution.pointwise import PointwiseUpdate
 from fdgeom.execution.snes import EssentialRows, HeldSNES
+from fdgeom.execution.stored_steps import Trajectory
 from fdgeom.execution.structure import is_local
-from fdgeom.execution.trajectory import Trajectory

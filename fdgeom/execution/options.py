@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -18,14 +17,12 @@ _READ_LATER = re.compile(
     r"|(sub|fieldsplit|mg|esteig|python|assembled|schur|npc)_"
     r"|(mat|pc)_[^_]+_"
 )
-# Options that only show what PETSc SNES does.
-_SHOWS = re.compile(r".*(view|reason|monitor)")
 # Limits on the number of iterations.
 _COUNTS = ("snes_max_it", "ksp_max_it")
-# Of these options users have been warned.
-_warned: set[str] = set()
-# Read by fdgeom itself.
-_COMPILED, _MATRIX = "fdgeom_compiled", "mat_type"
+#: The option that selects compiled code.
+COMPILED = "fdgeom_compiled"
+# Read by fdgeom itself, too.
+_MATRIX = "mat_type"
 _DICT = "solver_parameters"
 
 
@@ -43,52 +40,8 @@ def check_parameters(solver_parameters, options_prefix) -> tuple[dict, str]:
     return flatten_parameters(dict(solver_parameters or {})), prefix
 
 
-# Compiled code understands tolerances; any other option asks for a SNES.
-_SAME = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
-
-
-def wants_compiled(user: dict, prefix: str, argument: bool | None) -> bool:
-    """Whether steps may run in compiled code; removes ``fdgeom_compiled`` from ``user``."""
-    if argument is not None:
-        instance("compiled", argument, bool, "True, False or None")
-    database = PETSc.Options()
-    choice = argument
-    if _COMPILED in user:
-        choice = str(user.pop(_COMPILED)).lower() not in ("0", "false", "no", "off")
-    if prefix and database.hasName(prefix + _COMPILED):
-        choice = database.getBool(prefix + _COMPILED)
-    return not asking_for_snes(user, prefix) if choice is None else choice
-
-
-def asking_for_snes(user: Mapping, prefix: str) -> list[str]:
-    """The options of a stepper that compiled steps do not support."""
-    keys = list(user)
-    if prefix:
-        keys += [k for k in PETSc.Options().getAll() if k.startswith(prefix)]
-    return [k for k in keys if not k.endswith((*_SAME, _COMPILED))]
-
-
-def only_shows(user: Mapping, prefix: str, argument: bool | None) -> bool:
-    """Whether options that show iterations are the only reason why steps are not compiled."""
-    chosen = _COMPILED in user or (prefix and PETSc.Options().hasName(prefix + _COMPILED))
-    asked = asking_for_snes(user, prefix)
-    return argument is None and not chosen and bool(asked) and all(map(_SHOWS.match, asked))
-
-
-def warn_of_shown(why: str, comm) -> None:
-    """Warn once, on rank 0, that an option that shows iterations costs time."""
-    if comm.rank == 0 and why not in _warned:
-        _warned.add(why)
-        warnings.warn(
-            f"{why}, which takes longer than compiled code; this warning appears once", stacklevel=4
-        )
-
-
-def who_asked_for_snes(user: Mapping, prefix: str) -> str:
-    """A sentence that names the option or argument that made :func:`wants_compiled` False."""
-    options = asking_for_snes(user, prefix)
-    name = f"the option {options[0]!r}" if options else "compiled=False"
-    return f"{name} asks for PETSc SNES"
+#: The options that compiled code understands.
+TOLERANCES = ("snes_rtol", "snes_atol", "snes_stol", "snes_max_it")
 
 
 def list_on_help(owner: str, prefix: str, names: Iterable[str], comm) -> None:
@@ -101,8 +54,11 @@ def list_on_help(owner: str, prefix: str, names: Iterable[str], comm) -> None:
     else:
         solves = ", ".join(f"-{prefix}{name}_" for name in dict.fromkeys(names) if name)
         lines += [
-            f"  -{prefix}{_COMPILED}: <true> Steps in compiled code; false: through PETSc SNES",
-            *(f"  -{prefix}{name}: of Newton's method, in compiled code too" for name in _SAME),
+            f"  -{prefix}{COMPILED}: <true> Steps in compiled code; false: through PETSc SNES",
+            *(
+                f"  -{prefix}{name}: of Newton's method, in compiled code too"
+                for name in TOLERANCES
+            ),
             *([f"  {solves}...: the same, for one of its solves"] if solves else []),
             f"  -{prefix}...: any other option of PETSc's SNES, KSP and PC selects PETSc SNES",
         ]
@@ -123,7 +79,7 @@ def merge(
     if prefix:
         database = PETSc.Options()
         line = {k: v for k, v in database.getAll().items() if k.startswith(prefix)}
-        line.pop(prefix + _COMPILED, None)
+        line.pop(prefix + COMPILED, None)
         for key in line:
             if names and not key.removeprefix(prefix).startswith(names):
                 database.getString(key)  # else PETSc reports it as unused: it sees other names
@@ -174,7 +130,7 @@ def refuse_unknown(
     """Raise ``ValueError`` for the user's unknown options; True if some can be checked only after a solve."""
     # `used` are the options that PETSc has looked up, `known` further names for the hint; with
     # `solved` a solve has been done, and options that only a solve looks up are checked too.
-    used = {*used, _MATRIX, _COMPILED}
+    used = {*used, _MATRIX, COMPILED}
     later = False
     for key, where in wrote.items():
         if key in used:

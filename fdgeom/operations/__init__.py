@@ -8,13 +8,12 @@
   `check`: conditions that fail a step;
 - `dependent`: functions that are recomputed when the data that they are made from change;
 - `convergence`: when Newton's method ends;
-- `flow`: parts of a step that compositions scale and merge; `adjoint_step`: the adjoint of a step,
+- `flow`: parts of a step that compositions scale and merge; `reverse_sweep`: the adjoint of a step,
   and the checkpoints of many.
 
 These modules know forms and Functions; `execution` performs operations.
 """
 
-from fdgeom.operations.adjoint_step import AdjointStep, Strides
 from fdgeom.operations.assemble import Assemble
 from fdgeom.operations.broadcast import Broadcast
 from fdgeom.operations.check import Check
@@ -51,4 +50,5 @@ from fdgeom.operations.prescribed import (
     prescribed,
     solve_operations,
 )
+from fdgeom.operations.reverse_sweep import AdjointStep, Strides
 from fdgeom.operations.solve import Attempt, Prescribed, Solve

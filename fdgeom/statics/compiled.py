@@ -13,7 +13,7 @@ from fdgeom.compile.layout import Layout
 from fdgeom.compile.newton import WORDS, Iteration
 from fdgeom.errors import SolveFailed
 from fdgeom.execution import Numerics
-from fdgeom.execution.fallbacks import Fallbacks
+from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.lie.groups import R3xSO3
 from fdgeom.operations import Assemble, ConvergenceTest, Map, Operation, Prescribed, Reason
 from fdgeom.statics.linear_algebra import nearest

@@ -7,15 +7,15 @@ from typing import Any
 
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.errors import CannotCompile, SolveFailed
-from fdgeom.execution.fallbacks import Fallbacks, falling_back
-from fdgeom.execution.options import (
-    list_on_help,
-    merge,
+from fdgeom.execution.compiled_or_petsc import (
+    Fallbacks,
+    falling_back,
     only_shows,
     wants_compiled,
     warn_of_shown,
     who_asked_for_snes,
 )
+from fdgeom.execution.options import list_on_help, merge
 from fdgeom.statics.newton import DEFAULTS, GroupNewton
 from fdgeom.statics.path import EquilibriumPath
 from fdgeom.statics.problem import EquilibriumProblem

@@ -3,6 +3,15 @@
 A method states the operations of a step; the system gives their forms. Forms of one kind of system
 belong to :mod:`fdgeom.systems` and :mod:`fdgeom.beams`, runs with output to
 :mod:`fdgeom.recording`.
+
+- `stepper`: `advance`, and what happens when a step fails; `method`: what an author of a method defines;
+- `compiled`: steps in compiled code; `host_operations`, `step_flows`, `substep`, `stages`: parts that
+  methods share;
+- `sweep`: `PoissonIntegrator` and its symmetric form; `partitioned`, `runge_kutta`, `gauss_legendre`,
+  `generating_function`, `discrete_gradient` (`mean_derivative`): Poisson and Hamiltonian systems;
+- `rattle`, `discrete_lagrangian` (`holonomic`), `nonholonomic`: constrained systems;
+- `splitting`, `composition`: methods of high order from others;
+- `alpha`: the generalized-α family; `beams`: `EnergyMomentum`, `VariationalIntegrator`.
 """
 
 from fdgeom.steppers.alpha.fourth_order import FourthOrderAlpha

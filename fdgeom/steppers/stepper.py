@@ -17,16 +17,15 @@ from fdgeom.clock import Clock
 from fdgeom.data import Snapshot
 from fdgeom.errors import CannotCompile, SolveFailed, StepFailed
 from fdgeom.execution import Executor, HeldSNES, Run, perform
-from fdgeom.execution.fallbacks import Fallbacks, falling_back
-from fdgeom.execution.options import (
-    SolveOptions,
-    check_parameters,
-    list_on_help,
+from fdgeom.execution.compiled_or_petsc import (
+    Fallbacks,
+    falling_back,
     only_shows,
     wants_compiled,
     warn_of_shown,
     who_asked_for_snes,
 )
+from fdgeom.execution.options import SolveOptions, check_parameters, list_on_help
 from fdgeom.execution.petsc_messages import COMPILED_STEPS, SNES_STEPS
 from fdgeom.forms import paused_collection
 from fdgeom.interrupt import INT, delayed, shielded

@@ -2,6 +2,11 @@
 
 `system` is the base class of all of them. Beams are systems too; they are in :mod:`fdgeom.beams`.
 Time integration is in :mod:`fdgeom.steppers`.
+
+- `poisson`: a bracket, an energy, Casimirs; `chaplygin`: systems on vector spaces and groups with the
+  equations of a Lagrangian;
+- `constrained`: holonomic and nonholonomic constraints; `motion`: second-order systems and rigid bodies;
+- `boundary_conditions`, `copies`: arguments and meshes that systems share.
 """
 
 from fdgeom.systems.chaplygin import ChaplyginSystem

@@ -13,9 +13,9 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.forces import Forces, SolvedForces, StepForces
 from fdgeom.beams.held_nodes import HeldNodes, Hold
 from fdgeom.beams.rod.inertia import Inertia
+from fdgeom.beams.rod.numerics import attempts, friction_remedy, rod_numerics
 from fdgeom.beams.rod.output import RodOutput
 from fdgeom.beams.rod.rod import Rod
-from fdgeom.beams.rod.solve import attempts, friction_remedy, rod_numerics
 from fdgeom.beams.rod.turns import Turns
 from fdgeom.beams.rod.variation import check_poses, displaced, rate
 from fdgeom.forms import simplify

@@ -10,8 +10,8 @@ from ufl.classes import Expr, Form
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.forces import Forces
 from fdgeom.beams.rod.mean_directors import MeanStep
+from fdgeom.beams.rod.numerics import attempts, exact_numerics, friction_remedy
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.solve import attempts, exact_numerics, friction_remedy
 from fdgeom.data import Snapshot
 from fdgeom.forms import simplify
 from fdgeom.lie import halves

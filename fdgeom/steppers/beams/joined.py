@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from firedrake import Constant, Form, Function, dot
 from ufl.core.expr import Expr
 
+from fdgeom.beams.rod.numerics import exact_numerics
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.beams.rod.solve import exact_numerics
 from fdgeom.execution.options import SolveOptions
 from fdgeom.forms import simplify
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments

@@ -13,7 +13,7 @@ from ufl.core.expr import Expr
 from fdgeom.data import fields
 from fdgeom.errors import CannotCompile, NoCompiler, SolveFailed
 from fdgeom.execution import HeldSNES, banded, defaults, saddle_defaults
-from fdgeom.execution.fallbacks import Fallbacks
+from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.forms import copy_into, is_affine, simplify
 from fdgeom.operations import ConvergenceTest, Map, Operation, parts, solve_operations
 from fdgeom.systems.motion.motion import Motion

@@ -8,8 +8,8 @@ import numpy as np
 from firedrake import Function
 
 from fdgeom.compile.build import Copy, array_of
-from fdgeom.compile.fields import Fields
 from fdgeom.compile.layout import Layout, Part, aligned, layout_of
+from fdgeom.compile.load_and_store import Fields
 from fdgeom.compile.unit import Unit
 from fdgeom.data import Field
 from fdgeom.errors import SolveFailed

@@ -1,4 +1,4 @@
-"""The exchange of values between Functions and the fields of compiled units."""
+"""Loading and storing: values of Functions and Constants in the fields of compiled units."""
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
