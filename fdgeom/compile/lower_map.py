@@ -14,12 +14,10 @@ from firedrake import (
     Function,
     FunctionSpace,
     TestFunction,
-    TrialFunction,
     assemble,
     derivative,
     dx,
 )
-from mpi4py import MPI
 from ufl import classes as c
 from ufl.algorithms import expand_derivatives, extract_coefficients, extract_type
 from ufl.corealg.traversal import unique_pre_traversal
@@ -36,13 +34,12 @@ from fdgeom.compile.lower import (
     start_of,
 )
 from fdgeom.compile.map_layout import Nodes
-from fdgeom.compile.terms import Term, terms_of
-from fdgeom.data import entries
+from fdgeom.compile.terms import Term, degree_of, terms_of, with_integrand
 from fdgeom.errors import CannotCompile
 from fdgeom.forms import is_affine, is_real, is_zero, simplify
 from fdgeom.operations import Assemble, Check, Map, Operation, Solve
 
-# Off-diagonal entries of a collocated mass matrix are zero up to the tabulation's round-off.
+# Round-off of the tabulation of functions at nodes.
 _ROUND_OFF = 1e-14
 #: More unknowns of a cell take too long to compile.
 _UNKNOWNS = 40
@@ -160,14 +157,13 @@ class MapLowering(Lowering):
         )
 
     def _is_collocated(self, kind: tuple, term: Term) -> bool:
-        """Whether the mass matrix of the nodes is diagonal under the measure of a term."""
-        if term.integral.integral_type() not in ("cell", "exterior_facet"):
+        """Whether the points of the quadrature of a term are nodes."""
+        integral = term.integral
+        if integral.integral_type() not in ("cell", "exterior_facet"):
             return False
+        key = "collocated", kind, *term.measure[:3], degree_of(integral)
         space = self.space_of(kind)
-        u, v = TrialFunction(space), TestFunction(space)
-        form = Form([term.integral.reconstruct(integrand=u * v)])
-        key = "collocated", kind, *term.measure[:3]
-        return self.layout.made_once(key, lambda: _is_diagonal(form, self.layout.comm))
+        return self.layout.made_once(key, lambda: _has_points_at_nodes(integral, space))
 
     def _assembled(self, op: Assemble) -> list[MapProgram]:
         """The derivatives by functions of each kind of nodes."""
@@ -299,11 +295,14 @@ class MapLowering(Lowering):
         return made
 
 
-def _is_diagonal(form: Form, comm) -> bool:
-    rows, columns, values = entries(assemble(form, mat_type="aij").petscmat)
-    scale = comm.allreduce(np.abs(values).max(initial=0.0), op=MPI.MAX)
-    other = np.abs(values[rows != columns]).max(initial=0.0)
-    return comm.allreduce(other, op=MPI.MAX) <= _ROUND_OFF * scale
+def _has_points_at_nodes(integral: c.Integral, space: FunctionSpace) -> bool:
+    # Only at nodes is the square of a function the interpolant of its squares. That the mass matrix
+    # is diagonal says less: that of Legendre's points is, under any exact quadrature.
+    u, squares = Function(space), Function(space)
+    u.dat.data_wo[:] = np.random.default_rng(0).uniform(1.0, 2.0, u.dat.data_ro.shape)
+    squares.dat.data_wo[:] = u.dat.data_ro**2
+    gap = assemble(with_integrand(integral, (u * u - squares) ** 2))
+    return gap <= _ROUND_OFF**2 * assemble(with_integrand(integral, squares**2))
 
 
 def _form_of(terms: Sequence[Term]) -> Form | None:

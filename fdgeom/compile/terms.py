@@ -136,13 +136,24 @@ def _is_geometry(e) -> bool:
     )
 
 
-def rule_of(integral: c.Integral) -> tuple[list[float], list[float]]:
-    """Points in (0, 1) and weights of the quadrature of an integral over cells."""
-    metadata = integral.metadata()
-    degree = metadata.get("quadrature_degree", -1)
+def degree_of(integral: c.Integral) -> int | tuple[int, ...]:
+    """The degree of the quadrature of an integral."""
+    degree = integral.metadata().get("quadrature_degree", -1)
     if degree in ("auto", -1, None):
         degree = estimate_total_polynomial_degree(integral.integrand())
         degree = max(degree) if isinstance(degree, tuple) else degree
+    return degree
+
+
+def with_integrand(integral: c.Integral, integrand: c.Expr) -> Form:
+    """Another integrand under the quadrature of an integral."""
+    metadata = {**integral.metadata(), "quadrature_degree": degree_of(integral)}
+    return Form([integral.reconstruct(integrand=integrand, metadata=metadata)])
+
+
+def rule_of(integral: c.Integral) -> tuple[list[float], list[float]]:
+    """Points in (0, 1) and weights of the quadrature of an integral over cells."""
+    metadata, degree = integral.metadata(), degree_of(integral)
     scheme = metadata.get("quadrature_rule", metadata.get("scheme", "default"))
     if not isinstance(scheme, str):
         raise CannotCompile("a quadrature rule that is no name")
@@ -158,7 +169,7 @@ def rule_of(integral: c.Integral) -> tuple[list[float], list[float]]:
 def nodal_weight(space, term: Term) -> Function:
     """Σ ∫ number · geometry · φ_i over the measure of a term, as a function of the nodes of a space."""
     test = TestFunction(space)
-    form = Form([term.integral.reconstruct(integrand=term.number * term.geometry * test)])
+    form = with_integrand(term.integral, term.number * term.geometry * test)
     weight, assembler = Function(space, name="weight"), get_assembler(form)
 
     def make() -> None:
