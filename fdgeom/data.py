@@ -60,6 +60,11 @@ class Field:
             self._dat.global_to_local_begin(op2.READ)
             self._dat.global_to_local_end(op2.READ)
 
+    def at(self, dofs: np.ndarray) -> np.ndarray:
+        """A copy of the values at flat degrees of freedom of this rank, ghosts up to date."""
+        self.update_ghosts()
+        return self.array.reshape(-1)[dofs]
+
     def written(self, ghosts_too: bool = False) -> None:
         """Tell Firedrake that the array has been written to."""
         self._changed()

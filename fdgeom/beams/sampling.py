@@ -31,7 +31,7 @@ from fdgeom.line import coordinates_of
 from fdgeom.measures import gauss_lobatto
 from fdgeom.messages import format_value, is_function
 from fdgeom.operations import Assemble, Broadcast
-from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, sampled
+from fdgeom.operations.dependent import Dependent, MadeOnce, made_once, private, sampled, set_by
 from fdgeom.sections.matrices import MatrixAlong, check_positive_definite
 from fdgeom.validation import evaluated, place_and_time, real_array
 
@@ -51,7 +51,7 @@ def body_matrix(name: str, value, mesh, element, of: Sequence[MadeOnce], *, inve
         value = _at_nodes(value, space)
     elif isinstance(value, Function) and is_real(value):
         # Of a drawn section: a number of another mesh.
-        value = _broadcast(value, space)
+        value = set_by(Broadcast(value, Function(space, name=value.name())))
     return made_once(_positive_definite(name, value, space, inverse=inverse), of)
 
 
@@ -94,14 +94,6 @@ def mean_at_nodes(name: str, value, mesh, element):
     test = Function(space)
     made = Dependent([field], [values], make, private=True)
     made.operations = [Assemble(work=mean(test), by={test: field})]
-    return field
-
-
-def _broadcast(number: Function, space) -> Function:
-    """The field that equals a number of a Real space everywhere."""
-    field = Function(space, name=number.name())
-    operation = Broadcast(number, field)
-    Dependent([field], [number], operation.run, private=True).operations = [operation]
     return field
 
 

@@ -13,7 +13,7 @@ from ufl.domain import extract_domains
 from fdgeom.data import Snapshot
 from fdgeom.forms import is_real
 from fdgeom.operations.interpolate import Interpolate, Interpolation, Inverse
-from fdgeom.operations.operation import Operation
+from fdgeom.operations.operation import HostOperation, Operation
 from fdgeom.taping import refuse_annotation
 from fdgeom.validation import everywhere
 
@@ -311,6 +311,14 @@ def sampled(
     else:
         made.operations = [Interpolate(expression=expression, target=field, adds=not private)]
     return field
+
+
+def set_by(operation: HostOperation) -> Function:
+    """The one target of a host operation, as a dependent function that follows what the operation reads."""
+    (target,) = operation.writes
+    made = Dependent([target], operation.reads, operation.run, private=True)
+    made.operations = [operation]
+    return target
 
 
 def inverse_of(expression: Expr, field: Function) -> list[Operation]:

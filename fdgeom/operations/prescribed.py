@@ -49,19 +49,15 @@ class EssentialValues:
 
     def values(self) -> np.ndarray:
         """The prescribed values now, in the order of ``dofs``."""
-        old, new = (None if field is None else self._at_dofs(field) for field in self._fields)
-        if new is not None and self.share == 1.0:
-            return new
-        before = (1 - self.share) * old
-        return before if new is None else before + self.share * new
+        old, target = self._fields
+        if target is not None and self.share == 1.0:
+            return target.at(self.dofs)
+        before = (1 - self.share) * old.at(self.dofs)
+        return before if target is None else before + self.share * target.at(self.dofs)
 
     @cached_property
     def _fields(self) -> tuple[Field, Field | None]:
         return Field(self.old), None if self.target is None else Field(self.target)
-
-    def _at_dofs(self, field: Field) -> np.ndarray:
-        field.update_ghosts()
-        return field.array.reshape(-1)[self.dofs]
 
 
 class GivenValues:

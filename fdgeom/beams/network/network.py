@@ -23,7 +23,7 @@ from fdgeom.beams.network.places import Ground, Place
 from fdgeom.line import Numbering
 from fdgeom.mesh_data import name_places
 from fdgeom.operations import Broadcast
-from fdgeom.operations.dependent import Dependent, private
+from fdgeom.operations.dependent import private, set_by
 
 
 class Network:
@@ -220,10 +220,7 @@ class Network:
             shape = source.ufl_shape
             space = TensorFunctionSpace(self.mesh, "R", 0, shape=shape) if shape else None
             made = Function(space or FunctionSpace(self.mesh, "R", 0), name=source.name())
-
-            operation = Broadcast(source, made)
-            Dependent([made], [source], operation.run, private=True).operations = [operation]
-            self._numbers[name] = made
+            self._numbers[name] = set_by(Broadcast(source, made))
         return self._numbers[name]
 
     def local(self, number: int) -> np.ndarray:

@@ -23,7 +23,7 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod_of_beam import point_density, radius_of
 from fdgeom.forms import is_real
 from fdgeom.mesh_data import mark_links
-from fdgeom.operations.dependent import Dependent, dependents_in, sampled
+from fdgeom.operations.dependent import dependents_in, sampled, set_by
 
 
 class NetworkRod:
@@ -119,10 +119,7 @@ class NetworkRod:
         network, values = self._network, gathering.values()
         flat = values.reshape(len(values), -1)
         field = (network.cellwise if cells else network.nodal)(flat, name)
-        operation = Gather(gathering, field)
-        Dependent([field], gathering.functions, operation.run, private=True).operations = [
-            operation
-        ]
+        set_by(Gather(gathering, field))
         shape = values.shape[1:]
         if len(shape) == 1:
             return field

@@ -112,10 +112,7 @@ class GivenMotion(Held):
                 for value in group:
                     value.apply(target)
         for (shift, wanted, now), dofs in zip(self._shifts, self.dofs, strict=True):
-            now.update_ghosts()
-            wanted.update_ghosts()
-            values = wanted.array.reshape(-1)[dofs] - now.array.reshape(-1)[dofs]
-            shift.array.reshape(-1)[dofs] = values
+            shift.array.reshape(-1)[dofs] = wanted.at(dofs) - now.at(dofs)
             shift.written(ghosts_too=True)
 
     def put(self) -> None:

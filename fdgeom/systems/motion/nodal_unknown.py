@@ -58,11 +58,7 @@ class NodalUnknown:
         """Set the held degrees of freedom of the vector to those of a function, or to zero."""
         parts = [None] * len(self._held) if values is None else self._fields_of(values)
         for given, dofs, part in zip(self._given, self._held, parts, strict=True):
-            if part is None:
-                given.now = 0.0
-                continue
-            part.update_ghosts()
-            given.now = part.array.reshape(-1)[dofs]
+            given.now = 0.0 if part is None else part.at(dofs)
         if values is not None:
             for given, field in zip(self._given, self._fields_of(self.values), strict=False):
                 field.array.reshape(-1)[given.dofs] = given.now
