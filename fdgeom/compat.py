@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import petsctools
-from firedrake import DirichletBC, Function
+from firedrake import DirichletBC, Function, dmhooks
 from firedrake.output import VTKFile
 from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
@@ -30,6 +30,12 @@ def interpolates_into(interpolator, target: Function) -> Callable[[], Any]:
 def set_topology(file: VTKFile, topology: tuple) -> None:
     """Give a file its cells; no argument of VTKFile does, it lists those of the mesh in its own order."""
     file._topology = topology
+
+
+def problem_of_solver(dm: PETSc.DM) -> Any:
+    """The variational problem of the solver that works on a DM; None if there is none."""
+    context = dmhooks.get_appctx(dm)
+    return None if context is None else context._problem
 
 
 # --- pyadjoint --------------------------------------------------------------------------------------

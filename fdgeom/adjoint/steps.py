@@ -62,7 +62,7 @@ class StepReplay(Replay):
         self.name = type(stepper).__name__
         operations = list({op.original: None for op in stepper.operations})
         unknowns = keys(op.unknown for op in operations if isinstance(op, Solve))
-        moving = (*stepper._moving(), *system.followers().values())
+        moving = (*stepper.state_functions, *system.followers().values())
         self._carried = [f for f in moving if keys([f]) <= unknowns]
         #: Operations after the last step.
         self._finish = [*stepper.finish(), *system.publish()]
@@ -265,7 +265,7 @@ class StepReplay(Replay):
         name, stepper = frozenset(reached), self._stepper
         if name not in self._steps:
             self._steps[name] = OperationList(
-                stepper.operations, reached | self._seeds, stepper._executor.runs
+                stepper.operations, reached | self._seeds, stepper.runs
             )
         return self._start(origin, reached), self._steps[name], self._end(reached)
 

@@ -1,4 +1,7 @@
-"""Kelvin–Voigt damping of beams: the viscosity that `damping` gives, and its checks."""
+"""Kelvin–Voigt damping of beams: the viscosity that `damping` gives, and its checks.
+
+`rod.rod` adds the viscous stress to the elastic one.
+"""
 
 from numbers import Real
 

@@ -1,4 +1,7 @@
-"""Ends of a rod in configuration form: free, clamped, pinned, sliding or with a given pose."""
+"""Ends of a rod in configuration form: free, clamped, pinned, sliding or with a given pose.
+
+`held_nodes` imposes them on poses, `bracket_ends` on strain and momentum.
+"""
 
 from collections.abc import Callable
 

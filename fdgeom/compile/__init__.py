@@ -11,7 +11,7 @@
 - `map_layout`, `lower_map`, `emit_map`: the same for nodes of general meshes, with TSFC's
   kernels in cells (`from_tsfc`);
 - `unit`, `executor`: lists of operations as compiled units; `load_and_store`: the values of
-  Functions and Constants for these; `stored_steps`: steps whose values are stored, and their adjoint steps;
+  Functions for these; `stored_steps`: steps whose values are stored, and their adjoint steps;
 - `newton`: iterations of Newton's method from Python; `snes_types`: types of SNES and PC, for chains
   and for solves node by node or cell by cell;
 - `nodal_update`: assignments on the arrays of Functions, without a unit.

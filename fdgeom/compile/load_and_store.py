@@ -1,4 +1,7 @@
-"""Loading and storing: values of Functions and Constants in the fields of compiled units."""
+"""Loading and storing: values of Functions in the fields of compiled units.
+
+Compiled code reads Constants where they are.
+"""
 
 from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager

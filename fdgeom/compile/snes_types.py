@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from firedrake import Form, Function, derivative, dmhooks
+from firedrake import Form, Function, derivative
 from petsc4py import PETSc
 from ufl.algorithms import replace
 
+from fdgeom.compat import problem_of_solver
 from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH
@@ -43,10 +44,9 @@ def problem_of(
     known: Any = holder.getDict().get(PROBLEM)
     if known is not None:
         return known
-    context = dmhooks.get_appctx(holder.getDM())
-    if context is None:
+    problem = problem_of_solver(holder.getDM())
+    if problem is None:
         raise CannotCompile(f"{name} found no variational problem on this {holder.klass}")
-    problem = context._problem
     return problem.F, problem.u, [_prescribed(bc) for bc in problem.dirichlet_bcs()]
 
 

@@ -1,6 +1,6 @@
 """Whole steps and their reverse sweeps in compiled code, by the executor of lists of operations."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 
 from firedrake import Form, Function, FunctionSpace
@@ -8,6 +8,7 @@ from firedrake import Form, Function, FunctionSpace
 from fdgeom.data import Number, key
 from fdgeom.errors import CannotCompile, SolveFailed
 from fdgeom.execution import Executor
+from fdgeom.execution.compiled_or_petsc import Fallbacks
 from fdgeom.operations import Assemble, Operation, Tangents, each_part, linearise, parts
 from fdgeom.operations.dependent import all_constants
 from fdgeom.steppers.host_operations import PrescribeMotion
@@ -23,13 +24,16 @@ class ListSteps:
 
     # A step along a chain whose Newton iteration fails is repeated through PETSc SNES, which decides
     # whether the step fails, and why; the stepper's `fallbacks` counts such steps.
-    def __init__(self, stepper) -> None:
+    def __init__(
+        self, stepper, through_petsc: Callable[[float, float], None], fallbacks: Fallbacks
+    ) -> None:
         #: Reverse sweeps, or why there are none, by their arguments.
         self._sweeps: dict[tuple, tuple] = {}
         # Inside of a function: methods can be read without the compiler.
         from fdgeom import compile as compiler
 
-        self._stepper, live = stepper, stepper._moving()
+        self._stepper, live = stepper, stepper.state_functions
+        self._through_petsc, self._fallbacks = through_petsc, fallbacks
         self._executor = compiler.CompiledExecutor(stepper.operations, live=live, singly=True)
         self._given = [
             op for op in stepper.operations if isinstance(op, PrescribeMotion) and op.is_set
@@ -72,13 +76,13 @@ class ListSteps:
         if failure is None or failure.words is None:
             return done, failure
         if not done:
-            with self._stepper._fallbacks.through_petsc(failure.words, failure.remedy or ""):
+            with self._fallbacks.through_petsc(failure.words, failure.remedy or ""):
                 self._step_through_petsc(clock.t, dt)
         return max(done, 1), None
 
     def _step_through_petsc(self, t: float, dt: float) -> None:
         if self._sweep is None:
-            self._stepper._step(t, dt)
+            self._through_petsc(t, dt)
         else:
             self._sweep.trajectory.take_through(self._sweep.petsc, t, dt)
 
@@ -149,7 +153,7 @@ class ListSweep:
         # Inside of a function: methods can be read without the compiler.
         from fdgeom import compile as compiler
 
-        operations, live = list(stepper.operations), list(stepper._moving())
+        operations, live = list(stepper.operations), list(stepper.state_functions)
         #: Σ over the steps of what each cell gives to the running functional.
         self._sums: Function | None = None
         if running is not None:
@@ -173,7 +177,7 @@ class ListSweep:
             operations, seeds, wanted_of, live=live, spare=spare, layout=type(layout)(layout.mesh)
         )
         #: The same operations through PETSc, for a step that compiled code cannot take.
-        self.petsc = Executor(operations, stepper._executor.runs)
+        self.petsc = Executor(operations, stepper.runs)
         bars = self.trajectory.cotangents
         known = [f for f in every if bars.is_active(f) and f is not self._sums]
         #: Functions and their tangents.

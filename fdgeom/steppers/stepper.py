@@ -102,8 +102,9 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     state is that after a completed step. The clock, the fields that the method carries from step to
     step and the dependent fields belong to that state.
 
-    For authors: ``begin_steps``, ``clock``, ``operations``, ``ready_steps``, ``replay``,
-    ``solve_options``, ``step_flows``, ``take_steps``, ``take_up``.
+    For authors: the methods of a new stepper are those of `Method` (``steppers/method.py``). Others:
+    ``begin_steps``, ``clock``, ``operations``, ``ready_steps``, ``replay``, ``runs``,
+    ``solve_options``, ``state_functions``, ``step_flows``, ``take_steps``, ``take_up``.
     """
 
     def __init__(
@@ -128,10 +129,15 @@ class Stepper(OffTape, Method, Restart, NotCopied):
                 raise _wrong_system(type(self), system)
             self.system.set_time(self.t)
             #: The calls that perform operations.
-            self._runs: dict[Operation, Run] = {}
+            self.runs: dict[Operation, Run] = {}
             self._setup()
             self._take_apart(self.flows())
-            self._snapshot = Snapshot(self._moving())
+            #: The functions that a step changes and that make the state.
+            self.state_functions: tuple[Function, ...] = (
+                *self.system.functions().values(),
+                *self.functions().values(),
+            )
+            self._snapshot = Snapshot(self.state_functions)
             #: Its steps as a function, for derivatives; made when they are first asked for.
             self.replay: Any = None
             self._fused: ListSteps | None = None
@@ -299,7 +305,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         return ratio, self.rescale(ratio)
 
     def _perform(self, operations: Sequence[Operation]) -> None:
-        perform(operations, self._runs)
+        perform(operations, self.runs)
 
     def _take(self, most: int) -> None:
         """Take a step, or up to ``most`` compiled ones, or none if that fails."""
@@ -362,7 +368,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
 
     @cached_property
     def _before_change(self) -> Snapshot:
-        return Snapshot(self._moving())
+        return Snapshot(self.state_functions)
 
     # --- its operations ------------------------------------------------------------------------
     def _take_apart(self, flows: Sequence[Flow]) -> None:
@@ -371,7 +377,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         self.step_flows = completed(flows, self.system)
         #: The operations of one step, in order.
         self.operations = flattened(merged(self.step_flows))
-        self._executor = Executor(self.operations, self._runs)
+        self._executor = Executor(self.operations, self.runs)
         for op in self._with_options():
             if op.options.told:
                 self._executor.make(op)  # so that an unknown option is refused now
@@ -379,10 +385,6 @@ class Stepper(OffTape, Method, Restart, NotCopied):
     def _with_options(self) -> list[Solve]:
         """The solves of which the user may set options."""
         return [op for op in self.operations if isinstance(op, Solve) and op.options is not None]
-
-    def _moving(self) -> tuple[Function, ...]:
-        """The functions that a step changes and that make the state."""
-        return (*self.system.functions().values(), *self.functions().values())
 
     def _step(self, t: float, dt: float) -> None:
         """Move the system from ``t`` by ``dt`` through PETSc."""
@@ -468,7 +470,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             # Inside of a function: methods can be read without the compiler.
             from fdgeom.steppers.compiled import ListSteps
 
-            self._fused = ListSteps(self)
+            self._fused = ListSteps(self, self._step, self._fallbacks)
 
     def ready_steps(self) -> "ListSteps | None":
         """The compiled steps, ready to run; None if the steps go through PETSc SNES."""

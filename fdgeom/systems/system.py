@@ -42,9 +42,12 @@ def named_energies(
 class System(NotCopied, ABC):
     """Base class of all systems: Functions that a step changes, and the forms of their motion.
 
-    Each family of systems states its equations in its own way, for its steppers. This class has the
-    methods that everything else needs (the clock, runs, monitors, checkpoints, output); the
-    defaults are those of an empty system.
+    Each family of systems states its equations in its own way, for its steppers. To add a system,
+    derive from a family: `PoissonSystem` (in ``poisson/poisson.py``), `Motion`
+    (``motion/motion.py``), `ConstrainedSystem` (``constrained/constrained.py``) or
+    `ChaplyginSystem` (``chaplygin/system.py``). This class has the methods that everything else
+    needs (the clock, runs, monitors, checkpoints, output); the defaults are those of an empty
+    system.
 
     Parameters
     ----------

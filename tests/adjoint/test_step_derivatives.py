@@ -14,7 +14,7 @@ class Recorded:
     """Some steps of a run, with the states before them, and their derivatives."""
 
     def __init__(self, stepper, number=STEPS):
-        self.moving = list(stepper._moving())
+        self.moving = list(stepper.state_functions)
         self._step = OperationList(stepper.operations, keys(self.moving), {})
         places, self.states = [*self.moving, *self._step.targets], []
         for _ in range(number):

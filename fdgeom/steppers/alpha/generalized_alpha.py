@@ -195,7 +195,7 @@ class GeneralizedAlpha(MotionStepper):
 
     def _cut_step(self, t: float, dt: float, last: float, halvings: int) -> float:
         """Take a step after one of the length ``last``, or its halves; returns the last one's length."""
-        before = Snapshot(self._moving())
+        before = Snapshot(self.state_functions)
         before.take()
         try:
             if dt != last:
