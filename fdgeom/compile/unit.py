@@ -252,8 +252,8 @@ class Unit:
             while len(self._plans) >= _PLANS:
                 del self._plans[next(iter(self._plans))]
             self._make_plan(place, keep)
-            self._plans[name] = self._run, self._kept
-        self._run, self._kept = self._plans[name]
+            self._plans[name] = self._run, self._structs, self._kept
+        self._run, self._structs, self._kept = self._plans[name]
 
     def _make_plan(self, place: PlaceOf | None, keep: Callable | None) -> None:
         place = place or (lambda call, part, writes: (self.layout.array(part).ctypes.data, 0))
@@ -325,7 +325,8 @@ class Unit:
         exchange = None if self._ghosts is None else self._ghosts.struct(0)
         self._kept.append(exchange)
         places = [[len(places), *places] for places in layout.shared]
-        self._shared = np.array([number for own in places for number in own], dtype=np.int64)
+        shared = np.array([number for own in places for number in own], dtype=np.int64)
+        self._kept.append(shared)
         return Run(
             calls=address(calls), count=len(self.operations), reports=address(self.reports),
             C=address(constants), nodes=layout.nodes, blocks=layout.blocks,
@@ -333,7 +334,7 @@ class Unit:
             mask=layout.own_nodes.ctypes.data, own_cells=layout.own_cells.ctypes.data,
             exchange=None if exchange is None else address(exchange[0]),
             chain_blocks=layout.chain_blocks,
-            shared=self._shared.ctypes.data, sharing=len(layout.shared),
+            shared=shared.ctypes.data, sharing=len(layout.shared),
         )  # fmt: skip
 
     def tolerate(self, rtol: float, atol: float, stol: float, max_it: int) -> None:

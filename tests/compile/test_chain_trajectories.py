@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 from firedrake import (
@@ -17,7 +19,9 @@ from step_lists import operations_of
 from test_chain_solves import wave
 from test_chain_steppers import CASES, state_of
 from test_compiled_trajectories import adjoint, same
+from verification.beams import SOFT
 
+import fdgeom as fg
 from fdgeom import execution
 from fdgeom.compile import CompiledTrajectory
 from fdgeom.mesh_data import mark_links
@@ -86,3 +90,25 @@ def test_against_dense_matrices(links, rng):
         expected = direct - slope.T @ multiplier
         found = trajectory.cotangents[f].dat.data_ro
         assert found == pytest.approx(expected, rel=0, abs=1e-11 * abs(expected).max())
+
+
+def test_every_plan_holds_the_places_that_chains_share():
+    """Rows of another address need another plan; the one before is used again later."""
+    rods = [
+        fg.Beam(IntervalMesh(4, 1.0), SOFT, left="clamped"),
+        fg.Beam(IntervalMesh(3, 1.0), SOFT),
+    ]
+    rods[1].reconstruct(position=(1.0, 0.0, 0.0))
+    joint = fg.Spherical(rods[0].right, rods[1].left)
+    stepper = fg.GeneralizedAlpha(fg.Assembly(rods, joints=[joint]), 1e-3)
+    unit = stepper.ready_steps().unit
+    wanted = np.concatenate([[len(places), *places] for places in unit.layout.shared])
+    runs = []
+    for name in range(3):
+        unit.plan(name=name)
+        runs.append(unit.calls_from(0))
+        others = [np.full(len(wanted), -1) for _ in range(1000)]  # take memory that has been freed
+    assert len(wanted) >= 3 and len(others) == 1000
+    for run in runs:
+        address = ctypes.cast(run.shared, ctypes.POINTER(ctypes.c_int64))
+        assert np.array_equal(np.ctypeslib.as_array(address, wanted.shape), wanted)
