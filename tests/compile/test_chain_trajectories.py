@@ -103,12 +103,13 @@ def test_every_plan_holds_the_places_that_chains_share():
     stepper = fg.GeneralizedAlpha(fg.Assembly(rods, joints=[joint]), 1e-3)
     unit = stepper.ready_steps().unit
     wanted = np.concatenate([[len(places), *places] for places in unit.layout.shared])
-    runs = []
+    assert len(wanted) >= 3
+    runs, others = [], []
     for name in range(3):
         unit.plan(name=name)
         runs.append(unit.calls_from(0))
-        others = [np.full(len(wanted), -1) for _ in range(1000)]  # take memory that has been freed
-    assert len(wanted) >= 3 and len(others) == 1000
+        # They take memory that has been freed.
+        others.append([np.full(len(wanted), -1) for _ in range(1000)])
     for run in runs:
         address = ctypes.cast(run.shared, ctypes.POINTER(ctypes.c_int64))
         assert np.array_equal(np.ctypeslib.as_array(address, wanted.shape), wanted)
