@@ -177,7 +177,7 @@ class Snapshot:
         self.take()
         try:
             yield
-        except BaseException:
+        except BaseException:  # Ctrl-C too
             with shielded():
                 self.restore()
             raise

@@ -6,6 +6,7 @@ Each refuses numbers that pyadjoint follows, where they would be lost (:mod:`fdg
 import inspect
 import math
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
 from types import UnionType
@@ -21,6 +22,8 @@ from fdgeom.taping import refuse_recorded
 
 # Names of the time as the only argument; "_" where it is not used.
 _TIME = ("t", "time", "_")
+# So much, over the largest moment of inertia, may be a matter of rounding.
+_ROUNDED = 0.05
 
 
 class NotCopied:
@@ -203,6 +206,23 @@ def everywhere(comm, check: Callable[[], None]) -> None:
     found = [m for m in comm.allgather(message) if m]
     if found:
         raise ValueError(found[0])
+
+
+def check_moments(matrices: np.ndarray) -> None:
+    """Raise ``ValueError`` where a principal moment is larger than the sum of the other two; warn
+    where rounding may be the reason, as for thin plates, whose largest moment is that sum.
+    """
+    moments = np.linalg.eigvalsh(matrices)
+    excess = moments[..., 2] - moments[..., 1] - moments[..., 0]
+    worst = np.max(excess / np.maximum(moments[..., 2], np.finfo(float).tiny), initial=0.0)
+    text = (
+        "inertia: each principal moment must be at most the sum of the other two (the sum for a thin "
+        "plate)"
+    )
+    if worst > _ROUNDED:
+        raise ValueError(text)
+    if worst > 1e-9:
+        warnings.warn(text, stacklevel=3)
 
 
 def _is_number(value) -> bool:

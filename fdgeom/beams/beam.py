@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -25,7 +26,6 @@ from fdgeom.beams.rod.body_load import BodyLoad
 from fdgeom.beams.rod.output import shown
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.beams.rod_of_beam import check_places, rod_of
-from fdgeom.beams.section import Section
 from fdgeom.beams.shape_at_rest import set_shape
 from fdgeom.build_message import compiling
 from fdgeom.lie import halves, join, quaternion
@@ -33,6 +33,9 @@ from fdgeom.operations import Operation
 from fdgeom.operations.dependent import Dependent, MadeOnce, dependents_in
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped, record
+
+if TYPE_CHECKING:
+    from fdgeom.beams.section import Section
 
 
 class Beam(BeamBracket):
@@ -119,7 +122,7 @@ class Beam(BeamBracket):
     def __init__(
         self,
         mesh,
-        section: Section,
+        section: "Section",
         *,
         law: SectionLaw | None = None,
         degree: int = 1,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import ufl
@@ -15,8 +16,6 @@ from firedrake import (
 from mpi4py import MPI
 from ufl.classes import Expr, Form
 
-from fdgeom.beams.bracket import BeamBracket
-from fdgeom.beams.fields import BeamFields
 from fdgeom.execution import PointwiseUpdate, VectorAssembly
 from fdgeom.forms import simplify
 from fdgeom.lie import arrays, halves, join, quaternion
@@ -25,6 +24,10 @@ from fdgeom.messages import format_value
 from fdgeom.operations.dependent import dependents_in
 from fdgeom.systems.motion.accelerations import Accelerations
 from fdgeom.systems.motion.motion import Motion
+
+if TYPE_CHECKING:
+    from fdgeom.beams.bracket import BeamBracket
+    from fdgeom.beams.fields import BeamFields
 
 
 class Forces:
@@ -118,7 +121,7 @@ class BeamReactions:
     others.
     """
 
-    def __init__(self, beam: BeamBracket) -> None:
+    def __init__(self, beam: "BeamBracket") -> None:
         self._beam = beam
         space = beam.momentum.function_space()
         test, zero = TestFunction(space), ufl.zero(6)
@@ -172,7 +175,7 @@ class StressResultants:
 
     # Between the Gauss points: the polynomial through the nearest degree + 1 of them, of order
     # degree + 1. It smooths a point load over a cell.
-    def __init__(self, beam: BeamFields) -> None:
+    def __init__(self, beam: "BeamFields") -> None:
         self._stress = Function(beam.strain.function_space(), name="stress")
         self._update = PointwiseUpdate({self._stress: beam.stress()})
         self._dependents = dependents_in(beam.stress())

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from firedrake import Function
@@ -11,8 +11,6 @@ from pyadjoint.tape import annotate_tape, stop_annotating
 
 from fdgeom import citations
 from fdgeom.beams.beam import Beam
-from fdgeom.beams.network.assembly import Assembly
-from fdgeom.beams.network.joints import Joint
 from fdgeom.build_message import compiling
 from fdgeom.data import Number, Snapshot
 from fdgeom.errors import LoadStepFailed, SolveFailed
@@ -26,6 +24,10 @@ from fdgeom.statics.resultants import Resultants
 from fdgeom.statics.rigid_motions import free_motion, is_singular
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import NotCopied, number, whole
+
+if TYPE_CHECKING:
+    from fdgeom.beams import Assembly
+    from fdgeom.beams.network.joints import Joint
 
 _NOTHING_SCALED = (
     "steps scale loads and time, and neither changes here: bring what else has changed, such as a "
@@ -95,7 +97,7 @@ class StaticEquilibrium(OffTape, NotCopied):
     @compiling("StaticEquilibrium")
     def __init__(
         self,
-        beam: Beam | Assembly,
+        beam: "Beam | Assembly",
         *,
         solver_parameters: dict | None = None,
         options_prefix: str | None = None,
@@ -426,7 +428,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         return {"left": (np.zeros(3), np.zeros(3)), "right": (np.zeros(3), np.zeros(3))} | found
 
     @not_taped
-    def force(self, joint: Joint, side: str = "second") -> np.ndarray:
+    def force(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Force (3, in space) of a joint with its spring on one of its places.
 
         Parameters
@@ -440,7 +442,7 @@ class StaticEquilibrium(OffTape, NotCopied):
         return self._motion.exerted(joint, side, self._resultants.forces)[3:]
 
     @not_taped
-    def moment(self, joint: Joint, side: str = "second") -> np.ndarray:
+    def moment(self, joint: "Joint", side: str = "second") -> np.ndarray:
         """Moment (3, in space, about the node) of a joint on one of its places; see :meth:`force`."""
         self._motion.read_poses()
         return self._motion.exerted(joint, side, self._resultants.forces)[:3]

@@ -1,6 +1,7 @@
 """Small vibrations of beams and assemblies about an equilibrium: frequencies and shapes."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from firedrake import Function
@@ -10,7 +11,6 @@ from scipy.sparse.linalg import ArpackError
 from fdgeom import validation
 from fdgeom.beams.beam import Beam
 from fdgeom.beams.beam_motion import BeamMotion
-from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import check_poses
 from fdgeom.build_message import compiling
@@ -20,6 +20,9 @@ from fdgeom.statics.pencil import Pencil, data_of, pencil
 from fdgeom.statics.problem import check_contact, motion_of
 from fdgeom.statics.sensitivities import EigenvalueBlock, EigenvalueSlopes, refuse_unless_simple
 from fdgeom.taping import OffTape
+
+if TYPE_CHECKING:
+    from fdgeom.beams import Assembly
 
 
 class VibrationModes(OffTape):
@@ -68,7 +71,7 @@ class VibrationModes(OffTape):
 
     @compiling("VibrationModes")
     @STATICS
-    def __init__(self, beam: Beam | Assembly, number: int = 10, *, load: float = 1.0) -> None:
+    def __init__(self, beam: "Beam | Assembly", number: int = 10, *, load: float = 1.0) -> None:
         motion = motion_of(beam)
         check_contact(motion.rod, still=True)
         motion.read_poses()

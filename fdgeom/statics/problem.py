@@ -22,9 +22,9 @@ from ufl.classes import Form
 from ufl.core.expr import Expr
 
 from fdgeom.beams.beam import Beam
+from fdgeom.beams.beam_motion import BeamMotion
 from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
-from fdgeom.beams.network.assembly import Assembly
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.data import Field, Number, Snapshot
@@ -41,8 +41,8 @@ def motion_of(beam) -> RodMotion:
     """The network of a beam (one alone) or an assembly; ``TypeError`` for anything else."""
     if isinstance(beam, Beam):
         return beam.motion
-    if isinstance(beam, Assembly):
-        return beam
+    if isinstance(beam, RodMotion) and not isinstance(beam, BeamMotion):
+        return beam  # an assembly
     hint = ": give the beam itself" if isinstance(getattr(beam, "beam", None), Beam) else ""
     raise TypeError(f"beam must be a fdgeom.Beam, not {type(beam).__name__}{hint}")
 

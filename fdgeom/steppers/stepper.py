@@ -317,7 +317,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
         try:
             self._rescale(before)
             self._take_evenly(most)
-        except BaseException:
+        except BaseException:  # also Ctrl-C and a lack of memory leave a completed step
             with shielded():
                 if self._clock is before:
                     self._before_change.restore()
@@ -340,7 +340,7 @@ class Stepper(OffTape, Method, Restart, NotCopied):
             finite = math.isfinite(self.t) and self._snapshot.sees_finite()
             if not finite and done < 2:
                 raise SolveFailed("the new state or its time is not finite")
-        except BaseException as failure:
+        except BaseException as failure:  # as in `_take`
             with shielded():
                 self._clock = before
                 self._snapshot.restore()

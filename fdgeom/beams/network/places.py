@@ -8,8 +8,7 @@ import numpy as np
 
 from fdgeom.beams.fields import BeamFields
 from fdgeom.messages import format_value
-from fdgeom.systems.motion.rigid_bodies import check_moments
-from fdgeom.validation import array, number
+from fdgeom.validation import array, check_moments, number
 
 
 @dataclass(frozen=True)

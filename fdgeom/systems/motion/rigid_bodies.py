@@ -1,6 +1,5 @@
 """Rigid bodies, one a cell: rotations, positions beside rotations, or motions of SE(3)."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,12 +20,17 @@ from fdgeom.systems.motion.condition import stated
 from fdgeom.systems.motion.motion import Motion
 from fdgeom.systems.system import named_energies
 from fdgeom.taping import not_taped
-from fdgeom.validation import array, everywhere, firedrake_function, instance, scalar
+from fdgeom.validation import (
+    array,
+    check_moments,
+    everywhere,
+    firedrake_function,
+    instance,
+    scalar,
+)
 
 # Of the largest entry: how symmetric a matrix in double precision is, and how far from singular.
 _SYMMETRIC, _SINGULAR = 1e-12, 1e-14
-# Of the largest moment: what rounding to two digits does to a sum, and what is no moment at all.
-_ROUNDED, _TINY = 0.05, np.finfo(float).tiny
 # Of the squared length of a quaternion that was meant to be a unit one.
 _UNIT = 1e-12
 
@@ -333,23 +337,6 @@ def _check_inertia(matrices: np.ndarray) -> None:
             "a small moment of inertia about its axis too"
         )
     check_moments(matrices)
-
-
-def check_moments(matrices: np.ndarray) -> None:
-    """Raise ``ValueError`` where a principal moment is larger than the sum of the other two; warn
-    where rounding may be the reason, as for thin plates, whose largest moment is that sum.
-    """
-    moments = np.linalg.eigvalsh(matrices)
-    excess = moments[..., 2] - moments[..., 1] - moments[..., 0]
-    worst = np.max(excess / np.maximum(moments[..., 2], _TINY), initial=0.0)
-    text = (
-        "inertia: each principal moment must be at most the sum of the other two (the sum for a thin "
-        "plate)"
-    )
-    if worst > _ROUNDED:
-        raise ValueError(text)
-    if worst > 1e-9:
-        warnings.warn(text, stacklevel=3)
 
 
 def _check_mass(values: np.ndarray) -> None:
