@@ -82,6 +82,26 @@ def long_run(stepper, momenta):
     return Samples(*np.pad(np.array(rows), ((0, 0), (0, 2 - len(momenta)))).T, memory() - held)
 
 
+def walk_of_rounding(motion):
+    """How far the energy, over its size, walks if each step does no more than round the state.
+
+    The state's values are changed by -1, 0 or 1 unit in the last place, whose standard deviation is
+    √(2/3) units; rounding has √(1/12). The energy is linear in such changes.
+    """
+    fields = [motion.position, motion.orientation, motion.v]
+    present = [np.array(f.dat.data_ro) for f in fields]
+    energy, rng, changes = motion.energy(), np.random.default_rng(0), []
+    for _ in range(40):
+        for f, values in zip(fields, present, strict=True):
+            f.dat.data_wo[...] = values + np.spacing(abs(values)) * rng.integers(
+                -1, 2, values.shape
+            )
+        changes.append(motion.energy() / energy - 1)
+    for f, values in zip(fields, present, strict=True):
+        f.dat.data_wo[...] = values
+    return np.std(changes) * np.sqrt(1 / 12) / np.sqrt(2 / 3) * np.sqrt(STEPS)
+
+
 def assert_no_memory(found):
     """Eighty thousand steps: 2 MB would be 25 bytes a step, three numbers."""
     assert found.megabytes < 2
@@ -118,7 +138,8 @@ def test_momenta_of_a_free_beam(cls):
     assert away > 30
     assert found.angular.max() < 1e-12 * away
     if cls is fg.EnergyMomentum:
-        assert np.abs(found.energy).max() < 1e-11
+        # A step rounds more than once, and such a walk goes twice as far at times.
+        assert np.abs(found.energy).max() < 5 * walk_of_rounding(stepper.system)
     else:
         assert_band(found.energy, 2e-4)
     assert_no_memory(found)
@@ -127,12 +148,11 @@ def test_momenta_of_a_free_beam(cls):
 
 
 def test_energy_of_rubber():
-    """Stretch is stiffer than bending by 1e5: an iteration that ends leaves 1e-13 of the energy a step."""
+    """Stretch is stiffer than bending by 1e5, and still the energy moves as rounding moves it."""
     beam = rubber()
     stepper = fg.EnergyMomentum(beam, 2e-3)
     found = long_run(stepper, (beam.linear_momentum,))
-    # 1e-13 times √N is 3e-11; steps that round alike, as of a swing, go further.
-    assert np.abs(found.energy).max() < 1e-9
+    assert np.abs(found.energy).max() < 5 * walk_of_rounding(stepper.system)
     assert found.linear.max() < 1e-11
     assert_no_memory(found)
     assert_unit(beam)
