@@ -92,12 +92,12 @@ class Interpolate(HostOperation):
             if isinstance(slope, Zero):
                 continue
             found += zero_rest({}, f, cotangents)
-            found.append(_Adjoint(slope, bar, self.rows, cotangents[f], f in cotangents))
+            found.append(_InterpolateAdjoint(slope, bar, self.rows, cotangents[f], f in cotangents))
             cotangents.add([f])
         return found
 
 
-class _Adjoint(HostOperation):
+class _InterpolateAdjoint(HostOperation):
     """The cotangent of a Function from that of an interpolant, by the slope in a test function."""
 
     def __init__(self, slope: Expr, bar: Function, rows, target: Function, adds: bool) -> None:
