@@ -13,8 +13,8 @@ export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
 export MPLBACKEND := Agg
 PYTHON ?= python3
 VPY := .venv/bin/python
-# Test files run at once, a process each.
-JOBS ?= $(shell n=$$(nproc); echo $$((n < 4 ? n : 4)))
+# Test files run at once, a process each. nproc answers OMP_NUM_THREADS if that is set.
+JOBS ?= $(shell n=$$(env -u OMP_NUM_THREADS nproc); echo $$((n < 4 ? n : 4)))
 
 .PHONY: help setup demo test test-long test-all docs verification gallery bench readme lint format clean
 
