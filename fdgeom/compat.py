@@ -1,4 +1,4 @@
-"""Private names of Firedrake, pyadjoint and petsctools that have no public counterpart.
+"""Private names of Firedrake, UFL, pyadjoint and petsctools that have no public counterpart.
 
 Checked with Firedrake and pyadjoint 2026.10 and petsctools 2026.1.
 """
@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import petsctools
-from firedrake import DirichletBC, Function, dmhooks
+from firedrake import DirichletBC, Form, Function, dmhooks
 from firedrake.output import VTKFile
 from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
@@ -36,6 +36,12 @@ def problem_of_solver(dm: PETSc.DM) -> Any:
     """The variational problem of the solver that works on a DM; None if there is none."""
     context = dmhooks.get_appctx(dm)
     return None if context is None else context._problem
+
+
+# --- UFL --------------------------------------------------------------------------------------------
+def cache_of(form: Form) -> dict:
+    """The dictionary in which UFL lets other packages keep what belongs to a form."""
+    return form._cache
 
 
 # --- pyadjoint --------------------------------------------------------------------------------------

@@ -39,12 +39,15 @@ from ufl.classes import (
 from ufl.corealg.traversal import unique_pre_traversal
 from ufl.domain import extract_domains
 
+from fdgeom.compat import cache_of
 from fdgeom.errors import CannotCompile
 from fdgeom.messages import is_function, reported_as
 
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
 #: for them was seen to crash with gcc 12 on AVX-512 (stack arrays not aligned as the compiler assumes).
 MATRIX_COMPILER = {"mode": "vanilla"}
+# In the caches of forms that have been simplified.
+_SIMPLIFIED = "fdgeom simplified"
 _KINKS = (Abs, Condition, MaxValue, MinValue)
 
 
@@ -107,10 +110,34 @@ def simplify(form: Form) -> Form:
     Form
         The same form with its derivatives carried out; without integrals if it is zero.
     """
+    if _is_simplified(form):
+        return form
     form = expand_derivatives(form)
     if not isinstance(form, Form):
         return form
-    return Form([i for i in form.integrals() if not isinstance(i.integrand(), Zero)])
+    return _simplified([i for i in form.integrals() if not isinstance(i.integrand(), Zero)])
+
+
+def total(*forms: Form) -> Form:
+    """The sum of forms, simplified."""
+    return _simplified([i for form in forms for i in simplify(form).integrals()])
+
+
+def rename(form: Form, mapping: dict[Expr, Expr]) -> Form:
+    """Replace Functions and arguments of a form by others of their spaces."""
+    made = replace(form, mapping)
+    return _simplified(made.integrals()) if _is_simplified(form) else made
+
+
+def _simplified(integrals: list[Integral]) -> Form:
+    """The form of integrals whose derivatives have been applied, with a note of that."""
+    form = Form(integrals)
+    cache_of(form)[_SIMPLIFIED] = True
+    return form
+
+
+def _is_simplified(form) -> bool:
+    return isinstance(form, Form) and _SIMPLIFIED in cache_of(form)
 
 
 def with_fixed_quadrature(functional: Form, state: Function) -> Form:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 
 import numpy as np
@@ -93,7 +93,6 @@ class StepReplay(Replay):
         # differ from the snapshot are set. Other touched ones count for derivatives.
         stepper, system = self._stepper, self._stepper.system
         snapshots, own = self.snapshots(), len(system.remembered())
-        on_tape = keys([*self.views, *self.inputs])
         touched = touched or [set()] * len(snapshots)
         changed = [snapshot.changed_keys() for snapshot in snapshots]
         given = [set(s.keys()) & more for s, more in zip(snapshots, touched, strict=True)]
@@ -104,15 +103,19 @@ class StepReplay(Replay):
         clock = stepper.clock
         if clock.dt != clock.last_dt and not stepper.begins(start):
             start = [*start, *stepper.rescale(Constant(clock.dt / clock.last_dt))]
+        first = [*of_system, *start]
+        unseen = set().union(*(g - c for g, c in zip(given, changed, strict=True)))
+        if not any(changed) and not keys(f for op in first for f in op.writes) & self._seeds:
+            unseen = set()  # the steps begin as if nothing were set
         return Origin(
             clock,
             self.constants(),
             Kept(self._carried),
             [snapshot.values() for snapshot in snapshots],
             # Functions that are on no tape keep their saved values.
-            [f | (set(s.keys()) - on_tape) for f, s in zip(found, snapshots, strict=True)],
-            [*of_system, *start],
-            set().union(*(g - c for g, c in zip(given, changed, strict=True))) & keys(self.views),
+            [f | (set(s.keys()) - self._on_tape) for f, s in zip(found, snapshots, strict=True)],
+            first,
+            unseen & keys(self.views),
         )
 
     @property
@@ -256,9 +259,13 @@ class StepReplay(Replay):
                 yield self._begin(clock)
 
     # --- lists -----------------------------------------------------------------------------------
-    @property
+    @cached_property
     def _seeds(self) -> set[int]:
         return keys(self._moving)
+
+    @cached_property
+    def _on_tape(self) -> set[int]:
+        return keys([*self.views, *self.inputs])
 
     def _lists(self, origin: Origin, steps: int, reached: set[int]) -> Lists:
         self.refuse_jump(origin, reached)

@@ -248,7 +248,7 @@ def projection(beam: BeamFields, chain: Chain) -> Operation:
         cells, test = Cells(beam.mesh), TestFunction(beam.strain.function_space())
         strain = strain_of(cells, beam.position, beam.orientation) - beam.tangent
         gap = cells.values(beam.strain - strain, test)
-        return [Solve(work=simplify(gap), unknown=beam.strain, find=chain.project)]
+        return [Solve(work=gap, unknown=beam.strain, find=chain.project)]
 
     return Performed(do=chain.project, operations=equations)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from firedrake import Function, TestFunction, derivative
+from firedrake import Function
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import structural_rank
 
@@ -13,7 +13,6 @@ from fdgeom.compile.layout import Layout, Part, marked, part_like, parts_of
 from fdgeom.compile.program import ScalarProgram
 from fdgeom.compile.terms import whole_integrals
 from fdgeom.errors import CannotCompile
-from fdgeom.forms import simplify
 from fdgeom.operations import Attempt, ConvergenceTest, Solve, parts
 
 #: More unknowns of a node, or longer residuals, take too long to compile.
@@ -75,8 +74,7 @@ def _numerics(op: Solve) -> tuple[ConvergenceTest, int]:
     """The convergence test, and the limit of iterations without the user's options."""
     options, test = {}, None
     if op.numerics is not None:
-        residual = derivative(op.work, op.test, TestFunction(op.test.function_space()))
-        numerics = op.numerics(simplify(residual), op.unknown)
+        numerics = op.numerics(op.residual, op.unknown)
         options, test = numerics.options, numerics.converged
     test = ConvergenceTest() if test is None else test
     if not isinstance(test, ConvergenceTest):

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 
 import numpy as np
 from firedrake import Form, Function, derivative
+from ufl.algorithms import extract_coefficients
 
 from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH, Layout, layout_of
 from fdgeom.data import fields, spread
-from fdgeom.forms import simplify
+from fdgeom.errors import CannotCompile
+from fdgeom.forms import simplify, total
 from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
 
 #: Why an iteration has failed.
@@ -99,14 +101,21 @@ class Iteration:
         return math.sqrt(layout.comm.allreduce(square))
 
 
-def newton_of(residual: Form, unknown: Function, essential: Sequence) -> Iteration:
-    """The iteration of Newton's method for F(u) = 0, whose prescribed values do not change."""
+def newton_of(
+    residual: Form, unknown: Function, essential: Sequence, *, linear: bool = False
+) -> Iteration:
+    """The iteration of Newton's method for F(u) = 0, whose prescribed values do not change.
+
+    With ``linear``, CannotCompile if the equations are not linear.
+    """
     update = Function(unknown.function_space(), name="update")
     pairs = zip(parts(unknown), parts(update), strict=True)
-    work = residual + derivative(residual, unknown, update)
+    change = simplify(derivative(residual, unknown, update))
+    if linear and unknown in extract_coefficients(change):
+        raise CannotCompile("the equations are not linear")
     prescribed = [Prescribed(e.dofs, part=e.part) for e in essential]
     equations = Update(
-        work=simplify(work), unknown=update, prescribed=prescribed, name=unknown.name()
+        work=total(residual, change), unknown=update, prescribed=prescribed, name=unknown.name()
     )
     moves = [Map(values={u: u + d}) for u, d in pairs]
     return Iteration(moves, [equations], live=[unknown])

@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 from firedrake import Form, Function, TestFunction
-from ufl.algorithms import extract_coefficients, replace
+from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
+from fdgeom.forms import rename, simplify
 from fdgeom.operations.assemble import Assemble, directional, gradient, zero_rest
 from fdgeom.operations.copy import Copy
 from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
@@ -148,7 +149,7 @@ class Solve(Operation):
                     "arguments"
                 )
             test = Function(arguments[0].function_space(), name=f"test of {self.name}")
-            object.__setattr__(self, "work", replace(self.work, {arguments[0]: test}))
+            object.__setattr__(self, "work", rename(simplify(self.work), {arguments[0]: test}))
             object.__setattr__(self, "test", test)
         elif self.test not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the test function {self.test.name()!r}")
@@ -189,7 +190,7 @@ class Solve(Operation):
     @property
     def residual(self) -> Form:
         """The work with a test function."""
-        return replace(self.work, {self.test: TestFunction(self.test.function_space())})
+        return rename(self.work, {self.test: TestFunction(self.test.function_space())})
 
     @property
     def reads(self) -> list[Function]:

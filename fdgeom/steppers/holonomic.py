@@ -7,7 +7,6 @@ from firedrake import Constant, Form, Function, TestFunction, TestFunctions, spl
 from ufl.core.expr import Expr
 
 from fdgeom.execution import Numerics, saddle
-from fdgeom.forms import simplify
 from fdgeom.operations import Flow, Solve, parts, prescribed, with_assignments
 from fdgeom.steppers.stepper import Stepper
 
@@ -41,7 +40,7 @@ class HolonomicStepper(Stepper):
         """A solve, with first guesses of the parts of its unknown, and assignments after it."""
         maps, given = prescribed(self.system.fixed, unknown, dt=dt)
         solve = Solve(
-            work=simplify(residual),
+            work=residual,
             unknown=unknown,
             prescribed=given,
             dt=dt,

@@ -7,7 +7,6 @@ import ufl
 from firedrake import Constant, Function, TestFunction
 
 from fdgeom.execution import plain
-from fdgeom.forms import simplify
 from fdgeom.operations import Flow, Solve, with_assignments
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
@@ -82,7 +81,7 @@ class Partitioned(Stepper):
         change[k] = unknown - old
         residual = system.pairing(tuple(test), tuple(change)) - dt * system.motion(tuple(test), at)
         solve = Solve(
-            work=simplify(residual),
+            work=residual,
             unknown=unknown,
             guess=old,
             dt=dt,

@@ -18,7 +18,7 @@ from firedrake import (
 from ufl.core.expr import Expr
 
 from fdgeom.execution import plain
-from fdgeom.forms import scalar_space, simplify, unflatten
+from fdgeom.forms import scalar_space, unflatten
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.steppers.stepper import Stepper
 from fdgeom.systems.poisson.hamiltonian import HamiltonianSystem
@@ -147,7 +147,7 @@ class StagesStepper(Stepper):
         """A solve that begins without changes, and assignments after it."""
         function = unknown.unknown
         solve = Solve(
-            work=simplify(residual),
+            work=residual,
             unknown=function,
             guess=Function(function.function_space(), name="no changes"),
             dt=dt,

@@ -9,7 +9,7 @@ from ufl.core.expr import Expr
 
 from fdgeom.execution import plain
 from fdgeom.execution.options import SolveOptions
-from fdgeom.forms import flatten, simplify
+from fdgeom.forms import flatten
 from fdgeom.operations import Operation, Solve, prescribed, with_assignments
 from fdgeom.systems.poisson.poisson import PoissonSystem, Stage
 
@@ -98,7 +98,7 @@ def substep(
     timed = {"dt": dt, "clock": system.clocks or None, "at": 0.5}
     maps, given = prescribed(stage.essential, stage.unknown, **timed)
     solve = Solve(
-        work=simplify(rule.residual(system, stage, dt)),
+        work=rule.residual(system, stage, dt),
         unknown=stage.unknown,
         prescribed=given,
         options=options,

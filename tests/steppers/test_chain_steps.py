@@ -271,7 +271,7 @@ def test_a_run_that_goes_well_shows_no_divergence(method, capfd):
 def test_an_acceleration_that_is_not_compiled_says_why(monkeypatch):
     """That is no step, and nothing has failed: the steps are compiled, and none falls back."""
 
-    def refused(*arguments):
+    def refused(*arguments, **options):
         raise CannotCompile("an equation of another kind")
 
     monkeypatch.setattr(newton, "newton_of", refused)

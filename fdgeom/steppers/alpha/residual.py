@@ -3,7 +3,6 @@
 from firedrake import Constant, Form, Function
 
 from fdgeom.execution.options import SolveOptions
-from fdgeom.forms import simplify
 from fdgeom.operations import Copy, Map, Operation, Solve, parts, with_assignments
 from fdgeom.steppers.alpha.scheme import AlphaScheme
 from fdgeom.steppers.host_operations import PrescribeMotion
@@ -62,7 +61,7 @@ class AlphaSolve:
         if motion.constraint is not None:
             form += motion.constraint.slope(unknown.multiplier, unknown.test, g)
             form += motion.constraint.value(unknown.nu, g)
-        return simplify(form)
+        return form
 
     # --- around the solve, part by part ------------------------------------------------------------
     def _states(self):

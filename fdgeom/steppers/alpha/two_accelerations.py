@@ -7,7 +7,7 @@ from firedrake import Constant, Form, Function, MixedFunctionSpace, TestFunction
 from ufl.core.expr import Expr
 
 from fdgeom.execution import Numerics, defaults
-from fdgeom.forms import flatten, simplify
+from fdgeom.forms import flatten
 from fdgeom.operations import ConvergenceTest, Flow, Prescribed, Solve, parts, with_assignments
 from fdgeom.steppers.alpha.motion_stepper import MotionStepper
 from fdgeom.steppers.host_operations import GivenAccelerations
@@ -41,7 +41,7 @@ class TwoAccelerations(MotionStepper):
         given = Function(whole, name="given accelerations").subfunctions
         timed = {"dt": h, "clock": self.system.clocks}
         solve = Solve(
-            work=simplify(residual),
+            work=residual,
             unknown=unknown,
             guess=first,
             prescribed=[Prescribed(d, given[k], k) for k, d in enumerate(dofs)],

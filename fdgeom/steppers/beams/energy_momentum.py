@@ -12,7 +12,6 @@ from fdgeom.beams.rod.mean_directors import MeanStep
 from fdgeom.beams.rod.numerics import attempts, exact_numerics, friction_remedy
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.data import Snapshot
-from fdgeom.forms import simplify
 from fdgeom.lie import halves
 from fdgeom.operations import Flow, Map, Operation, Solve, with_assignments
 from fdgeom.steppers.host_operations import PrescribeMotion
@@ -127,7 +126,7 @@ class EnergyMomentum(Stepper):
             # The motion at the end of the step.
             given = [PrescribeMotion(unknown=unknown, held=system.held, clock=system.clocks)]
         solve = Solve(
-            work=simplify(self._residual(step)),
+            work=self._residual(step),
             unknown=unknown.function,
             prescribed=unknown.prescribed,
             # Where steps do not resolve the stiff directions their velocities alternate.

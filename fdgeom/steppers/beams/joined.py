@@ -9,7 +9,6 @@ from ufl.core.expr import Expr
 from fdgeom.beams.rod.numerics import exact_numerics
 from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.execution.options import SolveOptions
-from fdgeom.forms import simplify
 from fdgeom.operations import Assignments, Flow, Solve, with_assignments
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -60,7 +59,7 @@ def joined_solve(
     residual += springs(unknown.test)
     residual += joined.condition(u, unknown.nu)
     solve = Solve(
-        work=simplify(residual),
+        work=residual,
         unknown=whole,
         guess=Function(whole.function_space(), name="zero"),
         prescribed=unknown.prescribed,

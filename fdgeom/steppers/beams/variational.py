@@ -12,7 +12,6 @@ from fdgeom.beams.rod.rod_motion import RodMotion
 from fdgeom.beams.rod.variation import body_translation
 from fdgeom.data import Snapshot, key
 from fdgeom.execution import Numerics, defaults, plain
-from fdgeom.forms import simplify
 from fdgeom.lie import halves, join, quaternion, se3, so3
 from fdgeom.lie.groups import SE3, R3xSO3
 from fdgeom.operations import (
@@ -146,7 +145,7 @@ class VariationalIntegrator(Stepper):
         at: float, numerics=plain,
     ) -> Solve:  # fmt: skip
         return Solve(
-            work=simplify(residual),
+            work=residual,
             unknown=unknown,
             guess=guess,
             prescribed=[Prescribed(e.dofs, part=e.part) for e in self._fixed],

@@ -49,11 +49,10 @@ class Accelerations:
         self._multiplier = motion.multiplier if multiplier is None else multiplier
         self.why_not_compiled: str | None = None
         self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
-        self._linear: tuple[NodalUnknown, LinearSolve] | None = None
-        self._made: dict[str, tuple[NodalUnknown, HeldSNES]] = {}
+        self._linear: LinearSolve | None = None
+        self._posed: dict[str, tuple[NodalUnknown, Form]] = {}
+        self._solvers: dict[str, HeldSNES] = {}
         self._twice = _Twice()
-        #: Result of the last solve.
-        self._found: NodalUnknown | None = None
         self.jerk = Function(motion.space, name="jerk")
         self._change = Function(motion.space, name="change")
 
@@ -64,17 +63,17 @@ class Accelerations:
         held = self._motion.held
         if held is not None:
             held.update()
-        unknown = self._compiled(held and held.a)
-        if unknown is None:
+        unknown, _ = self._pose(self._balance)
+        unknown.hold(held and held.a)
+        if not self._solve_compiled():
             singular = "the acceleration: a matrix that is singular without exchanges of rows"
             failed = self._linear is not None
             with self.fallbacks.through_petsc(singular) if failed else nullcontext():
-                unknown, solver = self._solved("the acceleration", self._balance, held and held.a)
+                solver = self._solve("the acceleration", self._balance)
                 # At rest there is nothing to solve, or round-off alone.
                 if not solver.snes.getIterationNumber() or not self._twice.reduced:
                     with _explained():
                         _check_regular(solver)
-        self._found = unknown
         unknown.copy_into(self._acceleration, self._multiplier)
 
     def solve_jerk(self) -> None:
@@ -86,37 +85,37 @@ class Accelerations:
                 "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"
             )
-        unknown, _ = self._solved("the rate of the acceleration", self._rate)
-        unknown.copy_into(self.jerk)
+        self._solve("the rate of the acceleration", self._rate)
+        self._pose(self._rate)[0].copy_into(self.jerk)
 
     def solve_normal(self, change: Function) -> None:
         """Replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal to the conditions."""
         copy_into(self._change, change)
         # Once: the change may be round-off of the velocity, which no second step makes smaller.
-        unknown, _ = self._solved("the velocity at the start", self._normal, refined=False)
-        unknown.copy_into(change)
+        self._solve("the velocity at the start", self._normal, refined=False)
+        self._pose(self._normal)[0].copy_into(change)
 
-    def _compiled(self, held: Function | None) -> NodalUnknown | None:
-        """The accelerations from a compiled chain; None if that fails."""
+    def _solve_compiled(self) -> bool:
+        """Solve for the acceleration in compiled code; False if that fails."""
         if not self._on_chain:
-            return None
+            return False
         if self._linear is None:
-            unknown = NodalUnknown(self._motion, "the acceleration")
-            residual = self._residual(unknown, self._balance)
+            unknown, residual = self._pose(self._balance)
             try:
-                linear = LinearSolve(residual, unknown.function, unknown.essential)
+                self._linear = LinearSolve(residual, unknown.function, unknown.essential)
             except (CannotCompile, NoCompiler) as error:
                 self._on_chain, self.why_not_compiled = False, str(error)
-                return None
-            self._linear = unknown, linear
-        unknown, linear = self._linear
-        unknown.hold(held)
+                return False
         # A failure there is repeated through PETSc, which gives the reason.
-        return unknown if linear.solve() else None
+        return self._linear.solve()
 
-    @staticmethod
-    def _residual(unknown: NodalUnknown, equations: Callable) -> Form:
-        return simplify(equations(unknown.vector, unknown.multiplier, unknown.test, unknown.nu))
+    def _pose(self, equations: Callable) -> tuple[NodalUnknown, Form]:
+        """The unknown and the residual of some equations, made once."""
+        name = equations.__name__
+        if name not in self._posed:
+            u = NodalUnknown(self._motion, "found")
+            self._posed[name] = u, simplify(equations(u.vector, u.multiplier, u.test, u.nu))
+        return self._posed[name]
 
     # --- for derivatives -------------------------------------------------------------------------
     def operations(self) -> list[Operation]:
@@ -140,38 +139,27 @@ class Accelerations:
         vector: Function,
         multiplier: Function | None = None,
     ) -> list[Operation]:
-        unknown = NodalUnknown(self._motion, "found")
+        unknown, residual = self._pose(equations)
         maps = [Map(values={f: p}) for f, p in zip(parts(vector), unknown.parts, strict=True)]
         if multiplier is not None:
             maps.append(Map(values={multiplier: unknown.multiplier_part}))
+        return [*solve_operations(residual, unknown.function, unknown.essential, solve), *maps]
 
-        def find() -> None:
-            solve()
-            copy_into(unknown.function, self._found.function)
-
-        residual = self._residual(unknown, equations)
-        return [*solve_operations(residual, unknown.function, unknown.essential, find), *maps]
-
-    def _solved(
-        self, name: str, equations: Callable, held: Function | None = None, refined: bool = True
-    ) -> tuple[NodalUnknown, HeldSNES]:
+    def _solve(self, name: str, equations: Callable, *, refined: bool = True) -> HeldSNES:
         """Solve from zero; ``refined``: linear equations by two of Newton's steps."""
-        if name not in self._made:
-            self._made[name] = self._make(name, equations, refined)
-        unknown, solver = self._made[name]
-        for field in fields(unknown.function):
+        if name not in self._solvers:
+            self._solvers[name] = self._make(name, equations, refined)
+        solver = self._solvers[name]
+        for field in fields(self._pose(equations)[0].function):
             field.array[...] = 0.0
             field.written(ghosts_too=True)
-        unknown.hold(held)
         with _explained():
             solver.solve()
-        self._found = unknown
-        return unknown, solver
+        return solver
 
-    def _make(self, name: str, equations: Callable, refined: bool):
-        unknown = NodalUnknown(self._motion, name)
+    def _make(self, name: str, equations: Callable, refined: bool) -> HeldSNES:
+        unknown, residual = self._pose(equations)
         function = unknown.function
-        residual = self._residual(unknown, equations)
         if unknown.multiplier is None or unknown.is_joined:
             options = defaults(residual, function, local=False)
             # In the order of the nodes no multiplier comes before what it acts on.
@@ -183,7 +171,7 @@ class Accelerations:
             ends = self._twice
         else:
             ends = ConvergenceTest()
-        return unknown, HeldSNES(
+        return HeldSNES(
             residual,
             function,
             essential=unknown.essential,
@@ -243,9 +231,7 @@ class LinearSolve:
         # Inside of the method: motions can be read without the compiler.
         from fdgeom.compile.newton import newton_of
 
-        if not is_affine(residual, unknown):
-            raise CannotCompile("the equations are not linear")
-        self._iteration = newton_of(residual, unknown, essential)
+        self._iteration = newton_of(residual, unknown, essential, linear=True)
         self._fields, self._essential = fields(unknown), list(essential)
         self._comm = unknown.comm
 
