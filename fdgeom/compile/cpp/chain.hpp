@@ -56,7 +56,7 @@ struct Chain : ChainUnknowns<Op> {
   // Residual and tangent of the cells of block k; the rows of their nodes that are eliminated in
   // this half.
   template <bool right>
-  FDGEOM_INLINE void load(Half& h, long k, raw& sum) {
+  __attribute__((noinline)) void load(Half& __restrict h, long k, raw& __restrict sum) {
     raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];
     Op::tangent_node(X, F, G, right ? k : k + 1, tangent_once, a);
     for (int i = 0; i < Op::tangent_carried; ++i)
@@ -169,6 +169,11 @@ struct Chain : ChainUnknowns<Op> {
     return good;
   }
 
+  // Eliminates one node.
+  __attribute__((noinline)) bool eliminate_one(Half& h, long l, long node) {
+    return eliminate<1>({&h, nullptr}, {l, 0}, {node, 0});
+  }
+
   // Residual, tangent and elimination in one pass; false if a block is singular or not finite.
   __attribute__((noinline)) bool linearise() {
     Half first, last;
@@ -180,7 +185,7 @@ struct Chain : ChainUnknowns<Op> {
     for (; kr >= 2 * left; --kr) {
       load<true>(last, kr, sum);
       for (long l = X.counts[kr] - 1; l >= 0; --l)
-        good = eliminate<1>({&last, nullptr}, {l, 0}, {kr * W + 1 + l, 0}) && good;
+        good = eliminate_one(last, l, kr * W + 1 + l) && good;
     }
     for (; kl < left; ++kl, --kr) {
       load<false>(first, kl, sum);
@@ -190,7 +195,7 @@ struct Chain : ChainUnknowns<Op> {
       for (; l < here; ++l)
         good = eliminate<2>({&first, &last}, {l, here - 1 - l}, {kl * W + l, kr * W + here - l}) &&
                good;
-      for (; l < W; ++l) good = eliminate<1>({&first, nullptr}, {l, 0}, {kl * W + l, 0}) && good;
+      for (; l < W; ++l) good = eliminate_one(first, l, kl * W + l) && good;
     }
     return eliminate_middle(first, last, total(sum)) && good;
   }

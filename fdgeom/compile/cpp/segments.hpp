@@ -152,7 +152,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
 
   // Residual and tangent of the cells of block k; the rows of their nodes that are eliminated.
   template <bool right>
-  FDGEOM_INLINE void load(Half& h, long k, raw& sum) {
+  __attribute__((noinline)) void load(Half& h, long k, raw& sum) {
     raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];
     Op::tangent_node(X, F, G, right ? k : k + 1, tangent_once, a);
     for (int i = 0; i < Op::tangent_carried; ++i)
@@ -213,18 +213,16 @@ struct SegmentSolve : ChainUnknowns<Op> {
       }
     }
   }
-  __attribute__((noinline)) void load_left(Half& h, long k, raw& sum) { load<false>(h, k, sum); }
-  __attribute__((noinline)) void load_right(Half& h, long k, raw& sum) { load<true>(h, k, sum); }
 
   // Loads the block of the next node if it is another one.
   FDGEOM_INLINE void reach(Half& h, raw& sum) {
     if (h.s->back) {
       if (h.lane < 0) {
-        load_right(h, --h.k, sum);
+        load<true>(h, --h.k, sum);
         h.lane = X.counts[h.k] - 1;
       }
     } else if (h.lane == W) {
-      load_left(h, ++h.k, sum);
+      load<false>(h, ++h.k, sum);
       h.lane = 0;
     }
   }
@@ -247,9 +245,9 @@ struct SegmentSolve : ChainUnknowns<Op> {
     h.lane = s.back ? (node + W - 1) % W : node % W;
     Op::tangent_node(X, F, G, s.back ? s.last : s.first, tangent_once, h.a);
     if (s.back)
-      load_right(h, h.k, sum);
+      load<true>(h, h.k, sum);
     else
-      load_left(h, h.k, sum);
+      load<false>(h, h.k, sum);
     if (s.start < 0) return;
     // The first node stays: its rows, and what couples the next node with it.
     double* const r = more + (&s - T.segments) * 4 * n;
