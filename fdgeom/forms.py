@@ -120,7 +120,8 @@ def simplify(form: Form) -> Form:
 
 def total(*forms: Form) -> Form:
     """The sum of forms, simplified."""
-    return _simplified([i for form in forms for i in simplify(form).integrals()])
+    found = [form for form in map(simplify, forms) if not is_zero(form)]
+    return _simplified([i for form in found for i in form.integrals()])
 
 
 def rename(form: Form, mapping: dict[Expr, Expr]) -> Form:

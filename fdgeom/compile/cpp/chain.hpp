@@ -54,7 +54,7 @@ struct Chain : ChainUnknowns<Op> {
   };
 
   // Residual and tangent of the cells of block k; the rows of their nodes that are eliminated in
-  // this half.
+  // this half. Out of line, or compiling takes a third longer.
   template <bool right>
   __attribute__((noinline)) void load(Half& __restrict h, long k, raw& __restrict sum) {
     raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];
@@ -169,7 +169,7 @@ struct Chain : ChainUnknowns<Op> {
     return good;
   }
 
-  // Eliminates one node.
+  // Eliminates one node: out of line, since the code is large and most nodes go in pairs.
   __attribute__((noinline)) bool eliminate_one(Half& h, long l, long node) {
     return eliminate<1>({&h, nullptr}, {l, 0}, {node, 0});
   }

@@ -151,6 +151,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
   };
 
   // Residual and tangent of the cells of block k; the rows of their nodes that are eliminated.
+  // Out of line, since it is called at three places.
   template <bool right>
   __attribute__((noinline)) void load(Half& h, long k, raw& sum) {
     raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];

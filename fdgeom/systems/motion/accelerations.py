@@ -50,7 +50,7 @@ class Accelerations:
         self.why_not_compiled: str | None = None
         self.fallbacks = Fallbacks(motion.mesh.comm, "an acceleration", required=False)
         self._linear: LinearSolve | None = None
-        self._posed: dict[str, tuple[NodalUnknown, Form]] = {}
+        self._problems: dict[str, tuple[NodalUnknown, Form]] = {}
         self._solvers: dict[str, HeldSNES] = {}
         self._twice = _Twice()
         self.jerk = Function(motion.space, name="jerk")
@@ -63,13 +63,13 @@ class Accelerations:
         held = self._motion.held
         if held is not None:
             held.update()
-        unknown, _ = self._pose(self._balance)
+        unknown, _ = self._problem(self._balance)
         unknown.hold(held and held.a)
         if not self._solve_compiled():
             singular = "the acceleration: a matrix that is singular without exchanges of rows"
             failed = self._linear is not None
             with self.fallbacks.through_petsc(singular) if failed else nullcontext():
-                solver = self._solve("the acceleration", self._balance)
+                _, solver = self._solve("the acceleration", self._balance)
                 # At rest there is nothing to solve, or round-off alone.
                 if not solver.snes.getIterationNumber() or not self._twice.reduced:
                     with _explained():
@@ -85,22 +85,22 @@ class Accelerations:
                 "start must be 'default' for beams; a consistent start needs the rate of the "
                 "acceleration, which the stiff directions of a beam make huge"
             )
-        self._solve("the rate of the acceleration", self._rate)
-        self._pose(self._rate)[0].copy_into(self.jerk)
+        unknown, _ = self._solve("the rate of the acceleration", self._rate)
+        unknown.copy_into(self.jerk)
 
     def solve_normal(self, change: Function) -> None:
         """Replace a change of the velocity by its part M⁻¹Bᵀ(B M⁻¹Bᵀ)⁻¹B normal to the conditions."""
         copy_into(self._change, change)
         # Once: the change may be round-off of the velocity, which no second step makes smaller.
-        self._solve("the velocity at the start", self._normal, refined=False)
-        self._pose(self._normal)[0].copy_into(change)
+        unknown, _ = self._solve("the velocity at the start", self._normal, refined=False)
+        unknown.copy_into(change)
 
     def _solve_compiled(self) -> bool:
         """Solve for the acceleration in compiled code; False if that fails."""
         if not self._on_chain:
             return False
         if self._linear is None:
-            unknown, residual = self._pose(self._balance)
+            unknown, residual = self._problem(self._balance)
             try:
                 self._linear = LinearSolve(residual, unknown.function, unknown.essential)
             except (CannotCompile, NoCompiler) as error:
@@ -109,13 +109,13 @@ class Accelerations:
         # A failure there is repeated through PETSc, which gives the reason.
         return self._linear.solve()
 
-    def _pose(self, equations: Callable) -> tuple[NodalUnknown, Form]:
+    def _problem(self, equations: Callable) -> tuple[NodalUnknown, Form]:
         """The unknown and the residual of some equations, made once."""
         name = equations.__name__
-        if name not in self._posed:
+        if name not in self._problems:
             u = NodalUnknown(self._motion, "found")
-            self._posed[name] = u, simplify(equations(u.vector, u.multiplier, u.test, u.nu))
-        return self._posed[name]
+            self._problems[name] = u, simplify(equations(u.vector, u.multiplier, u.test, u.nu))
+        return self._problems[name]
 
     # --- for derivatives -------------------------------------------------------------------------
     def operations(self) -> list[Operation]:
@@ -139,26 +139,28 @@ class Accelerations:
         vector: Function,
         multiplier: Function | None = None,
     ) -> list[Operation]:
-        unknown, residual = self._pose(equations)
+        unknown, residual = self._problem(equations)
         maps = [Map(values={f: p}) for f, p in zip(parts(vector), unknown.parts, strict=True)]
         if multiplier is not None:
             maps.append(Map(values={multiplier: unknown.multiplier_part}))
         return [*solve_operations(residual, unknown.function, unknown.essential, solve), *maps]
 
-    def _solve(self, name: str, equations: Callable, *, refined: bool = True) -> HeldSNES:
+    def _solve(
+        self, name: str, equations: Callable, *, refined: bool = True
+    ) -> tuple[NodalUnknown, HeldSNES]:
         """Solve from zero; ``refined``: linear equations by two of Newton's steps."""
         if name not in self._solvers:
             self._solvers[name] = self._make(name, equations, refined)
-        solver = self._solvers[name]
-        for field in fields(self._pose(equations)[0].function):
+        unknown, solver = self._problem(equations)[0], self._solvers[name]
+        for field in fields(unknown.function):
             field.array[...] = 0.0
             field.written(ghosts_too=True)
         with _explained():
             solver.solve()
-        return solver
+        return unknown, solver
 
     def _make(self, name: str, equations: Callable, refined: bool) -> HeldSNES:
-        unknown, residual = self._pose(equations)
+        unknown, residual = self._problem(equations)
         function = unknown.function
         if unknown.multiplier is None or unknown.is_joined:
             options = defaults(residual, function, local=False)
