@@ -46,8 +46,9 @@ from fdgeom.messages import is_function, reported_as
 #: How matrices are compiled. TSFC's default mode takes minutes for large local matrices, and its code
 #: for them was seen to crash with gcc 12 on AVX-512 (stack arrays not aligned as the compiler assumes).
 MATRIX_COMPILER = {"mode": "vanilla"}
-# In the caches of forms that have been simplified.
-_SIMPLIFIED = "fdgeom simplified"
+# In the caches of forms: a note that they have been simplified, and what they were before an argument
+# was replaced.
+_SIMPLIFIED, _ARGUMENT_OF = "fdgeom simplified", "fdgeom argument of"
 _KINKS = (Abs, Condition, MaxValue, MinValue)
 
 
@@ -126,8 +127,15 @@ def total(*forms: Form) -> Form:
 
 def rename(form: Form, mapping: dict[Expr, Expr]) -> Form:
     """Replace Functions and arguments of a form by others of their spaces."""
+    ((old, new), *others) = mapping.items()
+    argument, before = cache_of(form).get(_ARGUMENT_OF, {}).get(old, (None, None))
+    if not others and argument == new:
+        return before
     made = replace(form, mapping)
-    return _simplified(made.integrals()) if _is_simplified(form) else made
+    made = _simplified(made.integrals()) if _is_simplified(form) else made
+    if isinstance(old, Argument) and not others:
+        cache_of(made)[_ARGUMENT_OF] = {new: (old, form)}
+    return made
 
 
 def _simplified(integrals: list[Integral]) -> Form:
@@ -197,6 +205,9 @@ def slope_by(form: Form, function: Function) -> Form | None:
     """The derivative of a form by a function, with its test function; None where that is zero."""
     if is_zero(form):
         return None
+    if function in cache_of(form).get(_ARGUMENT_OF, ()):
+        # Linear in the function, in whose place an argument was.
+        return cache_of(form)[_ARGUMENT_OF][function][1]
     slope = simplify(derivative(form, function, TestFunction(function.function_space())))
     return None if is_zero(slope) else slope
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 
 import numpy as np
-from firedrake import Form, Function, dot
+from firedrake import Form, Function, TestFunction, dot
 from mpi4py import MPI
 from ufl.core.expr import Expr
 
@@ -14,7 +14,6 @@ from fdgeom.beams.rod.rod import Rod
 from fdgeom.data import Field, Snapshot
 from fdgeom.execution import VectorAssembly, perform
 from fdgeom.operations import Assemble, Map, Operation, Performed
-from fdgeom.operations.dependent import private
 from fdgeom.taping import not_taped
 
 # Of the size of what is compared: fields set from one formula differ by round-off.
@@ -208,7 +207,7 @@ class DependentFields:
         self._beam, self._rod = beam, rod
         self._consistency, self._alone = consistency, alone
 
-    def _strain(self, test: Function | None = None) -> Form:
+    def _strain(self, test: Expr | None = None) -> Form:
         """The form whose vector is the strain of the configuration."""
         beam = self._beam
         strain = self._rod.elastic_strain((beam.position, beam.orientation))
@@ -230,7 +229,7 @@ class DependentFields:
     def publish(self) -> list[Operation]:
         """The operations that set strain and momentum to those of the configuration and the velocity."""
         strain = self._beam.strain
-        test = private(Function(strain.function_space(), name="test"))
+        test = TestFunction(strain.function_space())
         made = Assemble(work=self._strain(test), by={test: strain})
         return [self._consistency.momentum_of_velocity, made]
 

@@ -9,7 +9,6 @@ import ufl
 from firedrake import (
     BrokenElement,
     Constant,
-    Form,
     Function,
     FunctionSpace,
     SpatialCoordinate,
@@ -81,19 +80,17 @@ def mean_at_nodes(name: str, value, mesh, element):
     # Each cell counts by its length that belongs to the node, so that the total mass is unchanged.
     weight = private(Function(FunctionSpace(mesh, element)))
 
-    def mean(test: Expr) -> Form:
-        return weight * inner(values, test) * nodal
-
+    test = TestFunction(space)
+    mean = weight * inner(values, test) * nodal
     length = VectorAssembly(TestFunction(weight.function_space()) * nodal)
-    assembly = VectorAssembly(mean(TestFunction(space)))
+    assembly = VectorAssembly(mean)
 
     def make() -> None:
         weight.dat.data_wo[...] = 1 / length.assemble().dat.data_ro
         field.dat.data_wo[...] = assembly.assemble().dat.data_ro
 
-    test = Function(space)
     made = Dependent([field], [values], make, private=True)
-    made.operations = [Assemble(work=mean(test), by={test: field})]
+    made.operations = [Assemble(work=mean, by={test: field})]
     return field
 
 

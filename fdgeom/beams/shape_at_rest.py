@@ -2,7 +2,7 @@
 
 import numpy as np
 import ufl
-from firedrake import Function
+from firedrake import Function, TestFunction
 
 from fdgeom.beams.chain import Chain, strain_of
 from fdgeom.beams.ends import unit_quaternion
@@ -49,7 +49,7 @@ def set_shape(beam: BeamFields, chain: Chain, shape) -> None:
     if beam.degree == 1:
         cells = Cells(beam.mesh)
         strain = strain_of(cells, *pose) - beam.tangent
-        test = Function(rest.function_space())
+        test = TestFunction(rest.function_space())
         work = cells.values(strain, test)
         made.operations = [Assemble(work=work, by={test: rest}, adds=[rest])]
     for target, source in zip((beam.position, beam.orientation), pose, strict=True):

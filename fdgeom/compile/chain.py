@@ -169,7 +169,7 @@ def _equations(made: ChainProgram, p: ScalarProgram, works) -> tuple[list[int], 
     op = made.op
     unknowns = _inputs(p, [(u.part, u.component) for u in made.unknowns])
     tests = _inputs(p, _alike(made.unknowns, parts_of(op.unknown), parts_of(op.test)))
-    first = [of_one_node(p, side) for side in _SIDES]
+    first = [of_one_node(p, side, range(len(p.ops))) for side in _SIDES]
     if op.source is None:
         residual = _slopes(p, works, tests)
         tangent = _entries(p, residual, unknowns, first)

@@ -165,11 +165,15 @@ def solution(
 _OTHER = {"A": "B", "B": "A"}
 
 
-def of_one_node(program: ScalarProgram, side: str) -> set[int]:
-    """The program's nodes that depend on values at the first ("A") or the second end ("B") alone."""
+def of_one_node(program: ScalarProgram, side: str, nodes: Sequence[int]) -> set[int]:
+    """The nodes that depend on values at the first ("A") or the second end ("B") alone.
+
+    ``nodes`` are in order, with all that they depend on.
+    """
     found: set[int] = set()
-    plain = _of_constants(program)
-    for node, op in enumerate(program.ops):
+    plain = _of_constants(program, nodes)
+    for node in nodes:
+        op = program.ops[node]
         if op[0] == "in":
             if op[1][0] == "value" and op[1][2] == side:
                 found.add(node)
@@ -178,9 +182,10 @@ def of_one_node(program: ScalarProgram, side: str) -> set[int]:
     return found
 
 
-def _of_constants(program: ScalarProgram) -> set[int]:
-    found = set()
-    for node, op in enumerate(program.ops):
+def _of_constants(program: ScalarProgram, nodes: Sequence[int]) -> set[int]:
+    found: set[int] = set()
+    for node in nodes:
+        op = program.ops[node]
         if op[0] == "in":
             if op[1][0] == "constant":
                 found.add(node)
@@ -191,7 +196,8 @@ def _of_constants(program: ScalarProgram) -> set[int]:
 
 def same_everywhere(program: ScalarProgram, outputs: Sequence[int]) -> list[int]:
     """The operations that depend on constants alone and that other operations or the outputs use."""
-    plain, needed = _of_constants(program), program.needed(outputs)
+    needed = program.needed(outputs)
+    plain = _of_constants(program, needed)
     used = {a for node in needed if node not in plain for a in program.operands(node)}
     used = program.numbers_of(used | set(outputs))
     return [n for n in needed if n in plain & used and program.ops[n][0] not in ("const", "in")]
@@ -201,9 +207,8 @@ def carried(program: ScalarProgram, outputs: Sequence[int]) -> list[tuple[int, i
     """Pairs of values: one that a cell needs of its first end, and the same one of its second end."""
     # A cell has computed the second value of a pair, which is the first value of the next cell.
     needed = program.needed(outputs)
-    there, first = set(needed), of_one_node(program, "A")
+    there, first = set(needed), of_one_node(program, "A", needed)
     mirror: dict[int, int] = {}
-    known = {op: node for node, op in enumerate(program.ops)}
     mixed = {a for node in needed if node not in first for a in program.operands(node)}
     mixed = program.numbers_of(mixed | set(outputs))
     for node in needed:
@@ -211,7 +216,7 @@ def carried(program: ScalarProgram, outputs: Sequence[int]) -> list[tuple[int, i
         if op[0] == "in":
             if op[1][0] == "value" and op[1][2] in _OTHER:
                 key = ("value", op[1][1], _OTHER[op[1][2]], op[1][3])
-                found = known.get(("in", key))
+                found = program.find(("in", key))
             else:
                 found = node if op[1][0] == "constant" else None
         elif op[0] == "const":
@@ -220,9 +225,9 @@ def carried(program: ScalarProgram, outputs: Sequence[int]) -> list[tuple[int, i
             operands = [mirror.get(a) for a in op[1:]]
             found = None
             if None not in operands:
-                found = known.get((op[0], *operands))
+                found = program.find((op[0], *operands))
                 if found is None and op[0] in ("+", "*"):
-                    found = known.get((op[0], *reversed(operands)))
+                    found = program.find((op[0], *reversed(operands)))
         if found is not None:
             mirror[node] = found
     return [

@@ -39,6 +39,10 @@ class ScalarProgram:
             self.ops.append(op)
         return found
 
+    def find(self, op: tuple) -> int | None:
+        """The node of an operation; None if the program does not contain it."""
+        return self._known.get(op)
+
     # --- leaves ------------------------------------------------------------------------------------
     def const(self, value: float) -> int:
         """A number."""

@@ -19,7 +19,7 @@ from fdgeom.execution.assembly import MatrixAssembly, VectorAssembly
 from fdgeom.execution.pointwise import PointwiseUpdate
 from fdgeom.execution.snes import EssentialRows, HeldSNES
 from fdgeom.execution.solve import SolveRun
-from fdgeom.forms import is_real, is_zero, paused_collection, scalar_space, shaped_space, simplify
+from fdgeom.forms import is_real, paused_collection, scalar_space, shaped_space, simplify, slope_by
 from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Operation, Solve
 from fdgeom.operations.dependent import dependents_in
 
@@ -208,8 +208,8 @@ def _(op: Assemble) -> Run:
 def _assembly(op: Assemble) -> Run:
     forms = []
     for f, target in op.by.items():
-        form = simplify(derivative(op.work, f, TestFunction(f.function_space())))
-        forms.append((_Target(op, target), None if is_zero(form) else LinearForm(form)))
+        form = slope_by(op.work, f)
+        forms.append((_Target(op, target), form and LinearForm(form)))
 
     def run() -> None:
         # All before any target is written, which the others may read.

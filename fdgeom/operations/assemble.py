@@ -4,13 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import ufl
-from firedrake import Form, Function, derivative
+from firedrake import Argument, Form, Function, derivative
 from ufl.algorithms import extract_coefficients
 from ufl.core.expr import Expr
 
-from fdgeom.forms import is_zero, simplify
-from fdgeom.operations.copy import Copy
-from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work, parts
+from fdgeom.forms import is_zero, rename, simplify
+from fdgeom.operations.copy import zero_rest
+from fdgeom.operations.operation import Cotangents, Operation, Tangents, Work
 from fdgeom.validation import instance
 
 
@@ -26,7 +26,8 @@ class Assemble(Operation):
     work : Form or UFL expression
         The functional; an expression means its sum over the nodes that its Functions share.
     by : dict
-        Functions in the functional, and for each the target, a Function of the same space.
+        Functions in the functional, and for each the target, a Function of the same space. For a
+        form that is linear in a test function its key is the test function.
     adds : collection of Functions, optional
         The targets to which the derivatives are added.
     dt, fraction, clock, at
@@ -53,6 +54,7 @@ class Assemble(Operation):
         instance("by", self.by, Mapping, "a dict of Functions and their targets")
         if not self.by:
             raise ValueError("by is empty; give at least one Function and its target")
+        self._name_arguments()
         for f, target in self.by.items():
             instance("by", f, Function, "a dict whose keys are Functions")
             instance("by", target, Function, "a dict whose values are Functions")
@@ -62,6 +64,15 @@ class Assemble(Operation):
                 )
         if not set(self.adds) <= set(self.by.values()):
             raise ValueError("adds contains a Function that is no target; give only targets of by")
+
+    def _name_arguments(self) -> None:
+        """Put Functions in the place of test functions."""
+        work, by = self.work, dict(self.by)
+        for argument in [a for a in by if isinstance(a, Argument)]:
+            test = Function(argument.function_space(), name="test")
+            work, by[test] = rename(work, {argument: test}), by.pop(argument)
+            object.__setattr__(self, "work", work)
+            object.__setattr__(self, "by", by)
 
     @property
     def reads(self) -> list[Function]:
@@ -104,11 +115,3 @@ def gradient(
     cotangents.add(by)
     targets = {f: cotangents[f] for f in by}
     return [*zeroes, Assemble(work=work, by=targets, adds=adds, **timed)]
-
-
-def zero_rest(timed: dict, f: Function, cotangents: Cotangents) -> list[Operation]:
-    """The operations that set the zero parts of the cotangent of a mixed Function with other parts."""
-    if f not in cotangents:
-        return []
-    zero = [part for part in parts(f) if part not in cotangents]
-    return [Copy(source=None, target=cotangents[part], **timed) for part in zero]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from firedrake import Function
 
-from fdgeom.operations.operation import Cotangents, Operation, Tangents
+from fdgeom.operations.operation import Cotangents, Operation, Tangents, parts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,3 +77,11 @@ class Copy(Operation):
     def _like(self, source: Function | None, target: Function, adds: bool | None = None) -> "Copy":
         adds = self.adds if adds is None else adds
         return Copy(source=source, target=target, rows=self.rows, adds=adds, **self._timed())
+
+
+def zero_rest(timed: dict, f: Function, cotangents: Cotangents) -> list[Operation]:
+    """The operations that set the zero parts of the cotangent of a mixed Function with other parts."""
+    if f not in cotangents:
+        return []
+    zero = [part for part in parts(f) if part not in cotangents]
+    return [Copy(source=None, target=cotangents[part], **timed) for part in zero]

@@ -11,8 +11,7 @@ from ufl.classes import Zero
 from ufl.core.expr import Expr
 
 from fdgeom.compat import interpolates_into
-from fdgeom.operations.assemble import zero_rest
-from fdgeom.operations.copy import Copy
+from fdgeom.operations.copy import Copy, zero_rest
 from fdgeom.operations.host import ArrayOperation
 from fdgeom.operations.operation import Cotangents, HostOperation, Operation, Tangents, parts
 

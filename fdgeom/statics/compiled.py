@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import ufl
-from firedrake import Constant, Function
+from firedrake import Constant, Function, TestFunction
 from ufl import replace
 
 from fdgeom.compile.chain import Update
@@ -159,7 +159,7 @@ def _is_near(step: float, before: float, size: float, old: bool) -> bool:
 def _moves(problem: EquilibriumProblem) -> list[Operation]:
     """The operations that extrapolate strain and stress by the update, and move the configuration."""
     pose, update, rod = problem.pose, problem.unknown, problem.rod
-    test = Function(problem.strain.function_space(), name="test of strains")
+    test = TestFunction(problem.strain.function_space())
     strain = rod.elastic_strain(pose) + rod.strain_rate(pose, update.vector)
     moved = dict(zip(pose, R3xSO3.retract(pose, update.vector), strict=True))
     if problem.multiplier is not None:

@@ -33,7 +33,7 @@ from verification.beams import uneven_mesh
 from fdgeom import execution
 from fdgeom.compile import CompiledExecutor
 from fdgeom.errors import SolveFailed
-from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Prescribed, Solve
+from fdgeom.operations import Assemble, Check, Copy, HostOperation, Map, Prescribed, Solve, Tangents
 
 #: Two blocks of lanes and a part of one.
 CELLS = 19
@@ -177,6 +177,22 @@ def test_derivatives_of_sums_over_nodes():
     Q, A = q.dat.data_ro, a.dat.data_ro
     assert np.allclose(target.dat.data_ro, 2 * np.sin(A)[:, None] * Q, rtol=1e-14)
     assert np.allclose(other.dat.data_ro, before + np.cos(A) * (Q * Q).sum(axis=1), rtol=1e-14)
+
+
+def test_forms_with_a_test_function():
+    """Their values are those of Firedrake's assembly, their derivatives those of a Function's."""
+    e, q = TestFunction(vectors("DG", 2)), field(vectors("CG", 2), 1)
+    form = dot(exp(q[0]) * q.dx(0), e) * dx(degree=3)
+    target = field(vectors("DG", 2), 2)
+    made = Assemble(work=form, by={e: target})
+    same_through_petsc([made])
+    run([made])
+    assert np.allclose(target.dat.data_ro, assemble(form).dat.data_ro, rtol=1e-13, atol=1e-15)
+    rates = Tangents([q, target])
+    rates[q].assign(2 * q)
+    run(made.jvp(rates))
+    exact = assemble(derivative(form, q, rates[q])).dat.data_ro
+    assert np.allclose(rates[target].dat.data_ro, exact, rtol=1e-13, atol=1e-14)
 
 
 def test_weights_follow_a_moved_mesh():

@@ -218,7 +218,8 @@ def test_order_of_loads_and_steps_do_not_matter():
 
 def test_steps_that_fail_are_halved():
     """Back from a strongly bent shape: too far for one step."""
-    beam = cantilever(20, 5.0)
+    # The fifth update fails, before round-off decides: under a load of 5 Newton's iteration is chaotic.
+    beam = cantilever(20, 4.0)
     statics = solved(beam)
     bent = along(beam.position)
     with pytest.raises(fg.LoadStepFailed):

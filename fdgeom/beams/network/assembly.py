@@ -32,7 +32,6 @@ from fdgeom.execution import perform
 from fdgeom.forms import shaped_space
 from fdgeom.lie import arrays
 from fdgeom.operations import Assemble, Map, Operation
-from fdgeom.operations.dependent import private
 from fdgeom.taping import OffTape, not_taped
 from fdgeom.validation import instances
 
@@ -295,7 +294,7 @@ class Assembly(OffTape, RodMotion):
         """The strains in the cells of the network."""
         strain = self.rod.strain(self.configuration)
         space = shaped_space((6,), self.mesh, "DG", 0)
-        test, found = private(Function(space, name="test")), Function(space, name="strain")
+        test, found = TestFunction(space), Function(space, name="strain")
         return Assemble(work=self.rod.cells.values(strain, test), by={test: found})
 
     @cached_property

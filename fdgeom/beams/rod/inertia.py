@@ -142,17 +142,15 @@ class NodalInertia:
         weight = private(Function(test.function_space()))
         weight.dat.data_wo_with_halos[...] = np.where(rods, 1 / np.where(rods, there, 1.0), 0.0)
 
-        def mean(test: Expr) -> Form:
-            return self._cells.at_nodes(weight * ufl.inner(total, test))
-
-        assembly = VectorAssembly(mean(TestFunction(space)))
+        test = TestFunction(space)
+        mean = self._cells.at_nodes(weight * ufl.inner(total, test))
+        assembly = VectorAssembly(mean)
 
         def make() -> None:
             matrix.dat.data_wo_with_halos[...] = still + assembly.assemble().dat.data_ro_with_halos
 
         made = Dependent([matrix], [total], make, private=True)
-        test = Function(space)
-        made.operations = [Assemble(work=mean(test), by={test: matrix})]
+        made.operations = [Assemble(work=mean, by={test: matrix})]
 
     def version(self) -> int:
         """A number that changes with the inertia."""

@@ -5,13 +5,14 @@ from typing import Any
 
 import ufl
 from firedrake import Constant
+from ufl.algorithms import replace
 from ufl.classes import Expr, Form
 
 from fdgeom.beams.law import LINEAR, SectionLaw
 from fdgeom.beams.rod.body_load import AppliedLoad, BodyLoad, PartOfRod
 from fdgeom.beams.rod.cells import Cells
 from fdgeom.beams.rod.inertia import Inertia
-from fdgeom.beams.rod.strains import STRAINS
+from fdgeom.beams.rod.strains import STRAINS, measure_rate
 from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.clock import Time
 from fdgeom.forms import simplify
@@ -49,17 +50,14 @@ class Rod:
         #: The whole rod, as loads on a beam see it.
         self.part: Any = part
         self.time = Time() if time is None else time
-        self._measure = STRAINS[strain]
+        self._measure, self._name = STRAINS[strain], strain
         #: Whether the strain softens where a cell turns by more than 90 degrees.
         self.softens = strain == "directors"
 
     # --- in a cell: expressions for the midpoint ---------------------------------------------------
-    def strain(self, configuration: Pose, displacement: Expr | None = None) -> Expr:
-        """ε (6), body frame, of the rod or of the displaced rod: the measure minus e."""
-        a, b = zip(*(self.cells.ends(part) for part in configuration), strict=True)
-        if displacement is not None:
-            first, second = self.cells.ends(displacement)
-            a, b = displaced(a, first), displaced(b, second)
+    def strain(self, configuration: Pose) -> Expr:
+        """ε (6), body frame: the measure minus e."""
+        a, b = zip(*map(self.cells.ends, configuration), strict=True)
         return self._measure(a, b, self.cells.length) - self.tangent
 
     def elastic_strain(self, configuration: Pose) -> Expr:
@@ -69,7 +67,10 @@ class Rod:
 
     def strain_rate(self, configuration: Pose, velocity: Expr) -> Expr:
         """B w (6): derivative of the strain along a velocity or virtual displacement."""
-        return rate(lambda s: self.strain(configuration, s * velocity))
+        symbols, measured = measure_rate(self._name)
+        ends = map(self.cells.ends, (*configuration, velocity))
+        values = [value for pair in ends for value in pair]
+        return replace(measured, dict(zip(symbols, [*values, self.cells.length], strict=True)))
 
     def stress(self, configuration: Pose, velocity: Expr | None = None) -> Expr:
         """Moment and force of the section (6), body frame; with a velocity the viscous part too."""

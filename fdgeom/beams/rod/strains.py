@@ -9,14 +9,16 @@ differentiated any number of times. The quaternions of the two ends must lie on 
 """
 
 from collections.abc import Callable
+from functools import cache
 
+import numpy as np
 import ufl
+from firedrake import Constant
 from ufl.core.expr import Expr
 
+from fdgeom.beams.rod.variation import Pose, displaced, rate
 from fdgeom.lie import join, quaternion
 from fdgeom.lie.coefficients import COTANGENT, POLE, polynomial
-
-Pose = tuple[Expr, Expr]
 
 # atan(x)/x in x²: the quarter of the angle that a piece turns by. The first term left out is 6e-14
 # for a sixteenth of a turn, 4e-8 for an eighth, 2e-6 for a quarter.
@@ -62,6 +64,22 @@ STRAINS: dict[str, Callable[[Pose, Pose, Expr], Expr]] = {
     "se3": se3_logarithm,
     "directors": directors,
 }
+
+
+@cache
+def measure_rate(name: str) -> tuple[tuple[Constant, ...], Expr]:
+    """The derivative of a measure along displacements of the two ends, and the symbols in it.
+
+    The symbols are the two positions, orientations and displacements, and the length.
+    """
+    symbols = tuple(Constant(np.zeros(shape)) for shape in (3, 3, 4, 4, 6, 6))
+    x, y, p, q, u, v = symbols
+    length = Constant(1.0)
+
+    def measured(s: Expr) -> Expr:
+        return STRAINS[name](displaced((x, p), s * u), displaced((y, q), s * v), length)
+
+    return (*symbols, length), rate(measured)
 
 
 def _relative(p: Expr, q: Expr) -> tuple[Expr, Expr]:
