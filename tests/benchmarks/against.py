@@ -60,7 +60,7 @@ def run(name: str, case: Case, package: Path) -> dict:
 
 def compare(name: str, case: Case) -> str:
     """One line of the report."""
-    ratios, here, there = [], {}, {}
+    ratios, sizes, here, there = [], [], {}, {}
     for number in range(args.rounds + 1):
         there = run(name, case, args.path.resolve())
         here = run(name, case, HERE.parents[1])
@@ -74,12 +74,14 @@ def compare(name: str, case: Case) -> str:
         if not difference <= case.tolerance:
             return f"FAILED: the results differ by {difference:.1e} of their size"
         if number:  # the first pair fills the caches, and writes the bytecode of both sides
+            sizes.append((here["amount"], there["amount"]))
             ratios.append(here["amount"] / max(there["amount"], 1e-300))
     unit = {"memory": "bytes", "ratio": ""}.get(case.clock, "s")
+    own, other = map(statistics.median, zip(*sizes, strict=True))
     return (
-        f"{statistics.median(ratios):.3f}  ({case.clock}: {here['amount']:.3g} {unit}, before "
-        f"{there['amount']:.3g} {unit}; Newton iterations {here['iterations']}, before "
-        f"{there['iterations']}; from {min(ratios):.3f} to {max(ratios):.3f})"
+        f"{statistics.median(ratios):.3f}  ({case.clock}: {own:.3g} {unit}, before {other:.3g} {unit}; "
+        f"Newton iterations {here['iterations']}, before {there['iterations']}; "
+        f"from {min(ratios):.3f} to {max(ratios):.3f})"
     )
 
 
