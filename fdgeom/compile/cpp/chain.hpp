@@ -66,15 +66,17 @@ struct Chain : ChainUnknowns<Op> {
     // The rows of the nodes that are eliminated, and of those after them.
     constexpr int own = right ? n : 0, far = right ? 0 : n;
     const long here = X.counts[k];
+    const lane_mask cell = first_lanes(here);
 #pragma GCC unroll 8
     for (int i = 0; i < n; ++i) {
-      for (long l = here; l < W; ++l) r[i][l] = r[n + i][l] = 0.0;
+      r[i] = choose(cell, r[i], raw{});
+      r[n + i] = choose(cell, r[n + i], raw{});
       raw both =
           right ? r[n + i] + shifted_left(r[i], h.r[i]) : r[i] + shifted_right(h.r[i], r[n + i]);
       h.r[i] = r[far + i];
       if (Op::source[i] >= 0) {
         both -= right ? Base::source_next(k, i) : Base::source_at(k, i);
-        for (long l = here; l < W; ++l) both[l] = 0.0;
+        both = choose(cell, both, raw{});
         if (right && Op::in_cell[i] && k == K - 1) both[here - 1] = 0.0;
       }
       const raw counted = Op::held[i] < 0 ? both : both * (right ? free_next(k, i) : free_at(k, i));
@@ -86,8 +88,7 @@ struct Chain : ChainUnknowns<Op> {
           const int j = v * W + c;
           if (j < n) {
             raw &near = J[(own + i) * 2 * n + own + j], &farther = J[(far + i) * 2 * n + far + j];
-            if (right)
-              for (long l = here; l < W; ++l) farther[l] = 0.0;
+            if (right) farther = choose(cell, farther, raw{});
             const raw before = h.E[i * n + j];
             h.d[i][v][c] =
                 near + (right ? shifted_left(farther, before) : shifted_right(before, farther));

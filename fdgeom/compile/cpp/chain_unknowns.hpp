@@ -104,8 +104,10 @@ struct ChainUnknowns {
         Op::residual_cell(X, F, G, k, residual_once, a, b, r);
         for (int i = 0; i < Op::residual_carried; ++i) a[i] = after[i];
       }
+      const lane_mask cell = first_lanes(here);
       for (int i = 0; i < n; ++i) {
-        for (long l = here; l < W; ++l) r[i][l] = r[n + i][l] = 0.0;
+        r[i] = choose(cell, r[i], raw{});
+        r[n + i] = choose(cell, r[n + i], raw{});
         raw both = r[i] + shifted_right(last[i], r[n + i]);
         if (Op::held[i] >= 0) both *= free_at(k, i);
         rhs[k * n + i] = both;

@@ -113,9 +113,11 @@ FDGEOM_INLINE void pad(double *p, long k, long there, int size) {
 template <class Op> FDGEOM_INLINE void gather(const Run &X, Fields F, Outs G, long k, raw *last, raw *b) {
   raw ra[Op::nb], rb[Op::nb];
   Op::cell(X, F, G, k, ra, rb);
-  if (X.counts[k] < W)
-    for (long l = X.counts[k]; l < W; ++l)
-      for (int i = 0; i < Op::nb; ++i) ra[i][l] = rb[i][l] = 0.0;
+  if (__builtin_expect(X.counts[k] < W, 0)) {
+    const lane_mask there = first_lanes(X.counts[k]);
+#pragma GCC unroll 64
+    for (int i = 0; i < Op::nb; ++i) { ra[i] = choose(there, ra[i], raw{}); rb[i] = choose(there, rb[i], raw{}); }
+  }
 #pragma GCC unroll 64
   for (int i = 0; i < Op::nb; ++i) {
     b[i] = ra[i] + shifted_right(last[i], rb[i]);
@@ -134,8 +136,8 @@ template <class Op> FDGEOM_INLINE const raw *gather_all(const Run &X, Fields F, 
   for (long k = X.chain_blocks; k < X.blocks; k += 2) {
     for (int i = 0; i < 2 * Op::nb; ++i) b[k * Op::nb + i] = raw{};
     if constexpr (Op::links) Op::link(X, F, G, k, b + k * Op::nb, b + (k + 1) * Op::nb);
-    for (int i = 0; i < 2 * Op::nb; ++i)
-      for (long l = X.counts[k]; l < W; ++l) b[k * Op::nb + i][l] = 0.0;
+    const lane_mask there = first_lanes(X.counts[k]);
+    for (int i = 0; i < 2 * Op::nb; ++i) b[k * Op::nb + i] = choose(there, b[k * Op::nb + i], raw{});
   }
   const long *q = X.shared;
   for (long s = 0; s < X.sharing; ++s, q += 1 + *q)

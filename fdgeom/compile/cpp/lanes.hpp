@@ -18,6 +18,7 @@ typedef int64_t lane_mask __attribute__((vector_size(8 * W)));
 
 FDGEOM_INLINE raw lanes(double s) { return raw{} + s; }
 FDGEOM_INLINE raw choose(lane_mask c, raw a, raw b) { return c ? a : b; }
+FDGEOM_INLINE lane_mask first_lanes(long count) { return lane_mask{0, 1, 2, 3, 4, 5, 6, 7} < lane_mask{} + count; }
 FDGEOM_INLINE raw fabs(raw a) { return a < 0.0 ? -a : a; }
 
 // A few instructions of AVX-512: GCC needs half a second to read the whole of immintrin.h.

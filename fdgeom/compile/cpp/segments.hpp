@@ -103,17 +103,12 @@ struct SegmentSolve : ChainUnknowns<Op> {
   }
   long elements_of_segments() const { return (T.count * in_element + W - 1) / W * W; }
 
-  // The first `count` lanes.
-  FDGEOM_INLINE static lane_mask before(long count) {
-    return lane_mask{0, 1, 2, 3, 4, 5, 6, 7} < count;
-  }
-
   // The cells of a block of chains that belong to this rank.
   FDGEOM_INLINE lane_mask cells_of(long k) const {
 #ifdef FDGEOM_RANKS
     return *(const raw*)(X.own_cells + k * W) > 0.5;
 #else
-    return before(X.counts[k]);
+    return first_lanes(X.counts[k]);
 #endif
   }
 
