@@ -136,8 +136,8 @@ template <class Op> FDGEOM_INLINE const raw *gather_all(const Run &X, Fields F, 
   for (long k = X.chain_blocks; k < X.blocks; k += 2) {
     for (int i = 0; i < 2 * Op::nb; ++i) b[k * Op::nb + i] = raw{};
     if constexpr (Op::links) Op::link(X, F, G, k, b + k * Op::nb, b + (k + 1) * Op::nb);
-    const lane_mask there = first_lanes(X.counts[k]);
-    for (int i = 0; i < 2 * Op::nb; ++i) b[k * Op::nb + i] = choose(there, b[k * Op::nb + i], raw{});
+    for (int i = 0; i < 2 * Op::nb; ++i)
+      for (long l = X.counts[k]; l < W; ++l) b[k * Op::nb + i][l] = 0.0;
   }
   const long *q = X.shared;
   for (long s = 0; s < X.sharing; ++s, q += 1 + *q)
