@@ -370,7 +370,7 @@ def gradient(stepper, functional, controls, steps: int) -> Measurement:
     """The time of a gradient of some steps."""
     # The first one compiles; afterwards the stepper stands where it stood.
     value, derivatives = fg.gradient(stepper, steps, functional, controls)
-    spent = seconds(lambda: fg.gradient(stepper, steps, functional, controls))
+    spent = seconds(lambda: fg.gradient(stepper, steps, functional, controls), samples=10)
     norms = [np.linalg.norm(derivative.dat.data_ro) for derivative in derivatives]
     return Measurement(spent, np.array([value, *norms]), stepper)
 
@@ -392,7 +392,7 @@ def over_forward(method, make, dt: float, steps: int) -> Callable[[], Measuremen
         stepper = method(beam, dt)
         distance = inner(beam.position, beam.position) * dx(degree=2)
         found = gradient(stepper, distance, [beam.momentum], steps)
-        found.amount /= seconds(lambda: stepper.advance(steps))
+        found.amount /= seconds(lambda: stepper.advance(steps), samples=10)
         return found
 
     return measure
