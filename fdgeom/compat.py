@@ -1,19 +1,22 @@
-"""Private names of Firedrake, UFL, pyadjoint and petsctools that have no public counterpart.
+"""Private names of Firedrake, PyOP2, UFL, pyadjoint and petsctools that have no public counterpart.
 
-Checked with Firedrake and pyadjoint 2026.10 and petsctools 2026.1.
+Checked with Firedrake, PyOP2 and pyadjoint 2026.10 and petsctools 2026.1.
 """
 
 import sys
 from collections.abc import Callable
+from functools import cache
 from types import FrameType
 from typing import Any
 
 import petsctools
 from firedrake import DirichletBC, Form, Function, dmhooks
 from firedrake.output import VTKFile
+from mpi4py import MPI
 from petsc4py import PETSc
 from pyadjoint.block_variable import BlockVariable
 from pyadjoint.tape import get_working_tape
+from pyop2 import compilation
 
 
 # --- Firedrake --------------------------------------------------------------------------------------
@@ -36,6 +39,16 @@ def problem_of_solver(dm: PETSc.DM) -> Any:
     """The variational problem of the solver that works on a DM; None if there is none."""
     context = dmhooks.get_appctx(dm)
     return None if context is None else context._problem
+
+
+def compiler() -> Callable[..., compilation.Compiler]:
+    """PyOP2's C++ compiler, of the user's choice if there is one; `load` runs it to ask for its version."""
+    return compilation._compiler or _compiler_of_petsc()
+
+
+@cache
+def _compiler_of_petsc() -> Callable[..., compilation.Compiler]:
+    return compilation.sniff_compiler(petsctools.get_petscvariables()["CXX"], MPI.COMM_SELF)
 
 
 # --- UFL --------------------------------------------------------------------------------------------

@@ -8,7 +8,9 @@ from importlib.resources import files
 
 from mpi4py import MPI
 from pyop2 import compilation
+from pyop2.configuration import configuration
 
+from fdgeom.compat import compiler
 from fdgeom.errors import NoCompiler
 
 _FLAGS = (
@@ -48,7 +50,7 @@ def load(
     # without, for the error message. PyOP2 compiles on rank 0, and keeps the library in its cache by the
     # text, the compiler with its version and all flags. Headers are parts of the text for this reason.
     try:
-        library = compilation.load(code, "cpp", cppargs=(level, *_FLAGS), comm=comm)
+        library = _library(code, (level, *_FLAGS), comm)
     except (RuntimeError, OSError, compilation.CompilationError) as error:
         raise NoCompiler(
             f"{work} need a working C++ compiler (PETSc's, usually mpicxx), and it failed: install "
@@ -58,6 +60,14 @@ def load(
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
+
+
+def _library(code: str, flags: tuple[str, ...], comm: MPI.Comm) -> ctypes.CDLL:
+    if comm.size > 1:
+        return compilation.load(code, "cpp", cppargs=flags, comm=comm)
+    # PyOP2 runs the compiler twice to ask for its name and version: once a process is enough.
+    made = compiler()(flags, (), debug=configuration["debug"])
+    return ctypes.CDLL(compilation.make_so(made, code, "cpp", comm))
 
 
 _TYPES = {
