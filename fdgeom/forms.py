@@ -119,12 +119,6 @@ def simplify(form: Form) -> Form:
     return _simplified([i for i in form.integrals() if not isinstance(i.integrand(), Zero)])
 
 
-def total(*forms: Form) -> Form:
-    """The sum of forms, simplified."""
-    found = [form for form in map(simplify, forms) if not is_zero(form)]
-    return _simplified([i for form in found for i in form.integrals()])
-
-
 def rename(form: Form, mapping: dict[Expr, Expr]) -> Form:
     """Replace Functions and arguments of a form by others of their spaces."""
     ((old, new), *others) = mapping.items()

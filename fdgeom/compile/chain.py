@@ -22,7 +22,18 @@ _SIDES = "AB"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Update(Solve):
-    """The linear equations of one update of Newton's method; its report has norms and the inertia."""
+    """The linear equations of one update of Newton's method; its report has norms and the inertia.
+
+    With ``by`` the work is the residual of that Function and the update solves ∂F/∂u d = F(u);
+    ``linear``: CannotCompile if the equations are not linear in it.
+    """
+
+    by: Function | None = None
+    linear: bool = True
+
+    def _check_unknown(self) -> None:
+        if self.by is None:
+            super()._check_unknown()
 
 
 @dataclass(frozen=True)
@@ -111,8 +122,10 @@ def lower_chain(lowering, op: Solve) -> ChainProgram:
         if made.tree:
             raise CannotCompile(f"{op.name}: a prescribed node has no equation for a multiplier")
         made.from_right = True
-    if isinstance(op, Update) and not made.affine:
-        raise CannotCompile(f"{op.name}: the equations are not linear")
+    if isinstance(op, Update):
+        if op.linear and not made.affine:
+            raise CannotCompile(f"{op.name}: the equations are not linear")
+        made.affine = True
     if made.affine:
         _begin_at_zero(made)
     for program, residual in ((made.cell, made.residual), (made.link, made.link_residual)):
@@ -167,7 +180,8 @@ def _inputs(p: ScalarProgram, pairs: Sequence[tuple[Part, int]]) -> list[int | N
 def _equations(made: ChainProgram, p: ScalarProgram, works) -> tuple[list[int], Entries, bool]:
     """Residual and tangent of a cell, and whether they are affine."""
     op = made.op
-    unknowns = _inputs(p, [(u.part, u.component) for u in made.unknowns])
+    by = op.by if isinstance(op, Update) and op.by is not None else op.unknown
+    unknowns = _inputs(p, _alike(made.unknowns, parts_of(op.unknown), parts_of(by)))
     tests = _inputs(p, _alike(made.unknowns, parts_of(op.unknown), parts_of(op.test)))
     first = [of_one_node(p, side, range(len(p.ops))) for side in _SIDES]
     if op.source is None:

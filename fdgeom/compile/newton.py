@@ -4,14 +4,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from firedrake import Form, Function, derivative
+from firedrake import Form, Function
 
 from fdgeom.compile.chain import Update
 from fdgeom.compile.executor import CompiledExecutor
 from fdgeom.compile.layout import WIDTH, Layout, layout_of
 from fdgeom.data import fields, spread
-from fdgeom.errors import CannotCompile
-from fdgeom.forms import depends_on, is_zero, simplify, total
 from fdgeom.operations import Map, Operation, Prescribed, Reason, parts
 
 #: Why an iteration has failed.
@@ -109,12 +107,10 @@ def newton_of(
     """
     update = Function(unknown.function_space(), name="update")
     pairs = zip(parts(unknown), parts(update), strict=True)
-    change = simplify(derivative(residual, unknown, update))
-    if linear and not is_zero(change) and depends_on(change, unknown):
-        raise CannotCompile("the equations are not linear")
     prescribed = [Prescribed(e.dofs, part=e.part) for e in essential]
     equations = Update(
-        work=total(residual, change), unknown=update, prescribed=prescribed, name=unknown.name()
-    )
+        work=residual, unknown=update, by=unknown, linear=linear, prescribed=prescribed,
+        name=unknown.name(),
+    )  # fmt: skip
     moves = [Map(values={u: u + d}) for u, d in pairs]
     return Iteration(moves, [equations], live=[unknown])

@@ -153,12 +153,15 @@ class Solve(Operation):
             object.__setattr__(self, "test", test)
         elif self.test not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the test function {self.test.name()!r}")
+        self._check_unknown()
+        self._check_attempts()
+        self._check_values()
+
+    def _check_unknown(self) -> None:
         if self.source is None and self.unknown not in extract_coefficients(self.work):
             raise ValueError(
                 f"work does not contain the unknown {self.unknown.name()!r}; write the equation in it"
             )
-        self._check_attempts()
-        self._check_values()
 
     def _check_values(self) -> None:
         """Raise ``ValueError`` if the unknown is a value that the solve reads."""

@@ -243,6 +243,6 @@ def test_no_compiler_is_a_clear_error(monkeypatch):
 
     mesh = uneven_mesh()
     residual, u = nodal_residual(mesh, spectral(mesh, "CG", 1), measures.vertex(mesh))
-    monkeypatch.setattr(compilation, "load", fail)
+    monkeypatch.setattr(compilation, "make_so", fail)
     with pytest.raises(RuntimeError, match="compiled=False"):
         compiled_solve(residual, u)
