@@ -119,15 +119,14 @@ def simplify(form: Form) -> Form:
     return _simplified([i for i in form.integrals() if not isinstance(i.integrand(), Zero)])
 
 
-def rename(form: Form, mapping: dict[Expr, Expr]) -> Form:
-    """Replace Functions and arguments of a form by others of their spaces."""
-    ((old, new), *others) = mapping.items()
+def rename(form: Form, old: Function | Argument, new: Function | Argument) -> Form:
+    """Replace a Function or an argument of a form by another one of its space."""
     argument, before = cache_of(form).get(_ARGUMENT_OF, {}).get(old, (None, None))
-    if not others and argument == new:
+    if argument == new:
         return before
-    made = replace(form, mapping)
+    made = replace(form, {old: new})
     made = _simplified(made.integrals()) if _is_simplified(form) else made
-    if isinstance(old, Argument) and not others:
+    if isinstance(old, Argument):
         cache_of(made)[_ARGUMENT_OF] = {new: (old, form)}
     return made
 

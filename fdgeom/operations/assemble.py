@@ -70,9 +70,9 @@ class Assemble(Operation):
         work, by = self.work, dict(self.by)
         for argument in [a for a in by if isinstance(a, Argument)]:
             test = Function(argument.function_space(), name="test")
-            work, by[test] = rename(work, {argument: test}), by.pop(argument)
-            object.__setattr__(self, "work", work)
-            object.__setattr__(self, "by", by)
+            work, by[test] = rename(work, argument, test), by.pop(argument)
+        object.__setattr__(self, "work", work)
+        object.__setattr__(self, "by", by)
 
     @property
     def reads(self) -> list[Function]:

@@ -149,7 +149,7 @@ class Solve(Operation):
                     "arguments"
                 )
             test = Function(arguments[0].function_space(), name=f"test of {self.name}")
-            object.__setattr__(self, "work", rename(simplify(self.work), {arguments[0]: test}))
+            object.__setattr__(self, "work", rename(simplify(self.work), arguments[0], test))
             object.__setattr__(self, "test", test)
         elif self.test not in extract_coefficients(self.work):
             raise ValueError(f"work must contain the test function {self.test.name()!r}")
@@ -193,7 +193,7 @@ class Solve(Operation):
     @property
     def residual(self) -> Form:
         """The work with a test function."""
-        return rename(self.work, {self.test: TestFunction(self.test.function_space())})
+        return rename(self.work, self.test, TestFunction(self.test.function_space()))
 
     @property
     def reads(self) -> list[Function]:
