@@ -126,6 +126,7 @@ def _text(
     results = [f"raw o{k}[{size[k]}];" for k in range(len(expressions))]
     body = "\n    ".join([*loads, *results, *lines, *stores])
     return f"""{header("lanes.hpp")}
+{header("sine.hpp")}
 {header("update.hpp")}
 extern "C" void fdgeom_update(const NodalValues *F, const double *const *N) {{
   for (long i = 0; i < F[0].count; i += W) {{

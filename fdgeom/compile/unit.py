@@ -47,7 +47,7 @@ from fdgeom.operations import (
 )
 from fdgeom.operations.dependent import constants_behind
 
-_HEADERS = ("lanes.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
+_HEADERS = ("lanes.hpp", "sine.hpp", "fields.hpp", "exchange.hpp", "local.hpp", "step.hpp")
 #: More of them, where a solve couples neighbours.
 _CHAIN_HEADERS = (
     "convergence.hpp", "blocks.hpp", "fronts.hpp", "chain_unknowns.hpp", "chain.hpp", "small_chain.hpp",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from firedrake import (
@@ -12,6 +13,7 @@ from firedrake import (
     SpatialCoordinate,
     TensorFunctionSpace,
     TestFunction,
+    UnitIntervalMesh,
     VectorFunctionSpace,
     as_matrix,
     as_vector,
@@ -73,6 +75,25 @@ def same_through_petsc(operations, steps=1, tolerance=1e-13):
 
 
 # --- maps, copies, checks ------------------------------------------------------------------------
+@pytest.mark.parametrize("size", [1e-8, 0.5, 30.0, 1e6, 1e9])
+def test_sine_and_cosine_to_a_unit_in_the_last_place(size):
+    """Of random numbers and of those nearest to multiples of π/2, against mpmath with 50 digits."""
+    mesh = UnitIntervalMesh(500)
+    space = FunctionSpace(mesh, "DG", 0)
+    x, s, c = Function(space), Function(space), Function(space)
+    given = np.random.default_rng(5).uniform(-size, size, 500)
+    given[::2] = np.round(given[::2] / (np.pi / 2)) * (np.pi / 2)
+    x.dat.data_wo[:] = given
+    run([Map(values={s: sin(x), c: cos(x)})])
+    with mpmath.workdps(50):
+        for found, exact in ((s, mpmath.sin), (c, mpmath.cos)):
+            expected = [exact(mpmath.mpf(value)) for value in given]
+            off = [
+                float(mpmath.mpf(y) - e) for y, e in zip(found.dat.data_ro, expected, strict=True)
+            ]
+            assert (np.abs(off) <= np.spacing(np.abs(np.array(expected, dtype=float)))).all()
+
+
 def test_all_values_are_read_before_any_is_written():
     f, g = field(AT_NODES, 1), field(AT_NODES, 2)
     a, b = np.array(f.dat.data_ro), np.array(g.dat.data_ro)

@@ -50,8 +50,7 @@ FDGEOM_INLINE bool all_le(raw a, double b) { return all_le(a, lanes(b)); }
 
 #define FDGEOM_LANES1(f) \
   inline raw f(raw a) { raw r; for (int l = 0; l < W; ++l) r[l] = std::f(a[l]); return r; }
-FDGEOM_LANES1(sin) FDGEOM_LANES1(cos) FDGEOM_LANES1(tan)
-FDGEOM_LANES1(asin) FDGEOM_LANES1(acos) FDGEOM_LANES1(atan) FDGEOM_LANES1(exp)
+FDGEOM_LANES1(tan) FDGEOM_LANES1(asin) FDGEOM_LANES1(acos) FDGEOM_LANES1(atan) FDGEOM_LANES1(exp)
 FDGEOM_LANES1(log) FDGEOM_LANES1(sinh) FDGEOM_LANES1(cosh) FDGEOM_LANES1(tanh)
 FDGEOM_LANES1(erf)
 #define FDGEOM_LANES2(f) \
