@@ -79,7 +79,7 @@ template <int N>
 int work(const Run& X, const Test& t, Fields F, Outs G, double* second, int what,
          long* iterations) {
   typedef Op<N> O;
-  std::conditional_t<(N <= 3), SmallChain<O>, Chain<O>> p(X, F, G);
+  std::conditional_t<SmallChain<O>::suits, SmallChain<O>, Chain<O>> p(X, F, G);
   p.start(0);
   if (what)
     return what == 2 ? newton_damped(p, t, *iterations) : newton_whole(p, t, false, *iterations);
@@ -87,7 +87,7 @@ int work(const Run& X, const Test& t, Fields F, Outs G, double* second, int what
   p.update();
   // Another right-hand side with the same factors.
   double* const fields[] = {F[0], second, F[2], F[3]};
-  std::conditional_t<(N <= 3), SmallChain<O>, Chain<O>> q(X, fields, G + 1);
+  std::conditional_t<SmallChain<O>::suits, SmallChain<O>, Chain<O>> q(X, fields, G + 1);
   q.start(0);
   q.evaluate();
   q.apply();

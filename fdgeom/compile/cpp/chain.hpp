@@ -15,7 +15,6 @@ struct Chain : ChainUnknowns<Op> {
   using Base::node_blocks, Base::residual, Base::rhs, Base::tangent_once, Base::X;
   using B = Block<n>;
   static constexpr int R = B::R, V = B::V;
-  static constexpr bool reuses = true;  // another right-hand side is much cheaper than new factors
   static constexpr int in_X = (n + 1) * R, in_factors = 2 * n * R;  // vectors of a node
   typedef typename B::Row Row;
   typedef typename B::WideRow WideRow;

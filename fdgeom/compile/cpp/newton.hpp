@@ -42,14 +42,13 @@ int newton_whole(Problem& p, const Test& t, bool must_contract, long& iterations
     before = step;
     // After the first update, and after what may be the last one, only the residual is computed, a
     // fraction of the work.
-    const bool tries = it == 1 && Problem::reuses;
-    const bool alone = tries || old || step <= 1e-7 * size || step <= 1e-12 * of;
+    const bool alone = it == 1 || old || step <= 1e-7 * size || step <= 1e-12 * of;
     if (alone)
       p.evaluate();
     else
       solvable = p.linearise();
     // After the first update the residual tells more than the sizes of updates.
-    old = old || (tries && p.residual <= 1e-4 * first);
+    old = old || (it == 1 && p.residual <= 1e-4 * first);
     reason = watch.decide(it, size, step, p.residual);
     if (reason > 0 && !may_end) reason = Reason::iterating;
     if (alone && !reason && !old) solvable = p.linearise();
@@ -152,7 +151,7 @@ int newton_damped(Problem& p, Test t, long& iterations) {
 // has the node with the largest residual of the last attempt, and the norm of the residual.
 template <class Op>
 int attempted(const Run& X, const Call& call, Fields F, Outs G, long& iterations, Report& report) {
-  using Alone = std::conditional_t<(Op::n <= 3 && !Op::from_right), SmallChain<Op>, Chain<Op>>;
+  using Alone = std::conditional_t<SmallChain<Op>::suits, SmallChain<Op>, Chain<Op>>;
   std::conditional_t<Op::tree, TreeSolve<Op>, Alone> p(X, F, G);
   if constexpr (Op::affine) {
     p.start(0);

@@ -16,7 +16,6 @@ struct TreeSolve : SegmentSolve<Op> {
   using Parts::R, Parts::V, Parts::T, Parts::cells_of, Parts::border, Parts::elements;
   using typename Parts::Row, typename Parts::WideRow;
   // Another right-hand side is much cheaper than new factors.
-  static constexpr bool reuses = true;
 
   int in_fronts = 0;  // negative eigenvalues of the small system
 
