@@ -7,6 +7,7 @@
 #include "blocks.hpp"
 #include "fronts.hpp"
 #include "chain_unknowns.hpp"
+#include "elimination.hpp"
 #include "chain.hpp"
 #include "small_chain.hpp"
 #include "segments.hpp"

@@ -57,8 +57,12 @@ struct ChainUnknowns {
     for (long k = 0; k < node_blocks; ++k) Op::start(X, F, G, k, which);
   }
 
+  // Whether a node has an unknown: there may be no cell after it.
+  FDGEOM_INLINE bool is_there(long node, int i) const {
+    return !Op::in_cell[i] || node % W < X.counts[node / W];
+  }
   FDGEOM_INLINE bool is_free(long node, int i) const {
-    if (Op::in_cell[i] && node >= cells) return false;
+    if (!is_there(node, i)) return false;
     if (Op::held[i] < 0) return true;
     return F[Op::held[i] < 0 ? 0 : Op::held[i]][place(node, i)] < 0.5;
   }
@@ -79,9 +83,7 @@ struct ChainUnknowns {
     return next(F[Op::source[i] < 0 ? 0 : Op::source[i]], k, u.component, u.size);
   }
   FDGEOM_INLINE double source_of(long node, int i) const {
-    return Op::in_cell[i] && node >= cells
-               ? 0.0
-               : F[Op::source[i] < 0 ? 0 : Op::source[i]][place(node, i)];
+    return is_there(node, i) ? F[Op::source[i] < 0 ? 0 : Op::source[i]][place(node, i)] : 0.0;
   }
   FDGEOM_INLINE static long place(long node, int i) {
     return (node / W * Op::unknown[i].size + Op::unknown[i].component) * W + node % W;

@@ -1,15 +1,12 @@
-// Block LU of the equations along chains that meet at nodes. Included after chain_unknowns.hpp,
-// blocks.hpp and fronts.hpp.
+// Block LU of the equations along chains that meet at nodes. Included after elimination.hpp
+// and fronts.hpp.
 //
 // The nodes of a segment of a chain are eliminated towards its end, the target. Where the segment
-// begins at a node that other segments or links share, its nodes also couple with that one: they
-// have a border of more columns and rows. Two segments are eliminated side by side: two recurrences
-// whose latencies overlap. Targets, nodes at links and their multipliers form a small system
-// (fronts.hpp). Of each eliminated node are kept X = D⁻¹ [U r], where U couples it with the next
-// one and r is its right-hand side, D⁻¹, and L, which couples the next node with it; with a border
-// also D⁻¹ B and C, which couple it with the first node of the segment and that one with it. So
-// further right-hand sides cost a fraction of the work. Chains without links are solved one by one,
-// while they are in the cache: two segments end at the middle node, which closes the chain.
+// begins at a node that other segments or links share, its nodes have a border: they also couple with
+// that one. Two segments are eliminated side by side: two recurrences whose latencies overlap.
+// Targets, nodes at links and their multipliers form a small system (fronts.hpp). Chains without
+// links are solved one by one, while they are in the cache: two segments end at the middle node,
+// which closes the chain. Where cells couple no nodes (`local`), `factors` has D, [block][n][n].
 
 namespace {
 
@@ -52,24 +49,21 @@ struct Tree {
 };
 
 template <class Op>
-struct SegmentSolve : ChainUnknowns<Op> {
+struct SegmentSolve : Elimination<Op> {
   using Base = ChainUnknowns<Op>;
+  using Parts = Elimination<Op>;
   using Base::F, Base::G, Base::residual, Base::rhs, Base::tangent_once, Base::residual_once,
       Base::X;
-  using Base::value, Base::pad_block, Base::place;
-  static constexpr int m = Op::n, n = Op::chain_unknowns;
+  using Base::pad_block, Base::place, Base::value;
+  using Parts::border, Parts::cells_of, Parts::factors, Parts::is_free, Parts::nodes;
+  static constexpr int m = Op::n, n = Parts::n;
   using B = Block<n>;
-  static constexpr int R = B::R, V = B::V;
-  static constexpr int in_X = (n + 1) * R, in_factors = 2 * n * R, in_border = 2 * n * R;
+  using typename Parts::Half, typename Parts::Row, typename Parts::WideRow;
+  using Parts::in_border, Parts::in_factors, Parts::in_X, Parts::R, Parts::V;
   static constexpr int in_element = 4 * n * n;
-  typedef typename B::Row Row;
-  typedef typename B::WideRow WideRow;
 
   const Tree& T;
   const long link_blocks;
-  raw *nodes, *factors,
-      *border;  // [place]: X by columns; D⁻¹ by rows, L by columns; D⁻¹ B by columns, C by rows
-                // (`local`: factors has D, [block][n][n])
   raw* found;   // [block][unknown]: the solution
   raw* link_r;  // [block of links][2m]
   double* elements;  // [segment][4][n][n], then of links [block][entry][lane]
@@ -78,7 +72,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
               // and its solution; [segment][2n]: of rows
 
   SegmentSolve(const Run& run, Fields f, Outs g)
-      : Base(run, f, g), T(*run.tree), link_blocks((run.blocks - run.chain_blocks) / 2) {
+      : Parts(run, f, g), T(*run.tree), link_blocks((run.blocks - run.chain_blocks) / 2) {
     static thread_local std::vector<raw> memory;
     const long places = Op::local ? 0 : run.chain_blocks * W;
     const size_t own =
@@ -103,62 +97,12 @@ struct SegmentSolve : ChainUnknowns<Op> {
   }
   long elements_of_segments() const { return (T.count * in_element + W - 1) / W * W; }
 
-  // The cells of a block of chains that belong to this rank.
-  FDGEOM_INLINE lane_mask cells_of(long k) const {
-#ifdef FDGEOM_RANKS
-    return *(const raw*)(X.own_cells + k * W) > 0.5;
-#else
-    return first_lanes(X.counts[k]);
-#endif
-  }
-
-  FDGEOM_INLINE bool is_free(long node, int i) const {
-    if (Op::in_cell[i] && node % W >= X.counts[node / W]) return false;
-    if (Op::held[i] < 0) return true;
-    return F[Op::held[i] < 0 ? 0 : Op::held[i]][place(node, i)] < 0.5;
-  }
-
-  // Makes the rows of prescribed unknowns those of the identity, with zero on the right-hand side.
-  template <int Q>
-  FDGEOM_INLINE void hold(long node, Row* D, raw (*U)[Q]) const {
-    if constexpr (Op::restricted)
-#pragma GCC unroll 32
-      for (int i = 0; i < n; ++i)
-        if (!is_free(node, i)) {
-          for (int v = 0; v < R; ++v) D[i][v] = raw{};
-          D[i][i / W][i % W] = 1.0;
-          for (int v = 0; v < Q; ++v) U[i][v] = raw{};
-        }
-  }
-
-  // A segment that is eliminated: what its cells leave to the next ones, and the rows of the nodes
-  // of a block of cells.
-  struct Half {
+  struct Segmented : Half {
     const Segment* s;
-    long k, lane, node;          // the present block, the lane of the next node, and that node
-    WideRow P[n];                // L X of the last node
-    Row PB[n];                   // L D⁻¹ B
-    WideRow C[n];                // rows of the start: coupling with the next node
-    Row A[n];                    // and with itself
-    raw r[n], E[n * n];          // of the last cells: residual and matrix of their farther nodes
-    raw a[Op::tangent_carried];  // values of the last nodes
-    raw d[n][V][W], u[n][R][W], l[n][R][W];  // rows of [D r] and U, columns of L
+    long k;  // the present block
   };
-
-  // Residual and tangent of the cells of block k; the rows of their nodes that are eliminated.
-  // Out of line, since it is called at three places.
   template <bool right>
-  __attribute__((noinline)) void load(Half& h, long k, raw& sum) {
-    raw a[Op::tangent_carried], b[Op::tangent_carried], r[2 * n], J[4 * n * n];
-    Op::tangent_node(X, F, G, right ? k : k + 1, tangent_once, a);
-    for (int i = 0; i < Op::tangent_carried; ++i)
-      b[i] = right ? shifted_left(a[i], h.a[i]) : shifted_left(h.a[i], a[i]);
-    Op::tangent_cell(X, F, G, k, tangent_once, right ? a : h.a, b, r, J);
-    for (int i = 0; i < Op::tangent_carried; ++i) h.a[i] = a[i];
-    // The rows of the nodes that are eliminated, and of those after them.
-    constexpr int own = right ? n : 0, far = right ? 0 : n;
-    const long here = X.counts[k];
-    const lane_mask cell = cells_of(k);
+  void load(Segmented& h, long k, raw& sum) {
     const raw own_mask = *(const raw*)(T.inner + k * W),
               next_mask = *(const raw*)(T.inner + (k + 1) * W);
     raw inner = right ? shifted_left(own_mask, next_mask) : own_mask;
@@ -168,50 +112,11 @@ struct SegmentSolve : ChainUnknowns<Op> {
     const lane_mask number = lane_mask{1, 2, 3, 4, 5, 6, 7, 8} + (k * W + right - least - 1);
     inner = choose((number > 0) & (number <= h.s->count), inner, raw{});
 #endif
-#pragma GCC unroll 8
-    for (int i = 0; i < n; ++i) {
-      r[i] = choose(cell, r[i], raw{});
-      r[n + i] = choose(cell, r[n + i], raw{});
-      raw both =
-          right ? r[n + i] + shifted_left(r[i], h.r[i]) : r[i] + shifted_right(h.r[i], r[n + i]);
-      h.r[i] = r[far + i];
-      if (Op::source[i] >= 0) {
-        both -= (right ? Base::source_next(k, i) : Base::source_at(k, i)) * inner;
-        if (right && Op::in_cell[i] && k == h.s->last - 1) both[here - 1] = 0.0;
-      }
-      const raw counted =
-          (Op::held[i] < 0 ? both : both * (right ? Base::free_next(k, i) : Base::free_at(k, i))) *
-          inner;
-      sum += counted * counted;
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v)
-#pragma GCC unroll 8
-        for (int c = 0; c < W; ++c) {
-          const int j = v * W + c;
-          if (j < n) {
-            raw &near = J[(own + i) * 2 * n + own + j], &farther = J[(far + i) * 2 * n + far + j];
-            if (right || several_ranks) farther = choose(cell, farther, raw{});
-            const raw before = h.E[i * n + j];
-            h.d[i][v][c] =
-                near + (right ? shifted_left(farther, before) : shifted_right(before, farther));
-            h.E[i * n + j] = farther;
-            h.u[i][v][c] = J[(own + i) * 2 * n + far + j];
-            h.l[i][v][c] = J[(far + j) * 2 * n + own + i];
-          } else {
-            h.d[i][v][c] = j == n ? both : raw{};
-            if (v < R) h.u[i][v < R ? v : 0][c] = h.l[i][v < R ? v : 0][c] = raw{};
-          }
-        }
-      for (int v = 0; v < V; ++v) transpose(h.d[i][v]);
-      for (int v = 0; v < R; ++v) {
-        transpose(h.u[i][v]);
-        transpose(h.l[i][v]);
-      }
-    }
+    Parts::template load<right>(h, k, inner, h.s->last - 1, sum);
   }
 
   // Loads the block of the next node if it is another one.
-  FDGEOM_INLINE void reach(Half& h, raw& sum) {
+  FDGEOM_INLINE void reach(Segmented& h, raw& sum) {
     if (h.s->back) {
       if (h.lane < 0) {
         load<true>(h, --h.k, sum);
@@ -222,20 +127,16 @@ struct SegmentSolve : ChainUnknowns<Op> {
       h.lane = 0;
     }
   }
-  FDGEOM_INLINE static void pass(Half& h) {
+  FDGEOM_INLINE static void pass(Segmented& h) {
     const long d = h.s->back ? -1 : 1;
     h.lane += d;
     h.node += d;
   }
-  void begin(Half& h, const Segment& s, raw& sum) {
+  void begin(Segmented& h, const Segment& s, raw& sum) {
     h.s = &s;
     h.node = s.begin;
-    for (int i = 0; i < n; ++i) {
-      h.r[i] = raw{};
-      for (int v = 0; v < V; ++v) h.P[i][v] = h.C[i][v] = raw{};
-      for (int v = 0; v < R; ++v) h.PB[i][v] = h.A[i][v] = raw{};
-    }
-    for (raw& e : h.E) e = raw{};
+    h.start = more + (&s - T.segments) * 4 * n + 3 * n;
+    Parts::clear(h);
     const long node = s.start < 0 ? s.begin : s.start;
     h.k = s.back ? s.last - 1 : s.first;
     h.lane = s.back ? (node + W - 1) % W : node % W;
@@ -261,105 +162,10 @@ struct SegmentSolve : ChainUnknowns<Op> {
     h.lane += s.back ? -1 : 1;
   }
 
-  // The rows of the next node; U: [U r] and with a border B.
-  template <int Q>
-  FDGEOM_INLINE static void rows(const Half& h, Row* D, raw (*U)[Q]) {
-    const long l = h.lane;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i) {
-#pragma GCC unroll 4
-      for (int v = 0; v < V; ++v) {
-        const raw d = h.d[i][v][l] - h.P[i][v];
-        if (v < R) {
-          D[i][v < R ? v : 0] = d;
-          U[i][v] = h.u[i][v < R ? v : 0][l];
-        }
-        if (v == n / W) U[i][v] = v < R ? blend(U[i][v], d, n % W) : d;
-      }
-      if constexpr (Q > V)
-        for (int v = 0; v < R; ++v) U[i][V + v] = -h.PB[i][v];
-    }
-  }
-  // Keeps what is eliminated, and L X for the next node.
-  template <int Q>
-  FDGEOM_INLINE void keep(Half& h, const Row* D, const raw (*U)[Q]) {
-    const long l = h.lane;
-    raw *const f = factors + h.node * in_factors, *const b = border + h.node * in_border;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 4
-      for (int v = 0; v < R; ++v) {
-        f[i * R + v] = D[i][v];
-        f[(n + i) * R + v] = h.l[i][v][l];
-      }
-#pragma GCC unroll 8
-    for (int i = 0; i < n; ++i)
-#pragma GCC unroll 8
-      for (int v = 0; v < Q; ++v) {
-        raw y = (raw{} + h.l[0][i / W][l][i % W]) * U[0][v];
-#pragma GCC unroll 8
-        for (int j = 1; j < n; ++j) y += (raw{} + h.l[j][i / W][l][i % W]) * U[j][v];
-        if (v < V)
-          h.P[i][v < V ? v : 0] = y;
-        else
-          h.PB[i][v < V ? 0 : v - V] = y;
-      }
-    Row own[n];
-    if constexpr (Q > V) {
-      double* const r = more + (h.s - T.segments) * 4 * n + 3 * n;
-#pragma GCC unroll 8
-      for (int i = 0; i < n; ++i) {
-        raw y[Q];
-        for (int v = 0; v < R; ++v) b[(n + i) * R + v] = h.C[i][v];
-#pragma GCC unroll 8
-        for (int v = 0; v < Q; ++v) {
-          y[v] = (raw{} + h.C[i][0][0]) * U[0][v];
-#pragma GCC unroll 8
-          for (int j = 1; j < n; ++j) y[v] += (raw{} + h.C[i][j / W][j % W]) * U[j][v];
-        }
-        r[i] += y[n / W][n % W];
-        for (int v = 0; v < V; ++v) h.C[i][v] = -y[v];
-        for (int v = 0; v < R; ++v) {
-          h.A[i][v] -= y[V + v];
-          own[i][v] = U[i][V + v];
-        }
-      }
-      B::template columns<R>(own, n, b);
-    }
-    WideRow wide[n];
-    for (int i = 0; i < n; ++i)
-      for (int v = 0; v < V; ++v) wide[i][v] = U[i][v];
-    B::template columns<V>(wide, n + 1, nodes + h.node * in_X);
-  }
-  // Eliminates the next node of each of S segments.
-  template <int S, int Q>
-  FDGEOM_INLINE bool eliminate(Half* const (&h)[2]) {
-    Row D[S][n];
-    raw U[S][n][Q];
-    for (int s = 0; s < S; ++s) {
-      rows<Q>(*h[s], D[s], U[s]);
-      hold<Q>(h[s]->node, D[s], U[s]);
-    }
-    bool good = true;
-    if (__builtin_expect(B::template eliminate<S, Q>(D, U), 0))
-      for (int s = 0; s < S; ++s) {
-        Row exchanged[n];
-        raw with[n][Q];
-        rows<Q>(*h[s], exchanged, with);
-        hold<Q>(h[s]->node, exchanged, with);
-        good = B::template eliminate_pivoting<Q>(exchanged, with) && good;
-        for (int i = 0; i < n; ++i) {
-          for (int v = 0; v < R; ++v) D[s][i][v] = exchanged[i][v];
-          for (int v = 0; v < Q; ++v) U[s][i][v] = with[i][v];
-        }
-      }
-    for (int s = 0; s < S; ++s) keep<Q>(*h[s], D[s], U[s]);
-    return good;
-  }
   // Eliminates S segments side by side, then what is left of the longer one.
   template <int Q>
   __attribute__((noinline)) bool segments(const Segment* s, int many, raw& sum) {
-    Half both[2];
+    Segmented both[2];
     Half* const pair[2] = {both, both + 1};
     bool good = true;
     long left[2] = {s[0].count, many > 1 ? s[1].count : 0};
@@ -367,7 +173,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
     for (; left[0] > 0 && left[1] > 0; --left[0], --left[1]) {
       reach(both[0], sum);
       reach(both[1], sum);
-      good = eliminate<2, Q>(pair) && good;
+      good = this->template eliminate<2, Q>(pair) && good;
       pass(both[0]);
       pass(both[1]);
     }
@@ -375,7 +181,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
       Half* const one[2] = {both + i, nullptr};
       for (; left[i] > 0; --left[i]) {
         reach(both[i], sum);
-        good = eliminate<1, Q>(one) && good;
+        good = this->template eliminate<1, Q>(one) && good;
         pass(both[i]);
       }
     }
@@ -383,7 +189,7 @@ struct SegmentSolve : ChainUnknowns<Op> {
     return good;
   }
   // What a segment gives to the small system.
-  void end(Half& h, raw& sum) {
+  void end(Segmented& h, raw& sum) {
     const Segment& s = *h.s;
     const long lane = (s.target + (s.back ? 0 : W - 1)) % W, which = h.s - T.segments;
     double *const e = elements + which * in_element, *const r = more + which * 4 * n;

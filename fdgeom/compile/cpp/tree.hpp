@@ -12,10 +12,10 @@ struct TreeSolve : SegmentSolve<Op> {
   using B = typename Parts::B;
   using Parts::elements_of_segments, Parts::factors, Parts::found, Parts::hold, Parts::in_border;
   using Parts::in_element, Parts::in_factors, Parts::in_X, Parts::is_free, Parts::link_blocks;
-  using Parts::link_r, Parts::less, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small, Parts::x;
+  using Parts::link_r, Parts::less, Parts::m, Parts::more, Parts::n, Parts::nodes, Parts::small;
+  using Parts::x;
   using Parts::R, Parts::V, Parts::T, Parts::cells_of, Parts::border, Parts::elements;
   using typename Parts::Row, typename Parts::WideRow;
-  // Another right-hand side is much cheaper than new factors.
 
   int in_fronts = 0;  // negative eigenvalues of the small system
 
@@ -272,7 +272,9 @@ struct TreeSolve : SegmentSolve<Op> {
       raw y[R] = {}, least[R] = {};
       const raw* before = nullptr;
       for (long j = 0, node = q.begin; j < q.count; ++j, node += d) {
-        solve_node(node, before, y);
+        raw z[R] = {};
+        for (int i = 0; i < n; ++i) z[i / W][i % W] = rhs[node / W * n + i][node % W];
+        this->solve_node(node, before, z, y);
         before = factors + node * in_factors;
         if (q.bordered) {
           Row rows[n];
@@ -296,53 +298,6 @@ struct TreeSolve : SegmentSolve<Op> {
     add_segments(1, less);
     sum_over_ranks(X, less, T.size);
     take_less();
-  }
-  // The right-hand side of a node in X becomes y = D⁻¹ (z - L y), with the y of the node before.
-  FDGEOM_INLINE void solve_node(long node, const raw* before, raw* y) const {
-    raw C[n * R], z[R] = {};
-    raw rows[n][R];
-    const raw* const f = factors + node * in_factors;
-    for (int i = 0; i < n; ++i) z[i / W][i % W] = rhs[node / W * n + i][node % W];
-    if (before)
-#pragma GCC unroll 8
-      for (int j = 0; j < n; ++j)
-        for (int v = 0; v < R; ++v) z[v] -= before[(n + j) * R + v] * (raw{} + y[j / W][j % W]);
-    if constexpr (Op::restricted)
-      for (int i = 0; i < n; ++i)
-        if (!is_free(node, i)) z[i / W][i % W] = 0.0;
-#pragma GCC unroll 32
-    for (int i = 0; i < n; ++i)
-      for (int v = 0; v < R; ++v) rows[i][v] = f[i * R + v];
-    B::template columns<R>(rows, n, C);
-#pragma GCC unroll 4
-    for (int v = 0; v < R; ++v) {
-      raw t = C[v] * (raw{} + z[0][0]);
-#pragma GCC unroll 8
-      for (int j = 1; j < n; ++j) t += C[j * R + v] * (raw{} + z[j / W][j % W]);
-      nodes[node * in_X + n * R + v] = t;
-    }
-    for (int v = 0; v < R; ++v) y[v] = nodes[node * in_X + n * R + v];
-  }
-
-  // The solution t of a node from that of the next one: the right-hand side in X, less what X
-  // couples it with; `from` is that of the start of a border.
-  FDGEOM_INLINE static void substitute(const raw* q, raw* t, const raw* edge, const raw* from) {
-    raw y[R];
-#pragma GCC unroll 4
-    for (int v = 0; v < R; ++v) {
-      raw a = q[n * R + v] - q[v] * (raw{} + t[0][0]);
-      raw b = n > 1 ? q[R + v] * (raw{} + t[1 / W][1 % W]) : raw{};
-#pragma GCC unroll 16
-      for (int c = 2; c < n; c += 2) {
-        a -= q[c * R + v] * (raw{} + t[c / W][c % W]);
-        if (c + 1 < n) b += q[(c + 1) * R + v] * (raw{} + t[(c + 1) / W][(c + 1) % W]);
-      }
-      if (edge)
-#pragma GCC unroll 16
-        for (int c = 0; c < n; ++c) b += edge[c * R + v] * (raw{} + from[c / W][c % W]);
-      y[v] = a - b;
-    }
-    for (int v = 0; v < R; ++v) t[v] = y[v];
   }
   // Gives the solution for the right-hand sides in X block by block.
   template <class Take>
@@ -378,7 +333,7 @@ struct TreeSolve : SegmentSolve<Op> {
     }
     const auto one = [&](int i) {
       const bool edge = T.segments[which[i]].bordered;
-      substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr,
+      Parts::substitute(nodes + node[i] * in_X, t[i], edge ? border + node[i] * in_border : nullptr,
                  from[i]);
       for (int c = 0; c < n; ++c) found[node[i] / W * m + c][node[i] % W] = t[i][c / W][c % W];
       node[i] += d[i];
@@ -402,15 +357,10 @@ struct TreeSolve : SegmentSolve<Op> {
   // The number of negative eigenvalues of a symmetric matrix: those of the diagonal blocks.
   int negative() const {
     double found = 0.0;
-    const auto count = [&](long node) {
-      const raw* const f = factors + node * in_factors;
-      found += negative_of_inverse<n>([&](int i) { return is_free(node, i); },
-                                      [&](int i, int c) { return f[i * R + c / W][c % W]; });
-    };
     for (long node = 0; node < X.chain_blocks * W; ++node)
-      if (T.inner[node] > 0.5) count(node);
+      if (T.inner[node] > 0.5) found += Parts::negative_at(node);
     for (long s = 0; s < T.alone; ++s)
-      if (T.segments[s].closes) count(T.segments[s].target);
+      if (T.segments[s].closes) found += Parts::negative_at(T.segments[s].target);
     sum_over_ranks(X, &found, 1);
     return in_fronts + int(found);
   }
