@@ -27,12 +27,12 @@ from fdgeom.beams.contact.contact import contacts_of
 from fdgeom.beams.held_nodes import HeldNodes
 from fdgeom.beams.rod.rod import Rod
 from fdgeom.beams.rod.rod_motion import RodMotion
-from fdgeom.data import Field, Number, Snapshot
-from fdgeom.execution import MatrixAssembly, PointwiseUpdate, VectorAssembly
+from fdgeom.data import Number, Snapshot
+from fdgeom.execution import MatrixAssembly, Run, VectorAssembly, perform
 from fdgeom.forms import simplify
 from fdgeom.lie import quaternion
 from fdgeom.lie.groups import R3xSO3
-from fdgeom.operations.dependent import refresh
+from fdgeom.operations import Assemble, Copy, Map, Operation
 from fdgeom.statics.linear_algebra import gathered, to_scipy
 from fdgeom.systems.motion.nodal_unknown import NodalUnknown
 
@@ -112,13 +112,9 @@ class EquilibriumProblem:
             self.functions = (*self.pose, self.multiplier)
         self.snapshot = Snapshot(self.functions)
 
-        self.increment = Function(self.space, name="increment")
-        self.reference = tuple(Function(f.function_space()) for f in self.pose)
-        self._to_reference = [Field(f) for f in self.reference]
-        self._present = [Field(f) for f in self.pose]
-
         self._set_rows()
         self._set_forms()
+        self._set_operations()
         self._x = np.zeros(self._size)
 
     def _set_rows(self) -> None:
@@ -177,7 +173,26 @@ class EquilibriumProblem:
             tangent += self.scale * joints.slope(nu, trial, pose)
         self.tangent_form = simplify(tangent)
         self._change_form = None if change.empty() else change
-        self._law_stress = rod.law.stress(self.strain, rod.stiffness)
+
+    def _set_operations(self) -> None:
+        """The operations by which PETSc's iteration moves the configuration and its reference."""
+        increment = self.increment = Function(self.space, name="increment")
+        reference = tuple(Function(f.function_space()) for f in self.pose)
+        moved = zip(self.pose, R3xSO3.retract(reference, increment), strict=True)
+        pairs = zip(self.pose, reference, strict=True)
+        self._move = [Map(values=dict(moved))]
+        self._set_reference = [Copy(source=f, target=copy) for f, copy in pairs]
+        self._extrapolate = self.extrapolation(reference, increment)
+        self._runs: dict[Operation, Run] = {}
+
+    def extrapolation(self, pose: Sequence[Expr], increment: Expr) -> list[Operation]:
+        """The operations that extrapolate strain, ε(g) - ε₀ + B Δu, and stress linearly from a pose."""
+        rod, test = self.rod, TestFunction(self.strain.function_space())
+        strain = rod.elastic_strain(pose) + rod.strain_rate(pose, increment)
+        return [
+            Assemble(work=rod.cells.values(strain, test), by={test: self.strain}),
+            Map(values={self.stress: rod.law.stress(self.strain, rod.stiffness)}),
+        ]
 
     def balance(self, test: Expr) -> Form:
         """Work of strains, loads, springs and joints: zero in equilibrium except at held nodes."""
@@ -206,30 +221,12 @@ class EquilibriumProblem:
 
     # --- what is assembled, made when it is first needed ------------------------------------------
     @cached_property
-    def _move(self) -> PointwiseUpdate:
-        moved = R3xSO3.retract(self.reference, self.increment)
-        return PointwiseUpdate(dict(zip(self.pose, moved, strict=True)))
-
-    @cached_property
     def _residual(self) -> VectorAssembly:
         return VectorAssembly(self.residual_form)
 
     @cached_property
     def _loads(self) -> VectorAssembly:
         return VectorAssembly(self.loads_form)
-
-    @cached_property
-    def _extrapolated(self) -> VectorAssembly:
-        return VectorAssembly(self.rod.cells.values(self.new_strain(self.increment)))
-
-    def new_strain(self, increment: Expr) -> Expr:
-        """ε(g_r) - ε₀ + B Δu."""
-        rod, reference = self.rod, self.reference
-        return rod.elastic_strain(reference) + rod.strain_rate(reference, increment)
-
-    @cached_property
-    def _stress_of_strain(self) -> PointwiseUpdate:
-        return PointwiseUpdate({self.stress: self._law_stress})
 
     @cached_property
     def _matrix(self) -> MatrixAssembly:
@@ -289,9 +286,8 @@ class EquilibriumProblem:
         whose size SNES's ``stol`` compares with.
         """
         self._x = self.values()
-        self._set_reference()
         self.increment.dat.data_wo_with_halos[...] = 0.0
-        self._extrapolate()
+        perform([*self._set_reference, *self._extrapolate], self._runs)
         return self._x.copy()
 
     def values(self) -> np.ndarray:
@@ -305,9 +301,7 @@ class EquilibriumProblem:
     def move(self, x: np.ndarray) -> None:
         """Go to the configuration and the multipliers of x."""
         self.increment.dat.data_wo[...] = self.by_node(x - self._x)[:, :6]
-        # The update acts on ghosts too.
-        _ = self.increment.dat.data_ro_with_halos
-        self._move.apply()
+        perform(self._move, self._runs)
         if self.multiplier is not None:
             self.multiplier.dat.data_wo[...] = self._stiffness * self.by_node(x)[:, 6:]
 
@@ -318,9 +312,8 @@ class EquilibriumProblem:
     def tangent(self, x: np.ndarray) -> PETSc.Mat:
         """Go to the configuration of x, make it the reference, and return the tangent there."""
         self.move(x)
-        self._extrapolate()
+        perform([*self._extrapolate, *self._set_reference], self._runs)
         self._x = x.copy()
-        self._set_reference()
         matrix = self._matrix.assemble()
         first, _ = matrix.getOwnershipRange()
         matrix.zeroRows((first + self.rows).astype(PETSc.IntType), diag=1.0)
@@ -339,20 +332,6 @@ class EquilibriumProblem:
     def load_tangent(self) -> PETSc.Mat | None:
         """Part of the tangent that the loads subtract; None if they do not depend on the shape."""
         return None if self._change_form is None else self._change.assemble()
-
-    def _set_reference(self) -> None:
-        for reference, present in zip(self._to_reference, self._present, strict=True):
-            present.update_ghosts()
-            reference.array[...] = present.array
-            reference.written(ghosts_too=True)
-
-    def _extrapolate(self) -> None:
-        values = self._extrapolated.assemble().dat.data_ro
-        self.strain.dat.data_wo[...] = values
-        # The update acts on ghosts too.
-        _ = self.strain.dat.data_ro_with_halos
-        refresh(self._law_stress)
-        self._stress_of_strain.apply()
 
     # --- forces ------------------------------------------------------------------------------------
     def residual(self) -> np.ndarray:

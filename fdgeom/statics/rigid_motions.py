@@ -1,6 +1,6 @@
 """Rigid motions of beams that their held ends and joints leave free, and their description."""
 
-import heapq
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -213,56 +213,41 @@ def null_space(matrix: sparse.spmatrix, size: int, tolerance: float) -> sparse.c
     """
     # Singular values below the tolerance count as zero. Each block is expressed by its neighbours,
     # and the null space of its own conditions gives columns: block elimination with a singular
-    # value decomposition instead of pivots, the block with the fewest neighbours first. So the cost
-    # of a tree grows linearly with its blocks.
+    # value decomposition instead of pivots, in SuperLU's order of minimum degree. So the cost of a
+    # tree grows linearly with its blocks.
     count = matrix.shape[1] // size
+    pattern = abs(matrix) @ sparse.kron(sparse.eye(count), np.ones((size, 1)))
+    coupling = (pattern.T @ pattern + sparse.eye(count)).tocsc()
     of_block: list[dict[int, Condition]] = [{} for _ in range(count)]
-    number = 0
+    numbers = itertools.count()
 
     def add(blocks: tuple[int, ...], rows: np.ndarray) -> None:
-        nonlocal number
+        number = next(numbers)
         for b in blocks:
             of_block[b][number] = blocks, rows
-        number += 1
 
     for blocks, rows in _by_blocks(sparse.csr_matrix(matrix), size):
         add(blocks, rows)
-
-    def neighbours(b: int) -> set[int]:
-        return {other for blocks, _ in of_block[b].values() for other in blocks} - {b}
-
-    heap = [(len(neighbours(b)), b) for b in range(count)]
-    heapq.heapify(heap)
-    done = np.zeros(count, dtype=bool)
-    order: list[tuple[int, tuple[int, ...], np.ndarray, np.ndarray]] = []
-    while heap:
-        degree, b = heapq.heappop(heap)
-        if done[b]:
-            continue
-        others = tuple(sorted(neighbours(b)))
-        if len(others) > degree:
-            heapq.heappush(heap, (len(others), b))
-            continue
-        done[b] = True
-        mine = of_block[b]
+    done: list[tuple[int, tuple[int, ...], np.ndarray, np.ndarray]] = []
+    for b in np.argsort(splu(coupling, permc_spec="MMD_AT_PLUS_A").perm_c):
+        mine = dict(of_block[b])
+        others = tuple(sorted({other for blocks, _ in mine.values() for other in blocks} - {b}))
         whole = _stacked((b, *others), list(mine.values()), size)
         left, values, right = np.linalg.svd(whole[:, :size])
         rank = int(np.sum(values > tolerance))
         # u_b = by_others u_others + free z.
         by_others = -(right[:rank].T / values[:rank]) @ (left[:, :rank].T @ whole[:, size:])
-        order.append((b, others, by_others, right[rank:].T))
-        for key, (blocks, _) in list(mine.items()):
+        done.append((b, others, by_others, right[rank:].T))
+        for number, (blocks, _) in mine.items():
             for other in blocks:
-                del of_block[other][key]
+                del of_block[other][number]
         rest = left[:, rank:].T @ whole[:, size:]
         if rest.size:
             _, values, right = np.linalg.svd(rest, full_matrices=False)
-            kept = values > tolerance
-            if kept.any():
-                add(others, values[kept, None] * right[kept])
-        for other in others:
-            heapq.heappush(heap, (len(neighbours(other)), other))
-    return _columns(order, count, size)
+            found = values > tolerance
+            if found.any():
+                add(others, values[found, None] * right[found])
+    return _columns(done, count, size)
 
 
 def _by_blocks(matrix: sparse.csr_matrix, size: int) -> list[Condition]:
