@@ -118,26 +118,21 @@ class EquilibriumProblem:
         self._x = np.zeros(self._size)
 
     def _set_rows(self) -> None:
-        """Set the masks of held, idle and multiplier degrees of freedom of the unknown."""
+        """Find the rows of held, idle and multiplier degrees of freedom of the unknown."""
         motion = self.motion
-        size = 0 if motion.joints is None else motion.joints.size
-        width, nodes = 6 + size, self.space.dof_dset.size
-        self._width, self._size = width, width * nodes
-        self.held, held = None, np.array([], dtype=int)
+        self._width = width = self.unknown_space.value_size
+        self._size = width * self.space.dof_dset.size
+        own = [e.dofs[e.dofs < self._size] for e in self.unknown.essential]
+        none = np.array([], dtype=int)
+        self.rows = np.concatenate([none, *own])
+        self.held, self._held_rows = None, none
         if motion.held is not None:
 
             def turn(relative: Expr) -> Expr:
                 return quaternion.log(quaternion.principal(relative))
 
-            self.held = HeldNodes(motion, motion.holds, turn)
-            dofs = self.held.dofs[0]
-            self._held = dofs[dofs < 6 * nodes]
-            held = width * (self._held // 6) + self._held % 6
-        idle = np.array([], dtype=int) if motion.joints is None else motion.joints.idle
-        if size:
-            idle = width * (idle // size) + 6 + idle % size
-        idle = idle[idle < self._size]
-        self._held_rows, self.rows = held, np.concatenate([held, idle])
+            self.held, self._held_rows = HeldNodes(motion, motion.holds, turn), own[0]
+        self._held = 6 * (self._held_rows // width) + self._held_rows % width
 
     def _set_forms(self) -> None:
         motion, rod, pose, unknown = self.motion, self.rod, self.pose, self.unknown
@@ -194,16 +189,22 @@ class EquilibriumProblem:
             Map(values={self.stress: rod.law.stress(self.strain, rod.stiffness)}),
         ]
 
-    def balance(self, test: Expr) -> Form:
+    def balance(
+        self, test: Expr, g: Sequence[Expr] | None = None, multiplier: Expr | None = None
+    ) -> Form:
         """Work of strains, loads, springs and joints: zero in equilibrium except at held nodes."""
-        form = self.rod.internal_work(self.pose, test)
-        form -= self.rod.external_work(self.pose, test, factor=self.factor)
-        return form if self.multiplier is None else form + self.joint_work(test)
+        g = self.pose if g is None else g
+        form = self.rod.internal_work(g, test)
+        form -= self.rod.external_work(g, test, factor=self.factor)
+        return form if self.multiplier is None else form + self.joint_work(test, g, multiplier)
 
-    def joint_work(self, test: Expr, g: Sequence[Expr] | None = None) -> Form:
+    def joint_work(
+        self, test: Expr, g: Sequence[Expr] | None = None, multiplier: Expr | None = None
+    ) -> Form:
         """Work of joints and their springs, at the present configuration by default."""
         g = self.pose if g is None else g
-        form = self.motion.joints.slope(self.multiplier, test, g)
+        multiplier = self.multiplier if multiplier is None else multiplier
+        form = self.motion.joints.slope(multiplier, test, g)
         return form + self.motion.spring_work(g, ufl.zero(6), test)
 
     def _size_of_stiffness(self) -> float:

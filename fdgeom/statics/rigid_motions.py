@@ -215,24 +215,39 @@ def null_space(matrix: sparse.spmatrix, size: int, tolerance: float) -> sparse.c
     # and the null space of its own conditions gives columns: block elimination with a singular
     # value decomposition instead of pivots, in SuperLU's order of minimum degree. So the cost of a
     # tree grows linearly with its blocks.
-    count = matrix.shape[1] // size
-    pattern = abs(matrix) @ sparse.kron(sparse.eye(count), np.ones((size, 1)))
+    matrix = sparse.csr_matrix(matrix)
+    matrix.eliminate_zeros()
+    matrix = matrix.tobsr((1, size)).sorted_indices()
+    count, starts = matrix.shape[1] // size, matrix.indptr
+    shape = (matrix.shape[0], count)
+    pattern = sparse.csr_matrix((np.ones(len(matrix.indices)), matrix.indices, starts), shape)
     coupling = (pattern.T @ pattern + sparse.eye(count)).tocsc()
+
+    # Conditions by the blocks that they are on, (rows, blocks, size), and those on each block.
     of_block: list[dict[int, Condition]] = [{} for _ in range(count)]
     numbers = itertools.count()
 
     def add(blocks: tuple[int, ...], rows: np.ndarray) -> None:
         number = next(numbers)
         for b in blocks:
-            of_block[b][number] = blocks, rows
+            of_block[b][number] = blocks, rows.reshape(-1, len(blocks), size)
 
-    for blocks, rows in _by_blocks(sparse.csr_matrix(matrix), size):
-        add(blocks, rows)
+    groups: dict[tuple[int, ...], list[np.ndarray]] = {}
+    for part in map(slice, starts, starts[1:]):
+        groups.setdefault(tuple(matrix.indices[part].tolist()), []).append(matrix.data[part])
+    groups.pop((), None)
+    for blocks, rows in groups.items():
+        add(blocks, np.array(rows))
     done: list[tuple[int, tuple[int, ...], np.ndarray, np.ndarray]] = []
     for b in np.argsort(splu(coupling, permc_spec="MMD_AT_PLUS_A").perm_c):
         mine = dict(of_block[b])
         others = tuple(sorted({other for blocks, _ in mine.values() for other in blocks} - {b}))
-        whole = _stacked((b, *others), list(mine.values()), size)
+        at = {block: k for k, block in enumerate((b, *others))}
+        parts = [np.zeros((0, len(at), size))]
+        for blocks, rows in mine.values():
+            parts.append(np.zeros((len(rows), len(at), size)))
+            parts[-1][:, [at[block] for block in blocks]] = rows
+        whole = np.concatenate(parts).reshape(-1, len(at) * size)
         left, values, right = np.linalg.svd(whole[:, :size])
         rank = int(np.sum(values > tolerance))
         # u_b = by_others u_others + free z.
@@ -248,35 +263,6 @@ def null_space(matrix: sparse.spmatrix, size: int, tolerance: float) -> sparse.c
             if found.any():
                 add(others, values[found, None] * right[found])
     return _columns(done, count, size)
-
-
-def _by_blocks(matrix: sparse.csr_matrix, size: int) -> list[Condition]:
-    """The rows of a matrix, those of the same blocks together."""
-    rows: dict[tuple[int, ...], list[np.ndarray]] = {}
-    for k in range(matrix.shape[0]):
-        part = slice(matrix.indptr[k], matrix.indptr[k + 1])
-        columns, values = matrix.indices[part], matrix.data[part]
-        columns, values = columns[values != 0], values[values != 0]
-        if not len(columns):
-            continue
-        blocks = np.unique(columns // size)
-        row = np.zeros(len(blocks) * size)
-        row[np.searchsorted(blocks, columns // size) * size + columns % size] = values
-        rows.setdefault(tuple(blocks.tolist()), []).append(row)
-    return [(blocks, np.array(found)) for blocks, found in rows.items()]
-
-
-def _stacked(blocks: Sequence[int], conditions: Sequence[Condition], size: int) -> np.ndarray:
-    """Conditions as rows of one matrix of these blocks."""
-    at = {b: k for k, b in enumerate(blocks)}
-    whole = np.zeros((sum(len(rows) for _, rows in conditions), len(blocks) * size))
-    first = 0
-    for own, rows in conditions:
-        for k, b in enumerate(own):
-            place = slice(at[b] * size, (at[b] + 1) * size)
-            whole[first : first + len(rows), place] = rows[:, k * size : (k + 1) * size]
-        first += len(rows)
-    return whole
 
 
 def _columns(order, count: int, size: int) -> sparse.csr_matrix:

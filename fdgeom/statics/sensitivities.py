@@ -99,16 +99,12 @@ class EquilibriumReplay(Replay):
 
     def _form(self) -> Form:
         """F at a small displacement from the equilibrium, with the conditions of joints."""
-        problem, motion, unknown = self._problem, self._motion, self._unknown
+        problem, unknown = self._problem, self._unknown
         g = displaced(self._there, unknown.vector)
-        form = problem.rod.internal_work(g, unknown.test)
-        form -= problem.rod.external_work(g, unknown.test, factor=problem.factor)
-        if motion.joints is not None:
-            forces = problem.multiplier + unknown.multiplier
-            form += motion.joints.slope(forces, unknown.test, g)
-            form += motion.spring_work(g, ufl.zero(6), unknown.test)
-            form += motion.joints.value(unknown.nu, g)
-        return form
+        if problem.multiplier is None:
+            return problem.balance(unknown.test, g)
+        form = problem.balance(unknown.test, g, problem.multiplier + unknown.multiplier)
+        return form + self._motion.joints.value(unknown.nu, g)
 
     def _made_operations(self) -> list[Operation]:
         """From the poses of the beams at the start to those at the equilibrium, for derivatives."""
