@@ -167,7 +167,7 @@ class Snapshots(Described):
         orientation = system.output_orientation()
         position = self.nodal(system.output_coordinates())
         orientation = None if orientation is None else self.nodal(orientation)
-        values = {}
+        values: dict[str, Any] = {}
         for name, (function, update) in self._followed.items():
             update()
             values[name] = _gathered(function, self._segments)
@@ -218,17 +218,19 @@ class Snapshots(Described):
             "outlines": np.concatenate([np.zeros((0, 4)), *outlines]),
             "marks": np.array([mark.numbers() for mark in self.marks]).reshape(-1, 6),
             "loaded": np.array(self.loaded, dtype=int),
-            "forces": np.float32(self.forces).reshape(len(self.times), len(self.loaded), 3),
+            "forces": np.array(self.forces, np.float32).reshape(
+                len(self.times), len(self.loaded), 3
+            ),
             "gravity": self.gravity,
             "axis": self.axis,
             "closed": self.closed,
-            "positions": np.float32(self.positions),
-            "orientations": np.float32(self.orientations),
+            "positions": np.array(self.positions, np.float32),
+            "orientations": np.array(self.orientations, np.float32),
         }
         if self.obstacle_triangles.size:
-            arrays["obstacles"] = np.float32(self.obstacles)
+            arrays["obstacles"] = np.array(self.obstacles, np.float32)
             arrays["obstacle triangles"] = self.obstacle_triangles
-        arrays |= {f"field {n}": np.float32(v) for n, v in self.values.items()}
+        arrays |= {f"field {n}": np.array(v, np.float32) for n, v in self.values.items()}
         with writing(path):
             np.savez_compressed(path, **arrays)
 

@@ -456,9 +456,8 @@ class StaticEquilibrium(OffTape, NotCopied):
         ``beam`` selects a beam of an assembly.
         """
         members = self._motion.members
-        if beam is None and len(members) == 1:
-            (beam,) = members
-        if not any(beam is other for other in members):
+        beam = members[0] if beam is None and len(members) == 1 else beam
+        if beam is None or not any(beam is other for other in members):
             raise ValueError("beam must be one of the beams of this equilibrium")
         if beam not in self._resultants:
             self._resultants[beam] = StressResultants(beam)
